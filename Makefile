@@ -1,0 +1,134 @@
+# Every command of the project. "make" lists them.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# How long each fuzz target runs, and how often each benchmark.
+FUZZTIME ?= 10s
+COUNT    ?= 6
+
+BIN     := tools/bin
+MODULES := . tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+
+# The race detector needs cgo and a C compiler.
+RACE := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null && echo -race)
+TEST_FLAGS := $(RACE) -shuffle=on -timeout 20m
+
+.PHONY: help
+help: ## List these commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS='|' read -r name does; do printf '  make %-10s %s\n' "$$name" "$$does"; done
+
+.PHONY: build
+build: ## Compile everything; the command lands in tools/bin
+	go build ./...
+	go build -o $(BIN)/fsmgen ./cmd/fsmgen
+
+.PHONY: generate
+generate: ## Compile the tables of spec/ into generated/
+	go run ./cmd/fsmgen generate
+
+.PHONY: demo
+demo: ## Compile the ten tables and walk two machines through to the end
+	go run ./internal/demo
+
+.PHONY: test
+test: $(BIN)/parts ## Run every test, against the real parts (PostgreSQL, Mermaid)
+	@$(if $(RACE),,echo 'no C compiler for cgo: the tests run without the race detector')
+	$(BIN)/parts -- $(MAKE) test-modules
+
+# What make test runs beside the parts. Every module is tested, whatever failed before it.
+.PHONY: test-modules
+test-modules:
+	@failed=; for module in $(MODULES); do \
+		echo "go -C $$module test $(TEST_FLAGS) ./..."; \
+		go -C $$module test $(TEST_FLAGS) ./... || failed="$$failed $$module"; \
+	done; \
+	[ -z "$$failed" ] || { echo "tests failed in:$$failed"; exit 1; }
+
+.PHONY: race
+race: $(BIN)/parts ## Run the tests of the main module three times under the race detector
+	$(BIN)/parts -- go test -race -shuffle=on -count=3 -timeout 60m ./...
+
+.PHONY: golden
+golden: $(BIN)/parts ## Rewrite the golden files; read the diff before you commit it
+	FSMGEN_GOLDEN=1 $(BIN)/parts -- go test -count=1 ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (10s)
+	@grep -rlE '^func Fuzz' --include='*_test.go' --exclude-dir=node_modules . | xargs -rn1 dirname | sort -u | while read -r dir; do \
+		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
+			echo "$$dir $$target"; \
+			go -C "$$dir" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) .; \
+		done; \
+	done
+
+.PHONY: bench
+bench: $(BIN)/benchstat ## Run the benchmarks COUNT (6) times and summarize them with benchstat
+	go -C bench test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee $(BIN)/bench.txt
+	$(BIN)/benchstat $(BIN)/bench.txt
+
+.PHONY: lint
+lint: $(BIN)/golangci-lint ## Run gofmt, go vet and the linters of .golangci.yml on every module
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs -r ls 2>/dev/null | xargs -r gofmt -l); \
+	[ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
+	@for module in $(MODULES); do \
+		echo "lint $$module"; \
+		go -C $$module vet ./...; \
+		(cd $$module && $(CURDIR)/$(BIN)/golangci-lint run ./...); \
+	done
+
+.PHONY: tidy
+tidy: ## Tidy the go.mod of every module
+	@for module in $(MODULES); do echo "tidy $$module"; go -C $$module mod tidy; done
+
+.PHONY: verify
+verify: verify-generated verify-tidy lint verify-structure ## Fail if output is stale, modules untidy, lint unhappy or rules broken
+
+# Generating again must change nothing and leave nothing behind.
+.PHONY: verify-generated
+verify-generated:
+	@before=$$(git status --porcelain); \
+	echo "go run ./cmd/fsmgen generate --check"; \
+	go run ./cmd/fsmgen generate --check; \
+	go run ./cmd/fsmgen generate; \
+	after=$$(git status --porcelain); \
+	diff <(echo "$$before") <(echo "$$after") || { echo "generate changed the tree (git status, before and after)"; exit 1; }
+
+.PHONY: verify-tidy
+verify-tidy:
+	@for module in $(MODULES); do \
+		echo "tidy -diff $$module"; \
+		go -C $$module mod tidy -diff || { echo "run: make tidy"; exit 1; }; \
+	done
+
+# The import rules, and the check that nothing was forgotten. A pattern that
+# matches no test would pass, so each test has to be there by name.
+.PHONY: verify-structure
+verify-structure:
+	@for name in TestImports TestNothingForgotten; do \
+		out=$$(go test -count=1 -v -run "^$$name\$$" .) || { echo "$$out"; exit 1; }; \
+		grep "^--- PASS: $$name " <<<"$$out" || { echo "there is no test $$name"; exit 1; }; \
+	done
+
+.PHONY: clean
+clean: ## Remove what was built or fetched
+	rm -rf $(BIN) tools/mermaid/node_modules
+	go clean -testcache
+
+# The go command decides whether there is something to build.
+.PHONY: $(BIN)/parts
+$(BIN)/parts:
+	@go -C tools build -o bin/parts ./parts
+
+# Built once per pinned version: the linter's first build takes a minute and a half.
+$(BIN)/golangci-lint: tools/go.mod
+	go -C tools build -o bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(BIN)/benchstat: tools/go.mod
+	go -C tools build -o bin/benchstat golang.org/x/perf/cmd/benchstat
+	@touch $@
