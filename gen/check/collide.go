@@ -1,0 +1,219 @@
+package check
+
+import (
+	"fmt"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/gen/diag"
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+const (
+	codeGoCollision  = "FSM011"
+	codeSQLCollision = "FSM012"
+	codePackageName  = "FSM013"
+	codeSQLReserved  = "FSM014"
+)
+
+// namespace is a set of identifiers that must differ.
+type namespace struct {
+	reporter
+	code  diag.Code
+	where string
+	taken map[string]owner
+}
+
+// owner is the declaration that an identifier is derived from. The zero At
+// marks what every machine has.
+type owner struct {
+	what string
+	at   diag.Span
+}
+
+func (r reporter) namespace(code diag.Code, where string, fixed []string) *namespace {
+	n := &namespace{r, code, where, map[string]owner{}}
+	for _, id := range fixed {
+		n.taken[id] = owner{what: "what every machine has"}
+	}
+	return n
+}
+
+// add claims id and reports a clash with another declaration.
+func (n *namespace) add(id, kind string, name ir.Name) {
+	what := fmt.Sprintf("%s %q", kind, name.Text)
+	first, clash := n.taken[id]
+	if !clash {
+		n.taken[id] = owner{what, name.Span}
+		return
+	}
+	if first.what == what && first.at == name.Span {
+		return
+	}
+	place := ""
+	if first.at.Start.Line > 0 {
+		place = fmt.Sprintf(", declared at %s", first.at)
+	}
+	n.report(n.code, name.Span, "give one of the two another name", "%s becomes %q %s, like %s%s", what, id, n.where, first.what, place)
+}
+
+// goNames reports names that the generated Go package could not hold apart.
+// The scopes are those of package naming.
+func (s *subject) goNames() {
+	s.packageName()
+	s.packageScope()
+	record := s.namespace(codeGoCollision, "in the record's Go type", naming.GoRecordNames())
+	record.add(naming.Exported(s.m.ID.Text), "the id", s.m.ID.Name)
+	for _, f := range s.m.Fields {
+		record.add(naming.Exported(f.Text), "field", f.Name)
+	}
+	for _, e := range s.m.Events {
+		if !e.Internal && e.Span != s.m.Span {
+			record.add(naming.Exported(e.Text), "event", e.Name)
+		}
+	}
+	for _, e := range s.m.Events {
+		in := s.namespace(codeGoCollision, fmt.Sprintf("in the Go payload of event %q", e.Text), naming.GoPayloadNames())
+		for _, f := range e.Fields {
+			in.add(naming.Exported(f.Text), "field", f.Name)
+		}
+		for _, w := range e.Writes {
+			in.add(naming.Exported(w.Field.Text), "field", w.Field.Name)
+		}
+	}
+	for _, e := range s.m.Effects {
+		in := s.namespace(codeGoCollision, fmt.Sprintf("in the Go payload of effect %q", e.Text), nil)
+		for _, p := range e.With {
+			in.add(naming.Exported(p.Name), "value", ir.Name{Text: p.Name, Span: p.Span})
+		}
+	}
+	params := s.namespace(codeGoCollision, "in the Go type of the params", nil)
+	for _, p := range s.m.Params {
+		params.add(naming.Exported(p.Text), "param", p.Name)
+	}
+}
+
+func (s *subject) packageScope() {
+	scope := s.namespace(codeGoCollision, "in Go", naming.GoPackageNames())
+	add := func(kind string, n ir.Name) {
+		for _, form := range naming.GoForms(kind) {
+			scope.add(form.Of(n.Text), kind, n)
+		}
+	}
+	for _, st := range s.m.States {
+		add("state", st.Name)
+	}
+	for _, e := range s.m.Enums {
+		add("enum", e.Name)
+		for _, v := range e.Values {
+			scope.add(naming.Exported(e.Text)+naming.Exported(v.Text), "value", v)
+		}
+	}
+	for _, e := range s.m.Events {
+		if e.Span != s.m.Span {
+			add("event", e.Name)
+		}
+	}
+	for _, a := range s.m.Actors {
+		add("actor", a.Name)
+	}
+	for _, e := range s.m.Effects {
+		add("effect", e.Name)
+	}
+	for _, r := range s.m.Rows {
+		if !s.synthetic(r) {
+			add("transition", r.Name)
+		}
+	}
+}
+
+var packagePattern = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+// packageName demands that the machine's name can name a Go package.
+func (s *subject) packageName() {
+	name := s.m.Text
+	switch {
+	case !packagePattern.MatchString(name) || strings.HasSuffix(name, "_test"):
+		s.report(codePackageName, s.m.Span, "use lower case letters, digits and _, beginning with a letter, not ending in _test",
+			"machine %q can't name a Go package", name)
+	case token.IsKeyword(name) || naming.Unexported(name) != name && naming.Unexported(name) == name+"Value":
+		s.report(codePackageName, s.m.Span, "choose a name that Go does not define", "machine %q has the name of a Go keyword or builtin", name)
+	case slices.Contains(reservedPackages(), name):
+		s.report(codePackageName, s.m.Span, "choose a name that no package of the standard library has",
+			"machine %q has the name of a Go package that its users import", name)
+	}
+}
+
+// reservedPackages lists packages of Go's standard library and of the
+// runtime, and names that the go command treats specially.
+func reservedPackages() []string {
+	return strings.Fields(`
+		bufio builtin bytes cmp context crypto debug embed encoding errors expvar flag fmt fs fsm go hash html
+		http image index internal io iter json log main maps math mime net os path plugin proptest rand reflect
+		regexp runtime slices slog sort sql strconv strings structs sync syscall template testdata testing text
+		time unicode unique unsafe url utf8 vendor weak
+		driver engine xml atomic exec signal`)
+}
+
+// sqlNames reports names that the databases could not hold apart, or not at
+// all without quotes.
+func (s *subject) sqlNames() {
+	st := s.m.Storage
+	at := func(name string) ir.Name { return ir.Name{Text: name, Span: st.Span} }
+	s.sqlWord("table", at(st.Table))
+	s.sqlWord("table", at(st.History))
+	s.sqlWord("the state column", at(st.State))
+	record := s.namespace(codeSQLCollision, fmt.Sprintf("in table %s", st.Table),
+		[]string{"version", "last_event", "entered_at", "created_at", "updated_at"})
+	record.add(naming.Column(st.State), "the state column", at(st.State))
+	history := s.namespace(codeSQLCollision, fmt.Sprintf("in table %s", st.History), historyColumns(st.State))
+	for _, n := range []*namespace{record, history} {
+		n.add(naming.Column(s.m.ID.Text), "the id", s.m.ID.Name)
+	}
+	s.sqlWord("the id", s.m.ID.Name)
+	for _, f := range s.m.Fields {
+		s.sqlWord("field", f.Name)
+		record.add(naming.Column(f.Text), "field", f.Name)
+	}
+	for _, t := range s.m.Tables {
+		s.sqlWord("table", t.Name)
+		columns := s.namespace(codeSQLCollision, fmt.Sprintf("in table %s", t.Text), nil)
+		for _, c := range t.Columns {
+			s.sqlWord("column", c.Name)
+			columns.add(naming.Column(c.Text), "column", c.Name)
+		}
+	}
+	uniques := s.namespace(codeSQLCollision, "among the constraints", nil)
+	for _, q := range s.m.Uniques {
+		uniques.add(naming.Column(q.Text), "unique", q.Name)
+	}
+}
+
+func historyColumns(state string) []string {
+	return []string{"event_id", "version", "event_type", "from_" + naming.Column(state), "to_" + naming.Column(state),
+		"transition", "actor_role", "actor_id", "payload", "correlation_id", "created_at"}
+}
+
+func (s *subject) sqlWord(kind string, n ir.Name) {
+	if naming.IsSQLReserved(naming.Column(n.Text)) {
+		s.report(codeSQLReserved, n.Span, fmt.Sprintf("give it another name, such as %q", n.Text+"_value"),
+			"%s %q is a reserved word of SQL", kind, n.Text)
+	}
+}
+
+// checkTogether applies the rules that span machines: they share one database
+// schema.
+func checkTogether(machines []*ir.Machine, r reporter) {
+	tables := r.namespace(codeSQLCollision, "in the database", nil)
+	for _, m := range machines {
+		tables.add(naming.Column(m.Storage.Table), "record table", ir.Name{Text: m.Storage.Table, Span: m.Storage.Span})
+		tables.add(naming.Column(m.Storage.History), "history table", ir.Name{Text: m.Storage.History, Span: m.Storage.Span})
+		for _, t := range m.Tables {
+			tables.add(naming.Column(t.Text), "table", t.Name)
+		}
+	}
+	startCycles(machines, r)
+}

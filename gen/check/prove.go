@@ -1,0 +1,273 @@
+package check
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fsmgen/fsmgen/gen/domain"
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// maxCases bounds one enumeration. Beyond it cases are drawn, with a fixed
+// seed: a witness that is found stays true, but nothing is proven impossible.
+const maxCases = 4096
+
+const seed = 1
+
+// now is the moment at which clauses are judged; any other would do.
+func now() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+// reader gives the value of an operand that is not a literal.
+type reader = func(*ir.Operand) ir.Value
+
+// scene is a record in a state and an event that reaches it: what is to be
+// enumerated.
+type scene struct {
+	from  *ir.State // nil: creation
+	event *ir.Event // nil: none, the record alone
+	// views name further clauses and assignments that will be evaluated.
+	views []domain.View
+	// assume are clauses on the stored record known to hold besides the
+	// holds of from.
+	assume []*ir.Clause
+	// system: the actor has no id.
+	system bool
+}
+
+// space is the enumeration of a scene.
+type space struct {
+	*domain.Space
+	facts      []*ir.Clause // true of every stored record of the scene
+	event      *ir.Event
+	from       *ir.State
+	exhaustive bool
+}
+
+// space builds the enumeration of sc. Of the holds of its state only those
+// that bear on the views take part.
+func (s *subject) space(sc scene) space {
+	vars := map[domain.Var]bool{}
+	for _, v := range sc.views {
+		addVars(vars, v)
+	}
+	var known []*ir.Clause
+	if sc.from != nil {
+		known = append(known, sc.from.Holds...)
+	}
+	facts := cone(vars, append(known, sc.assume...))
+	d := domain.Join(s.m, now(), append(slices.Clone(sc.views), domain.View{Clauses: facts})...)
+	out := space{Space: d, facts: facts, event: sc.event, from: sc.from}
+	s.restrict(d, sc)
+	out.exhaustive = d.Exhaustive(maxCases)
+	return out
+}
+
+// cone keeps the clauses that share a variable with vars, directly or
+// through each other.
+func cone(vars map[domain.Var]bool, clauses []*ir.Clause) []*ir.Clause {
+	var in []*ir.Clause
+	taken := make([]bool, len(clauses))
+	for grown := true; grown; {
+		grown = false
+		for i, c := range clauses {
+			if taken[i] || readsSpecial(c, ir.FromName) {
+				continue
+			}
+			l, r := domain.VarOf(&c.Left, nil), domain.VarOf(&c.Right, nil)
+			if vars[l] && l != (domain.Var{}) || vars[r] && r != (domain.Var{}) {
+				vars[l], vars[r] = true, true
+				in, taken[i], grown = append(in, c), true, true
+			}
+		}
+	}
+	return in
+}
+
+func addVars(vars map[domain.Var]bool, v domain.View) {
+	add := func(o *ir.Operand) { vars[domain.VarOf(o, v.Event)] = true }
+	for _, c := range v.Clauses {
+		add(&c.Left)
+		add(&c.Right)
+	}
+	for i := range v.Assigns {
+		add(&v.Assigns[i].Value.A)
+		add(&v.Assigns[i].Value.B)
+	}
+}
+
+func readsSpecial(c *ir.Clause, name ir.Special) bool {
+	return c.Left.Special == name || c.Right.Special == name
+}
+
+// restrict removes what cannot be: a field that is never, or always, present
+// in the state, other names of the state, an id of `system`.
+func (s *subject) restrict(d *domain.Space, sc scene) {
+	if sc.from != nil {
+		d.Fix(domain.Var{Special: ir.StateName}, sc.from.Text)
+		d.Fix(domain.Var{Special: ir.FromName}, sc.from.Text)
+	} else {
+		d.Fix(domain.Var{Special: ir.StateName}, ir.Value(nil))
+		d.Fix(domain.Var{Special: ir.FromName}, ir.Value(nil))
+	}
+	if sc.system {
+		d.Fix(domain.Var{Special: ir.ActorID}, ir.Value(nil))
+	}
+	for i, v := range d.Vars {
+		if v.Field == nil || v.Event != nil || v.Field.Index < 0 {
+			continue
+		}
+		if sc.from == nil {
+			d.Classes[i] = []ir.Value{defaultOf(v.Field)}
+			continue
+		}
+		mark := s.present.in(sc.from, v.Field)
+		kept := slices.DeleteFunc(slices.Clone(d.Classes[i]), func(x ir.Value) bool {
+			return x == nil && mark&maybeAbsent == 0 || x != nil && mark&maybePresent == 0
+		})
+		if len(kept) > 0 {
+			d.Classes[i] = kept
+		}
+	}
+}
+
+func defaultOf(f *ir.Field) ir.Value {
+	if f.HasDefault {
+		return f.Default
+	}
+	return nil
+}
+
+// each calls f for every case of the space that its facts allow, until f
+// returns false. read reads the record overlaid by the event.
+func (sp space) each(f func(a domain.Assignment, read reader) bool) {
+	for a := range sp.All(maxCases, seed) {
+		if !allHold(sp.facts, a.Reader(nil)) {
+			continue
+		}
+		if !f(a, a.Reader(sp.event)) {
+			return
+		}
+	}
+}
+
+// after reads the new record of a step through row; env reads the old one
+// overlaid by the event. A sum that overflows reads as absent: such a step is
+// rejected before anything could look at it.
+func after(row *ir.Row, env reader) reader {
+	var read reader
+	read = func(o *ir.Operand) ir.Value {
+		switch {
+		case o.Special == ir.StateName:
+			return row.Target().Text
+		case o.Special == ir.FromName:
+			if row.From == nil {
+				return nil
+			}
+			return row.From.Text
+		case o.Field == nil || o.Event != nil:
+			return env(o)
+		case o.Field.Derive != nil:
+			return derived(o.Field, read)
+		}
+		for i := range row.Set {
+			if row.Set[i].Target == o.Field {
+				v, err := domain.EvalExpr(&row.Set[i].Value, env)
+				if err != nil {
+					return nil
+				}
+				return v
+			}
+		}
+		return env(o)
+	}
+	return read
+}
+
+// derived computes a derived field; it is absent while a part is.
+func derived(f *ir.Field, read reader) ir.Value {
+	text := ""
+	for _, p := range f.Derive.Parts {
+		if p.Field == nil {
+			text += p.Text
+			continue
+		}
+		v := read(&ir.Operand{Field: p.Field, Type: p.Field.Type})
+		if v == nil {
+			return nil
+		}
+		text += plain(v)
+	}
+	return text
+}
+
+// payload reads an event that the machine itself fires: what is not bound is
+// absent, the rest is the record.
+func payload(f *ir.Fire, record reader) reader {
+	return func(o *ir.Operand) ir.Value {
+		if o.Special == ir.ActorID {
+			return nil
+		}
+		if o.Special == ir.FromName {
+			return record(&ir.Operand{Special: ir.StateName})
+		}
+		if o.Field == nil || !carried(f.Event, o.Field) {
+			return record(o)
+		}
+		for i := range f.Args {
+			if f.Args[i].Target == o.Field {
+				v, err := domain.EvalExpr(&f.Args[i].Value, record)
+				if err != nil {
+					return nil
+				}
+				return v
+			}
+		}
+		return defaultOf(o.Field)
+	}
+}
+
+// carried reports whether f is part of the payload of e.
+func carried(e *ir.Event, f *ir.Field) bool {
+	return writeOf(e, f) != nil || slices.Contains(e.Fields, f)
+}
+
+func writeOf(e *ir.Event, f *ir.Field) *ir.Write {
+	if e == nil {
+		return nil
+	}
+	for i := range e.Writes {
+		if e.Writes[i].Field == f {
+			return &e.Writes[i]
+		}
+	}
+	return nil
+}
+
+// bound rewrites clauses that read the payload of f to read what f binds, so
+// that the enumeration meets the values that they compare. Only the space
+// uses the result; the verdict reads through [payload].
+func bound(f *ir.Fire, clauses []*ir.Clause) []*ir.Clause {
+	var out []*ir.Clause
+	for _, c := range clauses {
+		b := *c
+		if bindOperand(f, &b.Left) && bindOperand(f, &b.Right) {
+			out = append(out, &b)
+		}
+	}
+	return out
+}
+
+// bindOperand reports false where the operand has no single operand to stand
+// for it: an unbound name or a sum.
+func bindOperand(f *ir.Fire, o *ir.Operand) bool {
+	if o.Field == nil || !carried(f.Event, o.Field) {
+		return true
+	}
+	for _, a := range f.Args {
+		if a.Target == o.Field && a.Value.Kind == ir.Read {
+			*o = a.Value.A
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,138 @@
+package ddl
+
+import (
+	"strings"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// scope says how SQL at some place reads the names of a clause.
+type scope struct {
+	dialect dialect
+	machine *ir.Machine
+	row     string // prefix of the record's columns: "" in a CHECK, "NEW." in a trigger
+	from    string // expression of the old state; "" where there is none to read
+	// subqueries are allowed in triggers, not in a CHECK.
+	subqueries bool
+}
+
+func checkScope(d dialect, m *ir.Machine) scope { return scope{dialect: d, machine: m} }
+
+func triggerScope(d dialect, m *ir.Machine, from string) scope {
+	return scope{dialect: d, machine: m, row: "NEW.", from: from, subqueries: true}
+}
+
+// clause is c as a condition that is never null. It reports false where SQL
+// can't decide c here.
+func (s scope) clause(c *ir.Clause) (string, bool) {
+	if c.Op == ir.Matches {
+		// Go and SQL disagree on regular expressions.
+		return "", false
+	}
+	left, ok := s.operand(c.Left)
+	if !ok {
+		return "", false
+	}
+	switch c.Op {
+	case ir.Exists, ir.NotExists:
+		present := (c.Right.Literal == true) == (c.Op == ir.Exists)
+		if present {
+			return left + " IS NOT NULL", true
+		}
+		return left + " IS NULL", true
+	case ir.In, ir.NotIn:
+		return s.membership(c, left)
+	case ir.Contains:
+		return s.contains(c, left)
+	}
+	right, ok := s.operand(c.Right)
+	if !ok {
+		return "", false
+	}
+	return never(left + " " + comparison(c.Op) + " " + right), true
+}
+
+// never makes an absent operand false instead of unknown, which a CHECK would
+// let pass.
+func never(cond string) string { return "COALESCE(" + cond + ", false)" }
+
+func comparison(op ir.Op) string {
+	switch op {
+	case ir.Eq:
+		return "="
+	case ir.Ne:
+		return "<>"
+	}
+	return string(op)
+}
+
+func (s scope) membership(c *ir.Clause, left string) (string, bool) {
+	items, ok := c.Right.Literal.([]any)
+	if !ok {
+		return "", false
+	}
+	not := c.Op == ir.NotIn
+	if len(items) == 0 {
+		if not {
+			return left + " IS NOT NULL", true
+		}
+		return "false", true
+	}
+	word := " IN ("
+	if not {
+		word = " NOT IN ("
+	}
+	literals := s.dialect.literals(c.Left.Type, items)
+	return never(left + word + strings.Join(literals, ", ") + ")"), true
+}
+
+func (s scope) contains(c *ir.Clause, left string) (string, bool) {
+	if isNested(c.Left.Type) {
+		return "", false
+	}
+	right, ok := s.operand(c.Right)
+	if !ok {
+		return "", false
+	}
+	if s.dialect == postgres {
+		return never(right + " = ANY (" + left + ")"), true
+	}
+	if !s.subqueries {
+		return "", false
+	}
+	return never("EXISTS (SELECT 1 FROM json_each(" + left + ") WHERE value = " + right + ")"), true
+}
+
+// operand is o as an expression; false where the database does not know it.
+func (s scope) operand(o ir.Operand) (string, bool) {
+	switch {
+	case o.IsLit:
+		return s.dialect.literal(o.Type, o.Literal), true
+	case o.Special == ir.StateName:
+		return s.row + stateColumn(s.machine), true
+	case o.Special == ir.FromName:
+		return s.from, s.from != ""
+	case o.Field != nil && o.Event == nil:
+		return s.row + ident(o.Field.Text), true
+	}
+	return "", false
+}
+
+// readsFrom reports whether c is about the state before the step, which only a
+// trigger can see.
+func readsFrom(c *ir.Clause) bool {
+	return c.Left.Special == ir.FromName || c.Right.Special == ir.FromName
+}
+
+// all joins the clauses that SQL decides with AND; left out are the others.
+func (s scope) all(clauses []*ir.Clause) (conds []string, leftOut []*ir.Clause) {
+	for _, c := range clauses {
+		cond, ok := s.clause(c)
+		if !ok {
+			leftOut = append(leftOut, c)
+			continue
+		}
+		conds = append(conds, cond)
+	}
+	return conds, leftOut
+}

@@ -1,0 +1,101 @@
+package ddl
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// dialect is one of the two SQL languages.
+type dialect uint8
+
+const (
+	postgres dialect = iota + 1
+	sqlite
+)
+
+// maxIdentifier is the longest identifier that PostgreSQL does not truncate.
+const maxIdentifier = 63
+
+// ident is the SQL identifier of a spec name, quoted only where it must be.
+func ident(name string) string {
+	col := shorten(naming.Column(name))
+	if naming.IsSQLReserved(col) {
+		return `"` + col + `"`
+	}
+	return col
+}
+
+// ruleName names a constraint, trigger or function after what it is about.
+func ruleName(parts ...string) string {
+	for i, p := range parts {
+		parts[i] = naming.Column(p)
+	}
+	return shorten(strings.Join(parts, "_"))
+}
+
+// shorten keeps identifiers apart that PostgreSQL would truncate to the same.
+func shorten(name string) string {
+	if len(name) <= maxIdentifier {
+		return name
+	}
+	h := fnv.New32a()
+	h.Write([]byte(name))
+	return fmt.Sprintf("%s_%08x", name[:maxIdentifier-9], h.Sum32())
+}
+
+// quote is a string literal.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// quoteAll is a list of string literals, for IN.
+func quoteAll[T ~string](words []T) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = quote(string(w))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func enumWords(e *ir.Enum) []string {
+	words := make([]string, len(e.Values))
+	for i, v := range e.Values {
+		words[i] = v.Text
+	}
+	return words
+}
+
+// columnType is the SQL type of t.
+func (d dialect) columnType(t ir.Type) string {
+	if d == sqlite {
+		switch t.Base {
+		case ir.Int, ir.Bool, ir.Duration:
+			return "integer"
+		}
+		return "text"
+	}
+	switch t.Base {
+	case ir.Int, ir.Duration:
+		return "bigint"
+	case ir.Bool:
+		return "boolean"
+	case ir.Time:
+		return "timestamptz"
+	case ir.UUID:
+		return "uuid"
+	case ir.JSON:
+		return "jsonb"
+	case ir.ListOf:
+		if isNested(t) {
+			return "jsonb"
+		}
+		return d.columnType(*t.Elem) + "[]"
+	}
+	return "text"
+}
+
+// isNested reports whether t is a list of lists. PostgreSQL arrays of arrays
+// must be rectangular, so these are stored as jsonb.
+func isNested(t ir.Type) bool { return t.Base == ir.ListOf && t.Elem.Base == ir.ListOf }

@@ -1,0 +1,54 @@
+// Package ddl turns a machine into the SQL script that creates its tables and
+// makes the database refuse what the machine refuses. [Postgres] and [SQLite]
+// render the same rules in two dialects; package ddl runs no SQL itself.
+//
+// # What a script creates
+//
+// The record table holds one row per record: the id, the state, version,
+// last_event (the event that brought the record here), entered_at, a typed
+// column per field, created_at and updated_at. The history table holds one row
+// per step and only grows. Tables of the spec's `tables` follow. [Order] sorts
+// machines so that a table exists before another machine's script refers to
+// it.
+//
+// # How to write a step
+//
+// In one transaction, first the record, then its history row:
+//
+//	UPDATE upload_records SET state = ..., version = version + 1, last_event = ...,
+//	    entered_at = ..., <fields> = ..., updated_at = ...
+//	    WHERE upload_id = ... AND state = ... AND version = ...;
+//	INSERT INTO upload_records_history (...) VALUES (...);
+//
+// A chain of steps repeats both statements for each step, so the triggers see
+// every edge. A creation inserts the record with version 1.
+//
+// # What is refused, and how it says so
+//
+// Constraints carry the name of their rule: upload_committed_holds,
+// upload_state_declared, upload_expected_length_range. Triggers raise a message
+// with the prefix "fsmgen: ", the machine, the id and the rule:
+//
+//	fsmgen: upload 7f...: edge: no transition from initiated on commit_upload to committed
+//
+// In PostgreSQL each rule has its SQLSTATE, and the error's constraint field
+// names the rule (upload_edge):
+//
+//	FS001  edge       (from, event, to) is no transition of the machine
+//	FS002  version    a new record has version 1, a step adds 1
+//	FS003  immutable  the id, created_at or a write-once field would change
+//	FS004  history    history only grows, and tells what the record says
+//	FS005  invariant  a `never`, a `holds` about $from, or a list element
+//	FS006  delete     records are never deleted
+//	FS007  reference  the row referred to lacks what `where` demands
+//
+// SQLite reports SQLITE_CONSTRAINT_TRIGGER and the same message. Its script
+// needs SQLite 3.47 (expressions in RAISE), and foreign keys switched on per
+// connection.
+//
+// # What SQL can't decide
+//
+// A clause that reads a param, $now or $actor, or that uses matches, is left to
+// the machine: the database never refuses what the machine allows. The script
+// says so in a comment where it leaves one out.
+package ddl

@@ -1,0 +1,235 @@
+package ddl
+
+import (
+	"strings"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// rule is one refusal of a trigger: when cond is true the statement fails.
+type rule struct {
+	comment string
+	kind    ruleKind
+	name    string // as a constraint would be named
+	cond    string
+	message []text
+	hint    string
+}
+
+// ruleKind is the word in the message and the SQLSTATE.
+type ruleKind struct{ word, code string }
+
+var (
+	kindEdge      = ruleKind{"edge", "FS001"}
+	kindVersion   = ruleKind{"version", "FS002"}
+	kindImmutable = ruleKind{"immutable", "FS003"}
+	kindHistory   = ruleKind{"history", "FS004"}
+	kindInvariant = ruleKind{"invariant", "FS005"}
+	kindDelete    = ruleKind{"delete", "FS006"}
+	kindReference = ruleKind{"reference", "FS007"}
+)
+
+// text is a part of a message: words, or an expression whose value is shown.
+type text struct {
+	words string
+	expr  string
+}
+
+func words(s string) text { return text{words: s} }
+
+func value(expr string) text { return text{expr: expr} }
+
+// about opens a message with the owner, the id and the kind of the rule.
+func about(owner, id string, kind ruleKind, rest ...text) []text {
+	return append([]text{words("fsmgen: " + owner + " "), value(id), words(": " + kind.word + ": ")}, rest...)
+}
+
+// insertRules judge a new record.
+func insertRules(d dialect, m *ir.Machine) []rule {
+	state, id := stateColumn(m), "NEW."+ident(m.ID.Text)
+	created := edgesFrom(m, nil)
+	list := []rule{{
+		kind: kindVersion, name: ruleName(m.Text, "version"), cond: "NEW.version <> 1",
+		message: about(m.Text, id, kindVersion, words("a new record has version 1, not "), value("NEW.version")),
+		hint:    "Set version to 1.",
+	}, {
+		kind: kindEdge, name: ruleName(m.Text, "edge"),
+		cond: "NOT (\n" + created.condition("NEW.last_event", "NEW."+state, "            ") + ")",
+		message: about(m.Text, id, kindEdge, words("no record is created by "), value("NEW.last_event"),
+			words(" in "), value("NEW."+state)),
+		hint: "Create the record through one of its creation events.",
+	}}
+	if len(created.pairs) == 0 {
+		list[1].cond = "true"
+	}
+	return append(list, stateRules(d, m, nil)...)
+}
+
+// updateRules judge a step.
+func updateRules(d dialect, m *ir.Machine) []rule {
+	state, id := stateColumn(m), "OLD."+ident(m.ID.Text)
+	list := []rule{{
+		kind: kindVersion, name: ruleName(m.Text, "version"), cond: "NEW.version <> OLD.version + 1",
+		message: about(m.Text, id, kindVersion, words("a step leads from version "), value("OLD.version"),
+			words(" to the next, not to "), value("NEW.version")),
+		hint: "Set version = version + 1, once per step.",
+	}, {
+		kind: kindEdge, name: ruleName(m.Text, "edge"),
+		cond: "NOT " + edgeCase(machineEdges(m)[1:], "OLD."+state, "NEW.last_event", "NEW."+state, "        "),
+		message: about(m.Text, id, kindEdge, words("no transition from "), value("OLD."+state),
+			words(" on "), value("NEW.last_event"), words(" to "), value("NEW."+state)),
+		hint: "Fire an event that the state accepts, and write it to last_event.",
+	}}
+	if len(machineEdges(m)) == 1 {
+		list[1].cond = "true"
+	}
+	list = append(list, immutableRules(m)...)
+	list = append(list, neverRules(d, m)...)
+	return append(list, stateRules(d, m, &state)...)
+}
+
+// immutableRules: the id and created_at never change, a write-once field
+// changes only from null.
+func immutableRules(m *ir.Machine) []rule {
+	id := "OLD." + ident(m.ID.Text)
+	var list []rule
+	for _, c := range []string{ident(m.ID.Text), "created_at"} {
+		list = append(list, rule{
+			kind: kindImmutable, name: ruleName(m.Text, strings.Trim(c, `"`), "immutable"),
+			cond: "NEW." + c + " IS DISTINCT FROM OLD." + c,
+			message: about(m.Text, id, kindImmutable, words(c+" never changes, not from "), value("OLD."+c),
+				words(" to "), value("NEW."+c)),
+			hint: "Leave " + c + " as it is.",
+		})
+	}
+	for _, f := range m.Fields {
+		if f.Immutable {
+			list = append(list, writeOnceRule(m.Text, id, f))
+		}
+	}
+	return list
+}
+
+func writeOnceRule(owner, id string, f *ir.Field) rule {
+	c := ident(f.Text)
+	return rule{
+		kind: kindImmutable, name: ruleName(owner, f.Text, "immutable"),
+		cond: "OLD." + c + " IS NOT NULL AND NEW." + c + " IS DISTINCT FROM OLD." + c,
+		message: about(owner, id, kindImmutable, words(f.Text+" is written once, it stays "), value("OLD."+c),
+			words(" and does not become "), value("NEW."+c)),
+		hint: "Leave " + c + " as it is.",
+	}
+}
+
+// neverRules forbid edges, unless all clauses of `unless` hold on the new
+// record. A clause that SQL can't decide counts as true: the machine decides.
+func neverRules(d dialect, m *ir.Machine) []rule {
+	state, id := stateColumn(m), "OLD."+ident(m.ID.Text)
+	var list []rule
+	for _, inv := range m.Invariants {
+		n := inv.Never
+		if n == nil || n.From == nil {
+			continue
+		}
+		conds, leftOut := triggerScope(d, m, "OLD."+state).all(n.Unless)
+		cond := "OLD." + state + " = " + quote(n.From.Text) + " AND NEW." + state + among(n.To)
+		switch {
+		case len(conds) > 0:
+			cond += "\n            AND NOT (" + strings.Join(conds, " AND ") + ")"
+		case len(leftOut) > 0:
+			continue
+		}
+		list = append(list, rule{
+			comment: inv.Doc, kind: kindInvariant, name: ruleName(m.Text, inv.Text), cond: cond,
+			message: about(m.Text, id, kindInvariant, words(inv.Text+" forbids "), value("OLD."+state),
+				words(" to "), value("NEW."+state)),
+			hint: unlessHint(n),
+		})
+	}
+	return list
+}
+
+func unlessHint(n *ir.Never) string {
+	if len(n.Unless) == 0 {
+		return "This edge does not exist."
+	}
+	texts := make([]string, len(n.Unless))
+	for i, c := range n.Unless {
+		texts[i] = c.Text
+	}
+	return "Allowed only when: " + strings.Join(texts, ", ") + "."
+}
+
+// stateRules are what a CHECK can't say about the new record: holds that read
+// the old state (nil: there is none), and list elements in SQLite.
+func stateRules(d dialect, m *ir.Machine, oldState *string) []rule {
+	state, from := stateColumn(m), "NULL"
+	if oldState != nil {
+		from = "OLD." + *oldState
+	}
+	var list []rule
+	for _, s := range m.States {
+		for _, c := range s.Holds {
+			cond, ok := triggerScope(d, m, from).clause(c)
+			if !ok || !triggerOnly(d, c) {
+				continue
+			}
+			list = append(list, rule{
+				kind: kindInvariant, name: ruleName(m.Text, s.Text, "holds"),
+				cond: "NEW." + state + " = " + quote(s.Text) + " AND NOT (" + cond + ")",
+				message: about(m.Text, "NEW."+ident(m.ID.Text), kindInvariant,
+					words(s.Text+" demands "+c.Text)),
+				hint: "Make it true in the same step.",
+			})
+		}
+	}
+	return append(list, elementRules(d, m.Text, "NEW."+ident(m.ID.Text), Columns(m))...)
+}
+
+// triggerOnly reports whether c needs what only a trigger has: the old state,
+// or in SQLite a subquery.
+func triggerOnly(d dialect, c *ir.Clause) bool {
+	return readsFrom(c) || d == sqlite && c.Op == ir.Contains
+}
+
+// elementRules admit only elements of the list's type; SQLite's CHECK can't
+// look into a JSON array.
+func elementRules(d dialect, owner, id string, cols []Column) []rule {
+	if d != sqlite {
+		return nil
+	}
+	var list []rule
+	for _, c := range cols {
+		if c.Type.Base != ir.ListOf {
+			continue
+		}
+		bad := badElement(*c.Type.Elem)
+		if bad == "" {
+			continue
+		}
+		list = append(list, rule{
+			kind: kindInvariant, name: ruleName(owner, strings.Trim(c.Name, `"`), "elements"),
+			cond: "json_valid(NEW." + c.Name + ") AND EXISTS (SELECT 1 FROM json_each(NEW." + c.Name + ") WHERE " + bad + ")",
+			message: about(owner, id, kindInvariant, words(c.Name+" holds only "+c.Type.Elem.String()+", not "),
+				value("NEW."+c.Name)),
+			hint: "Store a JSON array of " + c.Type.Elem.String() + ".",
+		})
+	}
+	return list
+}
+
+func badElement(t ir.Type) string {
+	switch t.Base {
+	case ir.Int, ir.Duration:
+		return "type <> 'integer'"
+	case ir.Bool:
+		return "type NOT IN ('true', 'false')"
+	case ir.EnumOf:
+		return "type <> 'text' OR value NOT IN (" + quoteAll(enumWords(t.Enum)) + ")"
+	case ir.ListOf:
+		return "type <> 'array'"
+	case ir.JSON:
+		return ""
+	}
+	return "type <> 'text'"
+}

@@ -1,0 +1,88 @@
+package interp
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// Record is one record of a machine. Version counts its steps.
+type Record struct {
+	State  *ir.State // nil before creation
+	ID     ir.Value
+	Values []ir.Value // by Field.Index; nil: absent
+	// Version is 0 before creation and 1 after the first step.
+	Version int64
+}
+
+// Blank is the record before creation: an id, the defaults, and nothing else.
+func Blank(m *ir.Machine, id ir.Value) *Record {
+	r := &Record{ID: id, Values: make([]ir.Value, len(m.Fields))}
+	for _, f := range m.Fields {
+		if f.HasDefault {
+			r.Values[f.Index] = f.Default
+		}
+	}
+	r.derive(m)
+	return r
+}
+
+// Clone returns a copy that shares nothing mutable with r.
+func (r *Record) Clone() *Record {
+	c := *r
+	c.Values = slices.Clone(r.Values)
+	return &c
+}
+
+// Get returns the value of a record field or of the record's id.
+func (r *Record) Get(f *ir.Field) ir.Value {
+	if f.Index < 0 {
+		return r.ID
+	}
+	return r.Values[f.Index]
+}
+
+// derive recomputes the derived fields; one is absent while a part of it is.
+func (r *Record) derive(m *ir.Machine) {
+	for _, f := range m.Fields {
+		if f.Derive != nil {
+			r.Values[f.Index] = r.fill(f.Derive)
+		}
+	}
+}
+
+func (r *Record) fill(t *ir.Template) ir.Value {
+	var b strings.Builder
+	for _, p := range t.Parts {
+		if p.Field == nil {
+			b.WriteString(p.Text)
+			continue
+		}
+		v := r.Get(p.Field)
+		if v == nil {
+			return nil
+		}
+		b.WriteString(text(v))
+	}
+	return b.String()
+}
+
+// text writes a value as a part of a derived text.
+func text(v ir.Value) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case bool:
+		return strconv.FormatBool(v)
+	case time.Duration:
+		return strconv.FormatInt(int64(v), 10)
+	case time.Time:
+		return v.UTC().Format(time.RFC3339Nano)
+	}
+	return ""
+}

@@ -1,0 +1,63 @@
+package naming
+
+// GoPackageNames returns the package-level names that every generated package
+// may declare or import, whatever its spec.
+func GoPackageNames() []string {
+	return []string{
+		"State", "States", "ParseState", "Event", "Events", "ParseEvent", "Payload", "DecodeEvent",
+		"Record", "Columns", "New", "Call", "Params", "DefaultParams", "Actor", "Role", "Roles", "ParseRole",
+		"RoleSystem", "BySystem", "Transition", "Transitions", "Steps", "MaxSteps", "Raised",
+		"Fire", "FireNew", "Step", "StepNew", "Effects", "EffectInfos", "Failures",
+		"View", "Deadline", "DeadlineOf", "PostgresSchema", "SQLiteSchema", "MachineName", "MachineVersion",
+	}
+}
+
+// GoRecordNames returns the names of the fixed fields and methods of Record.
+func GoRecordNames() []string {
+	return []string{"State", "View", "Values", "Pointers"}
+}
+
+// GoPayloadNames returns the names of the methods of every payload struct.
+func GoPayloadNames() []string { return []string{"Event"} }
+
+// GoForm is a family of package-level identifiers derived from the names of
+// one kind of declaration: Prefix + Exported(name) + Suffix.
+type GoForm struct{ Prefix, Suffix string }
+
+// Of returns the identifier that f derives from a spec name.
+func (f GoForm) Of(name string) string { return f.Prefix + Exported(name) + f.Suffix }
+
+// The forms of the package scope.
+var (
+	GoPlain      = GoForm{}                 // state constants, enum types, payload structs
+	GoEvent      = GoForm{"Event", ""}      // event constants
+	GoFire       = GoForm{"Fire", ""}       // typed firing functions, one per public event
+	GoFrom       = GoForm{"", "From"}       // their type sets
+	GoNew        = GoForm{"New", ""}        // creation functions, where a machine has several
+	GoIn         = GoForm{"In", ""}         // typed views, one per state
+	GoRole       = GoForm{"Role", ""}       // role constants
+	GoBy         = GoForm{"By", ""}         // actor constructors
+	GoEffect     = GoForm{"", "Effect"}     // effect payloads
+	GoTransition = GoForm{"Transition", ""} // transition constants; suffixed where a row expands
+)
+
+// GoForms returns the forms whose identifiers a declaration of the given kind
+// puts into the package scope. Kinds: state, event, enum, actor, effect,
+// transition. Enum values add GoPlain(enum)+Exported(value).
+func GoForms(kind string) []GoForm {
+	switch kind {
+	case "state":
+		return []GoForm{GoPlain, GoIn}
+	case "event":
+		return []GoForm{GoPlain, GoEvent, GoFire, GoFrom, GoNew}
+	case "enum":
+		return []GoForm{GoPlain}
+	case "actor":
+		return []GoForm{GoRole, GoBy}
+	case "effect":
+		return []GoForm{GoEffect}
+	case "transition":
+		return []GoForm{GoTransition}
+	}
+	return nil
+}
