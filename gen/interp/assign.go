@@ -40,6 +40,6 @@ func assign(m *ir.Machine, row *ir.Row, env *scope) (*Record, Reason, *ir.Field)
 			return nil, OutOfRange, f
 		}
 	}
-	next.derive(m)
+	next.Derive(m)
 	return next, "", nil
 }

@@ -120,3 +120,9 @@ func firstFalse(clauses []*ir.Clause, s *scope) *ir.Clause {
 func failure(row *ir.Row, c *ir.Clause, s *scope) FailedClause {
 	return FailedClause{Row: row, Clause: c, Left: s.read(&c.Left), Right: s.read(&c.Right)}
 }
+
+// Broken returns the first clause of the state's holds that rec does not
+// satisfy when it came from the state from (nil: creation), or nil.
+func Broken(rec *Record, from *ir.State) *ir.Clause {
+	return firstFalse(rec.State.Holds, &scope{record: rec, state: rec.State, from: from})
+}

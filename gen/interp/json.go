@@ -60,7 +60,7 @@ func UnmarshalRecord(m *ir.Machine, data []byte) (*Record, error) {
 			return nil, fmt.Errorf("record of %s: %s: %w", m, f, err)
 		}
 	}
-	r.derive(m)
+	r.Derive(m)
 	return r, nil
 }
 
@@ -94,18 +94,58 @@ func UnmarshalPayload(ev *ir.Event, data []byte) ([]ir.Value, error) {
 	return args, nil
 }
 
-// MarshalEffect writes an effect as {"name": …, "payload": {…}}, a metric
-// with its value besides.
+// MarshalEffect writes an effect as {"name": …, "kind": …, "payload": {…}}.
+// The payload of a metric is {"value": 1, "labels": [{"name": …, "value":
+// text}]}; an absent label is the empty text.
 func MarshalEffect(e Effect) []byte {
-	var payload []member
-	for _, v := range e.Values {
-		payload = append(payload, member{v.Name, MarshalValue(v.Type, v.Value)})
+	payload := labels(e)
+	if e.Metric == nil {
+		var members []member
+		for _, v := range e.Values {
+			members = append(members, member{v.Name, MarshalValue(v.Type, v.Value)})
+		}
+		payload = object(members)
 	}
-	out := []member{{"name", mustJSON(e.Name())}, {"payload", object(payload)}}
+	return object([]member{{"name", mustJSON(e.Name())}, {"kind", mustJSON(kindOf(e))}, {"payload", payload}})
+}
+
+func labels(e Effect) json.RawMessage {
+	value := ir.Value(int64(1))
 	if e.Value != nil {
-		out = append(out, member{"value", MarshalValue(e.Metric.Value.Type, e.Value)})
+		value = e.Value
 	}
-	return object(out)
+	members := []member{{"value", mustJSON(value)}}
+	type label struct {
+		Name  string `json:"name"`
+		Value string `json:"value"`
+	}
+	var list []label
+	for _, v := range e.Values {
+		list = append(list, label{v.Name, text(v.Value)})
+	}
+	if list != nil {
+		members = append(members, member{"labels", mustJSON(list)})
+	}
+	return object(members)
+}
+
+func kindOf(e Effect) string {
+	if e.Metric != nil {
+		return "metric"
+	}
+	switch e.Effect.Kind {
+	case ir.Log:
+		return "log"
+	case ir.Upsert:
+		return "upsert"
+	case ir.Update:
+		return "update"
+	case ir.Delete:
+		return "delete"
+	case ir.Start:
+		return "start"
+	}
+	return "call"
 }
 
 // MarshalValue writes a value of type t; absent is null, a duration is its

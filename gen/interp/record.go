@@ -26,7 +26,7 @@ func Blank(m *ir.Machine, id ir.Value) *Record {
 			r.Values[f.Index] = f.Default
 		}
 	}
-	r.derive(m)
+	r.Derive(m)
 	return r
 }
 
@@ -45,8 +45,8 @@ func (r *Record) Get(f *ir.Field) ir.Value {
 	return r.Values[f.Index]
 }
 
-// derive recomputes the derived fields; one is absent while a part of it is.
-func (r *Record) derive(m *ir.Machine) {
+// Derive recomputes the derived fields; one is absent while a part of it is.
+func (r *Record) Derive(m *ir.Machine) {
 	for _, f := range m.Fields {
 		if f.Derive != nil {
 			r.Values[f.Index] = r.fill(f.Derive)
@@ -70,7 +70,11 @@ func (r *Record) fill(t *ir.Template) ir.Value {
 	return b.String()
 }
 
-// text writes a value as a part of a derived text.
+// TimeLayout is how a time becomes text: fixed width, so that text order is
+// time order.
+const TimeLayout = "2006-01-02T15:04:05.000000Z"
+
+// text writes a value as a part of a derived text or of a metric's label.
 func text(v ir.Value) string {
 	switch v := v.(type) {
 	case string:
@@ -82,7 +86,7 @@ func text(v ir.Value) string {
 	case time.Duration:
 		return strconv.FormatInt(int64(v), 10)
 	case time.Time:
-		return v.UTC().Format(time.RFC3339Nano)
+		return v.UTC().Format(TimeLayout)
 	}
 	return ""
 }

@@ -1,0 +1,128 @@
+package fsmgen_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/gen/check"
+)
+
+// TestNothingForgotten fails for a diagnostic code without a script, a
+// machine without its package, and an exported name or package without a
+// comment.
+func TestNothingForgotten(t *testing.T) {
+	t.Run("scripts", func(t *testing.T) {
+		scripts := readAll(t, "cmd/fsmgen/testdata/script/*.txtar")
+		for _, c := range check.Codes() {
+			if !strings.Contains(scripts, "["+string(c.Code)+"]") {
+				t.Errorf("no script shows the diagnostic %s (%s)", c.Code, c.Title)
+			}
+		}
+	})
+	t.Run("machines", func(t *testing.T) {
+		specs, err := filepath.Glob("spec/*.yaml")
+		if err != nil || len(specs) < 10 {
+			t.Fatalf("found %d specs: %v", len(specs), err)
+		}
+		for _, s := range specs {
+			name := strings.TrimSuffix(filepath.Base(s), ".yaml")
+			if _, err := os.Stat(filepath.Join("generated", name, "README.md")); err != nil {
+				t.Errorf("machine %s has no package: run `make generate`", name)
+			}
+		}
+	})
+	t.Run("comments", func(t *testing.T) {
+		for folder := range imports(t) {
+			checkComments(t, folder)
+		}
+	})
+}
+
+func readAll(t *testing.T, pattern string) string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no file matches %s: %v", pattern, err)
+	}
+	var b strings.Builder
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(data)
+	}
+	return b.String()
+}
+
+func checkComments(t *testing.T, folder string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset, documented := token.NewFileSet(), false
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented = documented || f.Doc != nil
+		for _, d := range f.Decls {
+			if name := undocumented(d); name != "" {
+				t.Errorf("%s: exported %s has no comment", fset.Position(d.Pos()), name)
+			}
+		}
+	}
+	if !documented {
+		t.Errorf("package %s has no package comment", folder)
+	}
+}
+
+// undocumented returns the first exported name of d without a comment of its
+// own or of its group.
+func undocumented(d ast.Decl) string {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) {
+			return d.Name.Name
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && d.Doc == nil && s.Doc == nil {
+					return s.Name.Name
+				}
+			case *ast.ValueSpec:
+				if s.Names[0].IsExported() && d.Doc == nil && s.Doc == nil && s.Comment == nil {
+					return s.Names[0].Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func exportedReceiver(d *ast.FuncDecl) bool {
+	if d.Recv == nil {
+		return true
+	}
+	typ := d.Recv.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	if generic, ok := typ.(*ast.IndexExpr); ok {
+		typ = generic.X
+	}
+	name, ok := typ.(*ast.Ident)
+	return ok && name.IsExported()
+}

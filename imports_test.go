@@ -1,0 +1,150 @@
+package fsmgen_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/fsmgen/fsmgen"
+
+// rule says what the packages below a folder may import. Names without a
+// module path are ours; "std" is the whole standard library. The first rule
+// whose folder matches counts.
+type rule struct {
+	folder    string // a folder, or a folder/* for all packages below it
+	allowed   []string
+	forbidden []string // of the standard library
+}
+
+// The rules of ARCHITECTURE.md, Import rules.
+var rules = []rule{
+	{folder: "gen/diag", allowed: []string{"std"}},
+	{folder: "gen/naming", allowed: []string{"std"}},
+	{folder: "gen/syntax", allowed: []string{"std", "gen/diag", "gopkg.in/yaml.v3"}},
+	{folder: "gen/ir", allowed: []string{"std", "gen/diag", "gen/syntax"}},
+	{folder: "gen/domain", allowed: []string{"std", "gen/diag", "gen/ir"}},
+	{folder: "gen/check", allowed: []string{"std", "gen/diag", "gen/ir", "gen/domain", "gen/naming"}},
+	{folder: "gen/interp", allowed: []string{"std", "gen/diag", "gen/ir", "gen/domain"}},
+	{folder: "gen/ddl", allowed: []string{"std", "gen/diag", "gen/ir", "gen/naming"}},
+	{folder: "gen/mermaid", allowed: []string{"std", "gen/diag", "gen/ir"}},
+	{folder: "gen/docs", allowed: []string{"std", "gen/diag", "gen/ir"}},
+	{folder: "gen/golang", allowed: []string{"std", "gen/diag", "gen/ir", "gen/naming", "github.com/dave/jennifer/jen"}},
+	{folder: "gen", allowed: []string{"std", "gen/*"}},
+	{folder: "runtime/fsm", allowed: []string{"std"}, forbidden: []string{"os", "net", "database/sql", "context", "math/rand", "math/rand/v2"}},
+	{folder: "generated/*", allowed: []string{"std", "runtime/fsm"}},
+	{folder: "proptest", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "pgregory.net/rapid", "modernc.org/*", "github.com/jackc/pgx/v5/*"}},
+	{folder: "cmd/fsmgen", allowed: []string{"std", "gen", "gen/*", "github.com/spf13/cobra", "golang.org/x/term"}},
+	{folder: "internal/demo", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "generated/*", "golang.org/x/term"}},
+}
+
+func TestImports(t *testing.T) {
+	packages := imports(t)
+	for folder, imported := range packages {
+		i := slices.IndexFunc(rules, func(r rule) bool { return matches(r.folder, folder) })
+		if i < 0 {
+			if folder != "." {
+				t.Errorf("package %s has no import rule: add one here and in ARCHITECTURE.md", folder)
+			}
+			continue
+		}
+		for _, p := range imported {
+			if !allows(rules[i], p) {
+				t.Errorf("package %s imports %s, which ARCHITECTURE.md does not allow", folder, p)
+			}
+		}
+	}
+	for _, folder := range []string{"gen/ir", "gen/golang", "runtime/fsm", "generated/upload", "cmd/fsmgen"} {
+		if len(packages[folder]) == 0 {
+			t.Errorf("no imports of %s were seen: the test looks in the wrong place", folder)
+		}
+	}
+}
+
+func TestImportRulesBite(t *testing.T) {
+	for _, tt := range []struct {
+		folder, imported string
+		want             bool
+	}{
+		{"gen/ir", "gopkg.in/yaml.v3", false},
+		{"gen/syntax", "gopkg.in/yaml.v3", true},
+		{"runtime/fsm", "database/sql", false},
+		{"runtime/fsm", "database/sql/driver", true},
+		{"generated/deal", module + "/generated/outbox", false},
+		{"gen/interp", module + "/gen/golang", false},
+		{"gen", module + "/gen/golang", true},
+	} {
+		i := slices.IndexFunc(rules, func(r rule) bool { return matches(r.folder, tt.folder) })
+		if got := allows(rules[i], tt.imported); got != tt.want {
+			t.Errorf("%s imports %s: allowed is %v", tt.folder, tt.imported, got)
+		}
+	}
+}
+
+func matches(pattern, folder string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/*"); ok {
+		return strings.HasPrefix(folder, below+"/")
+	}
+	return pattern == folder
+}
+
+func allows(r rule, imported string) bool {
+	if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+		imported = ours
+	} else if !strings.Contains(strings.Split(imported, "/")[0], ".") {
+		return slices.Contains(r.allowed, "std") && !slices.Contains(r.forbidden, imported)
+	}
+	return slices.ContainsFunc(r.allowed, func(p string) bool { return matches(p, imported) })
+}
+
+// imports returns the imports of every package of the module, without those
+// of its tests.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && (skipped(d.Name()) || isModule(file)):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		folder := path.Dir(filepath.ToSlash(file))
+		for _, spec := range f.Imports {
+			p, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if !slices.Contains(out[folder], p) {
+				out[folder] = append(out[folder], p)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func skipped(name string) bool {
+	return name == "testdata" || name == "node_modules" || strings.HasPrefix(name, ".")
+}
+
+// isModule reports whether a folder is the root of a module of its own.
+func isModule(folder string) bool {
+	found, err := filepath.Glob(filepath.Join(folder, "go.mod"))
+	return err == nil && len(found) > 0
+}
