@@ -117,8 +117,9 @@ type LockInfo struct {
 	TTL string `json:"ttl"`
 }
 
-// EffectInfo is an effect. Kind is message, work, log, upsert, update, delete
-// or start; Target is the table or the machine of the last four.
+// EffectInfo is an effect. Kind is work (it answers), call (in the step's
+// transaction), message, log, upsert, update, delete or start; Target is the
+// table or the machine of the last four.
 type EffectInfo struct {
 	Name     string            `json:"name"`
 	Delivery string            `json:"delivery"`

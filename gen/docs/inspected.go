@@ -167,8 +167,11 @@ func kindOf(e *ir.Effect) (kind, target string) {
 	case ir.Start:
 		return "start", e.Machine.Text
 	case ir.Call:
-		if e.IsWork() {
+		switch {
+		case e.IsWork():
 			return "work", ""
+		case e.Delivery == ir.InTransaction:
+			return "call", ""
 		}
 	}
 	return "message", ""

@@ -24,7 +24,7 @@ func Machine(m *ir.Machine, diagram string) string {
 	p.section("States", "", states(m))
 	p.section("Transitions", transitionsIntro(m), transitions(m))
 	p.section("Refusals", "These rows store nothing: the caller is told the failure class.", refusals(m))
-	p.section("Timeouts", "A deadline counts from the entry of its state and is gone when the state is left.", timeouts(m))
+	p.section("Timeouts", "A deadline counts from the entry of its state, or is the time in a field. It is gone when the state is left.", timeouts(m))
 	p.section("Events", "", events(m))
 	p.section("Actors", "", actors(m))
 	p.section("Effects", "", effects(m))

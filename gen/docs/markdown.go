@@ -1,8 +1,8 @@
 package docs
 
 import (
+	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // page is Markdown text under construction.
@@ -47,42 +47,29 @@ func newTable(columns ...string) *table { return &table{columns: columns} }
 // add appends a row; its cells are Markdown already.
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// String renders t with aligned columns and no final newline.
+// String renders t without a final newline. Cells are not padded, so that a
+// changed row is one changed line.
 func (t *table) String() string {
-	var widths []int
 	var used []int
-	for c, title := range t.columns {
-		width, full := utf8.RuneCountInString(title), false
-		for _, row := range t.rows {
-			width = max(width, utf8.RuneCountInString(row[c]))
-			full = full || row[c] != ""
-		}
-		if full {
-			used, widths = append(used, c), append(widths, min(width, 40))
+	for c := range t.columns {
+		if slices.ContainsFunc(t.rows, func(row []string) bool { return row[c] != "" }) {
+			used = append(used, c)
 		}
 	}
 	var lines []string
 	line := func(cells []string) {
 		var b strings.Builder
-		for i, c := range used {
-			b.WriteString("| " + pad(cells[c], widths[i]) + " ")
+		for _, c := range used {
+			b.WriteString("| " + cells[c] + " ")
 		}
 		lines = append(lines, b.String()+"|")
 	}
 	line(t.columns)
-	var rule strings.Builder
-	for _, w := range widths {
-		rule.WriteString("|" + strings.Repeat("-", w+2))
-	}
-	lines = append(lines, rule.String()+"|")
+	lines = append(lines, strings.Repeat("|---", len(used))+"|")
 	for _, row := range t.rows {
 		line(row)
 	}
 	return strings.Join(lines, "\n")
-}
-
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
 
 // code renders s as a code span that survives in a table cell.

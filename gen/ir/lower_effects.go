@@ -2,6 +2,7 @@ package ir
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/fsmgen/fsmgen/gen/diag"
@@ -91,7 +92,7 @@ func (lo *lowering) resolveEffects() {
 
 func (lo *lowering) checkEffectKeys(f *Effect, n *syntax.Node) {
 	for _, e := range n.Entries {
-		if !contains(effectKeys[f.Kind], e.Key.Text) && !isKindKey(e.Key.Text) {
+		if !slices.Contains(effectKeys[f.Kind], e.Key.Text) && !isKindKey(e.Key.Text) {
 			lo.errorf(syntax.CodeShape, e.Key.Span, "remove it", "key %q means nothing for this kind of effect", e.Key.Text)
 		}
 	}
@@ -106,52 +107,44 @@ func isKindKey(key string) bool {
 	return false
 }
 
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
+// actionNames is what the payload of an effect, or the labels of a metric,
+// read: the new record and, where only rows of one event name the action,
+// that event's fields.
+func (lo *lowering) actionNames(same func(Action) bool, place string) *names {
+	n := lo.stepNames(place)
+	for _, list := range lo.sharedActions() {
+		if slices.ContainsFunc(list, same) {
+			return n
 		}
 	}
-	return false
-}
-
-// effectNames is what a payload reads: the new record and, where rows of one
-// event alone name the effect, that event's fields.
-func (lo *lowering) effectNames(f *Effect) *names {
-	n := lo.stepNames("in a payload")
 	for _, r := range lo.m.Rows {
-		for _, a := range r.Do {
-			if a.Effect != f || n.event == r.Event {
-				continue
-			}
-			if n.event != nil {
-				n.event = nil // rows of several events: the record only
-				return n
-			}
-			n.event = r.Event
+		if r.Event == n.event || !slices.ContainsFunc(r.Do, same) {
+			continue
 		}
-	}
-	if usedBeyondRows(lo.m, f) {
-		n.event = nil
+		if n.event != nil {
+			n.event = nil
+			return n
+		}
+		n.event = r.Event
 	}
 	return n
 }
 
-// usedBeyondRows reports whether an entry, exit, machine `do` or a cleanup
-// names f.
-func usedBeyondRows(m *Machine, f *Effect) bool {
-	lists := [][]Action{m.Do}
-	for _, s := range m.States {
+// sharedActions are the lists that run for several events.
+func (lo *lowering) sharedActions() [][]Action {
+	lists := [][]Action{lo.m.Do}
+	for _, s := range lo.m.States {
 		lists = append(lists, s.Entry, s.Exit)
 	}
-	for _, l := range lists {
-		for _, a := range l {
-			if a.Effect == f {
-				return true
-			}
-		}
-	}
-	return false
+	return lists
+}
+
+func (lo *lowering) effectNames(f *Effect) *names {
+	return lo.actionNames(func(a Action) bool { return a.Effect == f }, "in a payload")
+}
+
+func (lo *lowering) metricNames(m *Metric) *names {
+	return lo.actionNames(func(a Action) bool { return a.Metric == m }, "in a metric")
 }
 
 // payload reads `with` or labels: a list of names, or a map to values.
@@ -264,7 +257,7 @@ func Creation(m *Machine) *Row {
 var labelName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (lo *lowering) resolveMetric(m *Metric, n *syntax.Node) {
-	names := lo.stepNames("in a metric")
+	names := lo.metricNames(m)
 	labels := n.Get("labels")
 	if labels != nil && m.Of != "" {
 		for _, item := range labels.Items { // the engine or the service knows the value

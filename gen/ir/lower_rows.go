@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/fsmgen/fsmgen/gen/syntax"
@@ -95,7 +96,7 @@ func (lo *lowering) row(n *syntax.Node, ev *Event, group int) (*Row, bool) {
 	}
 	r.By = lo.actorList(n.Get("by"), ev.By)
 	for _, a := range r.By {
-		if !hasActor(ev.By, a) {
+		if !slices.Contains(ev.By, a) {
 			lo.errorf(CodeNotHere, spanOf(n, "by"), "add it to `by` of the event", "actor %q may not fire event %q", a.Text, ev.Text)
 		}
 	}
@@ -121,15 +122,6 @@ func (lo *lowering) row(n *syntax.Node, ev *Event, group int) (*Row, bool) {
 		r.Raise = lo.fire(raise, lo.stepNames("in a raise"))
 	}
 	return r, lo.creatable(r, n)
-}
-
-func hasActor(list []*Actor, a *Actor) bool {
-	for _, x := range list {
-		if x == a {
-			return true
-		}
-	}
-	return false
 }
 
 // creatable reports a creation row that creates nothing.

@@ -55,7 +55,7 @@ func (d *drawing) states() {
 		}
 		for _, r := range d.machine.Rows {
 			if r.From == s && internal(r) && !r.Wildcard {
-				d.line(d.ids[s], " : ", insideLabel(r))
+				d.line(d.ids[s], " : ", d.insideLabel(r))
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (d *drawing) states() {
 	}
 	for _, r := range groupHeads(d.machine.Rows) {
 		if r.Wildcard && internal(r) {
-			d.line(anyState, " : ", insideLabel(r))
+			d.line(anyState, " : ", d.insideLabel(r))
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (d *drawing) edges() {
 		}
 	}
 	for _, e := range order {
-		d.line(e.from, " --> ", e.to, " : ", edgeLabel(rows[e]))
+		d.line(e.from, " --> ", e.to, " : ", d.edgeLabel(rows[e]))
 	}
 	for _, s := range d.machine.States {
 		if s.Terminal {

@@ -1,9 +1,7 @@
 package mermaid
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -77,6 +75,19 @@ func TestNoteOnlyWhereAClauseBegins(t *testing.T) {
 	}
 }
 
+func TestPriorityIsShownWhereItDecides(t *testing.T) {
+	m := door()
+	m.Rows[2].Otherwise, m.Rows[2].Priority, m.Rows[2].Raise = false, -1, nil
+	text := Diagram(m)
+	if !strings.Contains(text, "or (priority -1)\n") || !strings.Contains(text, "by owner (priority 0)") {
+		t.Errorf("priorities of push are not drawn:\n%s", text)
+	}
+	m.Rows[2].Priority = 0
+	if text = Diagram(m); !strings.Contains(text, "or [true]\n") || strings.Contains(text, "priority") {
+		t.Errorf("equal priorities are drawn, or the bare alternative is not:\n%s", text)
+	}
+}
+
 func TestShortDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		48 * time.Hour: "48h", 90 * time.Minute: "1h30m", 10 * time.Second: "10s", 30 * time.Minute: "30m",
@@ -88,14 +99,8 @@ func TestShortDuration(t *testing.T) {
 	}
 }
 
-// diagram is what the real parser is asked about.
-type diagram struct {
-	Name string `json:"name"`
-	Text string `json:"text"`
-}
-
 func TestRealParserAcceptsEveryNameAndText(t *testing.T) {
-	diagrams := []diagram{{"door", Diagram(door())}}
+	diagrams := []Named{{"door", Diagram(door())}}
 	for _, text := range append(strings.Fields(hostile), hostile) {
 		m := door()
 		m.States[1].Text = text
@@ -103,53 +108,12 @@ func TestRealParserAcceptsEveryNameAndText(t *testing.T) {
 		m.Rows[1].When[0].Text = text
 		m.Rows[1].Do[0].Effect.Text = text
 		m.States[1].Holds[0].Text = text
-		diagrams = append(diagrams, diagram{text, Diagram(m)})
+		diagrams = append(diagrams, Named{text, Diagram(m)})
 	}
 	for _, word := range append(words, "ACCEPTED", "State", "End", "any", "check-exists", "1st", "__proto__") {
 		m := door()
 		m.States[0].Text = word
-		diagrams = append(diagrams, diagram{"state " + word, Diagram(m)})
+		diagrams = append(diagrams, Named{"state " + word, Diagram(m)})
 	}
-	parse(t, diagrams)
-}
-
-// parse fails for each diagram that Mermaid itself refuses. The environment
-// variable FSMGEN_MERMAID names the program that asks it.
-func parse(t *testing.T, diagrams []diagram) {
-	t.Helper()
-	script := os.Getenv("FSMGEN_MERMAID")
-	if script == "" {
-		if os.Getenv("FSMGEN_REQUIRE_PARTS") == "1" {
-			t.Fatal("FSMGEN_MERMAID is not set: it names tools/mermaid/parse.mjs")
-		}
-		t.Skip("FSMGEN_MERMAID is not set: set it to tools/mermaid/parse.mjs to ask Mermaid's own parser")
-	}
-	in, err := json.Marshal(diagrams)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("node", script)
-	cmd.Stdin = strings.NewReader(string(in))
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("node %s: %v\n%s", script, err, stderr.String())
-	}
-	var results []struct {
-		Name  string `json:"name"`
-		OK    bool   `json:"ok"`
-		Error string `json:"error"`
-	}
-	if err := json.Unmarshal(out, &results); err != nil {
-		t.Fatalf("node %s printed %q: %v", script, out, err)
-	}
-	if len(results) != len(diagrams) {
-		t.Fatalf("%d results for %d diagrams", len(results), len(diagrams))
-	}
-	for i, r := range results {
-		if !r.OK {
-			t.Errorf("%s: %s\n%s", r.Name, r.Error, diagrams[i].Text)
-		}
-	}
+	Parse(t, diagrams)
 }

@@ -1,6 +1,7 @@
 package mermaid
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,20 +29,22 @@ func escape(text string) string { return special.Replace(text) }
 
 // edgeLabel is the text at the edge of rows that share source, target and
 // event: the event, then the alternatives below each other.
-func edgeLabel(rows []*ir.Row) string {
+func (d *drawing) edgeLabel(rows []*ir.Row) string {
 	lines := []string{escape(rows[0].Event.Text)}
 	if len(rows) == 1 {
-		if by := narrowed(rows[0]); by != "" {
-			lines[0] += " " + by
-		}
+		lines[0] = joinWords(lines[0], d.distinction(rows[0]))
 		return strings.Join(append(lines, guardLines(rows[0])...), newline)
 	}
 	for i, r := range rows {
-		alternative := guardLines(r)
-		if by := narrowed(r); by != "" {
-			alternative = append([]string{by}, alternative...)
+		var alternative []string
+		if w := d.distinction(r); w != "" {
+			alternative = append(alternative, w)
 		}
-		if i > 0 && len(alternative) > 0 {
+		alternative = append(alternative, guardLines(r)...)
+		if len(alternative) == 0 {
+			alternative = []string{"[true]"}
+		}
+		if i > 0 {
 			alternative[0] = "or " + alternative[0]
 		}
 		lines = append(lines, alternative...)
@@ -50,23 +53,43 @@ func edgeLabel(rows []*ir.Row) string {
 }
 
 // insideLabel is the line of an internal row in the box of its state.
-func insideLabel(r *ir.Row) string {
-	var b strings.Builder
-	width := 0
-	for i, part := range append([]string{"on " + escape(r.Event.Text), narrowed(r)}, guardLines(r)...) {
-		switch {
-		case part == "":
-			continue
-		case i > 0 && width+len(part) > boxWidth:
-			b.WriteString(newline)
-			width = 0
-		case i > 0:
-			b.WriteString(" ")
+func (d *drawing) insideLabel(r *ir.Row) string {
+	parts := append([]string{joinWords("on "+escape(r.Event.Text), d.distinction(r))}, guardLines(r)...)
+	text, width := parts[0], len(parts[0])
+	for _, part := range parts[1:] {
+		if width += len(part) + 1; width > boxWidth {
+			text, width = text+newline, len(part)
+		} else {
+			text += " "
 		}
-		b.WriteString(part)
-		width += len(part) + 1
+		text += part
 	}
-	return b.String()
+	return text
+}
+
+// distinction is what sets r apart from other rows of its event: fewer actors
+// than the event has, and a priority where priority decides.
+func (d *drawing) distinction(r *ir.Row) string {
+	var words string
+	if len(r.By) > 0 && len(r.By) < len(r.Event.By) {
+		words = "by " + escape(strings.Join(names(r.By), ", "))
+	}
+	for _, other := range d.machine.Rows {
+		if other.From == r.From && other.Event == r.Event && other.Priority != r.Priority {
+			return joinWords(words, "(priority "+strconv.Itoa(r.Priority)+")")
+		}
+	}
+	return words
+}
+
+func joinWords(a, b string) string { return strings.TrimSpace(a + " " + b) }
+
+func names(actors []*ir.Actor) []string {
+	var out []string
+	for _, a := range actors {
+		out = append(out, a.Text)
+	}
+	return out
 }
 
 // guardLines are the guard and the doings of r, one line each.
@@ -97,18 +120,6 @@ func clauses(cs []*ir.Clause) []string {
 		texts = append(texts, escape(c.Text))
 	}
 	return texts
-}
-
-// narrowed names the actors of r where they are fewer than the event's.
-func narrowed(r *ir.Row) string {
-	if len(r.By) == 0 || len(r.By) == len(r.Event.By) {
-		return ""
-	}
-	var names []string
-	for _, a := range r.By {
-		names = append(names, escape(a.Text))
-	}
-	return "by " + strings.Join(names, ", ")
 }
 
 // actionNames are the effects among actions that a picture shows.
