@@ -18,7 +18,7 @@ import (
 func TestNothingForgotten(t *testing.T) {
 	t.Run("scripts", func(t *testing.T) {
 		scripts := readAll(t, "cmd/fsmgen/testdata/script/*.txtar")
-		for _, c := range check.Codes() {
+		for _, c := range check.Rules() {
 			if !strings.Contains(scripts, "["+string(c.Code)+"]") {
 				t.Errorf("no script shows the diagnostic %s (%s)", c.Code, c.Title)
 			}

@@ -3,8 +3,11 @@ package gen
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/fsmgen/fsmgen/gen/check"
+	"github.com/fsmgen/fsmgen/gen/ddl"
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/docs"
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -51,7 +54,49 @@ func Load(sources []Source) ([]*ir.Machine, *diag.List) {
 		}
 	}
 	machines := ir.Lower(files, list)
+	check.Check(sound(machines, list), list)
 	return machines, list
+}
+
+// sound returns the machines that were lowered without an error and refer to
+// such machines only: the rules judge whole machines, but a fault in one file
+// does not hide those of the others.
+func sound(machines []*ir.Machine, list *diag.List) []*ir.Machine {
+	broken := map[string]bool{}
+	for _, d := range list.Sorted() {
+		if d.Severity == diag.Error {
+			broken[d.Span.File] = true
+		}
+	}
+	var out []*ir.Machine
+	for _, m := range machines {
+		if !broken[m.File] && !slices.ContainsFunc(refersTo(m), func(o *ir.Machine) bool { return broken[o.File] }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// refersTo lists the machines whose tables m refers to or writes, and those
+// that it starts.
+func refersTo(m *ir.Machine) []*ir.Machine {
+	var out []*ir.Machine
+	for _, e := range m.Effects {
+		if e.Machine != nil {
+			out = append(out, e.Machine)
+		}
+		if e.Table != nil {
+			out = append(out, e.Table.Machine)
+		}
+	}
+	for _, t := range m.Tables {
+		for _, c := range t.Columns {
+			if c.Ref != nil {
+				out = append(out, c.Ref.Machine)
+			}
+		}
+	}
+	return out
 }
 
 // Compile loads the sources and emits every file. When the list has errors
@@ -79,6 +124,8 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 func emit(m *ir.Machine, _ Options) ([]File, error) {
 	diagram := mermaid.Diagram(m)
 	return []File{
+		{path.Join(m.Text, "postgres.sql"), []byte(ddl.Postgres(m))},
+		{path.Join(m.Text, "sqlite.sql"), []byte(ddl.SQLite(m))},
 		{path.Join(m.Text, "README.md"), []byte(docs.Machine(m, diagram))},
 		{path.Join(m.Text, "diagram.mmd"), []byte(diagram)},
 	}, nil

@@ -11,6 +11,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
@@ -40,7 +42,7 @@ var machineRules = [...]func(*subject){
 	(*subject).timers, (*subject).fires, (*subject).raises,
 	(*subject).effects, (*subject).answers, (*subject).fatal,
 	(*subject).invariants, (*subject).holds,
-	(*subject).creation, (*subject).assignments, (*subject).writeOnce,
+	(*subject).creation, (*subject).assignments, (*subject).writeOnce, (*subject).bounds,
 	(*subject).uniques, (*subject).tableRows, (*subject).references, (*subject).starts,
 	(*subject).metrics,
 }
@@ -68,7 +70,7 @@ type subject struct {
 	groups  []*group
 	byKey   map[groupKey]*group
 	leaving map[*ir.State][]*ir.Row // rows by their source; nil: creation rows
-	present presence
+	facts   facts
 	dead    map[*ir.Row]bool // rows with a clause that never holds
 }
 
@@ -88,12 +90,21 @@ func newSubject(m *ir.Machine, l *diag.List, severity map[diag.Code]diag.Severit
 		}
 		g.rows = append(g.rows, r)
 	}
-	s.present = presenceOf(s)
+	s.facts = factsOf(s)
 	return s
 }
 
-// creates reports whether r is the creation row that the lowering made for a
+// synthetic reports whether r is the creation row that the lowering made for a
 // machine without one: nothing in the spec could be blamed for it.
-func (s *subject) synthetic(r *ir.Row) bool {
-	return r.From == nil && r.Event.Span == s.m.Span
+func synthetic(r *ir.Row) bool { return r.Group < 0 }
+
+// written lists the events of the spec, without the one that the lowering
+// made for a synthetic creation row.
+func (s *subject) writtenEvents() []*ir.Event {
+	for _, r := range s.m.Rows {
+		if synthetic(r) {
+			return slices.DeleteFunc(slices.Clone(s.m.Events), func(e *ir.Event) bool { return e == r.Event })
+		}
+	}
+	return s.m.Events
 }

@@ -15,7 +15,7 @@ import (
 const (
 	codeGoCollision  = "FSM011"
 	codeSQLCollision = "FSM012"
-	codePackageName  = "FSM013"
+	codeReservedName = "FSM013"
 	codeSQLReserved  = "FSM014"
 )
 
@@ -27,8 +27,8 @@ type namespace struct {
 	taken map[string]owner
 }
 
-// owner is the declaration that an identifier is derived from. The zero At
-// marks what every machine has.
+// owner is the declaration that an identifier is derived from; it has no place
+// where every machine has the identifier.
 type owner struct {
 	what string
 	at   diag.Span
@@ -37,41 +37,45 @@ type owner struct {
 func (r reporter) namespace(code diag.Code, where string, fixed []string) *namespace {
 	n := &namespace{r, code, where, map[string]owner{}}
 	for _, id := range fixed {
-		n.taken[id] = owner{what: "what every machine has"}
+		n.taken[id] = owner{}
 	}
 	return n
 }
 
-// add claims id and reports a clash with another declaration.
+// add claims id and reports a clash with another declaration. Two of one kind
+// and name are FSM004's business.
 func (n *namespace) add(id, kind string, name ir.Name) {
+	const help = "give one of the two another name"
 	what := fmt.Sprintf("%s %q", kind, name.Text)
 	first, clash := n.taken[id]
-	if !clash {
+	switch {
+	case !clash:
 		n.taken[id] = owner{what, name.Span}
-		return
+	case first.what == "":
+		n.report(n.code, name.Span, "give it another name", "%s becomes %q %s, a name that is taken in every machine", what, id, n.where)
+	case first.what != what:
+		n.report(n.code, name.Span, help, "%s becomes %q %s, like %s at %s", what, id, n.where, first.what, first.at)
 	}
-	if first.what == what && first.at == name.Span {
-		return
-	}
-	place := ""
-	if first.at.Start.Line > 0 {
-		place = fmt.Sprintf(", declared at %s", first.at)
-	}
-	n.report(n.code, name.Span, "give one of the two another name", "%s becomes %q %s, like %s%s", what, id, n.where, first.what, place)
 }
 
 // goNames reports names that the generated Go package could not hold apart.
 // The scopes are those of package naming.
 func (s *subject) goNames() {
 	s.packageName()
+	for _, st := range s.m.States {
+		if word := strings.ToLower(st.Text); naming.IsGoKeyword(word) {
+			s.report(codeReservedName, st.Span, fmt.Sprintf("give it another name, such as %q", st.Text+"_state"),
+				"state %q has the name of the Go keyword %s", st.Text, word)
+		}
+	}
 	s.packageScope()
 	record := s.namespace(codeGoCollision, "in the record's Go type", naming.GoRecordNames())
 	record.add(naming.Exported(s.m.ID.Text), "the id", s.m.ID.Name)
 	for _, f := range s.m.Fields {
 		record.add(naming.Exported(f.Text), "field", f.Name)
 	}
-	for _, e := range s.m.Events {
-		if !e.Internal && e.Span != s.m.Span {
+	for _, e := range s.writtenEvents() {
+		if !e.Internal {
 			record.add(naming.Exported(e.Text), "event", e.Name)
 		}
 	}
@@ -112,10 +116,8 @@ func (s *subject) packageScope() {
 			scope.add(naming.Exported(e.Text)+naming.Exported(v.Text), "value", v)
 		}
 	}
-	for _, e := range s.m.Events {
-		if e.Span != s.m.Span {
-			add("event", e.Name)
-		}
+	for _, e := range s.writtenEvents() {
+		add("event", e.Name)
 	}
 	for _, a := range s.m.Actors {
 		add("actor", a.Name)
@@ -124,7 +126,7 @@ func (s *subject) packageScope() {
 		add("effect", e.Name)
 	}
 	for _, r := range s.m.Rows {
-		if !s.synthetic(r) {
+		if !synthetic(r) {
 			add("transition", r.Name)
 		}
 	}
@@ -137,12 +139,12 @@ func (s *subject) packageName() {
 	name := s.m.Text
 	switch {
 	case !packagePattern.MatchString(name) || strings.HasSuffix(name, "_test"):
-		s.report(codePackageName, s.m.Span, "use lower case letters, digits and _, beginning with a letter, not ending in _test",
+		s.report(codeReservedName, s.m.Span, "use lower case letters, digits and _, beginning with a letter, not ending in _test",
 			"machine %q can't name a Go package", name)
 	case token.IsKeyword(name) || naming.Unexported(name) != name && naming.Unexported(name) == name+"Value":
-		s.report(codePackageName, s.m.Span, "choose a name that Go does not define", "machine %q has the name of a Go keyword or builtin", name)
+		s.report(codeReservedName, s.m.Span, "choose a name that Go does not define", "machine %q has the name of a Go keyword or builtin", name)
 	case slices.Contains(reservedPackages(), name):
-		s.report(codePackageName, s.m.Span, "choose a name that no package of the standard library has",
+		s.report(codeReservedName, s.m.Span, "choose a name that no package of the standard library has",
 			"machine %q has the name of a Go package that its users import", name)
 	}
 }
@@ -174,6 +176,9 @@ func (s *subject) sqlNames() {
 		n.add(naming.Column(s.m.ID.Text), "the id", s.m.ID.Name)
 	}
 	s.sqlWord("the id", s.m.ID.Name)
+	for _, state := range s.m.States {
+		s.sqlWord("state", state.Name)
+	}
 	for _, f := range s.m.Fields {
 		s.sqlWord("field", f.Name)
 		record.add(naming.Column(f.Text), "field", f.Name)

@@ -5,14 +5,14 @@ import "github.com/fsmgen/fsmgen/gen/ir"
 // The eight rules of document 001, section Contract-Level Validation, name
 // the states of one machine. For any machine they are:
 //
-//  1. initial state exists: codeNoInitial
+//  1. initial state exists: FSM005, at lowering, and codeNoInitial
 //  2. success states exist: codeNoSuccess, unless records end in a terminal
 //     state that is no error
 //  3. terminal states exist: codeNoTerminal
 //  4. error states exist: codeNoError, where an effect can fail
 //  5. no orphan states: codeOrphan
 //  6. no transitions from terminal states: codeLeavesTerminal
-//  7. unique transition names: FSM004, at lowering
+//  7. unique transition names: codeDuplicateRow
 //  8. valid from and to states: FSM003, at lowering
 const (
 	codeNoInitial  = "FSM020"
@@ -20,6 +20,8 @@ const (
 	codeNoTerminal = "FSM022"
 	codeNoError    = "FSM023"
 	codeOrphan     = "FSM024"
+
+	codeDuplicateRow = "FSM004" // as every other duplicate name, at lowering
 )
 
 func (s *subject) contract() {
@@ -43,6 +45,7 @@ func (s *subject) contract() {
 		break
 	}
 	s.orphans()
+	s.transitionNames()
 }
 
 func (s *subject) anyState(is func(*ir.State) bool) bool {
@@ -54,14 +57,9 @@ func (s *subject) anyState(is func(*ir.State) bool) bool {
 	return false
 }
 
-// initialState demands a row that creates records, and that a state of kind
-// initial is where they are created.
+// initialState demands that records are created in the states of kind
+// initial. That some row creates them is certain after lowering.
 func (s *subject) initialState() {
-	if len(s.leaving[nil]) == 0 {
-		s.report(codeNoInitial, s.m.Span, "give one state `kind: initial`, or write a row `from: none`",
-			"machine %q has no initial state: no record can be created", s.m.Text)
-		return
-	}
 	created := map[*ir.State]bool{}
 	for _, r := range s.leaving[nil] {
 		created[r.To] = true
@@ -87,5 +85,17 @@ func (s *subject) orphans() {
 		if !touched[st] {
 			s.report(codeOrphan, st.Span, "write a row that leads to it, or remove it", "no row enters or leaves state %q", st.Text)
 		}
+	}
+}
+
+// transitionNames reports rows of the spec that share a name.
+func (s *subject) transitionNames() {
+	first := map[string]*ir.Row{}
+	for _, r := range s.m.Rows {
+		if f := first[r.Text]; f != nil && f.Group != r.Group {
+			s.report(codeDuplicateRow, r.Span, "give one of the two rows another name", "row %q is declared twice, first at %s", r.Text, f.Span)
+			continue
+		}
+		first[r.Text] = r
 	}
 }

@@ -42,7 +42,7 @@ func (s *subject) unused() {
 	for _, f := range m.Fields {
 		s.demand(u.read[f] || u.written[f] || f.Derive != nil, "field", f.Name, "write it by an event or a row, or read it")
 	}
-	for _, e := range m.Events {
+	for _, e := range s.writtenEvents() {
 		s.demandEvent(e)
 	}
 	for _, f := range m.Fields {
@@ -89,6 +89,7 @@ func (s *subject) shadowing() {
 	for _, p := range s.m.Params {
 		own("param", p.Name)
 	}
+	delete(taken, "error") // $error is known in fails alone, where no event is read
 	for _, e := range s.m.Events {
 		for _, f := range e.Fields {
 			if what, clash := taken[f.Text]; clash {

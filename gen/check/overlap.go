@@ -130,14 +130,12 @@ func (s *subject) neverHolds(c *ir.Clause, ev *ir.Event) bool {
 }
 
 // neverChosen reports rows that lose in every case: their clauses contradict
-// each other or the holds of their state, or others always win.
+// each other or what records of their state can be, or others always win. A
+// row that stands for many, a wildcard or an `otherwise`, may lose at some.
 func (s *subject) neverChosen() {
-	wild := map[int]int{}    // expansions of a wildcard row that never win
-	widened := map[int]int{} // expansions of a wildcard row
+	left := map[int]int{} // expansions of a spec row that may still win
 	for _, r := range s.m.Rows {
-		if r.Wildcard {
-			widened[r.Group]++
-		}
+		left[r.Group]++
 	}
 	for _, g := range s.groups {
 		if len(g.rows) == 1 && len(g.rows[0].When) == 0 {
@@ -148,10 +146,8 @@ func (s *subject) neverChosen() {
 			if won[r] || s.dead[r] {
 				continue
 			}
-			if r.Wildcard {
-				if wild[r.Group]++; wild[r.Group] < widened[r.Group] {
-					continue
-				}
+			if left[r.Group]--; left[r.Group] > 0 && (r.Wildcard || r.Otherwise) {
+				continue
 			}
 			s.report(codeNeverChosen, r.Span, neverChosenHelp(r), "row %q can never be chosen on %s in state %q", r.Text, g.event.Text, g.stateName())
 		}
@@ -162,7 +158,7 @@ func neverChosenHelp(r *ir.Row) string {
 	if r.Otherwise {
 		return "remove it: the other rows cover every case"
 	}
-	return "its clauses contradict each other or the holds of the state, or rows of higher priority always win; mend or remove it"
+	return "its clauses contradict each other or what records of the state can be, or rows of higher priority always win; mend or remove it"
 }
 
 // winners are the rows of g that some case chooses; all of them where the

@@ -50,11 +50,11 @@ func (s *subject) space(sc scene) space {
 	for _, v := range sc.views {
 		addVars(vars, v)
 	}
-	var known []*ir.Clause
+	var known []located
 	if sc.from != nil {
-		known = append(known, sc.from.Holds...)
+		known = locate(sc.from.Holds, nil)
 	}
-	facts := cone(vars, append(known, sc.assume...))
+	facts := clauses(cone(vars, append(known, locate(sc.assume, nil)...)))
 	d := domain.Join(s.m, now(), append(slices.Clone(sc.views), domain.View{Clauses: facts})...)
 	out := space{Space: d, facts: facts, event: sc.event, from: sc.from}
 	s.restrict(d, sc)
@@ -62,21 +62,44 @@ func (s *subject) space(sc scene) space {
 	return out
 }
 
+// located is a clause and the context in which it is read: nil is the stored
+// record, else the record overlaid by the event.
+type located struct {
+	clause *ir.Clause
+	event  *ir.Event
+}
+
+func locate(clauses []*ir.Clause, ev *ir.Event) []located {
+	out := make([]located, len(clauses))
+	for i, c := range clauses {
+		out[i] = located{c, ev}
+	}
+	return out
+}
+
+func clauses(from []located) []*ir.Clause {
+	var out []*ir.Clause
+	for _, l := range from {
+		out = append(out, l.clause)
+	}
+	return out
+}
+
 // cone keeps the clauses that share a variable with vars, directly or
-// through each other.
-func cone(vars map[domain.Var]bool, clauses []*ir.Clause) []*ir.Clause {
-	var in []*ir.Clause
-	taken := make([]bool, len(clauses))
+// through each other. What an earlier step left in $from is not known.
+func cone(vars map[domain.Var]bool, all []located) []located {
+	var in []located
+	taken := make([]bool, len(all))
 	for grown := true; grown; {
 		grown = false
-		for i, c := range clauses {
-			if taken[i] || readsSpecial(c, ir.FromName) {
+		for i, l := range all {
+			if taken[i] || l.event == nil && readsSpecial(l.clause, ir.FromName) {
 				continue
 			}
-			l, r := domain.VarOf(&c.Left, nil), domain.VarOf(&c.Right, nil)
-			if vars[l] && l != (domain.Var{}) || vars[r] && r != (domain.Var{}) {
-				vars[l], vars[r] = true, true
-				in, taken[i], grown = append(in, c), true, true
+			left, right := domain.VarOf(&l.clause.Left, l.event), domain.VarOf(&l.clause.Right, l.event)
+			if vars[left] && left != (domain.Var{}) || vars[right] && right != (domain.Var{}) {
+				vars[left], vars[right] = true, true
+				in, taken[i], grown = append(in, l), true, true
 			}
 		}
 	}
@@ -99,8 +122,8 @@ func readsSpecial(c *ir.Clause, name ir.Special) bool {
 	return c.Left.Special == name || c.Right.Special == name
 }
 
-// restrict removes what cannot be: a field that is never, or always, present
-// in the state, other names of the state, an id of `system`.
+// restrict removes what cannot be: values that no record of the state has,
+// other names of the state, an id of `system`.
 func (s *subject) restrict(d *domain.Space, sc scene) {
 	if sc.from != nil {
 		d.Fix(domain.Var{Special: ir.StateName}, sc.from.Text)
@@ -120,9 +143,9 @@ func (s *subject) restrict(d *domain.Space, sc scene) {
 			d.Classes[i] = []ir.Value{defaultOf(v.Field)}
 			continue
 		}
-		mark := s.present.in(sc.from, v.Field)
+		mark := s.facts.in(sc.from, v.Field)
 		kept := slices.DeleteFunc(slices.Clone(d.Classes[i]), func(x ir.Value) bool {
-			return x == nil && mark&maybeAbsent == 0 || x != nil && mark&maybePresent == 0
+			return mark&valueMark(v.Field, x) == 0
 		})
 		if len(kept) > 0 {
 			d.Classes[i] = kept

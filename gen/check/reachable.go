@@ -10,6 +10,10 @@ const (
 // reachable reports states that no path from a creation row reaches, and
 // states that a record can never leave though they are not terminal.
 func (s *subject) reachable() {
+	entered := map[*ir.State]bool{}
+	for _, r := range s.m.Rows {
+		entered[r.To] = true
+	}
 	seen := map[*ir.State]bool{}
 	work := []*ir.State{nil}
 	for len(work) > 0 {
@@ -23,7 +27,7 @@ func (s *subject) reachable() {
 		}
 	}
 	for _, st := range s.m.States {
-		leaves, enters := s.leaves(st), s.enters(st)
+		leaves, enters := s.leaves(st), entered[st]
 		if !seen[st] && (leaves || enters) {
 			s.report(codeUnreachable, st.Span, "write a row that leads here from a state that is reachable, or remove the state",
 				"state %q is unreachable", st.Text)
@@ -38,15 +42,6 @@ func (s *subject) reachable() {
 func (s *subject) leaves(st *ir.State) bool {
 	for _, r := range s.leaving[st] {
 		if r.To != nil && r.To != st {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *subject) enters(st *ir.State) bool {
-	for _, r := range s.m.Rows {
-		if r.To == st {
 			return true
 		}
 	}

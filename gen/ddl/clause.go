@@ -113,9 +113,18 @@ func (s scope) operand(o ir.Operand) (string, bool) {
 	case o.Special == ir.FromName:
 		return s.from, s.from != ""
 	case o.Field != nil && o.Event == nil:
-		return s.row + ident(o.Field.Text), true
+		return s.field(o.Field), true
 	}
 	return "", false
+}
+
+// field is a record field. Before triggers run, a derived one is not computed
+// yet, so its expression stands in for it.
+func (s scope) field(f *ir.Field) string {
+	if f.Derive != nil && s.row != "" {
+		return "(" + derivation(s.dialect, s.row, f.Derive) + ")"
+	}
+	return s.row + ident(f.Text)
 }
 
 // readsFrom reports whether c is about the state before the step, which only a

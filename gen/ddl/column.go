@@ -1,7 +1,6 @@
 package ddl
 
 import (
-
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
@@ -33,10 +32,10 @@ func (c Column) sqlType(d dialect) string {
 func Columns(m *ir.Machine) []Column {
 	cols := []Column{
 		fieldColumn(m.ID),
-		fixed(m.Storage.State, ir.String, false, "the state, and"),
-		fixed("version", ir.Int, false, "how many steps led to it,"),
-		fixed("last_event", ir.String, false, "the event of the last step,"),
-		fixed("entered_at", ir.Time, false, "when the state was entered"),
+		fixed(m.Storage.State, ir.String, false, "The state, how many steps led to it, the event of the last one, and when the state was entered."),
+		fixed("version", ir.Int, false, ""),
+		fixed("last_event", ir.String, false, ""),
+		fixed("entered_at", ir.Time, false, ""),
 	}
 	for _, f := range m.Fields {
 		cols = append(cols, fieldColumn(f))
@@ -55,7 +54,7 @@ func HistoryColumns(m *ir.Machine) []Column {
 	return []Column{
 		fixed("event_id", ir.UUID, false, ""),
 		id,
-		fixed("version", ir.Int, false, "the record's version after the step"),
+		fixed("version", ir.Int, false, ""),
 		fixed("event_type", ir.String, false, ""),
 		fixed("from_"+m.Storage.State, ir.String, true, "null: the record was created"),
 		fixed("to_"+m.Storage.State, ir.String, false, ""),
@@ -128,4 +127,3 @@ func recordTable(m *ir.Machine) string { return ident(m.Storage.Table) }
 func historyTable(m *ir.Machine) string { return ident(m.Storage.History) }
 
 func tableName(t *ir.Table) string { return ident(t.Text) }
-

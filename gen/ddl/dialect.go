@@ -50,6 +50,35 @@ func shorten(name string) string {
 // quote is a string literal.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
+// derivation is the text of a template; null while a part is null. A part that
+// is derived itself is replaced by its own template, for a generated column
+// can't read another. Only types whose text both databases and Go agree on may
+// be parts: string, enum, uuid, int and bool.
+func derivation(d dialect, row string, t *ir.Template) string {
+	parts := make([]string, len(t.Parts))
+	for i, p := range t.Parts {
+		switch {
+		case p.Field == nil:
+			parts[i] = quote(p.Text)
+		case p.Field.Derive != nil:
+			parts[i] = derivation(d, row, p.Field.Derive)
+		default:
+			parts[i] = asText(d, row+ident(p.Field.Text), p.Field.Type)
+		}
+	}
+	return strings.Join(parts, " || ")
+}
+
+func asText(d dialect, col string, t ir.Type) string {
+	switch {
+	case t.Base == ir.String || t.Base == ir.EnumOf:
+		return col
+	case t.Base == ir.Bool:
+		return "CASE " + col + " WHEN true THEN 'true' WHEN false THEN 'false' END"
+	}
+	return "CAST(" + col + " AS text)"
+}
+
 // quoteAll is a list of string literals, for IN.
 func quoteAll[T ~string](words []T) string {
 	quoted := make([]string, len(words))

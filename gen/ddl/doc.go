@@ -42,6 +42,9 @@
 //	FS006  delete     records are never deleted
 //	FS007  reference  the row referred to lacks what `where` demands
 //
+// One PostgreSQL function per machine, upload_edge(old_state, event, new_state),
+// is the transition table; the triggers and the history's CHECK ask it.
+//
 // SQLite reports SQLITE_CONSTRAINT_TRIGGER and the same message. Its script
 // needs SQLite 3.47 (expressions in RAISE), and foreign keys switched on per
 // connection.

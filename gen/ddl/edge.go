@@ -87,9 +87,26 @@ func stateNames(states []*ir.State) []string {
 	return names
 }
 
+// isEdge is the condition that (from, event, to) is a transition of m. Creation
+// is the edge from null. PostgreSQL asks a function (postgresEdges): it would
+// parse a long CHECK anew for each statement, but keeps a function's plan.
+func isEdge(d dialect, m *ir.Machine, from, event, to string) string {
+	if d == postgres {
+		return ruleName(m.Text, "edge") + "(" + from + ", " + event + ", " + to + ")"
+	}
+	list := machineEdges(m)
+	if from == "OLD."+stateColumn(m) {
+		list = list[1:] // a record that exists was created
+	}
+	return edgeCase(list, from, event, to, "        ")
+}
+
 // edgeCase is the condition that (from, event, to) is a transition: one branch
 // per old state, so that only its own pairs are compared.
 func edgeCase(list []edges, from, event, to, indent string) string {
+	if !slices.ContainsFunc(list, func(e edges) bool { return len(e.pairs) > 0 }) {
+		return "false"
+	}
 	var b strings.Builder
 	b.WriteString("CASE\n")
 	for _, e := range list {

@@ -6,12 +6,17 @@ import "github.com/fsmgen/fsmgen/gen/ir"
 // The record is written first, so a row that fits was made by that very step.
 func historyRules(d dialect, m *ir.Machine) []rule {
 	id, to := ident(m.ID.Text), ident("to_"+m.Storage.State)
+	lock := ""
+	if d == postgres && m.Storage.Partition {
+		// No unique index stops two sessions that tell one version at once.
+		lock = "\n            FOR NO KEY UPDATE"
+	}
 	list := []rule{{
 		kind: kindHistory, name: ruleName(m.Text, "history", "matches_record"),
 		cond: "NOT EXISTS (\n            SELECT 1 FROM " + recordTable(m) + " AS r\n" +
 			"            WHERE r." + id + " = NEW." + id + " AND r.version = NEW.version\n" +
-			"                AND r." + stateColumn(m) + " = NEW." + to + " AND r.last_event = NEW.event_type)",
-		message: about(m.Text, "NEW."+id, kindHistory, words("the record is not in "), value("NEW."+to),
+			"                AND r." + stateColumn(m) + " = NEW." + to + " AND r.last_event = NEW.event_type" + lock + ")",
+		message: about(m.Text, "NEW."+id, kindHistory, "the record is not in ", value("NEW."+to),
 			words(" by "), value("NEW.event_type"), words(" at version "), value("NEW.version")),
 		hint: "Write the record first, then its history row, in one transaction.",
 	}}
@@ -35,8 +40,20 @@ func secondRowRule(d dialect, m *ir.Machine) rule {
 		kind:    kindHistory, name: ruleName(m.Text, "history", "one_row_per_version"),
 		cond: "EXISTS (\n            SELECT 1 FROM " + historyTable(m) + " AS h\n" +
 			"            WHERE h." + id + " = NEW." + id + " AND h.version = NEW.version)",
-		message: about(m.Text, "NEW."+id, kindHistory, words("version "), value("NEW.version"), words(" is already told")),
+		message: about(m.Text, "NEW."+id, kindHistory, "version ", value("NEW.version"), words(" is already told")),
 		hint:    "A step writes one history row.",
+	}
+}
+
+// recreated refuses a new record in the place of one that INSERT OR REPLACE has
+// just deleted without firing a trigger. It is judged after the insert, so that
+// a plain INSERT of a known id fails by its primary key.
+func recreated(m *ir.Machine) rule {
+	id := ident(m.ID.Text)
+	return rule{
+		kind: kindDelete, name: ruleName(m.Text, "replaced"),
+		cond:    "EXISTS (SELECT 1 FROM " + historyTable(m) + " AS h WHERE h." + id + " = NEW." + id + ")",
+		message: about(m.Text, "NEW."+id, kindDelete, "a record with a history is not replaced"),
 	}
 }
 
@@ -44,7 +61,7 @@ func secondRowRule(d dialect, m *ir.Machine) rule {
 func appendOnly(m *ir.Machine) rule {
 	return rule{
 		kind: kindHistory, name: ruleName(m.Text, "history", "append_only"), cond: "",
-		message: about(m.Text, "OLD."+ident(m.ID.Text), kindHistory, words("history is append-only, version "),
+		message: about(m.Text, "OLD."+ident(m.ID.Text), kindHistory, "history is append-only, version ",
 			value("OLD.version"), words(" stays as it is")),
 		hint: "Correct a mistake with a further step.",
 	}
@@ -54,7 +71,7 @@ func appendOnly(m *ir.Machine) rule {
 func noDelete(m *ir.Machine) rule {
 	return rule{
 		kind: kindDelete, name: ruleName(m.Text, "never_deleted"), cond: "",
-		message: about(m.Text, "OLD."+ident(m.ID.Text), kindDelete, words("records are never deleted, this one is in "),
+		message: about(m.Text, "OLD."+ident(m.ID.Text), kindDelete, "records are never deleted, this one is in ",
 			value("OLD."+stateColumn(m))),
 		hint: "Move the record to a terminal state instead.",
 	}

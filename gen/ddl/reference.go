@@ -16,6 +16,15 @@ import (
 // clears a stale row must not be stopped by what was once derived from it, and
 // nothing may refer to a row that is gone.
 
+// referenceDoc says in the script what a trigger on a referring table is for.
+func referenceDoc(t *ir.Table) string {
+	if len(restricted(t)) == 0 {
+		return ""
+	}
+	return "A row appears only while the row that it refers to is as the spec demands. What happens to\n" +
+		"that row later is a new fact and is not refused."
+}
+
 // foreignKey is the constraint of a column with ref; false where the referred
 // table has no single key column to point at.
 func foreignKey(t *ir.Table, f *ir.Field) (constraint, bool) {
@@ -23,8 +32,9 @@ func foreignKey(t *ir.Table, f *ir.Field) (constraint, bool) {
 		return constraint{}, false
 	}
 	return constraint{
-		name: ruleName(t.Text, f.Text, "refers_to", f.Ref.Text),
-		body: "FOREIGN KEY (" + ident(f.Text) + ") REFERENCES " + tableName(f.Ref) + " (" + ident(f.Ref.Key[0].Text) + ") ON DELETE CASCADE",
+		comment: "Goes with the row that it refers to: a step that clears a stale row is not stopped.",
+		name:    ruleName(t.Text, f.Text, "refers_to", f.Ref.Text),
+		body:    "FOREIGN KEY (" + ident(f.Text) + ") REFERENCES " + tableName(f.Ref) + " (" + ident(f.Ref.Key[0].Text) + ") ON DELETE CASCADE",
 	}, true
 }
 
@@ -45,8 +55,8 @@ func referenceRule(d dialect, t *ir.Table, f *ir.Field) rule {
 	return rule{
 		kind: kindReference, name: ruleName(t.Text, f.Text, "where"),
 		cond: "NEW." + col + " IS NOT NULL AND NOT EXISTS (\n            " + query + ")",
-		message: about(t.Text, "NEW."+col, kindReference,
-			words("no row of "+f.Ref.Text+" has this "+f.Ref.Key[0].Text+" and "+strings.Join(demands, ", "))),
+		message: about(t.Text, "NEW."+ident(t.Key[0].Text), kindReference,
+			"no row of "+f.Ref.Text+" has "+f.Ref.Key[0].Text+" ", value("NEW."+col), words(" and "+strings.Join(demands, ", "))),
 		hint: "The row referred to comes first.",
 	}
 }
@@ -59,18 +69,17 @@ func whereCondition(d dialect, w ir.ColumnValue) (cond, demand string) {
 	return "p." + col + " = " + d.literal(w.Column.Type, w.Value.A.Literal), w.Column.Text + " " + w.Value.Text
 }
 
-// tableInsertRules and tableUpdateRules judge rows of a table besides the
-// record table.
+// tableInsertRules judge a new row of a table besides the record table.
 func tableInsertRules(d dialect, t *ir.Table) []rule {
 	var list []rule
-	for _, f := range t.Columns {
-		if f.Ref != nil && len(f.Ref.Key) == 1 && len(f.Where) > 0 {
-			list = append(list, referenceRule(d, t, f))
-		}
+	for _, f := range restricted(t) {
+		list = append(list, referenceRule(d, t, f))
 	}
 	return append(list, elementRules(d, t.Text, "NEW."+ident(t.Key[0].Text), TableColumns(t))...)
 }
 
+// tableUpdateRules judge a changed row. A reference is judged again only when
+// it points at another row.
 func tableUpdateRules(d dialect, t *ir.Table) []rule {
 	var list []rule
 	for _, f := range t.Columns {
@@ -78,24 +87,23 @@ func tableUpdateRules(d dialect, t *ir.Table) []rule {
 			list = append(list, writeOnceRule(t.Text, "OLD."+ident(t.Key[0].Text), f))
 		}
 	}
-	for _, r := range tableInsertRules(d, t) {
-		if r.kind == kindReference {
-			col := referringColumn(t, r)
-			r.cond = "NEW." + col + " IS DISTINCT FROM OLD." + col + " AND " + r.cond
-		}
+	for _, f := range restricted(t) {
+		r := referenceRule(d, t, f)
+		r.cond = "NEW." + ident(f.Text) + " IS DISTINCT FROM OLD." + ident(f.Text) + " AND " + r.cond
 		list = append(list, r)
 	}
-	return list
+	return append(list, elementRules(d, t.Text, "NEW."+ident(t.Key[0].Text), TableColumns(t))...)
 }
 
-// referringColumn is the column that a reference rule is about.
-func referringColumn(t *ir.Table, r rule) string {
+// restricted are the columns whose reference demands something.
+func restricted(t *ir.Table) []*ir.Field {
+	var list []*ir.Field
 	for _, f := range t.Columns {
-		if f.Ref != nil && r.name == ruleName(t.Text, f.Text, "where") {
-			return ident(f.Text)
+		if f.Ref != nil && len(f.Ref.Key) == 1 && len(f.Where) > 0 {
+			list = append(list, f)
 		}
 	}
-	return ""
+	return list
 }
 
 // tableConstraints are the constraints of a table besides the record table.

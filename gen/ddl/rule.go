@@ -40,29 +40,37 @@ func words(s string) text { return text{words: s} }
 func value(expr string) text { return text{expr: expr} }
 
 // about opens a message with the owner, the id and the kind of the rule.
-func about(owner, id string, kind ruleKind, rest ...text) []text {
-	return append([]text{words("fsmgen: " + owner + " "), value(id), words(": " + kind.word + ": ")}, rest...)
+func about(owner, id string, kind ruleKind, what string, rest ...text) []text {
+	return append([]text{words("fsmgen: " + owner + " "), value(id), words(": " + kind.word + ": " + what)}, rest...)
 }
 
 // insertRules judge a new record.
 func insertRules(d dialect, m *ir.Machine) []rule {
 	state, id := stateColumn(m), "NEW."+ident(m.ID.Text)
-	created := edgesFrom(m, nil)
 	list := []rule{{
 		kind: kindVersion, name: ruleName(m.Text, "version"), cond: "NEW.version <> 1",
-		message: about(m.Text, id, kindVersion, words("a new record has version 1, not "), value("NEW.version")),
+		message: about(m.Text, id, kindVersion, "a new record has version 1, not ", value("NEW.version")),
 		hint:    "Set version to 1.",
 	}, {
-		kind: kindEdge, name: ruleName(m.Text, "edge"),
-		cond: "NOT (\n" + created.condition("NEW.last_event", "NEW."+state, "            ") + ")",
-		message: about(m.Text, id, kindEdge, words("no record is created by "), value("NEW.last_event"),
+		kind: kindEdge, name: ruleName(m.Text, "edge"), cond: "NOT " + creationTest(d, m),
+		message: about(m.Text, id, kindEdge, "no record is created by ", value("NEW.last_event"),
 			words(" in "), value("NEW."+state)),
 		hint: "Create the record through one of its creation events.",
 	}}
-	if len(created.pairs) == 0 {
-		list[1].cond = "true"
+	return append(list, stateRules(d, m, "NULL")...)
+}
+
+// creationTest is the condition that the new record is where a creation leads.
+func creationTest(d dialect, m *ir.Machine) string {
+	state := "NEW." + stateColumn(m)
+	created := edgesFrom(m, nil)
+	switch {
+	case d == postgres:
+		return isEdge(d, m, "NULL", "NEW.last_event", state)
+	case len(created.pairs) == 0:
+		return "false"
 	}
-	return append(list, stateRules(d, m, nil)...)
+	return "(\n" + created.condition("NEW.last_event", state, "            ") + ")"
 }
 
 // updateRules judge a step.
@@ -70,22 +78,19 @@ func updateRules(d dialect, m *ir.Machine) []rule {
 	state, id := stateColumn(m), "OLD."+ident(m.ID.Text)
 	list := []rule{{
 		kind: kindVersion, name: ruleName(m.Text, "version"), cond: "NEW.version <> OLD.version + 1",
-		message: about(m.Text, id, kindVersion, words("a step leads from version "), value("OLD.version"),
+		message: about(m.Text, id, kindVersion, "a step leads from version ", value("OLD.version"),
 			words(" to the next, not to "), value("NEW.version")),
 		hint: "Set version = version + 1, once per step.",
 	}, {
 		kind: kindEdge, name: ruleName(m.Text, "edge"),
-		cond: "NOT " + edgeCase(machineEdges(m)[1:], "OLD."+state, "NEW.last_event", "NEW."+state, "        "),
-		message: about(m.Text, id, kindEdge, words("no transition from "), value("OLD."+state),
+		cond: "NOT " + isEdge(d, m, "OLD."+state, "NEW.last_event", "NEW."+state),
+		message: about(m.Text, id, kindEdge, "no transition from ", value("OLD."+state),
 			words(" on "), value("NEW.last_event"), words(" to "), value("NEW."+state)),
 		hint: "Fire an event that the state accepts, and write it to last_event.",
 	}}
-	if len(machineEdges(m)) == 1 {
-		list[1].cond = "true"
-	}
 	list = append(list, immutableRules(m)...)
 	list = append(list, neverRules(d, m)...)
-	return append(list, stateRules(d, m, &state)...)
+	return append(list, stateRules(d, m, "OLD."+state)...)
 }
 
 // immutableRules: the id and created_at never change, a write-once field
@@ -97,7 +102,7 @@ func immutableRules(m *ir.Machine) []rule {
 		list = append(list, rule{
 			kind: kindImmutable, name: ruleName(m.Text, strings.Trim(c, `"`), "immutable"),
 			cond: "NEW." + c + " IS DISTINCT FROM OLD." + c,
-			message: about(m.Text, id, kindImmutable, words(c+" never changes, not from "), value("OLD."+c),
+			message: about(m.Text, id, kindImmutable, c+" never changes, not from ", value("OLD."+c),
 				words(" to "), value("NEW."+c)),
 			hint: "Leave " + c + " as it is.",
 		})
@@ -112,10 +117,13 @@ func immutableRules(m *ir.Machine) []rule {
 
 func writeOnceRule(owner, id string, f *ir.Field) rule {
 	c := ident(f.Text)
+	cond := "NEW." + c + " IS DISTINCT FROM OLD." + c
+	if f.Type.Optional {
+		cond = "OLD." + c + " IS NOT NULL AND " + cond
+	}
 	return rule{
-		kind: kindImmutable, name: ruleName(owner, f.Text, "immutable"),
-		cond: "OLD." + c + " IS NOT NULL AND NEW." + c + " IS DISTINCT FROM OLD." + c,
-		message: about(owner, id, kindImmutable, words(f.Text+" is written once, it stays "), value("OLD."+c),
+		kind: kindImmutable, name: ruleName(owner, f.Text, "immutable"), cond: cond,
+		message: about(owner, id, kindImmutable, f.Text+" is written once, it stays ", value("OLD."+c),
 			words(" and does not become "), value("NEW."+c)),
 		hint: "Leave " + c + " as it is.",
 	}
@@ -141,7 +149,7 @@ func neverRules(d dialect, m *ir.Machine) []rule {
 		}
 		list = append(list, rule{
 			comment: inv.Doc, kind: kindInvariant, name: ruleName(m.Text, inv.Text), cond: cond,
-			message: about(m.Text, id, kindInvariant, words(inv.Text+" forbids "), value("OLD."+state),
+			message: about(m.Text, id, kindInvariant, inv.Text+" forbids ", value("OLD."+state),
 				words(" to "), value("NEW."+state)),
 			hint: unlessHint(n),
 		})
@@ -161,12 +169,9 @@ func unlessHint(n *ir.Never) string {
 }
 
 // stateRules are what a CHECK can't say about the new record: holds that read
-// the old state (nil: there is none), and list elements in SQLite.
-func stateRules(d dialect, m *ir.Machine, oldState *string) []rule {
-	state, from := stateColumn(m), "NULL"
-	if oldState != nil {
-		from = "OLD." + *oldState
-	}
+// the old state, and list elements in SQLite.
+func stateRules(d dialect, m *ir.Machine, from string) []rule {
+	state := stateColumn(m)
 	var list []rule
 	for _, s := range m.States {
 		for _, c := range s.Holds {
@@ -178,7 +183,7 @@ func stateRules(d dialect, m *ir.Machine, oldState *string) []rule {
 				kind: kindInvariant, name: ruleName(m.Text, s.Text, "holds"),
 				cond: "NEW." + state + " = " + quote(s.Text) + " AND NOT (" + cond + ")",
 				message: about(m.Text, "NEW."+ident(m.ID.Text), kindInvariant,
-					words(s.Text+" demands "+c.Text)),
+					s.Text+" demands "+c.Text),
 				hint: "Make it true in the same step.",
 			})
 		}
@@ -210,7 +215,7 @@ func elementRules(d dialect, owner, id string, cols []Column) []rule {
 		list = append(list, rule{
 			kind: kindInvariant, name: ruleName(owner, strings.Trim(c.Name, `"`), "elements"),
 			cond: "json_valid(NEW." + c.Name + ") AND EXISTS (SELECT 1 FROM json_each(NEW." + c.Name + ") WHERE " + bad + ")",
-			message: about(owner, id, kindInvariant, words(c.Name+" holds only "+c.Type.Elem.String()+", not "),
+			message: about(owner, id, kindInvariant, c.Name+" holds only "+c.Type.Elem.String()+", not ",
 				value("NEW."+c.Name)),
 			hint: "Store a JSON array of " + c.Type.Elem.String() + ".",
 		})

@@ -17,6 +17,7 @@ type builder struct {
 	types    []ir.Type
 	index    map[Var]int
 	hidden   []bool        // only links pools: no clause reads it
+	feeds    [][2]int      // assignments, from a source to its target
 	parent   []int         // union-find over vars
 	literals [][]ir.Value  // what vars[i] is compared with
 	patterns [][]string    // what vars[i] is matched with
@@ -75,27 +76,43 @@ func (b *builder) relate(left int, l *ir.Operand, right int, r *ir.Operand) {
 }
 
 // assign links the target with what it is computed from. The old value of
-// the target matters only where the field is write-once.
+// the target matters only where the field is write-once; what it is computed
+// from, only where the target decides something.
 func (b *builder) assign(a *ir.Assign, ev *ir.Event) {
-	target := b.link(Var{Field: a.Target}, a.Target.Type)
-	if a.Target.Immutable {
+	f := a.Target
+	target := b.link(Var{Field: f}, f.Type)
+	if f.Immutable {
 		b.hidden[target] = false
 	}
 	if a.Value.Kind == ir.Null {
 		return
 	}
-	left := b.operand(&a.Value.A, ev)
+	decides := f.Immutable || f.Min != nil || f.Max != nil || a.Value.Kind != ir.Read
+	left := b.feed(&a.Value.A, ev, target, decides)
 	if a.Value.Kind == ir.Read {
 		b.relate(target, nil, left, &a.Value.A)
 		return
 	}
-	right := b.operand(&a.Value.B, ev)
+	right := b.feed(&a.Value.B, ev, target, decides)
 	for _, part := range []int{left, right} {
 		if part >= 0 && b.types[part].Base == b.types[target].Base {
 			b.union(target, part)
 		}
 	}
 	b.shift(target, &a.Value, left, right)
+}
+
+// feed makes o known as a source of target; it becomes a variable if the
+// target decides something by itself or, see space, through a clause.
+func (b *builder) feed(o *ir.Operand, ev *ir.Event, target int, decides bool) int {
+	v := VarOf(o, ev)
+	if v == (Var{}) {
+		return -1
+	}
+	source := b.link(v, b.typeOf(v, o))
+	b.hidden[source] = b.hidden[source] && !decides
+	b.feeds = append(b.feeds, [2]int{source, target})
+	return source
 }
 
 // shift adds what the pool's constants become through a sum or difference
@@ -136,14 +153,19 @@ func (b *builder) operand(o *ir.Operand, ev *ir.Event) int {
 	if v == (Var{}) {
 		return -1
 	}
-	t := o.Type
+	i := b.link(v, b.typeOf(v, o))
+	b.hidden[i] = false
+	return i
+}
+
+func (b *builder) typeOf(v Var, o *ir.Operand) ir.Type {
 	switch {
 	case v.Param != nil:
-		t = v.Param.Type
+		return v.Param.Type
 	case v.Field != nil:
-		t = b.fieldType(v)
+		return b.fieldType(v)
 	}
-	return b.variable(v, t)
+	return o.Type
 }
 
 // fieldType is the type of v's values: a required write of an optional field
@@ -159,13 +181,6 @@ func (b *builder) fieldType(v Var) ir.Type {
 		}
 	}
 	return t
-}
-
-// variable makes v part of the space.
-func (b *builder) variable(v Var, t ir.Type) int {
-	i := b.link(v, t)
-	b.hidden[i] = false
-	return i
 }
 
 // link makes v known to the pools.
@@ -228,6 +243,7 @@ func (b *builder) pool(i int) (size int, patterns []string) {
 }
 
 func (b *builder) space() *Space {
+	b.reveal()
 	s := &Space{Now: b.now, index: map[Var]int{}}
 	for i, v := range b.vars {
 		if !b.hidden[i] {
@@ -236,4 +252,17 @@ func (b *builder) space() *Space {
 		}
 	}
 	return s
+}
+
+// reveal makes variables of the sources of every target that is one.
+func (b *builder) reveal() {
+	for changed := true; changed; {
+		changed = false
+		for _, f := range b.feeds {
+			source, target := f[0], f[1]
+			if b.hidden[source] && !b.hidden[target] {
+				b.hidden[source], changed = false, true
+			}
+		}
+	}
 }

@@ -53,13 +53,13 @@ func (b *builder) representatives(i int, t ir.Type) []ir.Value {
 	case ir.Int:
 		return ints(known, size)
 	case ir.Duration:
-		return durations(known)
+		return durations(known, size)
 	case ir.Time:
-		return times(append(known, b.now))
+		return times(known, size, b.now)
 	case ir.UUID:
 		return others(known, size, UUID)
 	case ir.JSON:
-		return []ir.Value{`{}`, `{"k":1}`}
+		return []ir.Value{`{}`} // clauses ask only whether it exists
 	case ir.ListOf:
 		return b.lists(i, t, known)
 	}
@@ -81,7 +81,7 @@ func UUID(n int) ir.Value { return fmt.Sprintf("00000000-0000-4000-8000-%012x", 
 // differ from them and, up to a limit, from each other.
 func others(known []ir.Value, size int, nth func(int) ir.Value) []ir.Value {
 	out := slices.Clone(known)
-	for n := range min(max(size, 2), maxOthers) {
+	for n := range min(size, maxOthers) {
 		out = append(out, nth(n))
 	}
 	return distinct(out)
@@ -100,7 +100,7 @@ func ints(known []ir.Value, size int) []ir.Value {
 		}
 	}
 	if len(known) == 0 {
-		for n := range min(max(size, 2), maxOthers) {
+		for n := range min(size, maxOthers) {
 			out = append(out, int64(n))
 		}
 	}
@@ -109,8 +109,13 @@ func ints(known []ir.Value, size int) []ir.Value {
 	return out
 }
 
-func durations(known []ir.Value) []ir.Value {
-	out := []ir.Value{time.Second, 2 * time.Second}
+func durations(known []ir.Value, size int) []ir.Value {
+	var out []ir.Value
+	if len(known) == 0 {
+		for n := range min(size, maxOthers) {
+			out = append(out, time.Duration(n+1)*time.Second)
+		}
+	}
 	for _, k := range known {
 		d := k.(time.Duration)
 		if d > math.MinInt64 && d < math.MaxInt64 {
@@ -122,8 +127,15 @@ func durations(known []ir.Value) []ir.Value {
 	return out
 }
 
-// times surrounds every constant, now among them, by an hour.
-func times(known []ir.Value) []ir.Value {
+// times surrounds every constant by an hour; now stands in where variables
+// are compared with each other alone.
+func times(known []ir.Value, size int, now time.Time) []ir.Value {
+	if len(known) == 0 {
+		if size == 1 {
+			return []ir.Value{now}
+		}
+		known = []ir.Value{now}
+	}
 	var out []ir.Value
 	for _, k := range known {
 		t := k.(time.Time)
@@ -139,8 +151,8 @@ func times(known []ir.Value) []ir.Value {
 }
 
 // texts gives one string for every combination of answers that the
-// comparisons, patterns and bounds can give, and two where all comparisons
-// say no, so that two variables can differ.
+// comparisons, patterns and bounds can give, and one for each variable of the
+// pool where all comparisons say no, so that the variables can differ.
 func texts(known []ir.Value, patterns []string, f *ir.Field, size int) []ir.Value {
 	candidates := others(known, size, func(n int) ir.Value { return "other-" + string(rune('a'+n)) })
 	for _, p := range patterns {
@@ -156,7 +168,7 @@ func texts(known []ir.Value, patterns []string, f *ir.Field, size int) []ir.Valu
 	seen := map[string]int{}
 	for _, c := range distinct(candidates) {
 		sig := signature(c.(string), patterns)
-		if contains(known, c) || seen[sig] < min(max(size, 2), maxOthers) || isEdge(f, c.(string)) {
+		if contains(known, c) || seen[sig] < min(size, maxOthers) || isEdge(f, c.(string)) {
 			seen[sig]++
 			out = append(out, c)
 		}

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"maps"
 	"math"
 	"math/bits"
 	"slices"
@@ -78,6 +79,13 @@ func (s *Space) Extend(v Var, values ...ir.Value) {
 	}
 	s.index[v] = len(s.Vars)
 	s.Vars, s.Classes = append(s.Vars, v), append(s.Classes, distinct(values))
+}
+
+// Clone returns a space that can be restricted without changing s.
+func (s *Space) Clone() *Space {
+	c := *s
+	c.Vars, c.Classes, c.index = slices.Clone(s.Vars), slices.Clone(s.Classes), maps.Clone(s.index)
+	return &c
 }
 
 // Size is the number of assignments, or the largest uint64 if there are more.

@@ -22,6 +22,7 @@ func (r Result) AlreadyThere() bool { return len(r.Steps) == 0 }
 // Step is one row taken.
 type Step struct {
 	Row           *ir.Row
+	Input         Input   // what it was taken on; of a raised event, what the raise bound
 	Before, After *Record // Before has no state on creation
 	Effects       []Effect
 	Deadline      Deadline
@@ -126,7 +127,7 @@ func take(m *ir.Machine, row *ir.Row, env *scope, in Input, r *Rejection) (*Step
 		r.Reason = Overflow
 		return nil, r
 	}
-	return &Step{Row: row, Before: old, After: next, Effects: effects, Deadline: deadline(row, after)}, nil
+	return &Step{Row: row, Input: in, Before: old, After: next, Effects: effects, Deadline: deadline(row, after)}, nil
 }
 
 // raised is the input of the step that follows: fired by system, its payload

@@ -33,6 +33,7 @@ var (
 	GoEvent      = GoForm{"Event", ""}      // event constants
 	GoFire       = GoForm{"Fire", ""}       // typed firing functions, one per public event
 	GoFrom       = GoForm{"", "From"}       // their type sets
+	GoParse      = GoForm{"Parse", ""}      // what reads an enum's words
 	GoNew        = GoForm{"New", ""}        // creation functions, where a machine has several
 	GoIn         = GoForm{"In", ""}         // typed views, one per state
 	GoRole       = GoForm{"Role", ""}       // role constants
@@ -51,7 +52,7 @@ func GoForms(kind string) []GoForm {
 	case "event":
 		return []GoForm{GoPlain, GoEvent, GoFire, GoFrom, GoNew}
 	case "enum":
-		return []GoForm{GoPlain}
+		return []GoForm{GoPlain, GoParse}
 	case "actor":
 		return []GoForm{GoRole, GoBy}
 	case "effect":

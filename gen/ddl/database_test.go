@@ -1,0 +1,166 @@
+package ddl_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/fsmgen/fsmgen/gen"
+	"github.com/fsmgen/fsmgen/gen/ddl"
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// database is one connection to an empty schema of its own.
+type database struct {
+	name   string // postgres or sqlite
+	conn   *sql.Conn
+	script func(*ir.Machine) string
+}
+
+// eachDatabase runs a test in SQLite and in PostgreSQL. PostgreSQL is the one
+// at FSMGEN_POSTGRES_DSN.
+func eachDatabase(t *testing.T, test func(t *testing.T, db *database)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, openSQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, openPostgres(t)) })
+}
+
+func openSQLite(t *testing.T) *database {
+	t.Helper()
+	path := "file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=foreign_keys(1)&_pragma=synchronous(off)"
+	return &database{name: "sqlite", conn: open(t, "sqlite", path), script: ddl.SQLite}
+}
+
+func openPostgres(t *testing.T) *database {
+	t.Helper()
+	dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
+	if dsn == "" {
+		if os.Getenv("FSMGEN_REQUIRE_PARTS") == "1" {
+			t.Fatal("FSMGEN_POSTGRES_DSN is unset, and FSMGEN_REQUIRE_PARTS demands a PostgreSQL")
+		}
+		t.Skip("set FSMGEN_POSTGRES_DSN to run this test against PostgreSQL")
+	}
+	db := &database{name: "postgres", conn: open(t, "pgx", dsn), script: ddl.Postgres}
+	schema := fmt.Sprintf("ddl_test_%d_%s", os.Getpid(), strings.Map(identRune, strings.ToLower(t.Name())))
+	if len(schema) > 60 {
+		schema = schema[:60]
+	}
+	db.must(t, "SET client_min_messages = error", "DROP SCHEMA IF EXISTS "+schema+" CASCADE",
+		"CREATE SCHEMA "+schema, "SET search_path = "+schema, "SET TIME ZONE 'Asia/Tokyo'")
+	t.Cleanup(func() { db.must(t, "DROP SCHEMA "+schema+" CASCADE") })
+	return db
+}
+
+func identRune(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return '_'
+}
+
+func open(t *testing.T, driver, dsn string) *sql.Conn {
+	t.Helper()
+	pool, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pool.Conn(context.Background())
+	if err != nil {
+		t.Fatalf("connect to %s: %v", driver, err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(conn.Close(), pool.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return conn
+}
+
+func (db *database) exec(stmt string, args ...any) error {
+	_, err := db.conn.ExecContext(context.Background(), stmt, args...)
+	return err
+}
+
+func (db *database) must(t *testing.T, stmts ...string) {
+	t.Helper()
+	for _, stmt := range stmts {
+		if err := db.exec(stmt); err != nil {
+			t.Fatalf("%s: %v\n%s", db.name, err, stmt)
+		}
+	}
+}
+
+// create loads the machines' scripts.
+func (db *database) create(t *testing.T, machines ...*ir.Machine) {
+	t.Helper()
+	for _, m := range machines {
+		if err := db.exec(db.script(m)); err != nil {
+			t.Fatalf("%s: create %s: %v\n%s", db.name, m.Text, err, db.script(m))
+		}
+	}
+}
+
+// try runs the statements in a transaction that is rolled back and returns the
+// error of the last one; the others must succeed.
+func (db *database) try(t *testing.T, stmts ...string) error {
+	t.Helper()
+	db.must(t, "BEGIN")
+	defer db.must(t, "ROLLBACK")
+	last := len(stmts) - 1
+	db.must(t, stmts[:last]...)
+	return db.exec(stmts[last])
+}
+
+// text reads one value.
+func (db *database) text(t *testing.T, query string) string {
+	t.Helper()
+	var s string
+	if err := db.conn.QueryRowContext(context.Background(), query).Scan(&s); err != nil {
+		t.Fatalf("%s: %v\n%s", db.name, err, query)
+	}
+	return s
+}
+
+// sqlState is the SQLSTATE of a PostgreSQL error.
+func sqlState(err error) string {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code
+	}
+	return ""
+}
+
+// load compiles specs; each call returns machines of its own.
+func load(t *testing.T, paths ...string) []*ir.Machine {
+	t.Helper()
+	var sources []gen.Source
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, gen.Source{Path: "spec/" + filepath.Base(path), Data: data})
+	}
+	machines, list := gen.Load(sources)
+	if list.HasErrors() {
+		for _, d := range list.Sorted() {
+			t.Errorf("%s: %s %s", d.Span, d.Code, d.Message)
+		}
+		t.FailNow()
+	}
+	return machines
+}
+
+func exam(t *testing.T) *ir.Machine {
+	t.Helper()
+	return load(t, "testdata/exam.yaml")[0]
+}

@@ -1,0 +1,142 @@
+package ddl_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/gen/ddl"
+)
+
+// TestPostgresTruncate and partitions: what only PostgreSQL has.
+func TestPostgresTruncate(t *testing.T) {
+	db := openPostgres(t)
+	db.create(t, exam(t))
+	if got := db.text(t, "SELECT exam_steps_partition('2026-02-17')"); got != "exam_steps_2026_02" {
+		t.Errorf("partition %q", got)
+	}
+	for table, state := range map[string]string{
+		"exams": "FS006", "exam_steps": "FS004", "exam_steps_default": "FS004", "exam_steps_2026_02": "FS004",
+	} {
+		if err := db.try(t, "TRUNCATE "+table); sqlState(err) != state {
+			t.Errorf("TRUNCATE %s: %v, want %s", table, err, state)
+		}
+	}
+}
+
+// TestPostgresPartitions: a row goes to the partition of its month, in UTC,
+// where the same rules hold.
+func TestPostgresPartitions(t *testing.T) {
+	db := openPostgres(t)
+	db.create(t, exam(t))
+	db.text(t, "SELECT exam_steps_partition('2026-02-01')")
+	db.must(t, created, told("1", "register", "NULL", "open", row{"created_at": "'2026-02-28T23:59:59.999999Z'"}),
+		started, told("2", "start", "'open'", "running", row{"created_at": "'2026-03-01T00:00:00.000000Z'"}))
+	got := db.text(t, "SELECT string_agg(tableoid::regclass::text, ' ' ORDER BY version) FROM exam_steps")
+	if got != "exam_steps_2026_02 exam_steps_default" {
+		t.Errorf("rows are in %s", got)
+	}
+	for _, stmt := range []string{"DELETE FROM exam_steps_2026_02", "UPDATE exam_steps_default SET payload = NULL"} {
+		if err := db.try(t, stmt); sqlState(err) != "FS004" {
+			t.Errorf("%s: %v", stmt, err)
+		}
+	}
+	if err := db.try(t, "SELECT exam_steps_partition('2026-03-01')"); err == nil {
+		t.Error("a partition was made for a month whose rows are elsewhere")
+	}
+}
+
+// TestPostgresTimes refuses what Go can't read back.
+func TestPostgresTimes(t *testing.T) {
+	db := openPostgres(t)
+	db.create(t, exam(t))
+	for _, v := range []string{"'infinity'", "'-infinity'", "'10000-01-01 00:00:00Z'", "'0001-12-31 00:00:00Z BC'"} {
+		if err := db.try(t, newExam(row{"starts_at": v})); err == nil || !strings.Contains(err.Error(), "exam_starts_at_time") {
+			t.Errorf("%s: %v", v, err)
+		}
+	}
+	for _, v := range []string{"'0001-01-01 00:00:00Z'", "'9999-12-31 23:59:59.999999Z'"} {
+		if err := db.try(t, newExam(row{"starts_at": v})); err != nil {
+			t.Errorf("%s: %v", v, err)
+		}
+	}
+}
+
+// TestPostgresNullElement: a list has no absent elements.
+func TestPostgresNullElement(t *testing.T) {
+	db := openPostgres(t)
+	db.create(t, exam(t))
+	if err := db.try(t, newExam(row{"topics": "ARRAY['a', NULL]"})); err == nil || !strings.Contains(err.Error(), "exam_topics_list") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestSQLiteShapes: STRICT knows only text and integer, the CHECKs know more.
+func TestSQLiteShapes(t *testing.T) {
+	db := openSQLite(t)
+	db.create(t, exam(t))
+	cases := []struct{ column, rule, good, bad string }{
+		{"passed", "exam_passed_bool", "1", "2"},
+		{"starts_at", "exam_starts_at_time", noon, "'2026-01-02T12:00:00Z'"},
+		{"starts_at", "exam_starts_at_time", noon, "'2026-01-02 12:00:00.000000Z'"},
+		{"starts_at", "exam_starts_at_time", noon, "'2026-01-02T12:00:00.000000+00:00'"},
+		{"starts_at", "exam_starts_at_time", noon, "'2026-01-02T12:00:60.000000Z'"},
+		{"starts_at", "exam_starts_at_time", noon, "'0000-01-02T12:00:00.000000Z'"},
+		{"token", "exam_token_uuid", otherID, "'00000000-0000-4000-8000-00000000000A'"},
+		{"token", "exam_token_uuid", otherID, "'00000000-0000-4000-8000-00000000001'"},
+		{"token", "exam_token_uuid", otherID, "'00000000-0000-4000-8000-0000000-0001'"},
+		{"answers", "exam_answers_json", `'{"a": 1}'`, "'{a'"},
+		{"topics", "exam_topics_list", `'["a"]'`, `'"a"'`},
+		{"topics", "topics holds only string", `'[]'`, `'["a", 1]'`},
+		{"topics", "topics holds only string", `'[]'`, `'[null]'`},
+		{"points", "cannot store TEXT value in INTEGER column", "3", "'three'"},
+	}
+	for _, c := range cases {
+		if err := db.try(t, newExam(row{c.column: c.good})); err != nil {
+			t.Errorf("%s = %s: %v", c.column, c.good, err)
+		}
+		if err := db.try(t, newExam(row{c.column: c.bad})); err == nil || !strings.Contains(err.Error(), c.rule) {
+			t.Errorf("%s = %s: got %v, want %q", c.column, c.bad, err, c.rule)
+		}
+	}
+}
+
+// TestSQLiteReplace: INSERT OR REPLACE deletes rows without firing triggers,
+// so it needs rules of its own.
+func TestSQLiteReplace(t *testing.T) {
+	db := openSQLite(t)
+	db.create(t, exam(t))
+	replace := func(stmt string) string { return strings.Replace(stmt, "INSERT", "INSERT OR REPLACE", 1) }
+	cases := []struct{ name, stmt, want string }{
+		{"record", replace(created), "a record with a history is not replaced"},
+		{"history", replace(opened), "version 1 is already told"},
+		{"record with the same unique fields", replace(newExam(row{"exam_id": otherID})), "FOREIGN KEY constraint failed"},
+	}
+	for _, c := range cases {
+		if err := db.try(t, created, opened, c.stmt); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+// TestSQLiteIndexesPartitionedHistory by time.
+func TestSQLiteIndexesPartitionedHistory(t *testing.T) {
+	db := openSQLite(t)
+	m := exam(t)
+	db.create(t, m)
+	plan := func() string {
+		var id, parent, unused int
+		var detail string
+		row := db.conn.QueryRowContext(t.Context(), "EXPLAIN QUERY PLAN SELECT * FROM exam_steps WHERE created_at > "+noon)
+		if err := row.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		return detail
+	}
+	if got := plan(); !strings.Contains(got, "USING INDEX exam_steps_created_at") {
+		t.Errorf("plan: %s", got)
+	}
+	m.Storage.Partition = false
+	if strings.Contains(ddl.SQLite(m), "CREATE INDEX exam_steps_created_at") {
+		t.Error("an index without need")
+	}
+}

@@ -1,0 +1,165 @@
+package ddl
+
+import (
+	"strings"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// Postgres returns the PostgreSQL script that creates the tables of m, for
+// PostgreSQL 13 or later. Tables that m refers to must exist: see [Order].
+func Postgres(m *ir.Machine) string {
+	s := &script{dialect: postgres}
+	s.header(m)
+	s.postgresEdges(m)
+	s.section("One row per record.")
+	s.table(recordTable(m), Columns(m), recordConstraints(postgres, m), "")
+	s.uniqueWhileActive(m)
+	s.postgresRecordTriggers(m)
+	s.postgresHistory(m)
+	for _, t := range orderTables(m) {
+		s.postgresTable(t)
+	}
+	return s.String()
+}
+
+// postgresEdges adds the function that knows the transition table.
+func (s *script) postgresEdges(m *ir.Machine) {
+	s.section("The transition table: only these edges exist. A record is created from null.")
+	s.line("CREATE FUNCTION %s(old_state text, event text, new_state text) RETURNS boolean", ruleName(m.Text, "edge"))
+	s.line("LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$")
+	s.line("BEGIN")
+	s.line("    RETURN %s;", edgeCase(machineEdges(m), "old_state", "event", "new_state", "    "))
+	s.line("END;")
+	s.line("$$;")
+}
+
+func (s *script) postgresRecordTriggers(m *ir.Machine) {
+	table := recordTable(m)
+	s.section("A record begins as the machine creates it.")
+	s.postgresTrigger(ruleName(m.Text, "insert"), "BEFORE INSERT", table, insertRules(postgres, m))
+	s.section("A record moves only along the transitions, one version at a time.")
+	s.postgresTrigger(ruleName(m.Text, "update"), "BEFORE UPDATE", table, updateRules(postgres, m))
+	s.section("A record stays.")
+	s.postgresTrigger(ruleName(m.Text, "delete"), "BEFORE DELETE", table, []rule{noDelete(m)})
+	s.line("")
+	s.postgresTrigger(ruleName(m.Text, "truncate"), "BEFORE TRUNCATE", table,
+		[]rule{noTruncate(m, kindDelete, table, ruleName(m.Text, "never_deleted"))})
+}
+
+func (s *script) postgresHistory(m *ir.Machine) {
+	tail := ""
+	s.section("One row per step. It only grows.")
+	if m.Storage.Partition {
+		tail = " PARTITION BY RANGE (created_at)"
+	}
+	s.table(historyTable(m), HistoryColumns(m), historyConstraints(postgres, m), tail)
+
+	s.section("A history row tells what the record says at this moment.")
+	s.postgresTrigger(ruleName(m.Text, "history", "insert"), "BEFORE INSERT", historyTable(m), historyRules(postgres, m))
+	s.section("What is written stays written.")
+	s.postgresTrigger(ruleName(m.Text, "history", "change"), "BEFORE UPDATE OR DELETE", historyTable(m), []rule{appendOnly(m)})
+	s.line("")
+	s.postgresTrigger(ruleName(m.Text, "history", "truncate"), "BEFORE TRUNCATE", historyTable(m),
+		[]rule{noTruncate(m, kindHistory, historyTable(m), ruleName(m.Text, "history", "append_only"))})
+	if m.Storage.Partition {
+		s.postgresPartitions(m)
+	}
+}
+
+// postgresPartitions adds the default partition and the function that makes a
+// month's. Row triggers are cloned to partitions; the TRUNCATE trigger is not.
+func (s *script) postgresPartitions(m *ir.Machine) {
+	table := historyTable(m)
+	truncate := ruleName(m.Text, "history", "truncate")
+	part, function := ruleName(m.Storage.History, "default"), ruleName(m.Storage.History, "partition")
+	s.section("Rows of a month without a partition of its own.")
+	s.line("CREATE TABLE %s PARTITION OF %s DEFAULT;", part, table)
+	s.line("")
+	s.line("CREATE TRIGGER %s BEFORE TRUNCATE ON %s", truncate, part)
+	s.line("    FOR EACH STATEMENT EXECUTE FUNCTION %s();", truncate)
+	s.section(function + " creates the partition of a month (UTC) and returns its name, for instance\n" +
+		"SELECT " + function + "('2026-02-01'). Call it before the month begins:\n" +
+		"history can't be moved, so a month that has rows in the default partition stays there.\n" +
+		"To archive a month, detach its partition.")
+	s.line(`CREATE FUNCTION %[1]s(month date) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    first timestamp := date_trunc('month', month::timestamp);
+    part  text := '%[2]s_' || to_char(first, 'YYYY_MM');
+BEGIN
+    EXECUTE format('CREATE TABLE %%I PARTITION OF %[2]s FOR VALUES FROM (%%L) TO (%%L)',
+        part, first AT TIME ZONE 'UTC', (first + interval '1 month') AT TIME ZONE 'UTC');
+    EXECUTE format('CREATE TRIGGER %[3]s BEFORE TRUNCATE ON %%I FOR EACH STATEMENT EXECUTE FUNCTION %[3]s()', part);
+    RETURN part;
+END;
+$$;`, function, table, truncate)
+}
+
+func (s *script) postgresTable(t *ir.Table) {
+	s.section(tableDoc(t))
+	s.table(tableName(t), TableColumns(t), tableConstraints(postgres, t), "")
+	if rules := tableInsertRules(postgres, t); len(rules) > 0 {
+		s.section(referenceDoc(t))
+		s.postgresTrigger(ruleName(t.Machine.Text, t.Text, "insert"), "BEFORE INSERT", tableName(t), rules)
+	}
+	if rules := tableUpdateRules(postgres, t); len(rules) > 0 {
+		s.line("")
+		s.postgresTrigger(ruleName(t.Machine.Text, t.Text, "update"), "BEFORE UPDATE", tableName(t), rules)
+	}
+}
+
+// postgresTrigger adds a trigger and its function, which share a name.
+func (s *script) postgresTrigger(name, when, table string, rules []rule) {
+	s.line("CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql AS $$", name)
+	s.line("BEGIN")
+	returns := true
+	for _, r := range rules {
+		returns = returns && r.cond != ""
+		s.postgresRule(r, table)
+	}
+	if returns {
+		s.line("    RETURN NEW;")
+	}
+	s.line("END;")
+	s.line("$$;")
+	s.line("")
+	each := "ROW"
+	if strings.HasSuffix(when, "TRUNCATE") {
+		each = "STATEMENT"
+	}
+	s.line("CREATE TRIGGER %s %s ON %s", name, when, table)
+	s.line("    FOR EACH %s EXECUTE FUNCTION %s();", each, name)
+}
+
+// postgresRule adds the test of one rule; without a condition it always raises.
+func (s *script) postgresRule(r rule, table string) {
+	indent := "    "
+	s.comment(indent, r.comment)
+	if r.cond != "" {
+		s.line("    IF %s THEN", r.cond)
+		indent += "    "
+	}
+	var format strings.Builder
+	args := ""
+	for _, part := range r.message {
+		if part.expr != "" {
+			format.WriteString("%")
+			args += ", " + part.expr
+			continue
+		}
+		format.WriteString(strings.ReplaceAll(part.words, "%", "%%"))
+	}
+	s.line("%sRAISE EXCEPTION %s%s", indent, quote(format.String()), args)
+	s.line("%s    USING ERRCODE = '%s', TABLE = %s, CONSTRAINT = %s,", indent, r.kind.code, quote(strings.Trim(table, `"`)), quote(r.name))
+	s.line("%s        HINT = %s;", indent, quote(r.hint))
+	if r.cond != "" {
+		s.line("    END IF;")
+	}
+}
+
+func tableDoc(t *ir.Table) string {
+	if t.Doc != "" {
+		return t.Doc
+	}
+	return "Steps of " + t.Machine.Text + " write this table in their transaction."
+}

@@ -1,0 +1,100 @@
+package ddl
+
+import (
+	"strings"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// SQLite returns the SQLite script that creates the tables of m, for SQLite
+// 3.47 or later. Tables that m refers to must exist: see [Order].
+func SQLite(m *ir.Machine) string {
+	s := &script{dialect: sqlite}
+	s.header(m)
+	s.comment("", "Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.")
+	s.section("One row per record.")
+	s.table(recordTable(m), Columns(m), recordConstraints(sqlite, m), " STRICT")
+	s.uniqueWhileActive(m)
+	s.sqliteRecordTriggers(m)
+	s.sqliteHistory(m)
+	for _, t := range orderTables(m) {
+		s.sqliteTable(t)
+	}
+	return s.String()
+}
+
+func (s *script) sqliteRecordTriggers(m *ir.Machine) {
+	table := recordTable(m)
+	s.section("A record begins as the machine creates it.")
+	s.sqliteTrigger(ruleName(m.Text, "insert"), "BEFORE INSERT", table, insertRules(sqlite, m))
+	s.section("INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.")
+	s.sqliteTrigger(ruleName(m.Text, "replace"), "AFTER INSERT", table, []rule{recreated(m)})
+	s.section("A record moves only along the transitions, one version at a time.")
+	s.sqliteTrigger(ruleName(m.Text, "update"), "BEFORE UPDATE", table, updateRules(sqlite, m))
+	s.section("A record stays.")
+	s.sqliteTrigger(ruleName(m.Text, "delete"), "BEFORE DELETE", table, []rule{noDelete(m)})
+}
+
+func (s *script) sqliteHistory(m *ir.Machine) {
+	table := historyTable(m)
+	s.section("One row per step. It only grows.")
+	s.table(table, HistoryColumns(m), historyConstraints(sqlite, m), " STRICT")
+	if m.Storage.Partition {
+		s.section("PostgreSQL partitions this table by created_at; SQLite has no partitions, so an\nindex serves queries by time.")
+		s.line("CREATE INDEX %s ON %s (created_at);", ruleName(m.Storage.History, "created_at"), table)
+	}
+	s.section("A history row tells what the record says at this moment.")
+	s.sqliteTrigger(ruleName(m.Text, "history", "insert"), "BEFORE INSERT", table, historyRules(sqlite, m))
+	s.section("What is written stays written.")
+	s.sqliteTrigger(ruleName(m.Text, "history", "update"), "BEFORE UPDATE", table, []rule{appendOnly(m)})
+	s.line("")
+	s.sqliteTrigger(ruleName(m.Text, "history", "delete"), "BEFORE DELETE", table, []rule{appendOnly(m)})
+}
+
+func (s *script) sqliteTable(t *ir.Table) {
+	s.section(tableDoc(t))
+	s.table(tableName(t), TableColumns(t), tableConstraints(sqlite, t), " STRICT")
+	if rules := tableInsertRules(sqlite, t); len(rules) > 0 {
+		s.section(referenceDoc(t))
+		s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "insert"), "BEFORE INSERT", tableName(t), rules)
+	}
+	if rules := tableUpdateRules(sqlite, t); len(rules) > 0 {
+		s.line("")
+		s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "update"), "BEFORE UPDATE", tableName(t), rules)
+	}
+}
+
+// sqliteTrigger adds a trigger that raises at the first rule that is broken.
+func (s *script) sqliteTrigger(name, when, table string, rules []rule) {
+	s.line("CREATE TRIGGER %s %s ON %s", name, when, table)
+	s.line("BEGIN")
+	if len(rules) == 1 && rules[0].cond == "" {
+		s.line("    SELECT %s;", raise(rules[0]))
+		s.line("END;")
+		return
+	}
+	s.line("    SELECT CASE")
+	for _, r := range rules {
+		s.comment("        ", r.comment)
+		s.line("        WHEN %s THEN", r.cond)
+		s.line("            %s", raise(r))
+	}
+	s.line("    END;")
+	s.line("END;")
+}
+
+func raise(r rule) string {
+	parts := make([]string, len(r.message))
+	for i, part := range r.message {
+		switch {
+		case part.expr == "":
+			parts[i] = quote(part.words)
+		case strings.HasPrefix(part.expr, "NEW."):
+			// NOT NULL is judged after the trigger.
+			parts[i] = "ifnull(" + part.expr + ", 'null')"
+		default:
+			parts[i] = part.expr
+		}
+	}
+	return "RAISE(ABORT, " + strings.Join(parts, " || ") + ")"
+}

@@ -1,0 +1,157 @@
+package ddl_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/gen/ddl"
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// TestValuesReachTheDatabase binds a value of every type as an argument and
+// reads it back as text.
+func TestValuesReachTheDatabase(t *testing.T) {
+	at := time.Date(2026, 1, 2, 21, 0, 0, 123456000, time.FixedZone("", 9*3600))
+	cases := []struct {
+		field            string
+		value            ir.Value
+		sqlite, postgres string
+	}{
+		{"i", int64(-7), "-7", "-7"},
+		{"s", "it's \x01 é", "it's \x01 é", "it's \x01 é"},
+		{"b", true, "1", "true"},
+		{"b", false, "0", "false"},
+		{"e", "light-blue", "light-blue", "light-blue"},
+		{"t", at, "2026-01-02T12:00:00.123456Z", "2026-01-02 12:00:00.123456+00"},
+		{"d", 90 * time.Second, "90000000000", "90000000000"},
+		{"x", strings.Trim(examID, "'"), strings.Trim(examID, "'"), strings.Trim(examID, "'")},
+		{"o", `{"a":[1,null]}`, `{"a":[1,null]}`, `{"a": [1, null]}`},
+		{"l", []any{"a", `<"é">`}, `["a","<\"é\">"]`, `{a,"<\"é\">"}`},
+		{"l", []any{}, "[]", "{}"},
+		{"n", []any{int64(1), int64(2)}, "[1,2]", "{1,2}"},
+		{"i", nil, "absent", "absent"},
+	}
+	eachDatabase(t, func(t *testing.T, db *database) {
+		m := clauseMachine(t, "i exists false")
+		db.create(t, m)
+		for n, c := range cases {
+			f := fieldNamed(t, m, c.field)
+			encode, mark, want := ddl.SQLiteValue, "?", c.sqlite
+			if db.name == "postgres" {
+				encode, mark, want = ddl.PostgresValue, "$1", c.postgres
+				db.must(t, "SET TIME ZONE 'UTC'")
+			}
+			arg, err := encode(f.Type, c.value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := fmt.Sprintf("'00000000-0000-4000-8000-%012d'", n)
+			stmt := firstClause(row{"clause_id": id, c.field: mark})
+			if _, err := db.conn.ExecContext(context.Background(), stmt, arg); err != nil {
+				t.Errorf("%s = %v: %v", c.field, c.value, err)
+				continue
+			}
+			got := db.text(t, "SELECT COALESCE(CAST("+c.field+" AS text), 'absent') FROM clause_records WHERE clause_id = "+id)
+			if got != want {
+				t.Errorf("%s = %v: stored %s, want %s", c.field, c.value, got, want)
+			}
+		}
+	})
+}
+
+// TestValuesOfNoType are errors, not guesses.
+func TestValuesOfNoType(t *testing.T) {
+	ints := ir.Type{Base: ir.ListOf, Elem: &ir.Type{Base: ir.Int}}
+	for _, v := range []ir.Value{3.5, []string{"a"}, struct{}{}} {
+		if got, err := ddl.SQLiteValue(ints, v); err == nil {
+			t.Errorf("SQLite: %v became %v", v, got)
+		}
+		if got, err := ddl.PostgresValue(ints, v); err == nil {
+			t.Errorf("PostgreSQL: %v became %v", v, got)
+		}
+	}
+	if got, err := ddl.PostgresValue(ints, []any{"a"}); err == nil {
+		t.Errorf("a string in a list of int became %v", got)
+	}
+}
+
+// TestDefaultsOfEveryType are written into both schemas as the machine has
+// them.
+func TestDefaultsOfEveryType(t *testing.T) {
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	defaults := map[string]ir.Value{
+		"i": int64(5), "s": "it's", "b": true, "e": "light-blue", "t": at, "d": time.Hour,
+		"x": strings.Trim(examID, "'"), "o": `{"a":1}`, "l": []any{"it's"}, "n": []any{},
+	}
+	want := map[string][2]string{
+		"i": {"5", "5"}, "s": {"it's", "it's"}, "b": {"1", "true"}, "e": {"light-blue", "light-blue"},
+		"t": {"2026-01-02T12:00:00.000000Z", "2026-01-02 12:00:00+00"}, "d": {"3600000000000", "3600000000000"},
+		"x": {strings.Trim(examID, "'"), strings.Trim(examID, "'")}, "o": {`{"a":1}`, `{"a": 1}`},
+		"l": {`["it's"]`, "{it's}"}, "n": {"[]", "{}"},
+	}
+	eachDatabase(t, func(t *testing.T, db *database) {
+		m := clauseMachine(t, "i exists false")
+		for name, v := range defaults {
+			f := fieldNamed(t, m, name)
+			f.HasDefault, f.Default = true, v
+		}
+		db.create(t, m)
+		which := 0
+		if db.name == "postgres" {
+			which = 1
+			db.must(t, "SET TIME ZONE 'UTC'")
+		}
+		db.must(t, firstClause(nil))
+		for name, texts := range want {
+			if got := db.text(t, "SELECT CAST("+name+" AS text) FROM clause_records"); got != texts[which] {
+				t.Errorf("%s: default is %s, want %s", name, got, texts[which])
+			}
+		}
+	})
+}
+
+// TestColumns: the list is what the scripts create, in order.
+func TestColumns(t *testing.T) {
+	m := exam(t)
+	var names, generated []string
+	for _, c := range ddl.Columns(m) {
+		names = append(names, c.Name)
+		if c.Generated {
+			generated = append(generated, c.Name)
+		}
+	}
+	want := "exam_id phase version last_event entered_at student_id title points goal grade passed starts_at ends_at" +
+		" length pause token answers topics marks room label created_at updated_at"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("columns\n%s, want\n%s", got, want)
+	}
+	if strings.Join(generated, " ") != "label" {
+		t.Errorf("generated: %v", generated)
+	}
+	eachDatabase(t, func(t *testing.T, db *database) {
+		db.create(t, m)
+		for table, cols := range map[string][]ddl.Column{"exams": ddl.Columns(m), "exam_steps": ddl.HistoryColumns(m), "diplomas": ddl.TableColumns(m.Tables[1])} {
+			rows, err := db.conn.QueryContext(t.Context(), "SELECT * FROM "+table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := rows.Columns()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := rows.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var want []string
+			for _, c := range cols {
+				want = append(want, c.Name)
+			}
+			if strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Errorf("%s has %v, want %v", table, got, want)
+			}
+		}
+	})
+}

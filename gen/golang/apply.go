@@ -1,0 +1,191 @@
+package golang
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// apply emits creation, and the entries that take any event as a value: what
+// an engine calls, whose events come by name.
+func (g *generator) apply(f *jen.File) {
+	g.call(f)
+	g.dispatch(f, "Fire", "applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: timers and the answers of effects come this way.",
+		func(ev *ir.Event) string { return g.method(ev).whole })
+	g.dispatch(f, "Step", "applies e alone and leaves out what the step raises: see Raised.",
+		func(ev *ir.Event) string { return g.method(ev).step })
+	g.raisedPayload(f)
+	g.constructors(f)
+	g.dispatchNew(f, "FireNew", "creates a record by e and applies what that raises.",
+		func(ev *ir.Event) string { return g.creation(ev).whole })
+	g.dispatchNew(f, "StepNew", "creates a record by e alone and leaves out what the step raises: see Raised.",
+		func(ev *ir.Event) string { return g.creation(ev).step })
+}
+
+// call emits what a decision depends on besides the record and the event.
+func (g *generator) call(f *jen.File) {
+	declare(f, "Call is what a decision depends on besides the record and the event.", "",
+		jen.Type().Id("Call").StructFunc(func(s *jen.Group) {
+			if g.hasActors() {
+				s.Id("By").Id("Actor")
+			}
+			if g.hasParams() {
+				s.Id("Params").Id("Params")
+			}
+			s.Id("Now").Qual("time", "Time")
+		}))
+}
+
+// callArguments are the arguments of a method of ev, out of a Call.
+func (g *generator) callArguments(ev *ir.Event) []jen.Code {
+	c := func(name string) *jen.Statement { return jen.Id("c").Dot(name) }
+	return g.arguments(ev, jen.Id("e"), c("By"), c("Params"), c("Now"))
+}
+
+// rejectCall begins a rejection where the parameters come in a Call.
+func (g *generator) rejectCall(reason string, event jen.Code) *jen.Statement {
+	args := []jen.Code{g.fsm(reason), event}
+	if g.hasActors() {
+		args = append(args, jen.Id("c").Dot("By"))
+	}
+	return jen.Id("r").Dot("reject").Call(args...)
+}
+
+// typeSwitchOver switches over the payload; the variable e is only declared where
+// some case reads it.
+func typeSwitchOver(events []*ir.Event) *jen.Statement {
+	for _, ev := range events {
+		if hasPayload(ev) {
+			return jen.Switch(jen.Id("e").Op(":=").Id("e").Assert(jen.Type()))
+		}
+	}
+	return jen.Switch(jen.Id("e").Assert(jen.Type()))
+}
+
+// dispatch emits:
+//
+//	func Fire(r *Record, e Payload, c Call) (Steps, error) {
+//		switch e := e.(type) {
+//		case CommitUpload:
+//			return r.CommitUpload(e, c.Now)
+//		}
+//		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0)
+//	}
+func (g *generator) dispatch(f *jen.File, name, doc string, method func(*ir.Event) string) {
+	declare(f, name+" "+doc, "",
+		jen.Func().Id(name).Params(jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).Add(results()).Block(
+			typeSwitchOver(g.m.Events).BlockFunc(func(cases *jen.Group) {
+				for _, ev := range g.m.Events {
+					cases.Case(jen.Id(naming.Exported(ev.Text))).Block(
+						jen.Return(jen.Id("r").Dot(method(ev)).Call(g.callArguments(ev)...)))
+				}
+			}),
+			refuse(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing"))),
+		))
+}
+
+// raisedPayload emits what the two-step execution fires after a step.
+func (g *generator) raisedPayload(f *jen.File) {
+	declare(f, "Raised returns the event that the step t raises, nil for none. r is the record after t, e and c\nare what made it. The system fires it: in Step's own call, or later as a deadline that is due.", "",
+		jen.Func().Id("Raised").Params(jen.Id("t").Id("Transition"), jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).
+			Id("Payload").BlockFunc(func(b *jen.Group) {
+			if g.longestChain() > 1 {
+				b.Switch(jen.Id("t")).BlockFunc(func(cases *jen.Group) {
+					for _, row := range g.taken {
+						if row.Raise != nil {
+							cases.Case(jen.Id(g.transition[row])).Block(g.raisedBy(row)...)
+						}
+					}
+				})
+			}
+			b.Return(jen.Nil())
+		}))
+}
+
+func (g *generator) raisedBy(row *ir.Row) []jen.Code {
+	var code []jen.Code
+	for _, a := range row.Raise.Args {
+		if a.Value.A.Event != nil || a.Value.B.Event != nil {
+			code = append(code, assertPayload(row.Event))
+			break
+		}
+	}
+	s := g.raised(row, "r", func() *jen.Statement { return jen.Id("c").Dot("Now") },
+		func() *jen.Statement { return jen.Id("c").Dot("By") }, func() *jen.Statement { return jen.Id("c").Dot("Params") })
+	bound, payload := g.bind(row.Raise, s, func(*ir.Field) *jen.Statement { return jen.Return(jen.Nil()) })
+	return append(append(code, bound...), jen.Return(payload))
+}
+
+// assertPayload narrows e to the payload of ev.
+func assertPayload(ev *ir.Event) *jen.Statement {
+	return jen.List(jen.Id("e"), jen.Id("_")).Op(":=").Id("e").Assert(jen.Id(naming.Exported(ev.Text)))
+}
+
+func (g *generator) creationEvents() []*ir.Event {
+	var out []*ir.Event
+	for _, ev := range g.m.Events {
+		if g.creates(ev) {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+func newResults() *jen.Statement {
+	return jen.Params(jen.Id("Record"), jen.Id("Steps"), jen.Error())
+}
+
+// constructors emits New, or one function per event where several create:
+//
+//	func New(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {
+//		r := blank(id)
+//		steps, err := r.createStart(e, now)
+//		return created(r, steps, err)
+//	}
+func (g *generator) constructors(f *jen.File) {
+	events := g.creationEvents()
+	for _, ev := range events {
+		name := "New"
+		if len(events) > 1 {
+			name = naming.GoNew.Of(ev.Text)
+		}
+		in := append([]jen.Code{jen.Id("id").Add(g.goType(g.m.ID.Type))}, g.inputs(ev)...)
+		args := g.arguments(ev, jen.Id("e"), jen.Id("by"), jen.Id("p"), jen.Id("now"))
+		declare(f, fmt.Sprintf("%s creates a record by %s.", name, ev.Text), "",
+			jen.Func().Id(name).Params(in...).Add(newResults()).Block(
+				jen.Id("r").Op(":=").Id("blank").Call(jen.Id("id")),
+				jen.List(jen.Id("steps"), jen.Err()).Op(":=").Id("r").Dot(g.creation(ev).whole).Call(args...),
+				jen.Return(jen.Id("created").Call(jen.Id("r"), jen.Id("steps"), jen.Err())),
+			))
+	}
+	declare(f, "created drops a record whose creation was rejected.", "",
+		jen.Func().Id("created").Params(jen.Id("r").Id("Record"), jen.Id("steps").Id("Steps"), jen.Err().Error()).Add(newResults()).Block(
+			jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Id("Record").Values(), jen.Id("Steps").Values(), jen.Err())),
+			jen.Return(jen.Id("r"), jen.Id("steps"), jen.Nil()),
+		))
+}
+
+// dispatchNew emits the creation by any event. An event that can't create has
+// no transition.
+func (g *generator) dispatchNew(f *jen.File, name, doc string, method func(*ir.Event) string) {
+	in := []jen.Code{jen.Id("id").Add(g.goType(g.m.ID.Type)), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")}
+	reject := func(x *jen.Statement) *jen.Statement {
+		return jen.Return(jen.Id("Record").Values(), jen.Id("Steps").Values(), x)
+	}
+	declare(f, name+" "+doc, "", jen.Func().Id(name).Params(in...).Add(newResults()).Block(
+		jen.Id("r").Op(":=").Id("blank").Call(jen.Id("id")),
+		jen.If(jen.Id("e").Op("==").Nil()).Block(
+			reject(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing")))),
+		typeSwitchOver(g.creationEvents()).BlockFunc(func(cases *jen.Group) {
+			for _, ev := range g.creationEvents() {
+				cases.Case(jen.Id(naming.Exported(ev.Text))).Block(
+					jen.List(jen.Id("steps"), jen.Err()).Op(":=").Id("r").Dot(method(ev)).Call(g.callArguments(ev)...),
+					jen.Return(jen.Id("created").Call(jen.Id("r"), jen.Id("steps"), jen.Err())))
+			}
+		}),
+		reject(g.rejectCall("ErrInvalidTransition", jen.Id("e").Dot("Event").Call())),
+	))
+}

@@ -1,0 +1,231 @@
+package golang
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// test is a condition in Go. A test whose outcome is known has no code.
+type test struct {
+	known, outcome bool
+	code           func() *jen.Statement
+	not            func() *jen.Statement // its negation
+	loose          bool                  // code needs parentheses inside &&
+}
+
+func known(outcome bool) test { return test{known: true, outcome: outcome} }
+
+// plain is a test whose negation is spelled with !.
+func plain(code func() *jen.Statement) test {
+	return test{code: code, not: func() *jen.Statement { return jen.Op("!").Add(code()) }}
+}
+
+// binary is a comparison; not is the opposite operator.
+func binary(l, r value, op, not string) test {
+	with := func(op string) func() *jen.Statement {
+		return func() *jen.Statement { return l.code().Op(op).Add(r.code()) }
+	}
+	return test{code: with(op), not: with(not)}
+}
+
+// all is the conjunction of tests.
+func all(tests ...test) test {
+	var open []test
+	for _, t := range tests {
+		switch {
+		case t.known && !t.outcome:
+			return known(false)
+		case !t.known:
+			open = append(open, t)
+		}
+	}
+	if len(open) == 0 {
+		return known(true)
+	}
+	if len(open) == 1 {
+		return open[0]
+	}
+	code := func() *jen.Statement {
+		return join(parts(open), "&&")
+	}
+	return test{code: code, not: func() *jen.Statement { return jen.Op("!").Parens(code()) }}
+}
+
+func parts(tests []test) []func() *jen.Statement {
+	out := make([]func() *jen.Statement, len(tests))
+	for i, t := range tests {
+		out[i] = t.code
+		if t.loose {
+			out[i] = func() *jen.Statement { return jen.Parens(t.code()) }
+		}
+	}
+	return out
+}
+
+// either is the disjunction of tests that are not known.
+func either(tests []test) test {
+	if len(tests) == 1 {
+		return tests[0]
+	}
+	code := func() *jen.Statement { return join(parts(tests), "||") }
+	return test{loose: true, code: code, not: func() *jen.Statement { return jen.Op("!").Parens(code()) }}
+}
+
+// clause is c in Go: presence of what it reads, then the comparison. facts are
+// what is known to hold where the code stands; nil: nothing.
+func (s *scope) clause(c *ir.Clause, known facts) test {
+	l := s.read(&c.Left)
+	if c.Op == ir.Exists || c.Op == ir.NotExists {
+		return existence(l, (c.Op == ir.Exists) == c.Right.Literal.(bool), known)
+	}
+	r := s.read(&c.Right)
+	if l.absent || r.absent {
+		return test{known: true}
+	}
+	if known.implies(c.Op, l, r) {
+		return test{known: true, outcome: true}
+	}
+	if l.isLit && (r.isLit || c.Op == ir.Matches) && folds(l, r) {
+		return test{known: true, outcome: foldClause(c.Op, l.literal, r.literal)}
+	}
+	return all(known.presence(l), known.presence(r), s.compare(c, l, r))
+}
+
+// existence tests presence, or absence.
+func existence(v value, want bool, k facts) test {
+	switch {
+	case v.absent:
+		return known(!want)
+	case v.present == nil || k.present[v.key]:
+		return known(want)
+	}
+	t := plain(v.present)
+	if !want {
+		t.code, t.not = t.not, t.code
+	}
+	return t
+}
+
+// compare is the comparison of two present operands.
+func (s *scope) compare(c *ir.Clause, l, r value) test {
+	switch c.Op {
+	case ir.Eq, ir.Ne:
+		return equality(l, r, c.Op == ir.Eq)
+	case ir.Lt, ir.Le, ir.Gt, ir.Ge:
+		return order(c.Op, l, r)
+	case ir.In, ir.NotIn:
+		return s.membership(l, r, c.Op == ir.In)
+	case ir.Contains:
+		return plain(func() *jen.Statement {
+			if r.typ.Base == ir.Time {
+				return jen.Qual("slices", "ContainsFunc").Call(l.code(), r.code().Dot("Equal"))
+			}
+			return jen.Qual("slices", "Contains").Call(l.code(), r.code())
+		})
+	}
+	return plain(func() *jen.Statement {
+		return jen.Id(s.g.patterns.name[c]).Dot("MatchString").Call(l.code())
+	})
+}
+
+func equality(l, r value, want bool) test {
+	var t test
+	switch {
+	case l.typ.Base == ir.Bool && r.isLit:
+		t = plain(l.code)
+		want = want == r.literal.(bool)
+	case l.typ.Base == ir.Time:
+		t = plain(func() *jen.Statement { return l.code().Dot("Equal").Call(r.code()) })
+	case l.typ.Base == ir.ListOf:
+		t = plain(func() *jen.Statement { return jen.Qual("slices", "Equal").Call(l.code(), r.code()) })
+	default:
+		t = binary(l, r, "==", "!=")
+	}
+	if !want {
+		t.code, t.not = t.not, t.code
+	}
+	return t
+}
+
+// order compares ints, durations and times.
+func order(op ir.Op, l, r value) test {
+	opposite := map[ir.Op]string{ir.Lt: ">=", ir.Le: ">", ir.Gt: "<=", ir.Ge: "<"}
+	if l.typ.Base != ir.Time {
+		return binary(l, r, string(op), opposite[op])
+	}
+	method := "Before"
+	if op == ir.Gt || op == ir.Le {
+		method = "After"
+	}
+	t := plain(func() *jen.Statement { return l.code().Dot(method).Call(r.code()) })
+	if op == ir.Le || op == ir.Ge {
+		t.code, t.not = t.not, t.code
+	}
+	return t
+}
+
+// membership spells a list of literals out.
+func (s *scope) membership(l, r value, in bool) test {
+	var tests []test
+	for _, v := range r.literal.([]any) {
+		tests = append(tests, equality(l, s.g.literalValue(v, l.typ), in))
+	}
+	switch {
+	case len(tests) == 0:
+		return known(!in)
+	case in:
+		return either(tests)
+	}
+	return all(tests...)
+}
+
+// folds reports whether two literals can be compared here.
+func folds(l, r value) bool {
+	comparable := func(v ir.Value) bool {
+		switch v.(type) {
+		case string, int64, bool, time.Duration:
+			return true
+		}
+		return false
+	}
+	if list, ok := r.literal.([]any); ok {
+		return comparable(l.literal) && !slices.ContainsFunc(list, func(v any) bool { return !comparable(v) })
+	}
+	return comparable(l.literal) && comparable(r.literal)
+}
+
+// foldClause decides a clause between two literals.
+func foldClause(op ir.Op, l, r ir.Value) bool {
+	switch op {
+	case ir.Eq:
+		return l == r
+	case ir.Ne:
+		return l != r
+	case ir.In, ir.NotIn:
+		return slices.Contains(r.([]any), l) == (op == ir.In)
+	case ir.Matches:
+		return matches(r.(string), l.(string))
+	}
+	a, b := number(l), number(r)
+	switch op {
+	case ir.Lt:
+		return a < b
+	case ir.Le:
+		return a <= b
+	case ir.Gt:
+		return a > b
+	}
+	return a >= b
+}
+
+func number(v ir.Value) int64 {
+	if d, ok := v.(time.Duration); ok {
+		return int64(d)
+	}
+	n, _ := v.(int64)
+	return n
+}

@@ -1,0 +1,111 @@
+package golang
+
+import (
+	"time"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// effectInfos emits what the table says about each effect and metric.
+func (g *generator) effectInfos(f *jen.File) {
+	var infos []jen.Code
+	for _, e := range g.m.Effects {
+		infos = append(infos, jen.Values(g.effectInfo(e)...))
+	}
+	for _, x := range g.m.Metrics {
+		cells := []jen.Code{
+			jen.Id("Name").Op(":").Lit(x.Text), jen.Id("Kind").Op(":").Add(g.fsm("EffectMetric")), jen.Id("Metric").Op(":").Lit(x.Type),
+		}
+		if len(x.Buckets) > 0 {
+			cells = append(cells, jen.Id("Buckets").Op(":").Index().Float64().ValuesFunc(func(list *jen.Group) {
+				for _, b := range x.Buckets {
+					list.Lit(b)
+				}
+			}))
+		}
+		infos = append(infos, jen.Values(cells...))
+	}
+	if len(infos) == 0 {
+		return
+	}
+	declare(f, "EffectInfos lists what the table says about each effect, then about each metric.", "",
+		jen.Func().Id("EffectInfos").Params().Index().Add(g.fsm("EffectInfo")).Block(
+			jen.Return(jen.Index().Add(g.fsm("EffectInfo")).Values(lines(infos)))))
+}
+
+func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
+	cells := []jen.Code{
+		jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e))), jen.Id("Delivery").Op(":").Lit(string(e.Delivery)),
+	}
+	text := func(name, v string) {
+		if v != "" {
+			cells = append(cells, jen.Id(name).Op(":").Lit(v))
+		}
+	}
+	if e.Kind == ir.Call {
+		lane := e.To
+		if lane == "" {
+			lane = e.Text
+		}
+		text("Lane", lane)
+	}
+	if e.IsWork() {
+		cells = append(cells, jen.Id("Work").Op(":").True())
+	}
+	if e.Kind == ir.Log {
+		text("Level", e.Level)
+		text("Message", e.Doc)
+	}
+	if e.Table != nil {
+		text("Table", e.Table.Text)
+		text("Machine", e.Table.Machine.Text)
+	}
+	if e.Machine != nil {
+		text("Machine", e.Machine.Text)
+	}
+	return cells
+}
+
+// failures emits the failure classes of the machine.
+func (g *generator) failures(f *jen.File) {
+	if len(g.m.Failures) == 0 {
+		return
+	}
+	var list []jen.Code
+	for _, x := range g.m.Failures {
+		cells := []jen.Code{jen.Id("Name").Op(":").Lit(x.Text)}
+		if x.Status != 0 {
+			cells = append(cells, jen.Id("Status").Op(":").Lit(x.Status))
+		}
+		if x.Retry != nil {
+			cells = append(cells, jen.Id("Retry").Op(":").Add(g.retryPolicy(x.Retry)))
+		}
+		list = append(list, jen.Values(cells...))
+	}
+	declare(f, "Failures lists the failure classes.", "",
+		jen.Func().Id("Failures").Params().Index().Add(g.fsm("Failure")).Block(
+			jen.Return(jen.Index().Add(g.fsm("Failure")).Values(lines(list)))))
+}
+
+func (g *generator) retryPolicy(r *ir.Retry) *jen.Statement {
+	cells := []jen.Code{jen.Id("First").Op(":").Add(writtenDuration(r.First))}
+	if r.Max != "" {
+		cells = append(cells, jen.Id("Max").Op(":").Add(writtenDuration(r.Max)))
+	}
+	cells = append(cells, jen.Id("Factor").Op(":").Lit(r.Factor))
+	if r.Jitter != 0 {
+		cells = append(cells, jen.Id("Jitter").Op(":").Lit(r.Jitter))
+	}
+	return g.fsm("RetryPolicy").Values(append(cells, jen.Id("Attempts").Op(":").Lit(r.Attempts))...)
+}
+
+// writtenDuration is a duration that the lowering has found valid.
+func writtenDuration(text string) *jen.Statement {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		d = 0
+	}
+	return durationLiteral(d)
+}

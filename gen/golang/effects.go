@@ -1,0 +1,311 @@
+package golang
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// item is one named value of an effect's payload.
+type item struct {
+	name  string
+	value *ir.Expr
+	typ   ir.Type // as the payload struct has it
+}
+
+// items are the payload of an effect: its `with`, or its table row.
+func (g *generator) items(e *ir.Effect) []item {
+	var out []item
+	for i := range e.With {
+		w := &e.With[i]
+		out = append(out, item{w.Name, &w.Value, valueType(&w.Value)})
+	}
+	for i := range e.Row {
+		c := &e.Row[i]
+		out = append(out, item{c.Column.Text, &c.Value, c.Column.Type})
+	}
+	return out
+}
+
+// valueType is the type of an expression; what is absent on creation or for
+// the system is optional.
+func valueType(x *ir.Expr) ir.Type {
+	t := x.Type
+	if x.A.Special == ir.FromName || x.A.Special == ir.ActorID || x.Kind == ir.Null {
+		t.Optional = true
+	}
+	return t
+}
+
+// effects emits the payload structs, what the table says about each effect,
+// and the effects of a step as data.
+func (g *generator) effects(f *jen.File) {
+	for _, e := range g.m.Effects {
+		if len(g.items(e)) > 0 {
+			g.effectStruct(f, e)
+		}
+	}
+	g.effectsOf(f)
+	for _, e := range g.m.Effects {
+		if g.listed(func(a ir.Action) bool { return a.Effect == e }) {
+			g.effectBuilder(f, e)
+		}
+	}
+	for _, x := range g.m.Metrics {
+		if g.listed(func(a ir.Action) bool { return a.Metric == x }) {
+			g.metricBuilder(f, x)
+		}
+	}
+	if g.listed(func(a ir.Action) bool { return g.needs(a).from }) {
+		g.nameOf(f)
+	}
+	g.effectInfos(f)
+	g.failures(f)
+}
+
+// listed reports whether some row's actions include one.
+func (g *generator) listed(is func(ir.Action) bool) bool {
+	return slices.ContainsFunc(g.taken, func(row *ir.Row) bool { return slices.ContainsFunc(row.Actions, is) })
+}
+
+func (g *generator) effectStruct(f *jen.File, e *ir.Effect) {
+	name := naming.GoEffect.Of(e.Text)
+	declare(f, fmt.Sprintf("%s is the payload of the effect %s.", name, e.Text), e.Doc,
+		jen.Type().Id(name).StructFunc(func(s *jen.Group) {
+			for _, it := range g.items(e) {
+				g.structField(s, it.name, "", it.typ)
+			}
+		}))
+}
+
+// effectsOf emits:
+//
+//	func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+//		switch t {
+//		case TransitionCommitVerified:
+//			return []fsm.Effect{insertBlobRow(r), uploadCommitted(r)}
+//		case TransitionCommitMismatch:
+//			e, _ := e.(CommitUpload)
+//			return []fsm.Effect{auditFailure(r, e.Digest, e.Length)}
+//		}
+//		return nil
+//	}
+func (g *generator) effectsOf(f *jen.File) {
+	doc := "Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record\nafter t, e and c are what made it. Metrics whose condition fails are left out."
+	declare(f, doc, "", jen.Func().Id("Effects").
+		Params(jen.Id("t").Id("Transition"), jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).
+		Index().Add(g.fsm("Effect")).Block(
+		jen.Switch(jen.Id("t")).BlockFunc(func(cases *jen.Group) {
+			for _, row := range g.taken {
+				if len(row.Actions) > 0 {
+					cases.Case(jen.Id(g.transition[row])).Block(g.rowEffects(row)...)
+				}
+			}
+		}),
+		jen.Return(jen.Nil()),
+	))
+}
+
+func (g *generator) rowEffects(row *ir.Row) []jen.Code {
+	var code []jen.Code
+	for _, a := range row.Actions {
+		if len(g.needs(a).events) > 0 {
+			code = append(code, assertPayload(row.Event))
+			break
+		}
+	}
+	conditional := slices.ContainsFunc(row.Actions, func(a ir.Action) bool { return a.Metric != nil && len(a.Metric.When) > 0 })
+	list := func() *jen.Statement { return jen.Index().Add(g.fsm("Effect")) }
+	if !conditional {
+		var built []jen.Code
+		for _, a := range row.Actions {
+			built = append(built, g.build(a))
+		}
+		values := list().Values(built...)
+		if len(built) > 3 {
+			values = list().Values(lines(built))
+		}
+		return append(code, jen.Return(values))
+	}
+	code = append(code, jen.Var().Id("out").Add(list()))
+	for _, a := range row.Actions {
+		add := jen.Id("out").Op("=").Append(jen.Id("out"), g.build(a))
+		if a.Metric != nil && len(a.Metric.When) > 0 {
+			s := g.effectScope(nil)
+			s.event, s.state, s.from = row.Event, row.Target(), row.From
+			s.stateVar, s.fromVar = nil, nil
+			if t := s.conjunction(a.Metric.When, newFacts()); !t.known {
+				add = jen.If(t.code()).Block(add)
+			} else if !t.outcome {
+				continue
+			}
+		}
+		code = append(code, add)
+	}
+	return append(code, jen.Return(jen.Id("out")))
+}
+
+// needs tells what an effect's payload reads.
+type needs struct {
+	record     bool
+	call, from bool
+	events     []*ir.Field // fields of the event
+}
+
+func (g *generator) needs(a ir.Action) needs {
+	var n needs
+	read := func(o *ir.Operand) {
+		switch {
+		case o.IsLit:
+		case o.Param != nil, o.Special == ir.Now, o.Special == ir.ActorID:
+			n.call = true
+		case o.Special == ir.FromName:
+			n.from = true
+		case o.Special == ir.StateName, o.Field != nil && o.Event == nil:
+			n.record = true
+		case o.Event != nil && !slices.ContainsFunc(n.events, func(f *ir.Field) bool { return f.Text == o.Field.Text }):
+			n.events = append(n.events, o.Field)
+		}
+	}
+	for _, x := range actionExprs(g, a) {
+		if x.Kind != ir.Null {
+			read(&x.A)
+		}
+		if x.Kind == ir.Add || x.Kind == ir.Sub {
+			read(&x.B)
+		}
+	}
+	return n
+}
+
+func actionExprs(g *generator, a ir.Action) []*ir.Expr {
+	var out []*ir.Expr
+	if a.Metric != nil {
+		for i := range a.Metric.Labels {
+			out = append(out, &a.Metric.Labels[i].Value)
+		}
+		if a.Metric.Value != nil {
+			out = append(out, a.Metric.Value)
+		}
+		return out
+	}
+	for _, it := range g.items(a.Effect) {
+		out = append(out, it.value)
+	}
+	return out
+}
+
+func builderName(a ir.Action) string {
+	if a.Metric != nil {
+		return "measure" + naming.Exported(a.Metric.Text)
+	}
+	return "ask" + naming.Exported(a.Effect.Text)
+}
+
+// build calls the builder of an effect or metric.
+func (g *generator) build(a ir.Action) *jen.Statement {
+	var args []jen.Code
+	n := g.needs(a)
+	if n.record {
+		args = append(args, jen.Id("r"))
+	}
+	if n.from {
+		args = append(args, jen.Id("t").Dot("From").Call())
+	}
+	for _, f := range n.events {
+		args = append(args, jen.Id("e").Dot(naming.Exported(f.Text)))
+	}
+	if n.call {
+		args = append(args, jen.Id("c"))
+	}
+	return jen.Id(builderName(a)).Call(args...)
+}
+
+func (g *generator) builderInputs(n needs) []jen.Code {
+	var in []jen.Code
+	if n.record {
+		in = append(in, jen.Id("r").Op("*").Id("Record"))
+	}
+	if n.from {
+		in = append(in, jen.Id("from").Id("State"))
+	}
+	for _, f := range n.events {
+		in = append(in, jen.Id(naming.Unexported("event_"+f.Text)).Add(g.goType(f.Type)))
+	}
+	if n.call {
+		in = append(in, jen.Id("c").Id("Call"))
+	}
+	return in
+}
+
+// effectScope is the scope of a builder: the new record and its parameters.
+func (g *generator) effectScope(n *needs) *scope {
+	c := func(name string) func() *jen.Statement {
+		return func() *jen.Statement { return jen.Id("c").Dot(name) }
+	}
+	s := &scope{g: g, record: "r", by: c("By"), params: c("Params"),
+		now:         func() *jen.Statement { return g.fsm("Instant").Call(jen.Id("c").Dot("Now")) },
+		stateVar:    func() *jen.Statement { return jen.Id("r").Dot("State") },
+		fromVar:     id("from"),
+		eventFields: map[string]func() *jen.Statement{}}
+	if n != nil {
+		for _, f := range n.events {
+			s.eventFields[f.Text] = id(naming.Unexported("event_" + f.Text))
+		}
+	}
+	return s
+}
+
+// effectBuilder emits:
+//
+//	func askInsertBlobRow(r *Record) fsm.Effect {
+//		return fsm.Effect{Name: "insert_blob_row", Kind: fsm.EffectCall, Payload: InsertBlobRowEffect{BlobDigest: r.BlobDigest}}
+//	}
+func (g *generator) effectBuilder(f *jen.File, e *ir.Effect) {
+	a := ir.Action{Effect: e}
+	n := g.needs(a)
+	s := g.effectScope(&n)
+	var code, values []jen.Code
+	for _, it := range g.items(e) {
+		sum, v := s.evaluate(it.value, it.name, func() *jen.Statement {
+			return jen.Return(g.fsm("Effect").Values()) // the step itself was rejected
+		})
+		code = append(code, sum...)
+		if !v.absent {
+			values = append(values, jen.Id(naming.Exported(it.name)).Op(":").Add(g.stored(v, it.typ)))
+		}
+	}
+	fields := []jen.Code{jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e)))}
+	if len(g.items(e)) > 0 {
+		payload := jen.Id(naming.GoEffect.Of(e.Text)).Values(values...)
+		if len(values) > 2 {
+			payload = jen.Id(naming.GoEffect.Of(e.Text)).Values(lines(values))
+		}
+		fields = append(fields, jen.Id("Payload").Op(":").Add(payload))
+	}
+	f.Func().Id(builderName(a)).Params(g.builderInputs(n)...).Add(g.fsm("Effect")).Block(
+		append(code, jen.Return(g.fsm("Effect").Values(fields...)))...)
+	f.Line()
+}
+
+func kindName(e *ir.Effect) string {
+	switch e.Kind {
+	case ir.Log:
+		return "EffectLog"
+	case ir.Upsert:
+		return "EffectUpsert"
+	case ir.Update:
+		return "EffectUpdate"
+	case ir.Delete:
+		return "EffectDelete"
+	case ir.Start:
+		return "EffectStart"
+	case ir.Call:
+		return "EffectCall"
+	}
+	return "EffectCall"
+}

@@ -1,0 +1,232 @@
+package golang
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// payloadField is one field of an event's payload.
+type payloadField struct {
+	field *ir.Field
+	typ   ir.Type // of a write: as the event carries it
+}
+
+// payload lists the fields of an event, then its writes.
+func payload(ev *ir.Event) []payloadField {
+	var out []payloadField
+	for _, f := range ev.Fields {
+		out = append(out, payloadField{f, f.Type})
+	}
+	for _, w := range ev.Writes {
+		t := w.Field.Type
+		t.Optional = w.Optional
+		out = append(out, payloadField{w.Field, t})
+	}
+	return out
+}
+
+// events emits Event, the payload structs and how they are decoded.
+func (g *generator) events(f *jen.File) {
+	w := &wordType{name: "Event", noun: "event", recv: "e"}
+	for _, ev := range g.m.Events {
+		w.words = append(w.words, word{constant: naming.GoEvent.Of(ev.Text), text: ev.Text})
+	}
+	g.words(f, w, "Event names an event of the machine.", "")
+	g.wordList(f, w, "Events")
+	g.internalEvents(f)
+	declare(f, "Payload is an event with what it carries: one of the structs below.", "",
+		jen.Type().Id("Payload").Interface(
+			jen.Comment("// Event names the event."),
+			jen.Id("Event").Params().Id("Event"),
+			jen.Id("payload").Params(),
+		))
+	for _, ev := range g.m.Events {
+		g.payloadStruct(f, ev)
+		g.payloadCheck(f, ev)
+	}
+	g.decode(f)
+}
+
+func (g *generator) internalEvents(f *jen.File) {
+	var internal []jen.Code
+	for _, ev := range g.m.Events {
+		if ev.Internal {
+			internal = append(internal, jen.Id("e").Op("==").Id(naming.GoEvent.Of(ev.Text)))
+		}
+	}
+	answer := jen.False()
+	if len(internal) > 0 {
+		answer = join(fixed(internal), "||")
+	}
+	declare(f, "Internal reports whether only the machine itself fires e.", "",
+		jen.Func().Params(jen.Id("e").Id("Event")).Id("Internal").Params().Bool().Block(jen.Return(answer)))
+}
+
+func fixed(codes []jen.Code) []func() *jen.Statement {
+	out := make([]func() *jen.Statement, len(codes))
+	for i, c := range codes {
+		out[i] = func() *jen.Statement { return jen.Add(c) }
+	}
+	return out
+}
+
+// payloadStruct emits:
+//
+//	// CommitUpload is the payload of commit_upload.
+//	type CommitUpload struct {
+//		Digest string `json:"digest"`
+//	}
+func (g *generator) payloadStruct(f *jen.File, ev *ir.Event) {
+	name := naming.Exported(ev.Text)
+	declare(f, fmt.Sprintf("%s is the payload of %s.", name, ev.Text), ev.Doc,
+		jen.Type().Id(name).StructFunc(func(s *jen.Group) {
+			for _, p := range payload(ev) {
+				g.structField(s, p.field.Text, p.field.Doc, p.typ)
+			}
+		}))
+	declare(f, "Event returns "+naming.GoEvent.Of(ev.Text)+".", "",
+		jen.Func().Params(jen.Id(name)).Id("Event").Params().Id("Event").Block(jen.Return(jen.Id(naming.GoEvent.Of(ev.Text)))))
+	f.Func().Params(jen.Id(name)).Id("payload").Params().Block()
+	f.Line()
+}
+
+// structField emits a field whose JSON name is the spec's.
+func (g *generator) structField(s *jen.Group, name, doc string, t ir.Type) {
+	tag := name
+	if t.Optional {
+		tag += ",omitzero"
+	}
+	field := &jen.Statement{}
+	if doc != "" {
+		field = comment(naming.Exported(name)+" is "+name+".", doc)
+	}
+	s.Add(field.Id(naming.Exported(name)).Add(g.goType(t)).Tag(map[string]string{"json": tag}))
+}
+
+// payloadCheck emits the check of what the types do not promise.
+func (g *generator) payloadCheck(f *jen.File, ev *ir.Event) {
+	checks := g.payloadChecks(ev)
+	if len(checks) == 0 {
+		return
+	}
+	declare(f, "check returns the first field that is not valid and what is wrong with it.", "",
+		jen.Func().Params(jen.Id("e").Op("*").Id(naming.Exported(ev.Text))).Id("check").Params().
+			Params(jen.List(jen.Id("field"), jen.Id("problem")).String()).Block(
+			jen.Switch().BlockFunc(func(cases *jen.Group) {
+				for _, c := range checks {
+					cases.Case(c.violation.code()).Block(jen.Return(jen.Lit(c.field), jen.Lit(c.problem)))
+				}
+			}),
+			jen.Return(jen.Lit(""), jen.Lit("")),
+		))
+}
+
+type payloadViolation struct {
+	field, problem string
+	violation      test
+}
+
+func (g *generator) payloadChecks(ev *ir.Event) []payloadViolation {
+	var out []payloadViolation
+	for _, p := range payload(ev) {
+		v := variable(p.typ, "e."+p.field.Text, func() *jen.Statement { return jen.Id("e").Dot(naming.Exported(p.field.Text)) })
+		add := func(problem string, t test) {
+			out = append(out, payloadViolation{p.field.Text, problem, all(newFacts().presence(v), t)})
+		}
+		if t, ok := g.invalid(p.typ, v); ok {
+			add(invalidity(p.typ), t)
+		}
+		for _, t := range outOfBounds(p.field, v) {
+			add(bounds(p.field), t)
+		}
+	}
+	return out
+}
+
+// invalid tests for a value that its type does not exclude in Go.
+func (g *generator) invalid(t ir.Type, v value) (test, bool) {
+	switch t.Base {
+	case ir.Time:
+		return plain(func() *jen.Statement { return jen.Op("!").Add(g.fsm("InRange").Call(v.code())) }), true
+	case ir.EnumOf:
+		return plain(func() *jen.Statement { return jen.Op("!").Add(v.code()).Dot("Valid").Call() }), true
+	case ir.JSON:
+		return plain(func() *jen.Statement { return v.code().Op("==").Lit("") }), true
+	case ir.ListOf:
+		element := variable(*t.Elem, "", id("v"))
+		inner, ok := g.invalid(*t.Elem, element)
+		return plain(func() *jen.Statement {
+			return jen.Qual("slices", "ContainsFunc").Call(v.code(),
+				jen.Func().Params(jen.Id("v").Add(g.goType(*t.Elem))).Bool().Block(jen.Return(inner.code())))
+		}), ok
+	}
+	return test{}, false
+}
+
+func invalidity(t ir.Type) string {
+	switch t.Base {
+	case ir.Time:
+		return "is not in the years 1 to 9999"
+	case ir.EnumOf:
+		return "is no value of " + t.Enum.Text
+	case ir.JSON:
+		return "is required"
+	}
+	return "has an invalid element"
+}
+
+func bounds(f *ir.Field) string {
+	noun := ""
+	if f.Type.Base == ir.String {
+		noun = " characters"
+	}
+	switch {
+	case f.Max == nil:
+		return fmt.Sprintf("is less than %d%s", *f.Min, noun)
+	case f.Min == nil:
+		return fmt.Sprintf("is more than %d%s", *f.Max, noun)
+	}
+	return fmt.Sprintf("is not from %d to %d%s", *f.Min, *f.Max, noun)
+}
+
+// decode emits:
+//
+//	func DecodeEvent(name string, data []byte) (Payload, error) {
+//		event, err := ParseEvent(name)
+//		if err != nil {
+//			return nil, err
+//		}
+//		switch event {
+//		case EventCommitUpload:
+//			return fsm.Decode[CommitUpload](MachineName, name, data, "digest", "length")
+//		}
+//		return nil, ...
+//	}
+func (g *generator) decode(f *jen.File) {
+	declare(f, "DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields\nmust be there, others than declared must not.", "",
+		jen.Func().Id("DecodeEvent").Params(jen.Id("name").String(), jen.Id("data").Index().Byte()).Params(jen.Id("Payload"), jen.Error()).Block(
+			jen.Switch(jen.Id("name")).BlockFunc(func(cases *jen.Group) {
+				for _, ev := range g.m.Events {
+					args := []jen.Code{jen.Id("MachineName"), jen.Id("name"), jen.Id("data")}
+					for _, p := range payload(ev) {
+						if !p.typ.Optional {
+							args = append(args, jen.Lit(p.field.Text))
+						}
+					}
+					cases.Case(jen.Lit(ev.Text)).Block(
+						jen.Return(g.fsm("Decode").Types(jen.Id(naming.Exported(ev.Text))).Call(args...)))
+				}
+			}),
+			jen.Return(jen.Nil(), jen.Op("&").Add(g.fsm("Rejection")).Values(
+				jen.Id("Machine").Op(":").Id("MachineName"),
+				jen.Id("Reason").Op(":").Add(g.fsm("ErrInvalidEvent")),
+				jen.Id("Event").Op(":").Id("name"),
+				jen.Id("Field").Op(":").Lit("event"),
+				jen.Id("Problem").Op(":").Lit("is not declared"),
+			)),
+		))
+}

@@ -1,0 +1,181 @@
+package golang
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+func explainName(ev *ir.Event, creation bool) string {
+	if creation {
+		return "explainCreate" + naming.Exported(ev.Text)
+	}
+	return "explain" + naming.Exported(ev.Text)
+}
+
+// explain emits what is only called on the way to a rejection: the values that
+// each clause saw.
+func (g *generator) explain(f *jen.File) {
+	for _, ev := range g.m.Events {
+		if g.creates(ev) && g.mayFail(nil, ev) {
+			g.explainCreation(f, ev)
+		}
+		if g.acts(ev) {
+			g.explainEvent(f, ev)
+		}
+	}
+	for _, row := range g.taken {
+		g.explainHolds(f, row)
+	}
+}
+
+// mayFail reports whether no row of (state, event) may be taken.
+func (g *generator) mayFail(s *ir.State, ev *ir.Event) bool {
+	rows := g.rowsOf(s, ev)
+	for _, row := range rows {
+		guards, facts := g.guards(row), newFacts()
+		condition := all(g.mayFire(row, guards, s != nil), guards.conjunction(row.When, facts))
+		if condition.known && condition.outcome {
+			return false
+		}
+	}
+	return len(rows) > 0
+}
+
+// explainEvent emits:
+//
+//	// explainCommitUpload tells why no row accepted commit_upload.
+//	func (r *Record) explainCommitUpload(e CommitUpload) error {
+//		x := r.reject(fsm.ErrNotAllowed, EventCommitUpload)
+//		switch r.State {
+//		case Initiated:
+//			x.Candidate("start", fsm.Check("session_valid == true", e.SessionValid, fsm.Read("session_valid", e.SessionValid)))
+//		case PartsUploading, ...:
+//		}
+//		return x
+//	}
+func (g *generator) explainEvent(f *jen.File, ev *ir.Event) {
+	var failing, others []jen.Code
+	var cases []jen.Code
+	for _, s := range g.m.States {
+		name := jen.Id(naming.Exported(s.Text))
+		if !g.mayFail(s, ev) {
+			others = append(others, name)
+			continue
+		}
+		failing = append(failing, name)
+		cases = append(cases, jen.Case(name.Clone()).Block(g.explainRows(s, ev)...))
+	}
+	if len(failing) == 0 {
+		return
+	}
+	if len(others) > 0 {
+		cases = append(cases, jen.Case(others...).Block(jen.Comment("// never asked: a row is taken, or there is none")))
+	}
+	g.explainFunc(f, ev, false, jen.Switch(jen.Id("r").Dot("State")).Block(cases...))
+}
+
+func (g *generator) explainCreation(f *jen.File, ev *ir.Event) {
+	g.explainFunc(f, ev, true, g.explainRows(nil, ev)...)
+}
+
+func (g *generator) explainFunc(f *jen.File, ev *ir.Event, creation bool, body ...jen.Code) {
+	name := explainName(ev, creation)
+	block := append([]jen.Code{jen.Id("x").Op(":=").Add(g.rejection("ErrNotAllowed", ev))}, body...)
+	declare(f, fmt.Sprintf("%s tells why no row accepted %s.", name, ev.Text), "",
+		jen.Func().Add(receiver()).Id(name).Params(g.explainInputs(ev, false)...).Error().Block(append(block, jen.Return(jen.Id("x")))...))
+}
+
+// explainRows lists the candidates of (state, event).
+func (g *generator) explainRows(s *ir.State, ev *ir.Event) []jen.Code {
+	var code []jen.Code
+	for _, row := range g.rowsOf(s, ev) {
+		guards := g.guards(row)
+		args := []jen.Code{jen.Lit(row.Text)}
+		for _, c := range row.When {
+			args = append(args, g.check(guards, c))
+		}
+		candidate := jen.Id("x").Dot("Candidate").Call(checkLines(args)...)
+		if may := g.mayFire(row, guards, s != nil); !may.known {
+			candidate = jen.If(may.code()).Block(candidate)
+		}
+		code = append(code, candidate)
+	}
+	return code
+}
+
+// checkLines puts the checks of a row on lines of their own.
+func checkLines(args []jen.Code) []jen.Code {
+	if len(args) < 2 {
+		return args
+	}
+	out := []jen.Code{args[0]}
+	for _, a := range args[1:] {
+		out = append(out, jen.Line().Add(a))
+	}
+	return append(out, jen.Line())
+}
+
+// check emits a clause with its verdict and the values it read.
+func (g *generator) check(s *scope, c *ir.Clause) *jen.Statement {
+	t := s.clause(c, facts{})
+	verdict := jen.Lit(t.outcome)
+	if !t.known {
+		verdict = t.code()
+	}
+	args := []jen.Code{jen.Lit(c.Text), verdict, g.seen(s, &c.Left)}
+	if !c.Right.IsLit {
+		args = append(args, g.seen(s, &c.Right))
+	}
+	return g.fsm("Check").Call(args...)
+}
+
+func (g *generator) seen(s *scope, o *ir.Operand) *jen.Statement {
+	v := s.read(o)
+	code := jen.Nil()
+	switch {
+	case v.absent:
+	case v.whole != nil:
+		code = v.whole()
+	case v.isLit:
+		code = g.typedLiteral(v.literal, v.typ)
+	default:
+		code = v.code()
+	}
+	name := o.Text
+	if o.Special != "" {
+		name = "$" + string(o.Special)
+	}
+	return g.fsm("Read").Call(jen.Lit(name), code)
+}
+
+// explainHolds emits, where the row's target may refuse the new record:
+//
+//	// unheldFund tells what FUNDED demands and the record after fund lacks.
+//	func (r *Record) unheldFund(e DepositConfirmed, by Actor) error { ... }
+func (g *generator) explainHolds(f *jen.File, row *ir.Row) {
+	guards, known := g.guards(row), newFacts()
+	guards.conjunction(row.When, known)
+	b := &body{g: g, row: row, facts: known, assigned: map[*ir.Field]value{}}
+	b.evaluate()
+	s := g.after(row, b.assigned)
+	holds := row.Target().Holds
+	if t := s.conjunction(holds, b.facts); b.ends || t.known && t.outcome {
+		return
+	}
+	in := g.explainInputs(row.Event, false)
+	for _, l := range b.locals {
+		in = append(in, jen.Id(l.name).Add(g.goType(l.typ)))
+	}
+	args := []jen.Code{jen.Lit(row.Target().Text)}
+	for _, c := range holds {
+		args = append(args, g.check(s, c))
+	}
+	name := unheldName(g, row)
+	declare(f, fmt.Sprintf("%s tells what %s demands and the record after %s would lack.", name, row.Target().Text, row.Text), "",
+		jen.Func().Add(receiver()).Id(name).Params(in...).Error().Block(
+			jen.Return(g.rejection("ErrHoldsFailed", row.Event).Dot("OnRow").Call(jen.Lit(row.Text)).Dot("Explain").Call(checkLines(args)...))))
+}

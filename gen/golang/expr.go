@@ -1,0 +1,92 @@
+package golang
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// sums lists the expressions of a row's effects, metrics and labels that may
+// overflow.
+func sums(row *ir.Row) []*ir.Expr {
+	var out []*ir.Expr
+	add := func(x *ir.Expr) {
+		if x.Kind == ir.Add || x.Kind == ir.Sub {
+			out = append(out, x)
+		}
+	}
+	for _, a := range row.Actions {
+		if a.Metric != nil {
+			for i := range a.Metric.Labels {
+				add(&a.Metric.Labels[i].Value)
+			}
+			if a.Metric.Value != nil {
+				add(a.Metric.Value)
+			}
+			continue
+		}
+		for i := range a.Effect.With {
+			add(&a.Effect.With[i].Value)
+		}
+		for i := range a.Effect.Row {
+			add(&a.Effect.Row[i].Value)
+		}
+	}
+	return out
+}
+
+// evaluate computes x. A sum is computed by statements before the value: into
+// a variable named after name, leaving through overflow when it does not fit.
+//
+//	newAttempts, ok := fsm.AddInt(r.Attempts, 1)
+//	if !ok {
+//		return Steps{}, ...
+//	}
+func (s *scope) evaluate(x *ir.Expr, name string, overflow func() *jen.Statement) ([]jen.Code, value) {
+	switch x.Kind {
+	case ir.Null:
+		return nil, value{typ: x.Type, key: "null", absent: true}
+	case ir.Read:
+		return nil, s.read(&x.A)
+	}
+	a, b := s.read(&x.A), s.read(&x.B)
+	if a.absent || b.absent {
+		return nil, value{typ: x.Type, key: "null", absent: true}
+	}
+	local := "new" + naming.Exported(name)
+	t := x.Type
+	t.Optional = a.present != nil || b.present != nil
+	result := variable(t, "local."+local, id(local))
+	if !t.Optional {
+		return []jen.Code{
+			jen.List(jen.Id(local), jen.Id("ok")).Op(":=").Add(s.g.sum(x.Kind, a, b)),
+			jen.If(jen.Op("!").Id("ok")).Block(overflow()),
+		}, result
+	}
+	present := all(newFacts().presence(a), newFacts().presence(b))
+	return []jen.Code{
+		jen.Var().Id(local).Add(s.g.goType(t)),
+		jen.If(present.code()).Block(
+			jen.List(jen.Id("sum"), jen.Id("ok")).Op(":=").Add(s.g.sum(x.Kind, a, b)),
+			jen.If(jen.Op("!").Id("ok")).Block(overflow()),
+			jen.Id(local).Op("=").Add(s.g.fsm("Some").Call(jen.Id("sum"))),
+		),
+	}, result
+}
+
+// sum is the checked addition or subtraction of two present operands.
+func (g *generator) sum(kind ir.ExprKind, a, b value) *jen.Statement {
+	name := "AddInt"
+	switch {
+	case kind == ir.Add && a.typ.Base == ir.Time:
+		name = "AddTime"
+	case kind == ir.Sub && b.typ.Base == ir.Time:
+		name = "Between"
+	case kind == ir.Sub && a.typ.Base == ir.Time:
+		name = "SubTime"
+	case kind == ir.Sub:
+		name = "SubInt"
+	}
+	return g.fsm(name).Call(a.code(), b.code())
+}

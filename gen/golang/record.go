@@ -1,0 +1,173 @@
+package golang
+
+import (
+	"fmt"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// stored lists the record fields that are not derived.
+func (g *generator) storedFields() []*ir.Field {
+	var out []*ir.Field
+	for _, f := range g.m.Fields {
+		if f.Derive == nil {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// record emits Record, its SQL columns, its derived fields and the blank one.
+func (g *generator) record(f *jen.File) {
+	declare(f, "Record is one record of the machine. Set its State through events only.", g.m.Doc,
+		jen.Type().Id("Record").StructFunc(func(s *jen.Group) {
+			g.structField(s, g.m.ID.Text, g.m.ID.Doc, g.m.ID.Type)
+			s.Id("State").Id("State").Tag(map[string]string{"json": "state"})
+			for _, x := range g.storedFields() {
+				g.structField(s, x.Text, x.Doc, x.Type)
+			}
+		}))
+	g.columns(f)
+	for _, x := range g.m.Fields {
+		if x.Derive != nil {
+			g.derivedField(f, x)
+		}
+	}
+	g.blank(f)
+	g.reject(f)
+}
+
+// columns emits the mapping of a record to its SQL row. The bookkeeping
+// columns (version, times) are the store's.
+func (g *generator) columns(f *jen.File) {
+	names := []jen.Code{jen.Lit(naming.Column(g.m.ID.Text)), jen.Lit(naming.Column(g.m.Storage.State))}
+	fields := []*jen.Statement{jen.Id("r").Dot(naming.Exported(g.m.ID.Text)), jen.Id("r").Dot("State")}
+	for _, x := range g.storedFields() {
+		names = append(names, jen.Lit(naming.Column(x.Text)))
+		fields = append(fields, jen.Id("r").Dot(naming.Exported(x.Text)))
+	}
+	var values, pointers []jen.Code
+	for _, x := range fields {
+		values = append(values, g.fsm("Plain").Call(x.Clone()))
+		pointers = append(pointers, g.fsm("Into").Call(jen.Op("&").Add(x.Clone())))
+	}
+	declare(f, "Columns names the SQL columns of Values and Pointers, in their order.", "",
+		jen.Func().Id("Columns").Params().Index().String().Block(jen.Return(jen.Index().String().Values(lines(names)))))
+	declare(f, "Values returns what to store in Columns.", "",
+		jen.Func().Add(receiver()).Id("Values").Params().Index().Any().Block(jen.Return(jen.Index().Any().Values(lines(values)))))
+	declare(f, "Pointers returns where to scan Columns into.", "",
+		jen.Func().Add(receiver()).Id("Pointers").Params().Index().Any().Block(jen.Return(jen.Index().Any().Values(lines(pointers)))))
+}
+
+// lines puts list elements on lines of their own.
+func lines(codes []jen.Code) *jen.Statement {
+	s := &jen.Statement{}
+	for _, c := range codes {
+		s.Line().Add(c).Op(",")
+	}
+	return s.Line()
+}
+
+// derivedField emits:
+//
+//	func (r *Record) DeviceName() fsm.Optional[string] {
+//		if !r.DeviceID.IsSet {
+//			return fsm.None[string]()
+//		}
+//		return fsm.Some("thin-" + r.DeviceID.V)
+//	}
+func (g *generator) derivedField(f *jen.File, x *ir.Field) {
+	name := naming.Exported(x.Text)
+	s := &scope{g: g, record: "r"}
+	v := s.fill(x)
+	var body []jen.Code
+	switch {
+	case !x.Type.Optional:
+		body = append(body, jen.Return(v.code()))
+	case v.present == nil:
+		body = append(body, jen.Return(g.fsm("Some").Call(v.code())))
+	default:
+		body = append(body,
+			jen.If(v.present()).Block(jen.Return(g.fsm("Some").Call(v.code()))),
+			jen.Return(g.fsm("None").Types(jen.String()).Call()))
+	}
+	declare(f, fmt.Sprintf("%s is %s, derived: %q.", name, x.Text, x.Derive), x.Doc,
+		jen.Func().Add(receiver()).Id(name).Params().Add(g.goType(x.Type)).Block(body...))
+}
+
+// blank emits the record before creation: its id and the defaults.
+func (g *generator) blank(f *jen.File) {
+	values := []jen.Code{jen.Id(naming.Exported(g.m.ID.Text)).Op(":").Id("id")}
+	for _, x := range g.storedFields() {
+		if x.HasDefault && x.Default != nil {
+			values = append(values, jen.Id(naming.Exported(x.Text)).Op(":").Add(g.stored(g.literalValue(x.Default, x.Type), x.Type)))
+		}
+	}
+	literal := jen.Id("Record").Values(values...)
+	if len(values) > 2 {
+		literal = jen.Id("Record").Values(lines(values))
+	}
+	declare(f, "blank is a record before creation: an id, the defaults, and no state.", "",
+		jen.Func().Id("blank").Params(jen.Id("id").Add(g.goType(g.m.ID.Type))).Id("Record").Block(jen.Return(literal)))
+}
+
+// reject emits the beginning of every rejection and the table of legal events
+// behind it.
+func (g *generator) reject(f *jen.File) {
+	in := []jen.Code{jen.Id("reason").Add(g.fsm("Reason")), jen.Id("event").Id("Event")}
+	if g.hasActors() {
+		in = append(in, jen.Id("by").Id("Actor"))
+	}
+	declare(f, "reject begins the rejection of an event; r stays as it is.", "",
+		jen.Func().Add(receiver()).Id("reject").Params(in...).Op("*").Add(g.fsm("Rejection")).BlockFunc(func(b *jen.Group) {
+			b.Id("x").Op(":=").Op("&").Add(g.fsm("Rejection")).Values(
+				jen.Id("Machine").Op(":").Id("MachineName"), jen.Id("Reason").Op(":").Id("reason"),
+				jen.Id("Event").Op(":").Id("event").Dot("String").Call())
+			b.If(jen.Id("r").Dot("State").Op("!=").Lit(0)).Block(
+				jen.Id("x").Dot("State").Op("=").Id("r").Dot("State").Dot("String").Call())
+			if g.hasActors() {
+				b.If(jen.Id("by").Dot("Role").Dot("Valid").Call()).Block(
+					jen.Id("x").Dot("Actor").Op("=").Id("by").Dot("Role").Dot("String").Call())
+			}
+			b.For(jen.List(jen.Id("_"), jen.Id("legal")).Op(":=").Range().Id("r").Dot("State").Dot("Legal").Call()).Block(
+				jen.Id("x").Dot("Legal").Op("=").Append(jen.Id("x").Dot("Legal"), jen.Id("legal").Dot("String").Call()))
+			b.Return(jen.Id("x"))
+		}))
+	declare(f, "Legal lists the events that have a transition in s, in the order of the spec. Guards and\nactors may still refuse them. The zero State lists the events that create a record.", "",
+		jen.Func().Params(jen.Id("s").Id("State")).Id("Legal").Params().Index().Id("Event").Block(
+			jen.Switch(jen.Id("s")).BlockFunc(func(cases *jen.Group) {
+				cases.Case(jen.Lit(0)).Block(jen.Return(g.legal(nil)))
+				for _, s := range g.m.States {
+					cases.Case(jen.Id(naming.Exported(s.Text))).Block(jen.Return(g.legal(s)))
+				}
+			}),
+			jen.Return(jen.Nil()),
+		))
+}
+
+// legal lists the events with a row from s that is not a rejection.
+func (g *generator) legal(s *ir.State) *jen.Statement {
+	var events []jen.Code
+	for _, ev := range g.m.Events {
+		if g.leaves(s, ev) {
+			events = append(events, jen.Id(naming.GoEvent.Of(ev.Text)))
+		}
+	}
+	if len(events) == 0 {
+		return jen.Nil()
+	}
+	return jen.Index().Id("Event").Values(events...)
+}
+
+// leaves reports whether a row of (s, ev) can be taken.
+func (g *generator) leaves(s *ir.State, ev *ir.Event) bool {
+	for _, row := range g.rowsOf(s, ev) {
+		if row.Reject == nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,301 @@
+package golang
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// body is the Go of one row under construction: what happens once its
+// condition holds.
+type body struct {
+	g        *generator
+	row      *ir.Row
+	facts    facts
+	assigned map[*ir.Field]value
+	locals   []local
+	code     []jen.Code
+	// ends: the code always leaves with a rejection.
+	ends bool
+}
+
+// local is a variable that a right side needed.
+type local struct {
+	name string
+	typ  ir.Type
+}
+
+// rowBody is the code of a row whose condition established f:
+//
+//	if r.BlobDigest.IsSet && r.BlobDigest.V != e.Digest {
+//		return Steps{}, r.reject(fsm.ErrImmutable, EventCommitUpload).OnRow("commit_verified")...
+//	}
+//	r.State, r.BlobDigest = Committed, fsm.Some(e.Digest)
+//	return took(TransitionCommitVerified), nil
+func (g *generator) rowBody(row *ir.Row, f facts) *body {
+	b := &body{g: g, row: row, facts: f, assigned: map[*ir.Field]value{}}
+	if row.Reject != nil {
+		b.leave(b.reject("ErrRefused").Dot("WithFailure").Call(jen.Lit(row.Reject.Text), jen.Lit(row.Reject.Status)))
+		return b
+	}
+	for _, step := range []func(){
+		b.evaluate, b.checkImmutable, b.checkBounds, b.checkCreator, b.checkHolds, b.checkPayloads, b.assign,
+	} {
+		if step(); b.ends {
+			break
+		}
+	}
+	return b
+}
+
+func (b *body) add(code ...jen.Code) { b.code = append(b.code, code...) }
+
+// reject begins a rejection by this row.
+func (b *body) reject(reason string) *jen.Statement {
+	return b.g.rejection(reason, b.row.Event).Dot("OnRow").Call(jen.Lit(b.row.Text))
+}
+
+// rejectField is a rejection that names a field.
+func (b *body) rejectField(reason string, f *ir.Field, problem string) *jen.Statement {
+	return b.reject(reason).Dot("WithField").Call(jen.Lit(f.Text), jen.Lit(problem))
+}
+
+func (b *body) leave(rejection *jen.Statement) {
+	b.add(refuse(rejection))
+	b.ends = true
+}
+
+// unless adds: if violation, reject.
+func (b *body) unless(violation test, rejection *jen.Statement) {
+	switch {
+	case violation.known && violation.outcome:
+		b.leave(rejection)
+	case !violation.known:
+		b.add(jen.If(violation.code()).Block(refuse(rejection)))
+	}
+}
+
+// refuse leaves a deciding method.
+func refuse(rejection *jen.Statement) *jen.Statement {
+	return jen.Return(jen.Id("Steps").Values(), rejection)
+}
+
+// evaluate computes what the row stores.
+func (b *body) evaluate() {
+	s := b.g.guards(b.row)
+	for _, w := range b.row.Event.Writes {
+		b.store(w.Field, s.incoming(w))
+	}
+	for _, a := range b.row.Set {
+		code, v := s.evaluate(&a.Value, a.Target.Text, func() *jen.Statement {
+			return refuse(b.rejectField("ErrOverflow", a.Target, "overflows"))
+		})
+		if len(code) > 0 {
+			t := a.Value.Type
+			t.Optional = v.present != nil
+			b.locals = append(b.locals, local{"new" + naming.Exported(a.Target.Text), t})
+		}
+		b.add(code...)
+		if b.store(a.Target, v); b.ends {
+			return
+		}
+	}
+}
+
+// store notes what a field gets. A required field must get a value.
+func (b *body) store(f *ir.Field, v value) {
+	if !f.Type.Optional {
+		rejection := b.rejectField("ErrInvalidEvent", f, "would be absent")
+		switch {
+		case v.absent:
+			b.leave(rejection)
+		case v.present != nil && !b.facts.present[v.key]:
+			b.add(jen.If(jen.Op("!").Add(v.present())).Block(refuse(rejection)))
+		}
+		v.present, v.whole = nil, nil
+	}
+	b.assigned[f] = v
+}
+
+// targets lists the assigned fields in record order.
+func (b *body) targets() []*ir.Field {
+	return slices.SortedFunc(maps.Keys(b.assigned), func(x, y *ir.Field) int { return x.Index - y.Index })
+}
+
+// checkImmutable refuses to change a write-once field that has a value.
+func (b *body) checkImmutable() {
+	for _, f := range b.targets() {
+		old := b.old(f)
+		if !f.Immutable || b.row.From == nil && !f.HasDefault || b.assigned[f].key == old.key {
+			continue
+		}
+		b.unless(changes(old, b.assigned[f]), b.rejectField("ErrImmutable", f, "is write-once"))
+	}
+}
+
+// old is the field before the step.
+func (b *body) old(f *ir.Field) value {
+	s := &scope{g: b.g, record: "r"}
+	return s.field(f)
+}
+
+// changes tests whether a present old value would be replaced by another.
+func changes(old, v value) test {
+	was := newFacts().presence(old)
+	switch {
+	case v.absent:
+		return was
+	case v.present == nil:
+		return all(was, equality(old, v, false))
+	}
+	same := all(newFacts().presence(v), equality(old, v, true))
+	return all(was, plainNot(same))
+}
+
+func plainNot(t test) test { return test{code: t.not, not: t.code} }
+
+// checkBounds keeps what the row's own assignments store within min and max.
+// What the event carries was checked with its payload.
+func (b *body) checkBounds() {
+	for _, a := range b.row.Set {
+		v := b.assigned[a.Target]
+		if v.absent || v.isLit && within(a.Target, v.literal) {
+			continue
+		}
+		if outside := outOfBounds(a.Target, v); len(outside) > 0 {
+			b.unless(all(b.facts.presence(v), either(outside)), b.rejectField("ErrOutOfRange", a.Target, "is out of range"))
+		}
+	}
+}
+
+// checkCreator compares the caller's id with the field that a creation row
+// has just filled.
+func (b *body) checkCreator() {
+	if b.row.From != nil {
+		return
+	}
+	var own bool
+	for _, a := range b.row.By {
+		own = own || a.Is != nil
+	}
+	if !own {
+		return
+	}
+	t := b.g.mayFire(b.row, b.g.after(b.row, b.assigned), false)
+	b.unless(plainNot(t), b.g.rejection("ErrNotAllowed", b.row.Event))
+}
+
+// checkHolds tests what the target state demands and the row has not proven.
+func (b *body) checkHolds() {
+	s := b.g.after(b.row, b.assigned)
+	t := s.conjunction(b.row.Target().Holds, b.facts)
+	if t.known && t.outcome {
+		return
+	}
+	args := b.g.explainArgs(b.row.Event)
+	for _, l := range b.locals {
+		args = append(args, jen.Id(l.name))
+	}
+	rejection := jen.Id("r").Dot(unheldName(b.g, b.row)).Call(args...)
+	if t.known {
+		b.leave(rejection)
+		return
+	}
+	b.add(jen.If(t.not()).Block(refuse(rejection)))
+}
+
+// unheldName is the method that explains why the row's target state refused.
+func unheldName(g *generator, row *ir.Row) string {
+	return "unheld" + strings.TrimPrefix(g.transition[row], naming.GoTransition.Prefix)
+}
+
+// checkPayloads refuses a step whose effects carry a sum that overflows.
+func (b *body) checkPayloads() {
+	s := b.g.after(b.row, b.assigned)
+	for _, x := range sums(b.row) {
+		l, r := s.read(&x.A), s.read(&x.B)
+		if l.absent || r.absent {
+			continue
+		}
+		fits := jen.If(jen.List(jen.Id("_"), jen.Id("ok")).Op(":=").Add(b.g.sum(x.Kind, l, r)), jen.Op("!").Id("ok")).
+			Block(refuse(b.reject("ErrOverflow")))
+		if present := all(b.facts.presence(l), b.facts.presence(r)); !present.known {
+			fits = jen.If(present.code()).Block(fits)
+		}
+		b.add(fits)
+	}
+}
+
+// assign changes the record, at once where a right side reads a field that
+// the row also stores.
+func (b *body) assign() {
+	var left, right []jen.Code
+	if b.row.To != nil && b.row.To != b.row.From {
+		left = append(left, jen.Id("r").Dot("State"))
+		right = append(right, jen.Id(naming.Exported(b.row.To.Text)))
+	}
+	for _, f := range b.targets() {
+		left = append(left, jen.Id("r").Dot(naming.Exported(f.Text)))
+		right = append(right, b.g.stored(b.assigned[f], f.Type))
+	}
+	switch {
+	case len(left) == 0:
+	case len(left) <= 3 || b.swaps():
+		b.add(jen.List(left...).Op("=").List(right...))
+	default:
+		for i := range left {
+			b.add(jen.Add(left[i]).Op("=").Add(right[i]))
+		}
+	}
+	b.add(jen.Return(jen.Id("took").Call(jen.Id(b.g.transition[b.row])), jen.Nil()))
+}
+
+// swaps reports whether some right side reads a field that is assigned too.
+func (b *body) swaps() bool {
+	for _, v := range b.assigned {
+		for f := range b.assigned {
+			if v.key == "r."+f.Text {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// outOfBounds lists the tests that fail for a present value of f.
+func outOfBounds(f *ir.Field, v value) []test {
+	size := v
+	if f.Type.Base == ir.String {
+		size.code = func() *jen.Statement { return jen.Qual("unicode/utf8", "RuneCountInString").Call(v.code()) }
+	}
+	var tests []test
+	bound := func(op ir.Op, limit *int64) {
+		if limit == nil || f.Type.Base == ir.String && op == ir.Lt && *limit == 0 {
+			return
+		}
+		if f.Type.Base == ir.String && op == ir.Lt && *limit == 1 {
+			tests = append(tests, test{code: func() *jen.Statement { return v.code().Op("==").Lit("") }})
+			return
+		}
+		tests = append(tests, test{code: func() *jen.Statement {
+			return size.code().Op(string(op)).Lit(int(*limit))
+		}})
+	}
+	bound(ir.Lt, f.Min)
+	bound(ir.Gt, f.Max)
+	return tests
+}
+
+// within reports whether a literal keeps the bounds of f.
+func within(f *ir.Field, v ir.Value) bool {
+	n, ok := v.(int64)
+	if s, isText := v.(string); isText {
+		n, ok = int64(len([]rune(s))), true
+	}
+	return !ok || (f.Min == nil || n >= *f.Min) && (f.Max == nil || n <= *f.Max)
+}
