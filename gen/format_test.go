@@ -76,7 +76,7 @@ func TestFormatShowsEveryKey(t *testing.T) {
 		text.WriteString(e.text)
 	}
 	for _, key := range keys(syntax.Language()) {
-		if !regexp.MustCompile(`\b` + key + `: `).MatchString(text.String()) &&
+		if !regexp.MustCompile(`\b`+key+`: `).MatchString(text.String()) &&
 			!strings.Contains(text.String(), key+":\n") {
 			t.Errorf("no example of FORMAT.md shows the key %q", key)
 		}

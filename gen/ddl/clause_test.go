@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/ddl"
+	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/syntax"
 )
 
 // clauseMachine is the machine of testdata/clause.yaml with one clause.
@@ -18,7 +19,8 @@ func clauseMachine(t *testing.T, clause string) *ir.Machine {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(data), "CLAUSE", clause, 1)
-	machines, list := gen.Load([]gen.Source{{Path: "spec/clause.yaml", Data: []byte(text)}})
+	list := &diag.List{}
+	machines := ir.Lower([]*syntax.File{syntax.Parse("spec/clause.yaml", []byte(text), list)}, list)
 	if list.HasErrors() {
 		t.Fatalf("%s: %v", clause, list.Sorted())
 	}

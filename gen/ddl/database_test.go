@@ -14,9 +14,10 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 
-	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/ddl"
+	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/syntax"
 )
 
 // database is one connection to an empty schema of its own.
@@ -139,18 +140,20 @@ func sqlState(err error) string {
 	return ""
 }
 
-// load compiles specs; each call returns machines of its own.
+// load lowers specs without checking them: what the checker refuses, the
+// databases must refuse too. Each call returns machines of its own.
 func load(t *testing.T, paths ...string) []*ir.Machine {
 	t.Helper()
-	var sources []gen.Source
+	list := &diag.List{}
+	var files []*syntax.File
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sources = append(sources, gen.Source{Path: "spec/" + filepath.Base(path), Data: data})
+		files = append(files, syntax.Parse("spec/"+filepath.Base(path), data, list))
 	}
-	machines, list := gen.Load(sources)
+	machines := ir.Lower(files, list)
 	if list.HasErrors() {
 		for _, d := range list.Sorted() {
 			t.Errorf("%s: %s %s", d.Span, d.Code, d.Message)

@@ -12,9 +12,8 @@ import (
 // download does not undo an unpacked device, and refusing to record it would
 // stop the machine that found it out. So a later change is not refused.
 //
-// Deleting the referred row deletes the rows that refer to it: a step that
-// clears a stale row must not be stopped by what was once derived from it, and
-// nothing may refer to a row that is gone.
+// Deleting the referred row is refused while a row refers to it, unless the
+// column says that it goes along.
 
 // referenceDoc says in the script what a trigger on a referring table is for.
 func referenceDoc(t *ir.Table) string {
@@ -31,11 +30,15 @@ func foreignKey(t *ir.Table, f *ir.Field) (constraint, bool) {
 	if f.Ref == nil || len(f.Ref.Key) != 1 {
 		return constraint{}, false
 	}
-	return constraint{
-		comment: "Goes with the row that it refers to: a step that clears a stale row is not stopped.",
-		name:    ruleName(t.Text, f.Text, "refers_to", f.Ref.Text),
-		body:    "FOREIGN KEY (" + ident(f.Text) + ") REFERENCES " + tableName(f.Ref) + " (" + ident(f.Ref.Key[0].Text) + ") ON DELETE CASCADE",
-	}, true
+	c := constraint{
+		name: ruleName(t.Text, f.Text, "refers_to", f.Ref.Text),
+		body: "FOREIGN KEY (" + ident(f.Text) + ") REFERENCES " + tableName(f.Ref) + " (" + ident(f.Ref.Key[0].Text) + ")",
+	}
+	if f.Cascade {
+		c.comment = "Goes with the row that it refers to."
+		c.body += " ON DELETE CASCADE"
+	}
+	return c, true
 }
 
 // referenceRule judges a row of t that refers to another.

@@ -166,6 +166,7 @@ func (lo *lowering) resolveReferences() {
 				continue
 			}
 			column.Ref = lo.table(ref)
+			column.Cascade = c.Value.TextOf("on_delete") == "cascade"
 			if column.Ref != nil {
 				column.Where = lo.columnValues(where, column.Ref, lo.constants())
 			}

@@ -83,6 +83,9 @@ type Field struct {
 	// column values of the row it refers to.
 	Ref   *Table
 	Where []ColumnValue
+	// Cascade: deleting the referred row deletes this one; else that delete
+	// is refused.
+	Cascade bool
 	// Index is the place in Machine.Fields of a record field, -1 else (the
 	// record's id, event fields, columns).
 	Index int

@@ -126,7 +126,8 @@ func fieldShape(column bool) *Shape {
 	if column {
 		keys = append(keys,
 			may("ref", word(TextWord, "machine.table that this column refers to.")),
-			may("where", valuesShape("Column values that the referred row must have.")))
+			may("where", valuesShape("Column values that the referred row must have.")),
+			may("on_delete", choice("What deleting the referred row does: refuse (default), or cascade.", "refuse", "cascade")))
 	}
 	return &Shape{Doc: "A type, or a map with the type and more.", Scalar: TextWord, Keys: keys}
 }

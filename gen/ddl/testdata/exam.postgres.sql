@@ -304,9 +304,8 @@ CREATE TABLE diplomas (
 
     CONSTRAINT diplomas_pkey
         PRIMARY KEY (diploma_id),
-    -- Goes with the row that it refers to: a step that clears a stale row is not stopped.
     CONSTRAINT diplomas_result_id_refers_to_results
-        FOREIGN KEY (result_id) REFERENCES results (result_id) ON DELETE CASCADE
+        FOREIGN KEY (result_id) REFERENCES results (result_id)
 );
 
 -- A row appears only while the row that it refers to is as the spec demands. What happens to
