@@ -47,6 +47,8 @@ test-modules:
 		echo "go -C $$module test $(TEST_FLAGS) ./..."; \
 		go -C $$module test $(TEST_FLAGS) ./... || failed="$$failed $$module"; \
 	done; \
+	echo "every benchmark, once"; \
+	go -C bench test -run '^$$' -bench . -benchtime 1x . || failed="$$failed bench"; \
 	[ -z "$$failed" ] || { echo "tests failed in:$$failed"; exit 1; }
 
 .PHONY: race
@@ -67,9 +69,11 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: $(BIN)/benchstat ## Run the benchmarks COUNT (6) times and summarize them with benchstat
-	go -C bench test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee $(BIN)/bench.txt
+bench: $(BIN)/benchstat ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md
+	go -C bench test -run '^$$' -bench . -benchmem -count $(COUNT) . | tee $(BIN)/bench.txt
 	$(BIN)/benchstat $(BIN)/bench.txt
+	go -C bench run ./table < $(BIN)/bench.txt > $(BIN)/benchmarks.md
+	cp $(BIN)/benchmarks.md docs/benchmarks.md
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run gofmt, go vet and the linters of .golangci.yml on every module

@@ -1,0 +1,176 @@
+// Command table turns the output of `go test -bench` on its standard input
+// into the table of docs/benchmarks.md: each figure that the project set
+// itself, the median that was measured, and whether it was reached.
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "table:", err)
+		os.Exit(1)
+	}
+}
+
+// samples holds the values of one benchmark by unit.
+type samples map[string]map[string][]float64
+
+// figure is one goal: a measured value that must stay below, or reach, limit.
+type figure struct {
+	what    string
+	measure func(samples) (float64, error)
+	format  string
+	limit   float64
+	atLeast bool
+}
+
+const page = `# Benchmarks
+
+Made by ` + "`make bench`" + `, which runs every benchmark several times in one run and takes medians; the ratios compare
+benchmarks of that one run. A figure that was not reached says so. Measured on: %s.
+
+The walk is an upload (document 000, section 1) from its first request to the committed blob: three transitions with their
+guards. "Hand-written" is the same machine as a switch per command (bench/handwritten_test.go); it explains nothing and
+keeps no table. The libraries run the same guards in callbacks, on machines that are built once (bench/peers_test.go).
+
+`
+
+var figures = []figure{
+	{"generated transitions against the same machine as a hand-written switch", ratio("Upload/generated", "Upload/handwritten", "ns/op"), "%.2f times", 1.2, false},
+	{"allocations of the generated walk", value("Upload/generated", "allocs/op"), "%.0f", 0, false},
+	{"looplab/fsm against generated", ratio("Upload/looplab", "Upload/generated", "ns/op"), "%.0f times", 50, true},
+	{"qmuntal/stateless against generated", ratio("Upload/stateless", "Upload/generated", "ns/op"), "%.0f times", 50, true},
+	{"ten specs to all outputs, processor time", value("Compile/specs=10", "cpu-s/op"), "%.2f s", 1, false},
+	{"a spec of 10,000 rows to all outputs, processor time", value("Compile/rows=10000", "cpu-s/op"), "%.2f s", 5, false},
+	{"time per row, 10,000 rows against 1,000", ratio("Compile/rows=10000", "Compile/rows=1000", "cpu-ns/row"), "%.2f times", 2, false},
+}
+
+func run(in io.Reader, out io.Writer) error {
+	all, header, err := read(in)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, page, strings.Join(header, ", "))
+	fmt.Fprintln(out, "| figure | goal | median | reached |\n|---|---|---|---|")
+	for _, f := range figures {
+		got, err := f.measure(all)
+		if err != nil {
+			return err
+		}
+		goal, reached := "at most ", got <= f.limit
+		if f.atLeast {
+			goal, reached = "at least ", got >= f.limit
+		}
+		verdict := "yes"
+		if !reached {
+			verdict = "**no**"
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", f.what, goal+fmt.Sprintf(f.format, f.limit), fmt.Sprintf(f.format, got), verdict)
+	}
+	fmt.Fprintln(out, "\n| benchmark | runs | median | allocations |\n|---|---|---|---|")
+	for _, name := range names(all) {
+		allocs := "–"
+		if a := all[name]["allocs/op"]; len(a) > 0 {
+			allocs = fmt.Sprintf("%.0f", median(a))
+		}
+		ns := all[name]["ns/op"]
+		fmt.Fprintf(out, "| %s | %d | %s | %s |\n", name, len(ns), duration(median(ns)), allocs)
+	}
+	return nil
+}
+
+// read collects the samples and the lines that describe the machine.
+func read(in io.Reader) (samples, []string, error) {
+	all := samples{}
+	var header []string
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		line := lines.Text()
+		for _, key := range []string{"goos: ", "goarch: ", "cpu: "} {
+			if v, ok := strings.CutPrefix(line, key); ok && !slices.Contains(header, v) {
+				header = append(header, v)
+			}
+		}
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		name := strings.TrimPrefix(fields[0], "Benchmark")
+		if i := strings.LastIndexByte(name, '-'); i > 0 {
+			name = name[:i]
+		}
+		if all[name] == nil {
+			all[name] = map[string][]float64{}
+		}
+		for i := 2; i+1 < len(fields); i += 2 {
+			v, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				return nil, nil, fmt.Errorf("read %q: %w", line, err)
+			}
+			all[name][fields[i+1]] = append(all[name][fields[i+1]], v)
+		}
+	}
+	return all, header, lines.Err()
+}
+
+func names(all samples) []string {
+	var out []string
+	for name := range all {
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func value(name, unit string) func(samples) (float64, error) {
+	return func(all samples) (float64, error) {
+		list := all[name][unit]
+		if len(list) == 0 {
+			return 0, fmt.Errorf("the input has no %s of benchmark %s", unit, name)
+		}
+		return median(list), nil
+	}
+}
+
+func ratio(a, b, unit string) func(samples) (float64, error) {
+	return func(all samples) (float64, error) {
+		x, err := value(a, unit)(all)
+		if err != nil {
+			return 0, err
+		}
+		y, err := value(b, unit)(all)
+		if err != nil {
+			return 0, err
+		}
+		return x / y, nil
+	}
+}
+
+func median(list []float64) float64 {
+	sorted := slices.Sorted(slices.Values(list))
+	mid := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[mid]
+	}
+	return (sorted[mid-1] + sorted[mid]) / 2
+}
+
+func duration(ns float64) string {
+	switch {
+	case ns >= 1e9:
+		return fmt.Sprintf("%.2f s", ns/1e9)
+	case ns >= 1e6:
+		return fmt.Sprintf("%.1f ms", ns/1e6)
+	case ns >= 1e3:
+		return fmt.Sprintf("%.1f µs", ns/1e3)
+	}
+	return fmt.Sprintf("%.1f ns", ns)
+}

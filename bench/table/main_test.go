@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const output = `goos: linux
+goarch: amd64
+cpu: Some Processor
+BenchmarkUpload/generated-2      100	 10 ns/op	 0 B/op	 0 allocs/op
+BenchmarkUpload/generated-2      100	 30 ns/op	 0 B/op	 0 allocs/op
+BenchmarkUpload/generated-2      100	 12 ns/op	 0 B/op	 0 allocs/op
+BenchmarkUpload/handwritten-2    100	  8 ns/op	 0 B/op	 0 allocs/op
+BenchmarkUpload/looplab-2        100	1200 ns/op	 9 B/op	 3 allocs/op
+BenchmarkUpload/stateless-2      100	 590 ns/op	 9 B/op	 3 allocs/op
+BenchmarkCompile/specs=10-2        4	200000000 ns/op	 0.25 cpu-s/op
+BenchmarkCompile/rows=1000-2       4	200000000 ns/op	 0.3 cpu-s/op	 300 cpu-ns/row
+BenchmarkCompile/rows=10000-2      1	4000000000 ns/op	 4.5 cpu-s/op	 450 cpu-ns/row
+`
+
+func TestRunTellsWhatWasNotReached(t *testing.T) {
+	var out strings.Builder
+	if err := run(strings.NewReader(output), &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"linux, amd64, Some Processor",
+		"hand-written switch | at most 1.20 times | 1.50 times | **no** |",
+		"| allocations of the generated walk | at most 0 | 0 | yes |",
+		"| looplab/fsm against generated | at least 50 times | 100 times | yes |",
+		"| qmuntal/stateless against generated | at least 50 times | 49 times | **no** |",
+		"| time per row, 10,000 rows against 1,000 | at most 2.00 times | 1.50 times | yes |",
+		"| Upload/generated | 3 | 12.0 ns | 0 |",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestRunRefusesPartialInput(t *testing.T) {
+	err := run(strings.NewReader("BenchmarkUpload/generated-2 100 10 ns/op\n"), &strings.Builder{})
+	if err == nil || !strings.Contains(err.Error(), "Upload/handwritten") {
+		t.Errorf("got %v", err)
+	}
+}
