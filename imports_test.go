@@ -39,9 +39,12 @@ var rules = []rule{
 	{folder: "gen", allowed: []string{"std", "gen/*"}},
 	{folder: "runtime/fsm", allowed: []string{"std"}, forbidden: []string{"os", "net", "database/sql", "context", "math/rand", "math/rand/v2"}},
 	{folder: "generated/*", allowed: []string{"std", "runtime/fsm"}},
-	{folder: "proptest", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "pgregory.net/rapid", "modernc.org/*", "github.com/jackc/pgx/v5/*"}},
-	{folder: "cmd/fsmgen", allowed: []string{"std", "gen", "gen/*", "github.com/spf13/cobra", "golang.org/x/term"}},
-	{folder: "internal/demo", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "generated/*", "golang.org/x/term"}},
+	{folder: "proptest", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "pgregory.net/rapid", "modernc.org/*", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
+	{folder: "cmd/fsmgen/internal/output", allowed: []string{"std", "gen"}},
+	{folder: "cmd/fsmgen/internal/simulate", allowed: []string{"std", "gen/diag", "gen/interp", "gen/ir"}},
+	{folder: "cmd/fsmgen/internal/starter", allowed: []string{"std", "gen/naming"}},
+	{folder: "cmd/fsmgen", allowed: []string{"std", "gen", "gen/*", "cmd/fsmgen/internal/*", "github.com/spf13/cobra", "github.com/mattn/go-isatty"}},
+	{folder: "internal/demo", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "generated/*", "github.com/mattn/go-isatty"}},
 }
 
 func TestImports(t *testing.T) {

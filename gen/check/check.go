@@ -42,7 +42,7 @@ var machineRules = [...]func(*subject){
 	(*subject).timers, (*subject).fires, (*subject).raises,
 	(*subject).effects, (*subject).answers, (*subject).fatal,
 	(*subject).invariants, (*subject).holds,
-	(*subject).creation, (*subject).assignments, (*subject).writeOnce, (*subject).bounds,
+	(*subject).creation, (*subject).assignments, (*subject).writeOnce, (*subject).bounds, (*subject).derives,
 	(*subject).uniques, (*subject).tableRows, (*subject).references, (*subject).starts,
 	(*subject).metrics,
 }

@@ -40,7 +40,7 @@ func RuleOf(code diag.Code) (Rule, bool) {
 func SARIFRules() []diag.Rule {
 	var out []diag.Rule
 	for _, r := range Rules() {
-		out = append(out, diag.Rule{Code: r.Code, Title: r.Title, Text: r.Text, Severity: r.Severity})
+		out = append(out, diag.Rule{Code: r.Code, Title: r.Title, Text: r.Text, Fix: r.Fix, Severity: r.Severity})
 	}
 	return out
 }

@@ -98,13 +98,16 @@ func valueRules() []Rule {
 		warns("FSM074", "value may leave the bounds of its field",
 			"A row sets a field that has `min` or `max` to a value that may lie outside; the step is then refused at run time. The message names a record for which that happens.",
 			"when: [tries < 3]\nset: {tries: $tries + 1}   # tries has max: 3"),
+		fails("FSM075", "field derived from what can't carry it",
+			"A derived field is a generated column in both databases and a method in Go. Its parts are write-once fields of type string, uuid, int or an enum, none of them derived, and present wherever the field is required.",
+			"fields:\n  device_id:   {type: optional string, immutable: true}\n  device_name: {type: optional string, derive: \"thin-{device_id}\"}"),
 	}
 }
 
 func tableRules() []Rule {
 	return []Rule{
 		warns("FSM080", "unique over an optional field",
-			"SQL counts absent values as different, so records without the field are never in conflict.",
+			"SQL counts absent values as different, so two records that agree in the required fields and lack an optional one do not clash. A constraint over optional fields alone is fine: unique once known.",
 			"unique:\n  unit: [dataset, object_uri]   # both required"),
 		fails("FSM081", "table row lacks a column",
 			"An effect on a table says which row it means by every key column. An upsert may insert, so it also binds every required column without a default; an update changes something.",

@@ -1,17 +1,11 @@
 package check
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/fsmgen/fsmgen/gen/domain"
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
 const codeUncovered = "FSM032"
-
-// maxUncovered bounds the cases that one message names.
-const maxUncovered = 3
 
 // coverage reports what no row answers: the caller gets guard_failed, and the
 // document may have meant something else.
@@ -38,32 +32,9 @@ func covered(rows []*ir.Row) bool {
 func (s *subject) uncovered(g *group, c cast) {
 	sp := s.space(scene{from: g.from, event: g.event, system: c.systemOnly(),
 		views: []domain.View{{Event: g.event, Clauses: clausesOf(c.rows)}}})
-	var cases []string
-	total := 0
-	sp.each(func(a domain.Assignment, read reader) bool {
-		if choose(c.rows, read) == nil {
-			if total++; len(cases) < maxUncovered {
-				cases = append(cases, sp.witness(a))
-			}
-		}
-		return true
-	})
-	if total == 0 {
-		return
+	when, found := sp.all(func(read reader) bool { return choose(c.rows, read) == nil })
+	if found {
+		s.report(codeUncovered, c.rows[0].Span, "write a row for these values, or one with `otherwise: true`, with `reject` if the caller shall hear why",
+			"no row takes %s%s in state %q%s", g.event.Text, c, g.stateName(), when)
 	}
-	text := strings.Join(cases, "; or ")
-	switch {
-	case text == "":
-		text = "ever"
-	default:
-		text = "when " + text
-	}
-	if more := total - len(cases); more > 0 {
-		text += fmt.Sprintf("; and %d more", more)
-	}
-	if !sp.exhaustive {
-		text += " (sampled)"
-	}
-	s.report(codeUncovered, c.rows[0].Span, "write a row for these values, or one with `otherwise: true`, with `reject` if the caller shall hear why",
-		"no row takes %s%s in state %q %s", g.event.Text, c, g.stateName(), text)
 }

@@ -143,7 +143,7 @@ func (g *group) stateName() string {
 	return g.from.Text
 }
 
-// accepts reports whether a row of the group may be fired by `system`.
+// acceptedBySystem lists the rows of a state that `system` may fire for e.
 func (s *subject) acceptedBySystem(state *ir.State, e *ir.Event) []*ir.Row {
 	if g := s.byKey[groupKey{state, e}]; g != nil {
 		return rowsForSystem(g.rows)

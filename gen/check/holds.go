@@ -32,10 +32,10 @@ func (s *subject) holds() {
 }
 
 func (s *subject) mayBreak(r *ir.Row, c *ir.Clause) {
-	s.breaks(r, c, func(when string) {
+	if when, found := s.breaks(r, c, domain.Eval); found {
 		s.report(codeHolds, r.Span, fmt.Sprintf("add the clause to the row's `when`, `set` what it asks for, or let an earlier state hold it; it stands at %d:%d", c.Span.Start.Line, c.Span.Start.Col),
 			"row %q on %s can break %q, which state %q holds%s", r.Text, r.Event.Text, c.Text, r.Target().Text, when)
-	})
+	}
 }
 
 // keeps is the cheap proof that c holds after r: the guard says so, the old
@@ -105,9 +105,9 @@ func assignsOf(r *ir.Row, c *ir.Clause) []ir.Assign {
 	return out
 }
 
-// breaks calls found with the values of a case in which r is chosen and c is
-// false on the new record.
-func (s *subject) breaks(r *ir.Row, c *ir.Clause, found func(when string)) {
+// breaks looks for a case in which r is chosen and c is not satisfied by the
+// new record, and names its values.
+func (s *subject) breaks(r *ir.Row, c *ir.Clause, satisfied func(c *ir.Clause, record reader) bool) (when string, found bool) {
 	rivals, sets := s.rivals(r), assignsOf(r, c)
 	guards := clausesOf(rivals)
 	taken := func(env reader) bool { return choose(rivals, env) == r }
@@ -118,13 +118,7 @@ func (s *subject) breaks(r *ir.Row, c *ir.Clause, found func(when string)) {
 	sp := s.space(scene{from: r.From, event: r.Event, views: []domain.View{
 		{Event: r.Event, Clauses: append(parts(c), guards...), Assigns: sets},
 	}})
-	sp.each(func(a domain.Assignment, env reader) bool {
-		if !taken(env) || domain.Eval(c, after(r, env)) {
-			return true
-		}
-		found(sp.when(a))
-		return false
-	})
+	return sp.find(func(env reader) bool { return taken(env) && !satisfied(c, after(r, env)) })
 }
 
 // bearing keeps the guards of r that bear on c, directly, through an

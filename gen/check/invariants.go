@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/fsmgen/fsmgen/gen/diag"
+	"github.com/fsmgen/fsmgen/gen/domain"
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
@@ -61,10 +62,10 @@ func (s *subject) never(inv *ir.Invariant) {
 			continue
 		}
 		for _, c := range n.Unless {
-			s.breaks(r, c, func(when string) {
+			if when, found := s.breaks(r, c, domain.Eval); found {
 				s.report(codeNeverBroken, r.Span, "add the clause to the row, or `set` what it asks for",
 					"row %q leads from %q to %q without %q, which invariant %q demands%s", r.Text, n.From.Text, r.To.Text, c.Text, inv.Text, when)
-			})
+			}
 		}
 	}
 }

@@ -7,24 +7,71 @@ import (
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
+const codeOverlap = "FSM030"
+
+// A group of more rows than maxPairwise is searched for pairs in one sweep, and
+// of those at most maxPairs are reported.
 const (
-	codeOverlap     = "FSM030"
-	codeNeverChosen = "FSM031"
-	codeImpossible  = "FSM033"
+	maxPairwise = 12
+	maxPairs    = 20
 )
 
 // overlap reports rows of one (state, event, actor) and priority that can
 // both hold: the choice would depend on the order of the file.
 func (s *subject) overlap() {
 	for _, g := range s.groups {
-		for i, a := range g.rows {
-			for _, b := range g.rows[i+1:] {
-				if a.Priority == b.Priority && a.Otherwise == b.Otherwise && shareActor(a, b) {
-					s.overlapping(g, a, b)
-				}
+		pairs := rivalPairs(g.rows)
+		if len(g.rows) > maxPairwise {
+			pairs = s.sweep(g)
+		}
+		for _, p := range pairs {
+			s.overlapping(g, p[0], p[1])
+		}
+	}
+}
+
+// rivalPairs lists the pairs that only their clauses keep apart.
+func rivalPairs(rows []*ir.Row) [][2]*ir.Row {
+	var out [][2]*ir.Row
+	for i, a := range rows {
+		for _, b := range rows[i+1:] {
+			if a.Priority == b.Priority && a.Otherwise == b.Otherwise && shareActor(a, b) {
+				out = append(out, [2]*ir.Row{a, b})
 			}
 		}
 	}
+	return out
+}
+
+// sweep finds the pairs of a large group that hold together in some case of
+// the whole group, in the order of the file.
+func (s *subject) sweep(g *group) [][2]*ir.Row {
+	sp := s.space(scene{from: g.from, event: g.event, views: []domain.View{{Event: g.event, Clauses: clausesOf(g.rows)}}})
+	var rest []*ir.Row
+	for _, r := range g.rows {
+		if r.Otherwise {
+			rest = append(rest, r)
+		}
+	}
+	out := rivalPairs(rest)
+	sp.each(func(_ domain.Assignment, read reader) bool {
+		var holding []*ir.Row
+		for _, r := range g.rows {
+			if !r.Otherwise && allHold(r.When, read) {
+				holding = append(holding, r)
+			}
+		}
+		for _, p := range rivalPairs(holding) {
+			if !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+			if len(out) >= maxPairs {
+				return false
+			}
+		}
+		return true
+	})
+	return out
 }
 
 func shareActor(a, b *ir.Row) bool {
@@ -46,17 +93,12 @@ func (s *subject) overlapping(g *group, a, b *ir.Row) {
 	}
 	clauses := append(slices.Clone(a.When), b.When...)
 	sp := s.space(scene{from: g.from, event: g.event, views: []domain.View{{Event: g.event, Clauses: clauses}}})
-	sp.each(func(at domain.Assignment, read reader) bool {
-		if !allHold(clauses, read) {
-			return true
-		}
-		when := sp.when(at)
+	if when, found := sp.find(func(read reader) bool { return allHold(clauses, read) }); found {
 		if when == "" {
-			when = " always"
+			when = ", always"
 		}
-		s.report(codeOverlap, b.Span, help, "rows %q and %q of %s in state %q can both hold:%s", a.Text, b.Text, g.event.Text, g.stateName(), when)
-		return false
-	})
+		s.report(codeOverlap, b.Span, help, "rows %q and %q of %s in state %q can both hold%s", a.Text, b.Text, g.event.Text, g.stateName(), when)
+	}
 }
 
 // contradict reports whether two guards demand different constants of one
@@ -78,107 +120,4 @@ func contradict(a, b []*ir.Clause) bool {
 
 func sameOperand(a, b *ir.Operand) bool {
 	return a.Field == b.Field && a.Event == b.Event && a.Param == b.Param && a.Special == b.Special && !a.IsLit && !b.IsLit
-}
-
-// impossible reports clauses that no value within type and bounds satisfies.
-func (s *subject) impossible() {
-	seen := map[*ir.Clause]bool{}
-	judged := map[*ir.Clause]bool{}
-	judge := func(c *ir.Clause, ev *ir.Event) bool {
-		if seen[c] {
-			return judged[c]
-		}
-		seen[c] = true
-		if judged[c] = s.neverHolds(c, ev); judged[c] {
-			s.report(codeImpossible, c.Span, "compare with a value that the type and the bounds allow, or remove the clause", "%q never holds", c.Text)
-		}
-		return judged[c]
-	}
-	for _, r := range s.m.Rows {
-		for _, c := range r.When {
-			if judge(c, r.Event) {
-				s.dead[r] = true
-			}
-		}
-	}
-	for _, st := range s.m.States {
-		for _, c := range st.Holds {
-			judge(c, nil)
-		}
-	}
-	for _, x := range s.m.Metrics {
-		for _, c := range x.When {
-			judge(c, nil)
-		}
-	}
-}
-
-// neverHolds enumerates the values of c alone. Equality of a free text with
-// itself and the like need no enumeration: an operator on open values can
-// always hold.
-func (s *subject) neverHolds(c *ir.Clause, ev *ir.Event) bool {
-	d := domain.NewSpace(s.m, []*ir.Clause{c}, nil, ev, now())
-	if !d.Exhaustive(maxCases) {
-		return false
-	}
-	for a := range d.All(maxCases, seed) {
-		if domain.Eval(c, a.Reader(ev)) {
-			return false
-		}
-	}
-	return true
-}
-
-// neverChosen reports rows that lose in every case: their clauses contradict
-// each other or what records of their state can be, or others always win. A
-// row that stands for many, a wildcard or an `otherwise`, may lose at some.
-func (s *subject) neverChosen() {
-	left := map[int]int{} // expansions of a spec row that may still win
-	for _, r := range s.m.Rows {
-		left[r.Group]++
-	}
-	for _, g := range s.groups {
-		if len(g.rows) == 1 && len(g.rows[0].When) == 0 {
-			continue
-		}
-		won := s.winners(g)
-		for _, r := range g.rows {
-			if won[r] || s.dead[r] {
-				continue
-			}
-			if left[r.Group]--; left[r.Group] > 0 && (r.Wildcard || r.Otherwise) {
-				continue
-			}
-			s.report(codeNeverChosen, r.Span, neverChosenHelp(r), "row %q can never be chosen on %s in state %q", r.Text, g.event.Text, g.stateName())
-		}
-	}
-}
-
-func neverChosenHelp(r *ir.Row) string {
-	if r.Otherwise {
-		return "remove it: the other rows cover every case"
-	}
-	return "its clauses contradict each other or what records of the state can be, or rows of higher priority always win; mend or remove it"
-}
-
-// winners are the rows of g that some case chooses; all of them where the
-// cases are too many to tell.
-func (s *subject) winners(g *group) map[*ir.Row]bool {
-	won := map[*ir.Row]bool{}
-	for _, c := range g.casts() {
-		sp := s.space(scene{from: g.from, event: g.event, system: c.systemOnly(),
-			views: []domain.View{{Event: g.event, Clauses: clausesOf(c.rows)}}})
-		sp.each(func(_ domain.Assignment, read reader) bool {
-			if r := choose(c.rows, read); r != nil {
-				won[r] = true
-			}
-			return true
-		})
-		if !sp.exhaustive {
-			for _, r := range c.rows {
-				won[r] = true
-			}
-		}
-	}
-	return won
 }

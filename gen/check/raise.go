@@ -49,21 +49,21 @@ func (s *subject) raise(r *ir.Row) {
 		{Event: r.Event, Clauses: target.Holds},
 		{Event: r.Event, Clauses: bound(r.Raise, clausesOf(rows)), Assigns: r.Raise.Args},
 	}})
-	sp.each(func(a domain.Assignment, env reader) bool {
+	when, found := sp.find(func(env reader) bool {
 		if choose(rivals, env) != r {
-			return true
+			return false
 		}
 		record := after(r, env)
 		if !allHold(target.Holds, record) {
-			return true
+			return false
 		}
-		if next := choose(rows, payload(r.Raise, record)); next != nil && next.Reject == nil {
-			return true
-		}
-		s.report(codeRaiseRefused, r.Raise.Span, "let a row take it, or raise it only where the clauses of this row make sure that it is taken",
-			"row %q raises %s, which state %q refuses%s: the whole call would be refused", r.Text, event.Text, target.Text, sp.when(a))
-		return false
+		next := choose(rows, payload(r.Raise, record))
+		return next == nil || next.Reject != nil
 	})
+	if found {
+		s.report(codeRaiseRefused, r.Raise.Span, "let a row take it, or raise it only where the clauses of this row make sure that it is taken",
+			"row %q raises %s, which state %q refuses%s: the whole call would be refused", r.Text, event.Text, target.Text, when)
+	}
 }
 
 // rivals are the rows that compete with r for one actor of r, r among them.

@@ -14,15 +14,16 @@ const (
 	codeReference      = "FSM083"
 )
 
-// uniques: SQL counts absent values as different, so a unique constraint
-// over an optional field says nothing about records without it.
+// uniques: SQL counts absent values as different, so two records that agree in
+// the required fields of a constraint and lack an optional one are no clash.
+// Over optional fields alone that is what people mean: unique once known.
 func (s *subject) uniques() {
 	for _, q := range s.m.Uniques {
-		for _, f := range q.Fields {
-			if f.Type.Optional {
-				s.report(codeUniqueOptional, q.Span, "make the field required, or keep the warning if records without it may be many",
-					"unique %q covers %q, which may be absent: records without it are not compared", q.Text, f.Text)
-			}
+		optional := slices.IndexFunc(q.Fields, func(f *ir.Field) bool { return f.Type.Optional })
+		required := slices.IndexFunc(q.Fields, func(f *ir.Field) bool { return !f.Type.Optional })
+		if optional >= 0 && required >= 0 {
+			s.report(codeUniqueOptional, q.Span, "make the field required, or take it out of the constraint",
+				"unique %q covers %q, which may be absent: records without it never clash, even with the same %q", q.Text, q.Fields[optional].Text, q.Fields[required].Text)
 		}
 	}
 }

@@ -78,16 +78,16 @@ func (s *subject) verdict(st *ir.State, f *ir.Fire, assume []*ir.Clause) verdict
 	}
 	sp := s.space(scene{from: st, assume: assume, system: true,
 		views: []domain.View{{Clauses: bound(f, clausesOf(rows)), Assigns: f.Args}}})
-	out, taken := verdict{}, false
-	sp.each(func(a domain.Assignment, record reader) bool {
-		if r := choose(rows, payload(f, record)); r != nil && r.Reject == nil {
-			taken = true
-		} else if !out.refused {
-			out.refused, out.when = true, sp.when(a)
-		}
-		return !taken || !out.refused
-	})
-	out.never = out.refused && !taken && sp.exhaustive
+	takes := func(read reader) bool {
+		r := choose(rows, payload(f, read))
+		return r != nil && r.Reject == nil
+	}
+	out := verdict{}
+	out.when, out.refused = sp.find(func(read reader) bool { return !takes(read) })
+	if out.refused && sp.exhaustive && !inconclusive(rows) {
+		_, taken := sp.find(takes)
+		out.never = !taken
+	}
 	return out
 }
 

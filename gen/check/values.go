@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/fsmgen/fsmgen/gen/domain"
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
@@ -109,13 +110,18 @@ func (s *subject) bounds() {
 		}
 		for i := range r.Set {
 			for _, c := range boundsOf(&r.Set[i]) {
-				s.breaks(r, c, func(when string) {
+				if when, found := s.breaks(r, c, absentOr); found {
 					s.report(codeOutOfBounds, r.Set[i].Span, "add a clause that keeps the value within the bounds",
-						"row %q sets %q, which must be %s,%s to a value that is not", r.Text, r.Set[i].Target.Text, c.Text, when)
-				})
+						"row %q can set %q to a value that is not %s%s", r.Text, r.Set[i].Target.Text, c.Text, when)
+				}
 			}
 		}
 	}
+}
+
+// absentOr: a bound says nothing of an absent value.
+func absentOr(c *ir.Clause, record reader) bool {
+	return record(&c.Left) == nil || domain.Eval(c, record)
 }
 
 // boundsOf are the bounds of an assigned int, as clauses. What it copies from

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,55 +10,187 @@ import (
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
-// maxNamed bounds the values that one message names.
-const maxNamed = 6
+const (
+	maxNamed = 6 // variables that one case names
+	maxBoxes = 3 // cases that one message names
+)
 
-// witness names the values of a case that could have been otherwise, such as
-// `attempts = 5 and $max_attempts = 5`, or is "".
-func (sp space) witness(a domain.Assignment) string {
-	incoming := map[*ir.Field]bool{}
-	for _, v := range sp.Vars {
-		if v.Event != nil {
-			incoming[v.Field] = true
+// test judges one case; read reads the record overlaid by the event.
+type test = func(read reader) bool
+
+// find looks for a case that is bad and names its values, with leading words,
+// such as " when tries = 3 or 4, cash = true". The words are empty where the
+// values do not matter.
+func (sp space) find(bad test) (when string, found bool) {
+	sp.each(func(a domain.Assignment, read reader) bool {
+		if !bad(read) {
+			return true
+		}
+		found = true
+		if when = sp.describe(a); sp.exhaustive {
+			when = sp.boxes(bad)[0].String(sp)
+		}
+		return false
+	})
+	if when != "" {
+		when = " when " + when
+		if !sp.exhaustive {
+			when += " (sampled)"
 		}
 	}
+	return when, found
+}
+
+// all names every bad case, at most maxBoxes of them.
+func (sp space) all(bad test) (when string, found bool) {
+	if when, found = sp.find(bad); !found || !sp.exhaustive {
+		return when, found
+	}
+	boxes := sp.boxes(bad)
+	var texts []string
+	for _, b := range boxes {
+		texts = append(texts, b.String(sp))
+	}
+	if len(texts) > maxBoxes {
+		texts = append(texts[:maxBoxes], fmt.Sprintf("in %d more cases", len(boxes)-maxBoxes))
+	}
+	if texts[0] == "" {
+		return "", true
+	}
+	return " when " + strings.Join(texts, "; or "), true
+}
+
+// box is a set of cases: for each variable the values, by index, that it can
+// have. All of them are bad or impossible.
+type box [][]int
+
+// boxes covers the bad cases of an exhaustive space by boxes as large as they
+// grow from one case, so that a message names only what matters.
+func (sp space) boxes(bad test) []box {
+	var ok []bool // per case, in the order of All
+	var open []int
+	for a := range sp.All(sp.limit, seed) {
+		possible := allHold(sp.facts, a.Reader(nil))
+		wrong := possible && bad(a.Reader(sp.event))
+		if wrong {
+			open = append(open, len(ok))
+		}
+		ok = append(ok, possible && !wrong)
+	}
+	var out []box
+	for len(open) > 0 {
+		b := sp.grow(sp.at(open[0]), ok)
+		out = append(out, b)
+		open = slices.DeleteFunc(open, func(i int) bool { return b.contains(sp.at(i)) })
+	}
+	return out
+}
+
+// at splits the number of a case into the value indices of its variables.
+func (sp space) at(number int) []int {
+	out := make([]int, len(sp.Vars))
+	for i := len(out) - 1; i >= 0; i-- {
+		out[i] = number % len(sp.Classes[i])
+		number /= len(sp.Classes[i])
+	}
+	return out
+}
+
+func (b box) contains(at []int) bool {
+	for i, v := range at {
+		if !slices.Contains(b[i], v) {
+			return false
+		}
+	}
+	return true
+}
+
+// grow widens a case by every value that adds no good case.
+func (sp space) grow(at []int, ok []bool) box {
+	b := make(box, len(at))
+	for i, v := range at {
+		b[i] = []int{v}
+	}
+	for i := range b {
+		for v := range sp.Classes[i] {
+			if v == at[i] {
+				continue
+			}
+			wider := slices.Clone(b)
+			wider[i] = []int{v}
+			if sp.without(wider, ok, 0, 0) {
+				b[i] = append(b[i], v)
+			}
+		}
+		slices.Sort(b[i])
+	}
+	return b
+}
+
+// without reports whether no case of b is good. It walks the variables from
+// the i-th, number being the case so far.
+func (sp space) without(b box, ok []bool, i, number int) bool {
+	if i == len(b) {
+		return !ok[number]
+	}
+	for _, v := range b[i] {
+		if !sp.without(b, ok, i+1, number*len(sp.Classes[i])+v) {
+			return false
+		}
+	}
+	return true
+}
+
+// String names the variables that the box restricts.
+func (b box) String(sp space) string {
 	var parts []string
-	for i, v := range sp.Vars {
-		if len(sp.Classes[i]) < 2 && v.Special != "" {
+	for i, values := range b {
+		if len(values) == len(sp.Classes[i]) {
 			continue
 		}
-		name := varName(v)
-		if v.Event == nil && incoming[v.Field] {
-			name = "stored " + name
+		texts := make([]string, len(values))
+		for j, v := range values {
+			texts[j] = show(sp.Classes[i][v])
 		}
-		parts = append(parts, name+" = "+show(a.Values[i]))
+		parts = append(parts, sp.name(i)+" = "+strings.Join(texts, " or "))
 	}
+	return limited(parts)
+}
+
+// describe names the values of one case of a space that is too large to be
+// searched for what matters.
+func (sp space) describe(a domain.Assignment) string {
+	var parts []string
+	for i := range sp.Vars {
+		if len(sp.Classes[i]) > 1 {
+			parts = append(parts, sp.name(i)+" = "+show(a.Values[i]))
+		}
+	}
+	return limited(parts)
+}
+
+func limited(parts []string) string {
 	if len(parts) > maxNamed {
 		parts = append(parts[:maxNamed], "…")
 	}
 	return strings.Join(parts, ", ")
 }
 
-// when is a witness with the words that lead to it, or "".
-func (sp space) when(a domain.Assignment) string {
-	text := sp.witness(a)
-	if text == "" {
-		return ""
-	}
-	if !sp.exhaustive {
-		text += " (sampled)"
-	}
-	return " when " + text
-}
-
-func varName(v domain.Var) string {
+// name is how a message calls a variable. The stored value is marked where
+// the event carries another one.
+func (sp space) name(i int) string {
+	v := sp.Vars[i]
 	switch {
-	case v.Field != nil:
-		return v.Field.Text
 	case v.Param != nil:
 		return "$" + v.Param.Text
+	case v.Field == nil:
+		return "$" + string(v.Special)
 	}
-	return "$" + string(v.Special)
+	carried := slices.ContainsFunc(sp.Vars, func(o domain.Var) bool { return o.Event != nil && o.Field == v.Field })
+	if v.Event == nil && carried {
+		return "stored " + v.Field.Text
+	}
+	return v.Field.Text
 }
 
 // show renders a value for a message: times stand relative to now, strings
@@ -67,8 +200,8 @@ func show(v ir.Value) string {
 	case nil:
 		return "absent"
 	case string:
-		if len(v) > 40 {
-			return fmt.Sprintf("%.20q… (%d characters)", v, len([]rune(v)))
+		if n := len([]rune(v)); n > 40 {
+			return fmt.Sprintf("%.20q… (%d characters)", v, n)
 		}
 		return fmt.Sprintf("%q", v)
 	case time.Time:
@@ -95,12 +228,11 @@ func show(v ir.Value) string {
 // short is a duration without its zero parts: 1h, not 1h0m0s.
 func short(d time.Duration) string {
 	s := d.String()
-	s = strings.TrimSuffix(s, "0s")
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
 	if strings.HasSuffix(s, "h0m") {
 		s = strings.TrimSuffix(s, "0m")
-	}
-	if s == "" {
-		return "0s"
 	}
 	return s
 }

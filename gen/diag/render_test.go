@@ -134,7 +134,7 @@ func TestJSONEmptyIsAList(t *testing.T) {
 func TestSARIF(t *testing.T) {
 	l, _ := sample()
 	l.Errorf("FSM099", Span{File: "/abs path/x.yaml"}, "", "whole file")
-	data, err := SARIF(l, []Rule{{"FSM003", "undeclared name", "text", Error}, {"FSM010", "unused name", "text", Warning}}, "1.2.3")
+	data, err := SARIF(l, []Rule{{"FSM003", "undeclared name", "text", "fix", Error}, {"FSM010", "unused name", "text", "fix", Warning}}, "1.2.3")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ type Rule struct {
 	Code     Code
 	Title    string
 	Text     string // what the rule demands and why
+	Fix      string // an excerpt that obeys the rule
 	Severity Severity
 }
 
@@ -39,6 +40,7 @@ type (
 		ID       string       `json:"id"`
 		Short    sarifText    `json:"shortDescription"`
 		Full     sarifText    `json:"fullDescription"`
+		Help     sarifText    `json:"help"`
 		Defaults sarifDefault `json:"defaultConfiguration"`
 	}
 	sarifDefault struct {
@@ -84,7 +86,7 @@ func SARIF(l *List, rules []Rule, version string) ([]byte, error) {
 	for i, r := range rules {
 		index[r.Code] = i
 		driver.Rules = append(driver.Rules, sarifRule{
-			ID: string(r.Code), Short: sarifText{r.Title}, Full: sarifText{r.Text},
+			ID: string(r.Code), Short: sarifText{r.Title}, Full: sarifText{r.Text}, Help: sarifText{r.Fix},
 			Defaults: sarifDefault{r.Severity.String()},
 		})
 	}

@@ -65,17 +65,9 @@ func (g *generator) actor(f *jen.File, a *ir.Actor) {
 	}
 	is := "is" + naming.Exported(a.Text)
 	s := &scope{g: g, record: "r"}
-	same := all(plain(func() *jen.Statement { return jen.Id("a").Dot("Role").Op("==").Id(role) }), g.isField(s.field(a.Is)))
+	same := all(equal(func() *jen.Statement { return jen.Id("a").Dot("Role") }, id(role)), g.sameID("a", s.field(a.Is)))
 	declare(f, fmt.Sprintf("%s reports whether a is the %s of r: its id is %s.", is, a.Text, a.Is.Text), "",
 		jen.Func().Params(jen.Id("a").Id("Actor")).Id(is).Params(jen.Id("r").Op("*").Id("Record")).Bool().Block(jen.Return(same.code())))
-}
-
-// isField compares the id of actor a with a record field.
-func (g *generator) isField(v value) test {
-	if v.present != nil {
-		return all(plain(v.present), plain(func() *jen.Statement { return jen.Id("a").Dot("ID").Op("==").Add(v.whole()) }))
-	}
-	return plain(func() *jen.Statement { return jen.Id("a").Dot("ID").Op("==").Add(g.fsm("Some").Call(v.code())) })
 }
 
 // asksWhetherIs reports whether some decision on a record needs to know.

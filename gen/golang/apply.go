@@ -39,10 +39,14 @@ func (g *generator) call(f *jen.File) {
 		}))
 }
 
+// ofCall is a field of the Call c.
+func ofCall(name string) func() *jen.Statement {
+	return func() *jen.Statement { return jen.Id("c").Dot(name) }
+}
+
 // callArguments are the arguments of a method of ev, out of a Call.
 func (g *generator) callArguments(ev *ir.Event) []jen.Code {
-	c := func(name string) *jen.Statement { return jen.Id("c").Dot(name) }
-	return g.arguments(ev, jen.Id("e"), c("By"), c("Params"), c("Now"))
+	return g.arguments(ev, jen.Id("e"), ofCall("By")(), ofCall("Params")(), ofCall("Now")())
 }
 
 // rejectCall begins a rejection where the parameters come in a Call.
@@ -113,8 +117,7 @@ func (g *generator) raisedBy(row *ir.Row) []jen.Code {
 			break
 		}
 	}
-	s := g.raised(row, "r", func() *jen.Statement { return jen.Id("c").Dot("Now") },
-		func() *jen.Statement { return jen.Id("c").Dot("By") }, func() *jen.Statement { return jen.Id("c").Dot("Params") })
+	s := g.raised(row, "r", g.instant(ofCall("Now")), ofCall("By"), ofCall("Params"))
 	bound, payload := g.bind(row.Raise, s, func(*ir.Field) *jen.Statement { return jen.Return(jen.Nil()) })
 	return append(append(code, bound...), jen.Return(payload))
 }

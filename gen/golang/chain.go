@@ -54,7 +54,7 @@ func (g *generator) chain(f *jen.File, ev *ir.Event, m method, creation bool) {
 // raise fires what row raises, by the system, on the new record.
 func (g *generator) raise(row *ir.Row) []jen.Code {
 	raised := row.Raise.Event
-	s := g.raised(row, "next", id("now"), id("by"), id("p"))
+	s := g.raised(row, "next", g.instant(id("now")), id("by"), id("p"))
 	code, payload := g.bind(row.Raise, s, func(f *ir.Field) *jen.Statement {
 		rejection := jen.Id("next").Dot("reject").Call(g.rejectionArgs("ErrInvalidEvent", raised, jen.Id("BySystem").Call())...)
 		return refuse(rejection.Dot("WithField").Call(jen.Lit(f.Text), jen.Lit("overflows")))
@@ -66,6 +66,11 @@ func (g *generator) raise(row *ir.Row) []jen.Code {
 // raised is the scope in which a fire form is bound: the new record.
 func (g *generator) raised(row *ir.Row, record string, now, by, params func() *jen.Statement) *scope {
 	return &scope{g: g, record: record, event: row.Event, state: row.Target(), from: row.From, now: now, by: by, params: params}
+}
+
+// instant cuts a time as a decision does.
+func (g *generator) instant(now func() *jen.Statement) func() *jen.Statement {
+	return func() *jen.Statement { return g.fsm("Instant").Call(now()) }
 }
 
 // bind makes the payload of a fire form; a sum that overflows leaves through

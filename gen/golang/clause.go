@@ -14,7 +14,8 @@ type test struct {
 	known, outcome bool
 	code           func() *jen.Statement
 	not            func() *jen.Statement // its negation
-	loose          bool                  // code needs parentheses inside &&
+	loose          bool                  // code is a chain of ||: it needs parentheses inside &&
+	looseNot       bool                  // the same of not
 }
 
 func known(outcome bool) test { return test{known: true, outcome: outcome} }
@@ -22,6 +23,14 @@ func known(outcome bool) test { return test{known: true, outcome: outcome} }
 // plain is a test whose negation is spelled with !.
 func plain(code func() *jen.Statement) test {
 	return test{code: code, not: func() *jen.Statement { return jen.Op("!").Add(code()) }}
+}
+
+// equal compares two Go expressions.
+func equal(l, r func() *jen.Statement) test {
+	with := func(op string) func() *jen.Statement {
+		return func() *jen.Statement { return l().Op(op).Add(r()) }
+	}
+	return test{code: with("=="), not: with("!=")}
 }
 
 // binary is a comparison; not is the opposite operator.
@@ -49,13 +58,23 @@ func all(tests ...test) test {
 	if len(open) == 1 {
 		return open[0]
 	}
-	code := func() *jen.Statement {
-		return join(parts(open), "&&")
+	return test{
+		code:     func() *jen.Statement { return join(conjuncts(open), "&&") },
+		not:      func() *jen.Statement { return join(disjuncts(negated(open)), "||") },
+		looseNot: true,
 	}
-	return test{code: code, not: func() *jen.Statement { return jen.Op("!").Parens(code()) }}
 }
 
-func parts(tests []test) []func() *jen.Statement {
+func negated(tests []test) []test {
+	out := make([]test, len(tests))
+	for i, t := range tests {
+		out[i] = test{code: t.not, not: t.code, loose: t.looseNot, looseNot: t.loose}
+	}
+	return out
+}
+
+// conjuncts are tests as parts of a chain of &&.
+func conjuncts(tests []test) []func() *jen.Statement {
 	out := make([]func() *jen.Statement, len(tests))
 	for i, t := range tests {
 		out[i] = t.code
@@ -66,13 +85,25 @@ func parts(tests []test) []func() *jen.Statement {
 	return out
 }
 
+// disjuncts are tests as parts of a chain of ||.
+func disjuncts(tests []test) []func() *jen.Statement {
+	out := make([]func() *jen.Statement, len(tests))
+	for i, t := range tests {
+		out[i] = t.code
+	}
+	return out
+}
+
 // either is the disjunction of tests that are not known.
 func either(tests []test) test {
 	if len(tests) == 1 {
 		return tests[0]
 	}
-	code := func() *jen.Statement { return join(parts(tests), "||") }
-	return test{loose: true, code: code, not: func() *jen.Statement { return jen.Op("!").Parens(code()) }}
+	return test{
+		code:  func() *jen.Statement { return join(disjuncts(tests), "||") },
+		not:   func() *jen.Statement { return join(conjuncts(negated(tests)), "&&") },
+		loose: true,
+	}
 }
 
 // clause is c in Go: presence of what it reads, then the comparison. facts are
@@ -105,10 +136,13 @@ func existence(v value, want bool, k facts) test {
 	}
 	t := plain(v.present)
 	if !want {
-		t.code, t.not = t.not, t.code
+		return opposite(t)
 	}
 	return t
 }
+
+// opposite is the negation of t.
+func opposite(t test) test { return negated([]test{t})[0] }
 
 // compare is the comparison of two present operands.
 func (s *scope) compare(c *ir.Clause, l, r value) test {
@@ -146,16 +180,16 @@ func equality(l, r value, want bool) test {
 		t = binary(l, r, "==", "!=")
 	}
 	if !want {
-		t.code, t.not = t.not, t.code
+		return opposite(t)
 	}
 	return t
 }
 
 // order compares ints, durations and times.
 func order(op ir.Op, l, r value) test {
-	opposite := map[ir.Op]string{ir.Lt: ">=", ir.Le: ">", ir.Gt: "<=", ir.Ge: "<"}
+	inverse := map[ir.Op]string{ir.Lt: ">=", ir.Le: ">", ir.Gt: "<=", ir.Ge: "<"}
 	if l.typ.Base != ir.Time {
-		return binary(l, r, string(op), opposite[op])
+		return binary(l, r, string(op), inverse[op])
 	}
 	method := "Before"
 	if op == ir.Gt || op == ir.Le {
@@ -163,7 +197,7 @@ func order(op ir.Op, l, r value) test {
 	}
 	t := plain(func() *jen.Statement { return l.code().Dot(method).Call(r.code()) })
 	if op == ir.Le || op == ir.Ge {
-		t.code, t.not = t.not, t.code
+		return opposite(t)
 	}
 	return t
 }

@@ -44,11 +44,7 @@ func (g *generator) deadline(f *jen.File) {
 }
 
 func (g *generator) stateDeadline(st *ir.State) []jen.Code {
-	c := func(name string) func() *jen.Statement {
-		return func() *jen.Statement { return jen.Id("c").Dot(name) }
-	}
-	s := &scope{g: g, record: "r", state: st, by: c("By"), params: c("Params"),
-		now: func() *jen.Statement { return g.fsm("Instant").Call(jen.Id("c").Dot("Now")) }}
+	s := &scope{g: g, record: "r", state: st, by: ofCall("By"), params: ofCall("Params"), now: g.instant(ofCall("Now"))}
 	none := jen.Return(jen.Id("Deadline").Values(), jen.False())
 	code, fire := g.bind(st.Timeout.Fire, s, func(*ir.Field) *jen.Statement { return none.Clone() })
 	armed := func(at *jen.Statement) *jen.Statement {
@@ -67,7 +63,7 @@ func (g *generator) stateDeadline(st *ir.State) []jen.Code {
 	}
 	after := s.read(st.Timeout.After)
 	at := []jen.Code{
-		jen.If(jen.List(jen.Id("at"), jen.Id("ok")).Op(":=").Add(g.fsm("AddTime")).Call(c("Now")(), after.code()), jen.Id("ok")).
+		jen.If(jen.List(jen.Id("at"), jen.Id("ok")).Op(":=").Add(g.fsm("AddTime")).Call(s.now(), after.code()), jen.Id("ok")).
 			Block(armed(jen.Id("at"))),
 	}
 	if after.present != nil {

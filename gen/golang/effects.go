@@ -244,11 +244,7 @@ func (g *generator) builderInputs(n needs) []jen.Code {
 
 // effectScope is the scope of a builder: the new record and its parameters.
 func (g *generator) effectScope(n *needs) *scope {
-	c := func(name string) func() *jen.Statement {
-		return func() *jen.Statement { return jen.Id("c").Dot(name) }
-	}
-	s := &scope{g: g, record: "r", by: c("By"), params: c("Params"),
-		now:         func() *jen.Statement { return g.fsm("Instant").Call(jen.Id("c").Dot("Now")) },
+	s := &scope{g: g, record: "r", by: ofCall("By"), params: ofCall("Params"), now: g.instant(ofCall("Now")),
 		stateVar:    func() *jen.Statement { return jen.Id("r").Dot("State") },
 		fromVar:     id("from"),
 		eventFields: map[string]func() *jen.Statement{}}

@@ -115,14 +115,12 @@ func (g *generator) payloadCheck(f *jen.File, ev *ir.Event) {
 	}
 	declare(f, "check returns the first field that is not valid and what is wrong with it.", "",
 		jen.Func().Params(jen.Id("e").Op("*").Id(naming.Exported(ev.Text))).Id("check").Params().
-			Params(jen.List(jen.Id("field"), jen.Id("problem")).String()).Block(
-			jen.Switch().BlockFunc(func(cases *jen.Group) {
-				for _, c := range checks {
-					cases.Case(c.violation.code()).Block(jen.Return(jen.Lit(c.field), jen.Lit(c.problem)))
-				}
-			}),
-			jen.Return(jen.Lit(""), jen.Lit("")),
-		))
+			Params(jen.List(jen.Id("field"), jen.Id("problem")).String()).BlockFunc(func(b *jen.Group) {
+			for _, c := range checks {
+				b.If(c.violation.code()).Block(jen.Return(jen.Lit(c.field), jen.Lit(c.problem)))
+			}
+			b.Return(jen.Lit(""), jen.Lit(""))
+		}))
 }
 
 type payloadViolation struct {

@@ -20,7 +20,7 @@ func explainName(ev *ir.Event, creation bool) string {
 // each clause saw.
 func (g *generator) explain(f *jen.File) {
 	for _, ev := range g.m.Events {
-		if g.creates(ev) && g.mayFail(nil, ev) {
+		if g.explained(nil, ev) {
 			g.explainCreation(f, ev)
 		}
 		if g.acts(ev) {
@@ -30,19 +30,6 @@ func (g *generator) explain(f *jen.File) {
 	for _, row := range g.taken {
 		g.explainHolds(f, row)
 	}
-}
-
-// mayFail reports whether no row of (state, event) may be taken.
-func (g *generator) mayFail(s *ir.State, ev *ir.Event) bool {
-	rows := g.rowsOf(s, ev)
-	for _, row := range rows {
-		guards, facts := g.guards(row), newFacts()
-		condition := all(g.mayFire(row, guards, s != nil), guards.conjunction(row.When, facts))
-		if condition.known && condition.outcome {
-			return false
-		}
-	}
-	return len(rows) > 0
 }
 
 // explainEvent emits:
@@ -62,7 +49,7 @@ func (g *generator) explainEvent(f *jen.File, ev *ir.Event) {
 	var cases []jen.Code
 	for _, s := range g.m.States {
 		name := jen.Id(naming.Exported(s.Text))
-		if !g.mayFail(s, ev) {
+		if !g.explained(s, ev) {
 			others = append(others, name)
 			continue
 		}
@@ -89,17 +76,22 @@ func (g *generator) explainFunc(f *jen.File, ev *ir.Event, creation bool, body .
 		jen.Func().Add(receiver()).Id(name).Params(g.explainInputs(ev, false)...).Error().Block(append(block, jen.Return(jen.Id("x")))...))
 }
 
-// explainRows lists the candidates of (state, event).
+// explainRows lists the guarded rows of (state, event). A row without guards
+// that was not taken is none of this actor's.
 func (g *generator) explainRows(s *ir.State, ev *ir.Event) []jen.Code {
 	var code []jen.Code
-	for _, row := range g.rowsOf(s, ev) {
+	rows := g.rowsOf(s, ev)
+	for _, row := range rows {
+		if len(row.When) == 0 {
+			continue
+		}
 		guards := g.guards(row)
 		args := []jen.Code{jen.Lit(row.Text)}
 		for _, c := range row.When {
 			args = append(args, g.check(guards, c))
 		}
 		candidate := jen.Id("x").Dot("Candidate").Call(checkLines(args)...)
-		if may := g.mayFire(row, guards, s != nil); !may.known {
+		if may := g.mayFire(row, guards, s != nil); !may.known && !sameActors(rows) {
 			candidate = jen.If(may.code()).Block(candidate)
 		}
 		code = append(code, candidate)
@@ -157,13 +149,16 @@ func (g *generator) seen(s *scope, o *ir.Operand) *jen.Statement {
 //	// unheldFund tells what FUNDED demands and the record after fund lacks.
 //	func (r *Record) unheldFund(e DepositConfirmed, by Actor) error { ... }
 func (g *generator) explainHolds(f *jen.File, row *ir.Row) {
-	guards, known := g.guards(row), newFacts()
-	guards.conjunction(row.When, known)
+	_, known := g.condition(row, false)
 	b := &body{g: g, row: row, facts: known, assigned: map[*ir.Field]value{}}
-	b.evaluate()
+	for _, step := range []func(){b.evaluate, b.checkImmutable, b.checkBounds} {
+		if step(); b.ends {
+			return
+		}
+	}
 	s := g.after(row, b.assigned)
 	holds := row.Target().Holds
-	if t := s.conjunction(holds, b.facts); b.ends || t.known && t.outcome {
+	if t := s.conjunction(holds, b.facts); t.known && t.outcome {
 		return
 	}
 	in := g.explainInputs(row.Event, false)

@@ -7,31 +7,48 @@ import (
 	"github.com/fsmgen/fsmgen/gen/naming"
 )
 
-// sums lists the expressions of a row's effects, metrics and labels that may
-// overflow.
-func sums(row *ir.Row) []*ir.Expr {
-	var out []*ir.Expr
-	add := func(x *ir.Expr) {
+// payloadSum is an expression in a payload, value or label that may overflow.
+type payloadSum struct {
+	*ir.Expr
+	when []*ir.Clause // gates it
+}
+
+// sums lists the expressions of a row's effects and metrics that may overflow.
+func sums(row *ir.Row) []payloadSum {
+	var out []payloadSum
+	add := func(x *ir.Expr, when []*ir.Clause) {
 		if x.Kind == ir.Add || x.Kind == ir.Sub {
-			out = append(out, x)
+			out = append(out, payloadSum{x, when})
 		}
 	}
 	for _, a := range row.Actions {
 		if a.Metric != nil {
 			for i := range a.Metric.Labels {
-				add(&a.Metric.Labels[i].Value)
+				add(&a.Metric.Labels[i].Value, a.Metric.When)
 			}
 			if a.Metric.Value != nil {
-				add(a.Metric.Value)
+				add(a.Metric.Value, a.Metric.When)
 			}
 			continue
 		}
 		for i := range a.Effect.With {
-			add(&a.Effect.With[i].Value)
+			add(&a.Effect.With[i].Value, nil)
 		}
 		for i := range a.Effect.Row {
-			add(&a.Effect.Row[i].Value)
+			add(&a.Effect.Row[i].Value, nil)
 		}
+	}
+	return out
+}
+
+// decided lists the expressions that a decision on row evaluates.
+func decided(row *ir.Row) []*ir.Expr {
+	var out []*ir.Expr
+	for _, x := range sums(row) {
+		out = append(out, x.Expr)
+	}
+	for i := range row.Set {
+		out = append(out, &row.Set[i].Value)
 	}
 	return out
 }
@@ -88,5 +105,9 @@ func (g *generator) sum(kind ir.ExprKind, a, b value) *jen.Statement {
 	case kind == ir.Sub:
 		name = "SubInt"
 	}
-	return g.fsm(name).Call(a.code(), b.code())
+	first := a.code()
+	if a.isLit {
+		first = g.typedLiteral(a.literal, a.typ)
+	}
+	return g.fsm(name).Call(first, b.code())
 }

@@ -2,138 +2,13 @@ package golang
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/dave/jennifer/jen"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/gen/naming"
 )
-
-// method names the methods that decide an event.
-type method struct {
-	whole string // the step and what it raises
-	step  string // the step alone; the same where nothing is raised
-}
-
-func (g *generator) method(ev *ir.Event) method {
-	name := naming.Exported(ev.Text)
-	m := method{whole: "fire" + name}
-	if g.public(ev) {
-		m.whole = name
-	}
-	m.step = m.whole
-	if g.raises(ev, false) {
-		m.step = "step" + name
-	}
-	return m
-}
-
-func (g *generator) creation(ev *ir.Event) method {
-	m := method{whole: "create" + naming.Exported(ev.Text)}
-	m.step = m.whole
-	if g.raises(ev, true) {
-		m.step = "begin" + naming.Exported(ev.Text)
-	}
-	return m
-}
-
-// hasPayload reports whether ev carries anything.
-func hasPayload(ev *ir.Event) bool { return len(ev.Fields)+len(ev.Writes) > 0 }
-
-// inputs are the parameters of the methods of ev: its payload, the actor, the
-// params where a row reads one, and the time.
-func (g *generator) inputs(ev *ir.Event) []jen.Code {
-	return append(g.explainInputs(ev, true), jen.Id("now").Qual("time", "Time"))
-}
-
-func (g *generator) explainInputs(ev *ir.Event, whole bool) []jen.Code {
-	var in []jen.Code
-	if hasPayload(ev) {
-		in = append(in, jen.Id("e").Id(naming.Exported(ev.Text)))
-	}
-	if g.hasActors() {
-		in = append(in, jen.Id("by").Id("Actor"))
-	}
-	if g.readsParams[ev] {
-		in = append(in, jen.Id("p").Id("Params"))
-	}
-	if !whole && g.readsNow(ev) {
-		in = append(in, jen.Id("now").Qual("time", "Time"))
-	}
-	return in
-}
-
-// explainArgs are the arguments for the methods of explain.go.
-func (g *generator) explainArgs(ev *ir.Event) []jen.Code {
-	var args []jen.Code
-	if hasPayload(ev) {
-		args = append(args, jen.Id("e"))
-	}
-	if g.hasActors() {
-		args = append(args, jen.Id("by"))
-	}
-	if g.readsParams[ev] {
-		args = append(args, jen.Id("p"))
-	}
-	if g.readsNow(ev) {
-		args = append(args, jen.Id("now"))
-	}
-	return args
-}
-
-// arguments are what a method of ev is called with.
-func (g *generator) arguments(ev *ir.Event, e, by, p, now jen.Code) []jen.Code {
-	var args []jen.Code
-	if hasPayload(ev) {
-		args = append(args, e)
-	}
-	if g.hasActors() {
-		args = append(args, by)
-	}
-	if g.readsParams[ev] {
-		args = append(args, p)
-	}
-	return append(args, now)
-}
-
-// readsNow reports whether a decision on ev reads the time.
-func (g *generator) readsNow(ev *ir.Event) bool {
-	isNow := func(o *ir.Operand) bool { return o.Special == ir.Now }
-	for _, row := range g.m.Rows {
-		if row.Event != ev {
-			continue
-		}
-		for _, c := range row.When {
-			if isNow(&c.Right) {
-				return true
-			}
-		}
-		exprs := sums(row)
-		for i := range row.Set {
-			exprs = append(exprs, &row.Set[i].Value)
-		}
-		for _, x := range exprs {
-			if isNow(&x.A) || isNow(&x.B) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// rejection begins a rejection of ev by r.
-func (g *generator) rejection(reason string, ev *ir.Event) *jen.Statement {
-	return jen.Id("r").Dot("reject").Call(g.rejectionArgs(reason, ev, jen.Id("by"))...)
-}
-
-func (g *generator) rejectionArgs(reason string, ev *ir.Event, by jen.Code) []jen.Code {
-	args := []jen.Code{g.fsm(reason), jen.Id(naming.GoEvent.Of(ev.Text))}
-	if g.hasActors() {
-		args = append(args, by)
-	}
-	return args
-}
 
 func results() *jen.Statement { return jen.Params(jen.Id("Steps"), jen.Error()) }
 
@@ -177,7 +52,7 @@ func (g *generator) decide(f *jen.File, ev *ir.Event) {
 		doc = ""
 	}
 	declare(f, sentence, doc, jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
-		g.prologue(b, ev)
+		g.prologue(b, ev, false)
 		b.Switch(jen.Id("r").Dot("State")).BlockFunc(func(cases *jen.Group) {
 			for _, c := range g.cases(ev) {
 				cases.Case(c.states...).Block(c.code...)
@@ -192,7 +67,7 @@ func (g *generator) decideCreation(f *jen.File, ev *ir.Event) {
 	m := g.creation(ev)
 	sentence := fmt.Sprintf("%s fills a blank record by %s. It changes r only when it returns a step.", m.step, ev.Text)
 	declare(f, sentence, "", jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
-		g.prologue(b, ev)
+		g.prologue(b, ev, true)
 		for _, code := range g.candidates(ev, nil) {
 			b.Add(code)
 		}
@@ -200,8 +75,10 @@ func (g *generator) decideCreation(f *jen.File, ev *ir.Event) {
 }
 
 // prologue cuts times to what a database holds and checks the payload.
-func (g *generator) prologue(b *jen.Group, ev *ir.Event) {
-	if g.readsNow(ev) {
+func (g *generator) prologue(b *jen.Group, ev *ir.Event, creation bool) {
+	if slices.ContainsFunc(g.m.Rows, func(row *ir.Row) bool {
+		return row.Event == ev && (row.From == nil) == creation && rowReadsNow(row)
+	}) {
 		b.Id("now").Op("=").Add(g.fsm("Instant").Call(jen.Id("now")))
 	}
 	for _, p := range payload(ev) {
@@ -298,87 +175,4 @@ func distinct(tests []test) []test {
 		}
 	}
 	return out
-}
-
-// candidates are the rows of (state, event) in the order in which they are
-// tried. A row without a condition ends the list.
-func (g *generator) candidates(ev *ir.Event, s *ir.State) []jen.Code {
-	var code []jen.Code
-	for _, row := range g.rowsOf(s, ev) {
-		guards, f := g.guards(row), newFacts()
-		may := g.mayFire(row, guards, s != nil)
-		if s != nil && len(row.By) > 0 && allHaveIs(row.By) {
-			f.present["by.ID"] = true
-		}
-		condition := all(may, guards.conjunction(row.When, f))
-		if condition.known && !condition.outcome {
-			continue
-		}
-		code = append(code, rowComment(row)...)
-		b := g.rowBody(row, f)
-		if condition.known {
-			return append(code, b.code...)
-		}
-		code = append(code, jen.If(condition.code()).Block(b.code...))
-	}
-	return append(code, refuse(jen.Id("r").Dot(explainName(ev, s == nil)).Call(g.explainArgs(ev)...)))
-}
-
-func allHaveIs(actors []*ir.Actor) bool {
-	for _, a := range actors {
-		if a.Is == nil {
-			return false
-		}
-	}
-	return true
-}
-
-func rowComment(row *ir.Row) []jen.Code {
-	var out []jen.Code
-	if doc := strings.TrimSpace(row.Doc); doc != "" {
-		for _, line := range strings.Split(doc, "\n") {
-			out = append(out, jen.Comment("// "+strings.TrimSpace(line)))
-		}
-	}
-	return out
-}
-
-// mayFire tests the actor of a row. With ids false a role is enough, for
-// creation rows, whose record has no fields yet.
-func (g *generator) mayFire(row *ir.Row, s *scope, ids bool) test {
-	if len(row.By) == 0 {
-		return known(true)
-	}
-	var tests []test
-	for _, a := range row.By {
-		role := plain(func() *jen.Statement {
-			return jen.Id("by").Dot("Role").Op("==").Id(naming.GoRole.Of(a.Text))
-		})
-		switch {
-		case a.Is == nil:
-			tests = append(tests, role)
-		case ids:
-			tests = append(tests, plain(func() *jen.Statement {
-				return jen.Id("by").Dot("is" + naming.Exported(a.Text)).Call(jen.Id("r"))
-			}))
-		case s.assigned == nil:
-			tests = append(tests, role)
-		default:
-			tests = append(tests, all(role, g.sameID(s.field(a.Is))))
-		}
-	}
-	return either(tests)
-}
-
-// sameID compares the caller's id with a field.
-func (g *generator) sameID(v value) test {
-	switch {
-	case v.key == "by.ID":
-		return known(true)
-	case v.absent:
-		return known(false)
-	case v.present != nil:
-		return all(plain(v.present), plain(func() *jen.Statement { return jen.Id("by").Dot("ID").Op("==").Add(v.whole()) }))
-	}
-	return plain(func() *jen.Statement { return jen.Id("by").Dot("ID").Op("==").Add(g.fsm("Some").Call(v.code())) })
 }

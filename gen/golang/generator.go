@@ -18,8 +18,6 @@ type generator struct {
 	transition map[*ir.Row]string
 	// taken are those rows in order of their constants.
 	taken []*ir.Row
-	// system is the reserved actor, nil where the machine knows no actors.
-	system *ir.Actor
 	// readsParams tells the events whose step, or whose raised steps, read a
 	// param.
 	readsParams map[*ir.Event]bool
@@ -92,10 +90,7 @@ func rowReadsParam(row *ir.Row) bool {
 			return true
 		}
 	}
-	exprs := sums(row)
-	for _, a := range row.Set {
-		exprs = append(exprs, &a.Value)
-	}
+	exprs := decided(row)
 	if row.Raise != nil {
 		for _, a := range row.Raise.Args {
 			exprs = append(exprs, &a.Value)

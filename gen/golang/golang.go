@@ -12,8 +12,8 @@
 // row first computes, then checks, then assigns: the record changes only when
 // nothing can fail any more, so an accepted step costs no copy of the record.
 // Clauses of the target state that follow from the row's own guards or
-// assignments are not tested again; package-internal type facts does that by
-// comparing operands, never by guessing.
+// assignments are not tested again: type facts finds them by comparing operands,
+// never by guessing.
 package golang
 
 import (

@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/gen"
+	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/golang"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/syntax"
 )
 
 // load compiles the given spec files together.
@@ -34,7 +36,7 @@ func load(t *testing.T, paths ...string) []*ir.Machine {
 
 func specs(t *testing.T) []string {
 	t.Helper()
-	paths, err := filepath.Glob(specDir())
+	paths, err := filepath.Glob("../../spec/*.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no specs found: %v", err)
 	}
@@ -99,12 +101,86 @@ func goTool(t *testing.T, dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestSpecsCompile builds and vets all machines of the repository, and the
-// test machines, which use what no spec does.
+// lower parses and lowers without the checker, which refuses machines whose
+// raised events may be refused, as those of testdata do to show what happens.
+func lower(t *testing.T, path string) []*ir.Machine {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := &diag.List{}
+	machines := ir.Lower([]*syntax.File{syntax.Parse(path, data, list)}, list)
+	if list.HasErrors() {
+		t.Fatalf("%s: %v", path, list.Sorted())
+	}
+	return machines
+}
+
+// TestSpecsCompile builds and vets all machines of the repository.
 func TestSpecsCompile(t *testing.T) {
 	dir := module(t, load(t, specs(t)...))
 	if out, err := goTool(t, dir, "vet", "./..."); err != nil {
 		t.Fatalf("go vet: %v\n%s", err, out)
+	}
+}
+
+// TestEveryConstructCompiles builds a machine that uses what no spec does. It
+// skips the checker, which has much to say about that machine: what lowers
+// must compile.
+func TestEveryConstructCompiles(t *testing.T) {
+	dir := module(t, lower(t, "testdata/odd.yaml"))
+	if out, err := goTool(t, dir, "vet", "./..."); err != nil {
+		t.Fatalf("go vet: %v\n%s", err, out)
+	}
+}
+
+// TestBehaviour runs testdata/behaviour against the package emitted for
+// testdata/escrow.yaml.
+func TestBehaviour(t *testing.T) {
+	dir := module(t, lower(t, "testdata/escrow.yaml"))
+	test, err := os.ReadFile("testdata/behaviour/escrow_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "escrow/escrow_test.go"), test)
+	out, err := goTool(t, dir, "test", "-v", "./escrow")
+	if err != nil || !strings.Contains(out, "--- PASS: TestAcceptedStepsDoNotAllocate") {
+		t.Fatalf("go test: %v\n%s", err, out)
+	}
+}
+
+// TestIllegalTransitionDoesNotCompile demands that the compiler refuses an
+// event that the state lacks, and names the states that have it.
+func TestIllegalTransitionDoesNotCompile(t *testing.T) {
+	dir := module(t, lower(t, "testdata/escrow.yaml"))
+	for _, tt := range []struct{ call, state, complaint string }{
+		{"FireLapse(in, ", "InOffered", ""},
+		{"FireLapse(in, ", "InPaidIn", "escrow.InPaidIn missing in example.com/machines/escrow.InOffered | "},
+		{"FireDrop(in, escrow.Drop{}, ", "InPaidIn", ""},
+		{"FireDrop(in, escrow.Drop{}, ", "InReleased", "escrow.InReleased missing in example.com/machines/escrow.InOffered | example.com/machines/escrow.InPaidIn"},
+	} {
+		write(t, filepath.Join(dir, "user/user.go"), []byte(`package user
+
+import (
+	"time"
+
+	"example.com/machines/escrow"
+)
+
+func fire(in escrow.`+tt.state+`, now time.Time) (escrow.View, error) {
+	return escrow.`+tt.call+`escrow.BySystem(), now)
+}
+
+var _ = fire
+`))
+		out, err := goTool(t, dir, "build", "./user")
+		switch {
+		case tt.complaint == "" && err != nil:
+			t.Errorf("%s%s: %s", tt.call, tt.state, out)
+		case tt.complaint != "" && (err == nil || !strings.Contains(out, tt.complaint)):
+			t.Errorf("%s%s: the compiler says %v: %s", tt.call, tt.state, err, out)
+		}
 	}
 }
 
@@ -130,4 +206,3 @@ func TestOutputIsFormattedAndStable(t *testing.T) {
 		}
 	}
 }
-func specDir() string { if d := os.Getenv("SPECDIR"); d != "" { return d + "/*.yaml" }; return "../../spec/*.yaml" }

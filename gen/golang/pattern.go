@@ -59,7 +59,7 @@ func clauses(m *ir.Machine) []*ir.Clause {
 //	var patternObjectURI = regexp.MustCompile("^s3://")
 func (p *patterns) declare(f *jen.File) {
 	for _, c := range p.order {
-		f.Comment("// " + p.name[c] + " is checked by " + c.Left.Text + " matches.")
+		f.Comment("// " + p.name[c] + " is what " + c.Left.Text + " has to match.")
 		f.Var().Id(p.name[c]).Op("=").Qual("regexp", "MustCompile").Call(jen.Lit(c.Right.Literal.(string)))
 		f.Line()
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/gen/naming"
 )
 
-// stored lists the record fields that are not derived.
+// storedFields lists the record fields that are not derived.
 func (g *generator) storedFields() []*ir.Field {
 	var out []*ir.Field
 	for _, f := range g.m.Fields {

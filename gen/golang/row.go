@@ -18,6 +18,7 @@ type body struct {
 	row      *ir.Row
 	facts    facts
 	assigned map[*ir.Field]value
+	order    []*ir.Field // the assigned fields: what the event writes, then what the row sets
 	locals   []local
 	code     []jen.Code
 	// ends: the code always leaves with a rejection.
@@ -120,6 +121,7 @@ func (b *body) store(f *ir.Field, v value) {
 		v.present, v.whole = nil, nil
 	}
 	b.assigned[f] = v
+	b.order = append(b.order, f)
 }
 
 // targets lists the assigned fields in record order.
@@ -129,7 +131,7 @@ func (b *body) targets() []*ir.Field {
 
 // checkImmutable refuses to change a write-once field that has a value.
 func (b *body) checkImmutable() {
-	for _, f := range b.targets() {
+	for _, f := range b.order {
 		old := b.old(f)
 		if !f.Immutable || b.row.From == nil && !f.HasDefault || b.assigned[f].key == old.key {
 			continue
@@ -154,10 +156,8 @@ func changes(old, v value) test {
 		return all(was, equality(old, v, false))
 	}
 	same := all(newFacts().presence(v), equality(old, v, true))
-	return all(was, plainNot(same))
+	return all(was, opposite(same))
 }
-
-func plainNot(t test) test { return test{code: t.not, not: t.code} }
 
 // checkBounds keeps what the row's own assignments store within min and max.
 // What the event carries was checked with its payload.
@@ -169,6 +169,16 @@ func (b *body) checkBounds() {
 		}
 		if outside := outOfBounds(a.Target, v); len(outside) > 0 {
 			b.unless(all(b.facts.presence(v), either(outside)), b.rejectField("ErrOutOfRange", a.Target, "is out of range"))
+		}
+		b.learnBounds(a.Target, v)
+	}
+}
+
+// learnBounds notes what an int within its bounds is known to be.
+func (b *body) learnBounds(f *ir.Field, v value) {
+	for op, limit := range map[ir.Op]*int64{ir.Ge: f.Min, ir.Le: f.Max} {
+		if limit != nil && f.Type.Base == ir.Int && v.present == nil {
+			b.facts.holds[statement{v.key, b.g.literalValue(*limit, ir.Type{Base: ir.Int}).key, op}] = true
 		}
 	}
 }
@@ -186,8 +196,9 @@ func (b *body) checkCreator() {
 	if !own {
 		return
 	}
-	t := b.g.mayFire(b.row, b.g.after(b.row, b.assigned), false)
-	b.unless(plainNot(t), b.g.rejection("ErrNotAllowed", b.row.Event))
+	if t := b.g.mayFire(b.row, b.g.after(b.row, b.assigned), false); !t.known {
+		b.unless(opposite(t), b.g.rejection("ErrNotAllowed", b.row.Event))
+	}
 }
 
 // checkHolds tests what the target state demands and the row has not proven.
@@ -219,13 +230,14 @@ func (b *body) checkPayloads() {
 	s := b.g.after(b.row, b.assigned)
 	for _, x := range sums(b.row) {
 		l, r := s.read(&x.A), s.read(&x.B)
-		if l.absent || r.absent {
+		gate := all(s.conjunction(x.when, newFacts()), b.facts.presence(l), b.facts.presence(r))
+		if l.absent || r.absent || gate.known && !gate.outcome {
 			continue
 		}
 		fits := jen.If(jen.List(jen.Id("_"), jen.Id("ok")).Op(":=").Add(b.g.sum(x.Kind, l, r)), jen.Op("!").Id("ok")).
 			Block(refuse(b.reject("ErrOverflow")))
-		if present := all(b.facts.presence(l), b.facts.presence(r)); !present.known {
-			fits = jen.If(present.code()).Block(fits)
+		if !gate.known {
+			fits = jen.If(gate.code()).Block(fits)
 		}
 		b.add(fits)
 	}

@@ -68,6 +68,8 @@ type scope struct {
 	event  *ir.Event // whose payload is the variable e; nil: there is none
 	// overlay: record fields that the event writes read the incoming value.
 	overlay bool
+	// blank: the record is being created and has its defaults only.
+	blank bool
 	// assigned: fields that read what the row is about to store.
 	assigned map[*ir.Field]value
 	// state and from are known when code is generated; nil: absent.
@@ -80,7 +82,7 @@ type scope struct {
 
 // guards is the scope of a row's clauses and right sides.
 func (g *generator) guards(row *ir.Row) *scope {
-	return &scope{g: g, record: "r", event: row.Event, overlay: true, state: row.From, from: row.From,
+	return &scope{g: g, record: "r", event: row.Event, overlay: true, blank: row.From == nil, state: row.From, from: row.From,
 		now: id("now"), by: id("by"), params: id("p")}
 }
 
@@ -179,8 +181,13 @@ func (s *scope) field(f *ir.Field) value {
 			}
 		}
 	}
-	if f.Derive != nil {
+	switch {
+	case f.Derive != nil:
 		return s.derived(f)
+	case s.blank && f.Default != nil:
+		return s.g.literalValue(f.Default, f.Type)
+	case s.blank && f.Type.Optional:
+		return value{typ: f.Type, key: "null", absent: true}
 	}
 	return variable(f.Type, "r."+f.Text, func() *jen.Statement {
 		return jen.Id(s.record).Dot(naming.Exported(f.Text))

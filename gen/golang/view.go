@@ -2,7 +2,6 @@ package golang
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -21,11 +20,7 @@ func (g *generator) view(f *jen.File) {
 		))
 	for _, s := range g.m.States {
 		in := naming.GoIn.Of(s.Text)
-		declare(f, fmt.Sprintf("%s is a record in %s.", in, s.Text), "", jen.Type().Id(in).Struct(jen.Id("record").Op("*").Id("Record")))
-		declare(f, "Record returns the record behind the view.", "",
-			jen.Func().Params(jen.Id("in").Id(in)).Id("Record").Params().Op("*").Id("Record").Block(jen.Return(jen.Id("in").Dot("record"))))
-		f.Func().Params(jen.Id(in)).Id("view").Params().Block()
-		f.Line()
+		g.viewType(f, in, fmt.Sprintf("%s is a record in %s.", in, s.Text))
 	}
 	declare(f, "View returns r as the type of its state, nil if that is no declared state.", "",
 		jen.Func().Add(receiver()).Id("View").Params().Id("View").Block(
@@ -36,11 +31,25 @@ func (g *generator) view(f *jen.File) {
 			}),
 			jen.Return(jen.Nil()),
 		))
+	var alone bool
 	for _, ev := range g.m.Events {
 		if sources := g.sources(ev); g.public(ev) && len(sources) > 0 {
 			g.typedFire(f, ev, sources)
+			alone = alone || len(sources) == 1
 		}
 	}
+	if alone {
+		g.viewType(f, "nowhere", "nowhere is a view that no record has. It stands in the type sets of one state, because the\ncompiler names the members of a type set in its message only when there are several.")
+	}
+}
+
+// viewType emits the view of one state.
+func (g *generator) viewType(f *jen.File, in, sentence string) {
+	declare(f, sentence, "", jen.Type().Id(in).Struct(jen.Id("record").Op("*").Id("Record")))
+	declare(f, "Record returns the record behind the view.", "",
+		jen.Func().Params(jen.Id("in").Id(in)).Id("Record").Params().Op("*").Id("Record").Block(jen.Return(jen.Id("in").Dot("record"))))
+	f.Func().Params(jen.Id(in)).Id("view").Params().Block()
+	f.Line()
 }
 
 // sources lists the states that have a row of ev that is not a rejection.
@@ -56,28 +65,29 @@ func (g *generator) sources(ev *ir.Event) []*ir.State {
 
 // typedFire emits:
 //
-//	// CommitUploadFrom are the states that commit_upload may leave: pending_commit.
-//	type CommitUploadFrom interface {
-//		InPendingCommit
+//	// AbortUploadFrom are the states in which abort_upload has a transition.
+//	type AbortUploadFrom interface {
+//		InInitiated | InPartsUploading
 //		View
 //	}
 //
-//	func FireCommitUpload[S CommitUploadFrom](in S, e CommitUpload, now time.Time) (View, error) {
+//	func FireAbortUpload[S AbortUploadFrom](in S, e AbortUpload, now time.Time) (View, error) {
 //		r := in.Record()
-//		if _, err := r.CommitUpload(e, now); err != nil {
+//		if _, err := r.AbortUpload(e, now); err != nil {
 //			return nil, err
 //		}
 //		return r.View(), nil
 //	}
 func (g *generator) typedFire(f *jen.File, ev *ir.Event, sources []*ir.State) {
 	from, fire := naming.GoFrom.Of(ev.Text), naming.GoFire.Of(ev.Text)
-	var names []string
 	var union []jen.Code
 	for _, s := range sources {
-		names = append(names, s.Text)
 		union = append(union, jen.Id(naming.GoIn.Of(s.Text)))
 	}
-	declare(f, fmt.Sprintf("%s are the states in which %s has a transition:\n%s.", from, ev.Text, strings.Join(names, ", ")), "",
+	if len(union) == 1 {
+		union = append(union, jen.Id("nowhere"))
+	}
+	declare(f, fmt.Sprintf("%s are the states in which %s has a transition.", from, ev.Text), "",
 		jen.Type().Id(from).Interface(jen.Union(union...), jen.Id("View")))
 	in := append([]jen.Code{jen.Id("in").Id("S")}, g.inputs(ev)...)
 	args := g.arguments(ev, jen.Id("e"), jen.Id("by"), jen.Id("p"), jen.Id("now"))

@@ -127,7 +127,7 @@ func (g *generator) wordEncodings(f *jen.File, w *wordType) {
 				jen.Case(jen.String()).Block(jen.Return(jen.Id(w.recv).Dot("UnmarshalText").Call(jen.Index().Byte().Parens(jen.Id("src"))))),
 				jen.Case(jen.Index().Byte()).Block(jen.Return(jen.Id(w.recv).Dot("UnmarshalText").Call(jen.Id("src")))),
 			),
-			jen.Return(jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": cannot scan %T into a "+w.noun), jen.Id("src"))),
+			jen.Return(jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": cannot scan %T as "+w.noun), jen.Id("src"))),
 		))
 }
 

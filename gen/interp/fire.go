@@ -29,8 +29,12 @@ type Step struct {
 }
 
 // Create fires a creation event. The record starts with the id and the
-// defaults of its fields.
+// defaults of its fields. An event that creates nothing is refused as such,
+// whatever it carries.
 func Create(m *ir.Machine, id ir.Value, in Input) (Result, *Rejection) {
+	if len(rowsOf(m, nil, in.Event)) == 0 {
+		return Result{}, &Rejection{Reason: InvalidTransition, Event: in.Event, Actor: in.Actor}
+	}
 	return run(m, Blank(m, id), in.normal())
 }
 

@@ -210,15 +210,15 @@ func TestEffectsInOrderWithTheNewRecord(t *testing.T) {
 	if got, want := effects(fire(t, m, record(t, m, "open", ""), pack)), strings.Join([]string{
 		`{"name":"log_leave","kind":"log","payload":{"weight":1}}`,
 		`{"name":"weigh","kind":"call","payload":{"weight":1,"sticker":"P-ab"}}`,
-		`{"name":"tell_all","kind":"call","payload":{}}`,
+		`{"name":"tell_all","kind":"call","payload":null}`,
 	}, "\n"); got != want {
 		t.Errorf("pack:\n%s\nwant\n%s", got, want)
 	}
 	send := call{event: "send", role: "clerk", actorID: int64(3)}
 	if got, want := effects(fire(t, m, record(t, m, "packed", `"label":"ab","size":"small"`), send)), strings.Join([]string{
 		`{"name":"announce","kind":"call","payload":{"parcel":"` + id + `","state":"sent","from":"packed","who":3,"at":"2026-05-01T12:00:00Z"}}`,
-		`{"name":"tell_all","kind":"call","payload":{}}`,
-		`{"name":"tell_all","kind":"call","payload":{}}`,
+		`{"name":"tell_all","kind":"call","payload":null}`,
+		`{"name":"tell_all","kind":"call","payload":null}`,
 	}, "\n"); got != want {
 		t.Errorf("send:\n%s\nwant\n%s", got, want)
 	}
@@ -226,7 +226,7 @@ func TestEffectsInOrderWithTheNewRecord(t *testing.T) {
 	if got, want := effects(fire(t, m, record(t, m, "open", ""), weigh)), strings.Join([]string{
 		`{"name":"heavy_total","kind":"metric","payload":{"value":1,"labels":[{"name":"size","value":""}]}}`,
 		`{"name":"weight_seen","kind":"metric","payload":{"value":6,"labels":[{"name":"state","value":"open"}]}}`,
-		`{"name":"tell_all","kind":"call","payload":{}}`,
+		`{"name":"tell_all","kind":"call","payload":null}`,
 	}, "\n"); got != want {
 		t.Errorf("weigh_in:\n%s\nwant\n%s", got, want)
 	}

@@ -95,15 +95,19 @@ func UnmarshalPayload(ev *ir.Event, data []byte) ([]ir.Value, error) {
 }
 
 // MarshalEffect writes an effect as {"name": …, "kind": …, "payload": {…}}.
-// The payload of a metric is {"value": 1, "labels": [{"name": …, "value":
-// text}]}; an absent label is the empty text.
+// The payload of an effect that carries nothing is null, that of a metric is
+// {"value": 1, "labels": [{"name": …, "value": text}]}; an absent label is
+// the empty text.
 func MarshalEffect(e Effect) []byte {
-	payload := labels(e)
-	if e.Metric == nil {
-		var members []member
-		for _, v := range e.Values {
-			members = append(members, member{v.Name, MarshalValue(v.Type, v.Value)})
-		}
+	payload := json.RawMessage("null")
+	var members []member
+	for _, v := range e.Values {
+		members = append(members, member{v.Name, MarshalValue(v.Type, v.Value)})
+	}
+	switch {
+	case e.Metric != nil:
+		payload = labels(e)
+	case len(members) > 0:
 		payload = object(members)
 	}
 	return object([]member{{"name", mustJSON(e.Name())}, {"kind", mustJSON(kindOf(e))}, {"payload", payload}})

@@ -1,0 +1,76 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+const (
+	codeSQLCollision = "FSM012"
+	codeSQLReserved  = "FSM014"
+)
+
+// sqlNames reports names that the databases could not hold apart, or not at
+// all without quotes.
+func (s *subject) sqlNames() {
+	st := s.m.Storage
+	at := func(name string) ir.Name { return ir.Name{Text: name, Span: st.Span} }
+	s.sqlWord("table", at(st.Table))
+	s.sqlWord("table", at(st.History))
+	s.sqlWord("the state column", at(st.State))
+	record := s.namespace(codeSQLCollision, fmt.Sprintf("in table %s", st.Table),
+		[]string{"version", "last_event", "entered_at", "created_at", "updated_at"})
+	record.add(naming.Column(st.State), "the state column", at(st.State))
+	history := s.namespace(codeSQLCollision, fmt.Sprintf("in table %s", st.History), historyColumns(st.State))
+	for _, n := range []*namespace{record, history} {
+		n.add(naming.Column(s.m.ID.Text), "the id", s.m.ID.Name)
+	}
+	s.sqlWord("the id", s.m.ID.Name)
+	for _, state := range s.m.States {
+		s.sqlWord("state", state.Name)
+	}
+	for _, f := range s.m.Fields {
+		s.sqlWord("field", f.Name)
+		record.add(naming.Column(f.Text), "field", f.Name)
+	}
+	for _, t := range s.m.Tables {
+		s.sqlWord("table", t.Name)
+		columns := s.namespace(codeSQLCollision, fmt.Sprintf("in table %s", t.Text), nil)
+		for _, c := range t.Columns {
+			s.sqlWord("column", c.Name)
+			columns.add(naming.Column(c.Text), "column", c.Name)
+		}
+	}
+	uniques := s.namespace(codeSQLCollision, "among the constraints", nil)
+	for _, q := range s.m.Uniques {
+		uniques.add(naming.Column(q.Text), "unique", q.Name)
+	}
+}
+
+func historyColumns(state string) []string {
+	return []string{"event_id", "version", "event_type", "from_" + naming.Column(state), "to_" + naming.Column(state),
+		"transition", "actor_role", "actor_id", "payload", "correlation_id", "created_at"}
+}
+
+func (s *subject) sqlWord(kind string, n ir.Name) {
+	if naming.IsSQLReserved(naming.Column(n.Text)) {
+		s.report(codeSQLReserved, n.Span, fmt.Sprintf("give it another name, such as %q", n.Text+"_value"),
+			"%s %q is a reserved word of SQL", kind, n.Text)
+	}
+}
+
+// checkTogether applies the rules that span machines: they share one database
+// schema.
+func checkTogether(machines []*ir.Machine, r reporter) {
+	tables := r.namespace(codeSQLCollision, "in the database", nil)
+	for _, m := range machines {
+		tables.add(naming.Column(m.Storage.Table), "record table", ir.Name{Text: m.Storage.Table, Span: m.Storage.Span})
+		tables.add(naming.Column(m.Storage.History), "history table", ir.Name{Text: m.Storage.History, Span: m.Storage.Span})
+		for _, t := range m.Tables {
+			tables.add(naming.Column(t.Text), "table", t.Name)
+		}
+	}
+	startCycles(machines, r)
+}

@@ -1,0 +1,289 @@
+package gen_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/gen"
+	"github.com/fsmgen/fsmgen/gen/check"
+	"github.com/fsmgen/fsmgen/gen/diag"
+)
+
+// docs/findings.md says what the checker answers to a spec that is written as
+// its document has it. testdata/findings/*.txt holds such versions, as edits
+// of our specs, in this form:
+//
+//	F-000-1 FSM062 a part of the message
+//	@ upload
+//	- the text of spec/upload.yaml, verbatim, several lines or a part of one
+//	+ the document's version; none removes the text
+//
+// A version may have several edits, a finding several versions. One without
+// edits is what the spec keeps. The word silent in place of a code claims that
+// the checker says nothing that it does not say of our specs, too.
+type version struct {
+	id, code, message string
+	edits             []edit
+}
+
+const silent = "silent"
+
+type edit struct{ machine, old, text string }
+
+var (
+	codePattern = regexp.MustCompile(`FSM\d{3}|GUARD_[A-Z_]+`)
+	findingID   = regexp.MustCompile(`F-\d{3}-\d+`)
+	tableRow    = regexp.MustCompile(`(?m)^\| (.*) \|$`)
+)
+
+func versions(t *testing.T) []version {
+	t.Helper()
+	var out []version
+	for _, file := range glob(t, "testdata/findings/*.txt") {
+		for block := range strings.SplitSeq(readFile(t, file), "\n\n") {
+			v, err := parseVersion(strings.TrimSpace(block))
+			if err != nil {
+				t.Fatalf("%s: %v", file, err)
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// parseVersion reads one block of a data file. Lines with # are comments.
+func parseVersion(block string) (version, error) {
+	var v version
+	var machine string
+	var last byte // of the line before
+	for line := range strings.Lines(block) {
+		line = strings.TrimSuffix(line, "\n")
+		kind, text := line[0], strings.TrimPrefix(line[1:], " ")
+		switch {
+		case kind == '#':
+		case kind == 'F' && v.id == "":
+			v.id, text, _ = strings.Cut(line, " ")
+			v.code, v.message, _ = strings.Cut(text, " ")
+		case kind == '@':
+			machine = text
+		case kind == '-' && machine != "" && last == '-':
+			v.edits[len(v.edits)-1].old += "\n" + text
+		case kind == '-' && machine != "":
+			v.edits = append(v.edits, edit{machine: machine, old: text})
+		case kind == '+' && last == '-':
+			v.edits[len(v.edits)-1].text = text
+		case kind == '+' && last == '+':
+			v.edits[len(v.edits)-1].text += "\n" + text
+		default:
+			return version{}, fmt.Errorf("a line that belongs nowhere: %q", line)
+		}
+		last = kind
+	}
+	if !findingID.MatchString(v.id) || v.code != silent && !codePattern.MatchString(v.code) {
+		return version{}, fmt.Errorf("a block without a first line: %q", block)
+	}
+	return v, nil
+}
+
+// Every version of a document gets the diagnostic that the page names, and our
+// specs do not get it.
+func TestDocumentsAgainstChecker(t *testing.T) {
+	ours := specs(t)
+	_, list := gen.Load(sources(ours))
+	said := list.Sorted()
+	for _, v := range versions(t) {
+		t.Run(v.id+"/"+v.code, func(t *testing.T) {
+			if len(v.edits) == 0 {
+				if !slices.ContainsFunc(said, v.names) {
+					t.Errorf("the specs as they are do not get %s %q", v.code, v.message)
+				}
+				return
+			}
+			_, list := gen.Load(sources(v.apply(t, ours)))
+			fresh := slices.DeleteFunc(list.Sorted(), func(d diag.Diagnostic) bool { return contains(said, d) })
+			if v.code == silent && len(fresh) > 0 || v.code != silent && !slices.ContainsFunc(fresh, v.names) {
+				t.Errorf("want %s %q, got%s", v.code, v.message, render(fresh))
+			}
+		})
+	}
+}
+
+func (v version) names(d diag.Diagnostic) bool {
+	return string(d.Code) == v.code && strings.Contains(d.Message, v.message)
+}
+
+// apply returns a copy of the specs with the edits of v.
+func (v version) apply(t *testing.T, ours map[string]string) map[string]string {
+	t.Helper()
+	edited := maps.Clone(ours)
+	for _, e := range v.edits {
+		if n := strings.Count(edited[e.machine], e.old); n != 1 {
+			t.Fatalf("spec/%s.yaml has this text %d times instead of once; testdata/findings must follow the spec:\n%s", e.machine, n, e.old)
+		}
+		edited[e.machine] = strings.Replace(edited[e.machine], e.old, e.text, 1)
+	}
+	return edited
+}
+
+// contains tells whether said has d, be it at another place.
+func contains(said []diag.Diagnostic, d diag.Diagnostic) bool {
+	return slices.ContainsFunc(said, func(s diag.Diagnostic) bool {
+		return s.Code == d.Code && s.Span.File == d.Span.File && s.Message == d.Message
+	})
+}
+
+func render(list []diag.Diagnostic) string {
+	if len(list) == 0 {
+		return " nothing"
+	}
+	var out strings.Builder
+	for _, d := range list {
+		fmt.Fprintf(&out, "\n  %s: %s [%s]", d.Span, d.Message, d.Code)
+	}
+	return out.String()
+}
+
+// The column Checker and testdata/findings name the same codes for a finding.
+func TestFindingsNameTheirCodes(t *testing.T) {
+	proven := map[string]map[string]bool{}
+	for _, v := range versions(t) {
+		if proven[v.id] == nil {
+			proven[v.id] = map[string]bool{}
+		}
+		proven[v.id][v.code] = true
+	}
+	column := checkerColumn(t)
+	for id, text := range column {
+		said := proven[id]
+		for _, code := range codePattern.FindAllString(text, -1) {
+			if !said[code] {
+				t.Errorf("%s names %s, and testdata/findings has no version that gets it", id, code)
+			}
+		}
+		if !codePattern.MatchString(text) && !strings.Contains(text, silent) {
+			t.Errorf("%s names neither a code nor silence: %q", id, text)
+		}
+	}
+	for id, codes := range proven {
+		for code := range codes {
+			if !strings.Contains(column[id], code) {
+				t.Errorf("testdata/findings has %s for %s, the page says %q", code, id, column[id])
+			}
+		}
+	}
+}
+
+// The page explains each code that it names, in the words of the rule.
+func TestFindingsExplainTheirCodes(t *testing.T) {
+	intro, _, _ := strings.Cut(readFile(t, "../docs/findings.md"), "\n## ")
+	explained := codePattern.FindAllString(intro, -1)
+	named := codePattern.FindAllString(strings.Join(slices.Collect(maps.Values(checkerColumn(t))), " "), -1)
+	slices.Sort(named)
+	if named = slices.Compact(named); !slices.Equal(explained, named) {
+		t.Errorf("the page explains\n%v and names\n%v", explained, named)
+	}
+	for _, code := range explained {
+		rule, ok := check.RuleOf(diag.Code(code))
+		if !ok || !strings.Contains(intro, code+" "+rule.Title) {
+			t.Errorf("%s is called %q", code, rule.Title)
+		}
+	}
+}
+
+// The section "Warnings that stay" lists what the checker says of our specs.
+func TestWarningsThatStay(t *testing.T) {
+	_, section, _ := strings.Cut(readFile(t, "../docs/findings.md"), "## Warnings that stay")
+	var listed []string
+	for _, cells := range rows(section)[2:] {
+		machine, _, _ := strings.Cut(cells[0], ",")
+		listed = append(listed, machine+" "+codePattern.FindString(cells[1]))
+	}
+	_, list := gen.Load(sources(specs(t)))
+	var said []string
+	for _, d := range list.Sorted() {
+		said = append(said, strings.TrimSuffix(d.Span.File, ".yaml")+" "+string(d.Code))
+	}
+	if !slices.Equal(listed, said) {
+		t.Errorf("the page lists %v, the checker says %v", listed, said)
+	}
+}
+
+// A comment of a spec that names a finding names one that exists.
+func TestSpecsNameFindings(t *testing.T) {
+	column := checkerColumn(t)
+	for machine, text := range specs(t) {
+		for _, id := range findingID.FindAllString(text, -1) {
+			if _, ok := column[id]; !ok {
+				t.Errorf("spec/%s.yaml names %s, which docs/findings.md does not have", machine, id)
+			}
+		}
+	}
+}
+
+// checkerColumn returns the column Checker of every finding by its id, and
+// fails on an id that occurs twice.
+func checkerColumn(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, cells := range rows(readFile(t, "../docs/findings.md")) {
+		if !findingID.MatchString(cells[0]) {
+			continue
+		}
+		if _, twice := out[cells[0]]; twice || len(cells) != 5 {
+			t.Fatalf("the row of %s has %d columns, or the id occurs twice", cells[0], len(cells))
+		}
+		out[cells[0]] = cells[3]
+	}
+	return out
+}
+
+// rows returns the cells of every table row of a Markdown text.
+func rows(text string) [][]string {
+	var out [][]string
+	for _, m := range tableRow.FindAllStringSubmatch(text, -1) {
+		out = append(out, strings.Split(m[1], " | "))
+	}
+	return out
+}
+
+// specs returns the text of every spec by the name of its machine.
+func specs(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, file := range glob(t, "../spec/*.yaml") {
+		out[strings.TrimSuffix(filepath.Base(file), ".yaml")] = readFile(t, file)
+	}
+	return out
+}
+
+func sources(specs map[string]string) []gen.Source {
+	var out []gen.Source
+	for _, machine := range slices.Sorted(maps.Keys(specs)) {
+		out = append(out, gen.Source{Path: machine + ".yaml", Data: []byte(specs[machine])})
+	}
+	return out
+}
+
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: found %d files, %v", pattern, len(files), err)
+	}
+	return files
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

@@ -1,0 +1,100 @@
+package proptest
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// NegativeCompile type-checks one program for each state and public event,
+// which fires the event on the typed view of the state: it must compile where
+// the table has a row, and where it has none it must not. The package under
+// test is the one in the working directory, as go test arranges.
+func NegativeCompile(t *testing.T, spec *Spec) {
+	t.Helper()
+	imports, path, err := exports()
+	if err != nil {
+		t.Fatal(err)
+	}
+	legal, illegal := 0, 0
+	for _, ev := range spec.Machine.Events {
+		if ev.Internal {
+			continue
+		}
+		for _, state := range spec.Machine.States {
+			program := fmt.Sprintf("package program\n\nimport machine %q\n\nvar _ = machine.%s[machine.%s]\n",
+				path, naming.GoFire.Of(ev.Text), naming.GoIn.Of(state.Text))
+			err := typeCheck(program, imports)
+			switch accepts := hasRow(spec.Machine, state, ev); {
+			case accepts && err != nil:
+				t.Errorf("%s in %s is legal and does not compile: %v", ev, state, err)
+			case !accepts && err == nil:
+				t.Errorf("%s in %s is illegal and compiles", ev, state)
+			case !accepts && !explains(err):
+				t.Errorf("%s in %s does not compile for another reason: %v", ev, state, err)
+			case accepts:
+				legal++
+			default:
+				illegal++
+			}
+		}
+	}
+	t.Logf("%s: %d legal programs compile, %d illegal ones do not", spec.Machine, legal, illegal)
+}
+
+// explains reports whether the compiler's message is about the state: it does
+// not satisfy the event's type set, or no state does and the function does
+// not exist.
+func explains(err error) bool {
+	return strings.Contains(err.Error(), "does not satisfy") || strings.Contains(err.Error(), "undefined: machine.Fire")
+}
+
+func hasRow(m *ir.Machine, state *ir.State, ev *ir.Event) bool {
+	return slices.ContainsFunc(m.Rows, func(r *ir.Row) bool { return r.From == state && r.Event == ev && r.Reject == nil })
+}
+
+// exports returns an importer for the package in the working directory and
+// all that it imports, from the export data of the build cache, and the
+// package's path.
+func exports() (imports types.Importer, path string, err error) {
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", ".")
+	list.Stderr = os.Stderr
+	out, err := list.Output()
+	if err != nil {
+		return nil, "", fmt.Errorf("go list -export: %w", err)
+	}
+	files := map[string]string{}
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		var file string
+		path, file, _ = strings.Cut(lines.Text(), "\t")
+		files[path] = file
+	}
+	// The package itself comes last.
+	lookup := func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+	return importer.ForCompiler(token.NewFileSet(), "gc", lookup), path, nil
+}
+
+func typeCheck(program string, imports types.Importer) error {
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "program.go", program, 0)
+	if err != nil {
+		return err
+	}
+	config := types.Config{Importer: imports}
+	_, err = config.Check("program", fset, []*ast.File{file}, nil)
+	return err
+}

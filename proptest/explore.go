@@ -1,0 +1,264 @@
+package proptest
+
+import (
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsmgen/fsmgen/gen/domain"
+	"github.com/fsmgen/fsmgen/gen/interp"
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// node is a record that a sequence of calls from nothing leads to.
+type node struct {
+	steps    []interp.Step // of the last call
+	record   *interp.Record
+	now      time.Time // of the last call
+	children []*node
+}
+
+func (n *node) state() *ir.State {
+	if n.record == nil {
+		return nil
+	}
+	return n.record.State
+}
+
+// Bounds of the exploration.
+const (
+	perState   = 24   // records of a state whose events are tried
+	perPayload = 48   // payloads of an event and caller on one record
+	maxNodes   = 2000 // calls of a machine
+)
+
+// explorer walks a machine breadth first from creation, with the interpreter.
+type explorer struct {
+	machine *ir.Machine
+	params  map[*ir.Param]ir.Value
+	// fill has the values that matter anywhere in the machine: what is
+	// stored now decides later.
+	fill     map[domain.Var][]ir.Value
+	counters map[*ir.Field]bool
+	expanded map[*ir.State]int
+	seenRows map[*ir.Row]bool
+	seen     map[string]bool // signatures of expanded records
+	nodes    int
+}
+
+// explore returns the tree of calls: its root is no record yet. Records that
+// differ in what guards can see bring their successors, up to perState of a
+// state, and whatever takes a row for the first time does.
+func explore(m *ir.Machine) (*node, *explorer) {
+	e := &explorer{machine: m, params: smallParams(m), fill: machineClasses(m), counters: countersOf(m), expanded: map[*ir.State]int{},
+		seenRows: map[*ir.Row]bool{}, seen: map[string]bool{}}
+	root := &node{now: now}
+	for queue := []*node{root}; len(queue) > 0 && e.nodes < maxNodes; queue = queue[1:] {
+		queue = append(queue, e.expand(queue[0])...)
+	}
+	return root, e
+}
+
+// smallParams lowers limits, so that loops that count up to them end soon.
+func smallParams(m *ir.Machine) map[*ir.Param]ir.Value {
+	params := map[*ir.Param]ir.Value{}
+	for _, p := range m.Params {
+		if limit, ok := p.Default.(int64); ok && limit > 2 {
+			params[p] = int64(2)
+		}
+	}
+	return params
+}
+
+// machineClasses lists, for each payload field, the values that any guard,
+// holds or assignment of the machine can tell apart, a present one first.
+func machineClasses(m *ir.Machine) map[domain.Var][]ir.Value {
+	var views []domain.View
+	for _, row := range m.Rows {
+		views = append(views, domain.View{Event: row.Event, Clauses: row.When, Assigns: assigns(row, row.Event)},
+			domain.View{Event: row.Event, Clauses: row.Target().Holds}, domain.View{Clauses: row.Target().Holds})
+	}
+	for _, ev := range m.Events {
+		views = append(views, domain.View{Event: ev, Clauses: reads(payloadFields(ev))})
+	}
+	classes := map[domain.Var][]ir.Value{}
+	space := domain.Join(m, now, views...)
+	for i, v := range space.Vars {
+		classes[v] = space.Classes[i]
+	}
+	return classes
+}
+
+// expand tries every event on n, now and when the last of its times is past,
+// and returns the successors worth expanding, those with a new row first.
+func (e *explorer) expand(n *node) []*node {
+	var fresh, other []*node
+	done := map[string]bool{}
+	for _, at := range n.moments() {
+		for _, ev := range e.machine.Events {
+			s := newSituation(e.machine, n.state(), ev, at)
+			for _, c := range callers(e.machine) {
+				for tc := range e.cases(s, n, c) {
+					result, rej := tc.decide(e.machine)
+					if rej != nil || result.AlreadyThere() {
+						continue
+					}
+					child := &node{steps: result.Steps, record: result.Record, now: at}
+					if key := e.outcome(child); done[key] {
+						continue
+					} else {
+						done[key] = true
+					}
+					n.children = append(n.children, child)
+					e.nodes++
+					if e.news(child) {
+						fresh = append(fresh, child)
+					} else if e.wanted(child) {
+						other = append(other, child)
+					}
+				}
+			}
+		}
+	}
+	return append(fresh, other...)
+}
+
+// outcome names what a call did: two that did the same are one.
+func (e *explorer) outcome(n *node) string {
+	var b strings.Builder
+	for _, s := range n.steps {
+		fmt.Fprint(&b, s.Row.Index, " ")
+	}
+	b.Write(interp.MarshalRecord(e.machine, n.record))
+	return b.String()
+}
+
+func (n *node) moments() []time.Time {
+	out := []time.Time{n.now}
+	if n.record == nil {
+		return out
+	}
+	for _, v := range n.record.Values {
+		if at, ok := v.(time.Time); ok && !at.Before(out[len(out)-1]) && at.Year() < 9000 {
+			out = []time.Time{n.now, at.Add(time.Second)}
+		}
+	}
+	return out
+}
+
+// cases are the payloads of a situation on the record of n: what decides now
+// exhaustively, the rest once present, once absent, and at random.
+func (e *explorer) cases(s *situation, n *node, c caller) iter.Seq[testCase] {
+	return func(yield func(testCase) bool) {
+		if !c.mayFire(s.rows) {
+			return
+		}
+		rng := rand.New(rand.NewPCG(uint64(e.nodes), 3))
+		space := s.on(n.record)
+		for _, v := range s.space.Vars {
+			if v.Event != nil {
+				space.Extend(v, e.fill[v]...)
+			}
+		}
+		for a := range space.All(perPayload, 1) {
+			for style := range 4 {
+				in := interp.Input{Event: s.event, Actor: c.actor(s.machine, n.record), Now: s.now, Params: e.params}
+				for _, f := range payloadFields(s.event) {
+					v := domain.Var{Field: f, Event: s.event}
+					value, ok := a.Lookup(v)
+					if !ok {
+						value = pick(e.fill[v], style, rng)
+					}
+					in.Args = append(in.Args, value)
+				}
+				if !yield(testCase{n.record, in}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// pick takes the first of a class, the last (absent, where that is allowed),
+// or any.
+func pick(class []ir.Value, style int, rng *rand.Rand) ir.Value {
+	switch {
+	case len(class) == 0:
+		return nil
+	case style == 0:
+		return class[0]
+	case style == 1:
+		return class[len(class)-1]
+	}
+	return class[rng.IntN(len(class))]
+}
+
+// news reports whether n took a row that no node before it took.
+func (e *explorer) news(n *node) bool {
+	isNew := false
+	for _, s := range n.steps {
+		isNew = isNew || !e.seenRows[s.Row]
+		e.seenRows[s.Row] = true
+	}
+	if isNew {
+		e.wanted(n)
+	}
+	return isNew
+}
+
+func (e *explorer) wanted(n *node) bool {
+	key := e.signature(n.record)
+	if e.seen[key] || e.expanded[n.record.State] >= perState {
+		return false
+	}
+	e.seen[key] = true
+	e.expanded[n.record.State]++
+	return true
+}
+
+// signature tells records apart by state, enums, bools and counters, by
+// whether their times are past, and by which other fields are present.
+func (e *explorer) signature(r *interp.Record) string {
+	var b strings.Builder
+	b.WriteString(r.State.Text)
+	for _, f := range e.machine.Fields {
+		v := r.Get(f)
+		at, isTime := v.(time.Time)
+		switch {
+		case f.Type.Base == ir.Bool, f.Type.Base == ir.EnumOf, e.counters[f]:
+			fmt.Fprint(&b, " ", v)
+		case isTime:
+			fmt.Fprint(&b, " ", at.After(now))
+		default:
+			fmt.Fprint(&b, " ", v != nil)
+		}
+	}
+	return b.String()
+}
+
+// countersOf lists the fields that rows add to.
+func countersOf(m *ir.Machine) map[*ir.Field]bool {
+	counters := map[*ir.Field]bool{}
+	for _, row := range m.Rows {
+		for _, a := range row.Set {
+			if a.Value.Kind == ir.Add || a.Value.Kind == ir.Sub {
+				counters[a.Target] = a.Target.Type.Base == ir.Int
+			}
+		}
+	}
+	return counters
+}
+
+// unreached lists the accepting rows that no call took.
+func (e *explorer) unreached() []string {
+	var out []string
+	for _, row := range e.machine.Rows {
+		if name := row.Text + " from " + stateName(row.From); row.Reject == nil && !e.seenRows[row] && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package fsm
+
+// EffectKind tells what an effect is made of.
+type EffectKind string
+
+// The kinds of an effect.
+const (
+	EffectCall   EffectKind = "call"   // a handler of the service
+	EffectLog    EffectKind = "log"    // a log line, after commit
+	EffectMetric EffectKind = "metric" // a measurement, after commit
+	EffectUpsert EffectKind = "upsert" // a table row, in the step's transaction
+	EffectUpdate EffectKind = "update"
+	EffectDelete EffectKind = "delete"
+	EffectStart  EffectKind = "start" // creates a record of another machine
+)
+
+// Effect is what one step asks for, as data. Payload is the generated payload
+// struct of the effect, copied from the record that the step made; its JSON
+// names are those of the spec. For a metric it is a [Measurement].
+type Effect struct {
+	Name    string     `json:"name"`
+	Kind    EffectKind `json:"kind"`
+	Payload any        `json:"payload"`
+}
+
+// Measurement is one observation of a metric.
+type Measurement struct {
+	Value  float64 `json:"value"`
+	Labels []Label `json:"labels,omitempty"`
+}
+
+// Label is one label of a measurement. An absent value is the empty text.
+type Label struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// EffectInfo is what the table says about an effect or metric, whatever the
+// step.
+type EffectInfo struct {
+	Name     string
+	Kind     EffectKind
+	Delivery string // transaction, idempotent, keyed, queryable, at_most_once; "" for a metric
+	Lane     string // effects of one record with the same lane run in order, one at a time
+	Work     bool   // belongs to the state that started it; else it is a message
+	Level    string // of a log line
+	Message  string // of a log line
+	Table    string // of upsert, update and delete
+	Machine  string // of start; of a table effect, the owner of the table
+	Metric   string // counter, gauge or histogram
+	Buckets  []float64
+}
