@@ -122,12 +122,17 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 
 // emit runs every back end over one machine.
 func emit(m *ir.Machine, o Options) ([]File, error) {
-	code, err := golang.Files(m, golang.Options{Module: o.Module, Source: m.File})
+	goOptions := golang.Options{Module: o.Module, Source: m.File}
+	code, err := golang.Files(m, goOptions)
+	if err != nil {
+		return nil, err
+	}
+	tests, err := golang.TestFile(m, goOptions, o.Specs)
 	if err != nil {
 		return nil, err
 	}
 	var files []File
-	for _, f := range code {
+	for _, f := range append(code, tests) {
 		files = append(files, File{path.Join(m.Text, f.Name), f.Data})
 	}
 	diagram := mermaid.Diagram(m)

@@ -15,7 +15,7 @@ func (p Package[I, R, E, P, C, S, T, F]) NoAllocation(t *testing.T, spec *Spec) 
 	for _, s := range situations(spec.Machine, now) {
 		for _, c := range callers(spec.Machine) {
 			limit, _ := s.limit(c)
-			for tc := range s.cases(c, limit) {
+			for tc := range s.cases(c, limit, 1) {
 				if result, rej := tc.decide(spec.Machine); rej == nil && tc.record != nil && fresh(seen, result) {
 					p.allocatesNothing(t, tc.call(spec.Machine), result)
 				}

@@ -15,9 +15,7 @@ import (
 const (
 	maxCases = 20_000 // where a row exists for the caller
 	fewCases = 3      // where none does and nothing but that decides
-	// fills is how often an assignment of a small space is completed with
-	// other values of the variables that decide nothing.
-	fills     = 3
+	// manyCases: a space above it is varied enough by itself.
 	manyCases = 300
 )
 
@@ -27,15 +25,12 @@ type testCase struct {
 	input  interp.Input
 }
 
-// cases enumerates the value classes of a situation for a caller. Records
-// that break the holds of their state cannot exist and are left out.
-func (s *situation) cases(c caller, limit int) iter.Seq[testCase] {
+// cases enumerates the value classes of a situation for a caller, each
+// completed so many times. Records that break the holds of their state cannot
+// exist and are left out.
+func (s *situation) cases(c caller, limit, times int) iter.Seq[testCase] {
 	return func(yield func(testCase) bool) {
 		rng := rand.New(rand.NewPCG(uint64(s.event.Index), uint64(limit)))
-		times := fills
-		if s.space.Size() > manyCases {
-			times = 1
-		}
 		for a := range s.space.All(limit, 1) {
 			for range times {
 				rec := s.record(a, idOf(s.machine, 0), rng)
@@ -48,6 +43,15 @@ func (s *situation) cases(c caller, limit int) iter.Seq[testCase] {
 			}
 		}
 	}
+}
+
+// completions is how often Equivalence completes an assignment with other
+// values of the variables that decide nothing.
+func (s *situation) completions() int {
+	if s.space.Size() > manyCases {
+		return 1
+	}
+	return 3
 }
 
 // input is the event of an assignment. Its time has nanoseconds, which every

@@ -30,15 +30,17 @@ func NegativeCompile(t *testing.T, spec *Spec) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	machine, err := imports.Import(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	legal, illegal := 0, 0
 	for _, ev := range spec.Machine.Events {
 		if ev.Internal {
 			continue
 		}
 		for _, state := range spec.Machine.States {
-			program := fmt.Sprintf("package program\n\nimport machine %q\n\nvar _ = machine.%s[machine.%s]\n",
-				path, naming.GoFire.Of(ev.Text), naming.GoIn.Of(state.Text))
-			err := typeCheck(program, imports)
+			err := typeCheck(program(machine, state, ev), imports)
 			switch accepts := hasRow(spec.Machine, state, ev); {
 			case accepts && err != nil:
 				t.Errorf("%s in %s is legal and does not compile: %v", ev, state, err)
@@ -56,11 +58,47 @@ func NegativeCompile(t *testing.T, spec *Spec) {
 	t.Logf("%s: %d legal programs compile, %d illegal ones do not", spec.Machine, legal, illegal)
 }
 
-// explains reports whether the compiler's message is about the state: it does
-// not satisfy the event's type set, or no state does and the function does
-// not exist.
+// program fires ev on the view of state, with parameters for whatever else
+// the firing function takes:
+//
+//	package program
+//
+//	import machine "example.com/deal"
+//	import "time"
+//
+//	func fire(in machine.InDraft, a1 machine.Actor, a2 time.Time) { machine.FireSubmitOffer(in, a1, a2) }
+func program(machine *types.Package, state *ir.State, ev *ir.Event) string {
+	imports := fmt.Sprintf("import machine %q\n", machine.Path())
+	qualify := func(p *types.Package) string {
+		if p.Path() == machine.Path() {
+			return "machine"
+		}
+		if line := fmt.Sprintf("import %q\n", p.Path()); !strings.Contains(imports, line) {
+			imports += line
+		}
+		return p.Name()
+	}
+	fire := naming.GoFire.Of(ev.Text)
+	params, args := "in machine."+naming.GoIn.Of(state.Text), "in"
+	if f, ok := machine.Scope().Lookup(fire).(*types.Func); ok {
+		for i := 1; i < f.Signature().Params().Len(); i++ {
+			params += fmt.Sprintf(", a%d %s", i, types.TypeString(f.Signature().Params().At(i).Type(), qualify))
+			args += fmt.Sprintf(", a%d", i)
+		}
+	}
+	return fmt.Sprintf("package program\n\n%s\nfunc fire(%s) { machine.%s(%s) }\n", imports, params, fire, args)
+}
+
+// explains reports whether the compiler's message is about the state: it is
+// not the one or not among those that the function accepts, or no state is
+// and the function does not exist.
 func explains(err error) bool {
-	return strings.Contains(err.Error(), "does not satisfy") || strings.Contains(err.Error(), "undefined: machine.Fire")
+	for _, words := range []string{"does not satisfy", "cannot use in (", "undefined: machine.Fire"} {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }
 
 func hasRow(m *ir.Machine, state *ir.State, ev *ir.Event) bool {
@@ -88,9 +126,9 @@ func exports() (imports types.Importer, path string, err error) {
 	return importer.ForCompiler(token.NewFileSet(), "gc", lookup), path, nil
 }
 
-func typeCheck(program string, imports types.Importer) error {
+func typeCheck(source string, imports types.Importer) error {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "program.go", program, 0)
+	file, err := parser.ParseFile(fset, "program.go", source, 0)
 	if err != nil {
 		return err
 	}

@@ -171,19 +171,27 @@ func (d *database) must(t *testing.T, query string, args ...any) {
 // exec returns how many rows the statement changed.
 func (d *database) exec(query string, args ...any) (int64, error) {
 	d.statements++
-	stmt := d.prepared[query]
-	if stmt == nil {
-		var err error
-		if stmt, err = d.conn.PrepareContext(context.Background(), query); err != nil {
-			return 0, err
-		}
-		d.prepared[query] = stmt
+	stmt, err := d.prepare(query)
+	if err != nil {
+		return 0, err
 	}
 	result, err := stmt.ExecContext(context.Background(), args...)
 	if err != nil {
 		return 0, err
 	}
 	return result.RowsAffected()
+}
+
+// prepare keeps statements, of which there are few different ones.
+func (d *database) prepare(query string) (*sql.Stmt, error) {
+	if stmt := d.prepared[query]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := d.conn.PrepareContext(context.Background(), query)
+	if err == nil {
+		d.prepared[query] = stmt
+	}
+	return stmt, err
 }
 
 // one runs a statement that must change exactly one row.

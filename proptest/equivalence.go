@@ -57,7 +57,7 @@ func compareAll(t *testing.T, s *situation, c caller, subject Subject, count *ta
 	t.Helper()
 	limit, sampled := s.limit(c)
 	before, first := count.cases, true
-	for tc := range s.cases(c, limit) {
+	for tc := range s.cases(c, limit, s.completions()) {
 		compareOne(t, s.machine, tc, subject, count)
 		if first && c.mayFire(s.rows) {
 			for bad := range spoiled(tc) {

@@ -32,7 +32,7 @@ func (n *node) state() *ir.State {
 const (
 	perState   = 24   // records of a state whose events are tried
 	perPayload = 48   // payloads of an event and caller on one record
-	maxNodes   = 2000 // calls of a machine
+	maxNodes   = 1000 // calls of a machine
 )
 
 // explorer walks a machine breadth first from creation, with the interpreter.

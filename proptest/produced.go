@@ -16,7 +16,7 @@ func produced(m *ir.Machine) []interp.Step {
 	for _, s := range situations(m, now) {
 		for _, c := range callers(m) {
 			limit, _ := s.limit(c)
-			for tc := range s.cases(c, limit) {
+			for tc := range s.cases(c, limit, 1) {
 				result, _ := tc.decide(m)
 				for _, step := range result.Steps {
 					if key := string(interp.MarshalRecord(m, step.After)); !seen[key] {

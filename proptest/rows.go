@@ -177,8 +177,12 @@ func (d *database) reads(m *ir.Machine, rec *interp.Record) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := d.conn.QueryContext(context.Background(),
-		fmt.Sprintf("SELECT %s FROM %s WHERE %s = %s", strings.Join(exprs, ", "), quoted(m.Storage.Table), idColumn(m), d.placeholder(1)), id)
+	stmt, err := d.prepare(fmt.Sprintf("SELECT %s FROM %s WHERE %s = %s",
+		strings.Join(exprs, ", "), quoted(m.Storage.Table), idColumn(m), d.placeholder(1)))
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.QueryContext(context.Background(), id)
 	if err != nil {
 		return err
 	}

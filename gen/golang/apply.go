@@ -141,9 +141,9 @@ func newResults() *jen.Statement {
 	return jen.Params(jen.Id("Record"), jen.Id("Steps"), jen.Error())
 }
 
-// constructors emits New, or one function per event where several create:
+// constructors emits NewRecord, or one function per event where several create:
 //
-//	func New(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {
+//	func NewRecord(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {
 //		r := blank(id)
 //		steps, err := r.createStart(e, now)
 //		return created(r, steps, err)
@@ -151,7 +151,7 @@ func newResults() *jen.Statement {
 func (g *generator) constructors(f *jen.File) {
 	events := g.creationEvents()
 	for _, ev := range events {
-		name := "New"
+		name := "NewRecord"
 		if len(events) > 1 {
 			name = naming.GoNew.Of(ev.Text)
 		}

@@ -39,10 +39,8 @@ func (g *generator) chain(f *jen.File, ev *ir.Event, m method, creation bool) {
 		jen.If(jen.Err().Op("!=").Nil().Op("||").Id("steps").Dot("Len").Call().Op("==").Lit(0)).Block(failed()),
 		jen.Var().Id("more").Id("Steps"),
 		jen.Switch(jen.Id("steps").Dot("Last").Call()).BlockFunc(func(cases *jen.Group) {
-			for _, row := range g.taken {
-				if row.Event == ev && row.Raise != nil && (row.From == nil) == creation {
-					cases.Case(jen.Id(g.transition[row])).Block(g.raise(row)...)
-				}
+			for _, row := range g.raising(ev, creation) {
+				cases.Case(jen.Id(g.transition[row])).Block(g.raise(row)...)
 			}
 		}),
 		jen.If(jen.Err().Op("!=").Nil()).Block(failed()),

@@ -52,12 +52,13 @@ func (g *generator) condition(row *ir.Row, shared bool) (test, facts) {
 	return all(may, guards.conjunction(row.When, f)), f
 }
 
-// explained reports whether a decision on (state, event) may end without a
-// row for want of a guard.
+// explained reports whether a decision on (state, event) may be refused for
+// want of a guard: no row is taken, or the one that rejects all the rest.
 func (g *generator) explained(s *ir.State, ev *ir.Event) bool {
 	rows := g.rowsOf(s, ev)
 	for _, row := range rows {
-		if condition, _ := g.condition(row, sameActors(rows)); condition.known && condition.outcome {
+		rest := row.Otherwise && row.Reject != nil
+		if condition, _ := g.condition(row, sameActors(rows)); condition.known && condition.outcome && !rest {
 			return false
 		}
 	}

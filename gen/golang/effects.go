@@ -51,25 +51,30 @@ func (g *generator) effects(f *jen.File) {
 	}
 	g.effectsOf(f)
 	for _, e := range g.m.Effects {
-		if g.listed(func(a ir.Action) bool { return a.Effect == e }) {
+		if g.used[ir.Action{Effect: e}] {
 			g.effectBuilder(f, e)
 		}
 	}
 	for _, x := range g.m.Metrics {
-		if g.listed(func(a ir.Action) bool { return a.Metric == x }) {
+		if g.used[ir.Action{Metric: x}] {
 			g.metricBuilder(f, x)
 		}
 	}
-	if g.listed(func(a ir.Action) bool { return g.needs(a).from }) {
+	if g.needsFrom() {
 		g.nameOf(f)
 	}
 	g.effectInfos(f)
 	g.failures(f)
 }
 
-// listed reports whether some row's actions include one.
-func (g *generator) listed(is func(ir.Action) bool) bool {
-	return slices.ContainsFunc(g.taken, func(row *ir.Row) bool { return slices.ContainsFunc(row.Actions, is) })
+// needsFrom reports whether some listed effect or metric reads $from.
+func (g *generator) needsFrom() bool {
+	for a := range g.used {
+		if g.needs(a).from {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *generator) effectStruct(f *jen.File, e *ir.Effect) {

@@ -35,7 +35,7 @@ func (g *generator) explain(f *jen.File) {
 // explainEvent emits:
 //
 //	// explainCommitUpload tells why no row accepted commit_upload.
-//	func (r *Record) explainCommitUpload(e CommitUpload) error {
+//	func (r *Record) explainCommitUpload(e CommitUpload) *fsm.Rejection {
 //		x := r.reject(fsm.ErrNotAllowed, EventCommitUpload)
 //		switch r.State {
 //		case Initiated:
@@ -73,7 +73,7 @@ func (g *generator) explainFunc(f *jen.File, ev *ir.Event, creation bool, body .
 	name := explainName(ev, creation)
 	block := append([]jen.Code{jen.Id("x").Op(":=").Add(g.rejection("ErrNotAllowed", ev))}, body...)
 	declare(f, fmt.Sprintf("%s tells why no row accepted %s.", name, ev.Text), "",
-		jen.Func().Add(receiver()).Id(name).Params(g.explainInputs(ev, false)...).Error().Block(append(block, jen.Return(jen.Id("x")))...))
+		jen.Func().Add(receiver()).Id(name).Params(g.explainInputs(ev, false)...).Op("*").Add(g.fsm("Rejection")).Block(append(block, jen.Return(jen.Id("x")))...))
 }
 
 // explainRows lists the guarded rows of (state, event). A row without guards

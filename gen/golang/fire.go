@@ -76,9 +76,7 @@ func (g *generator) decideCreation(f *jen.File, ev *ir.Event) {
 
 // prologue cuts times to what a database holds and checks the payload.
 func (g *generator) prologue(b *jen.Group, ev *ir.Event, creation bool) {
-	if slices.ContainsFunc(g.m.Rows, func(row *ir.Row) bool {
-		return row.Event == ev && (row.From == nil) == creation && rowReadsNow(row)
-	}) {
+	if slices.ContainsFunc(g.eventRows[ev], func(row *ir.Row) bool { return (row.From == nil) == creation && needsInstant(row) }) {
 		b.Id("now").Op("=").Add(g.fsm("Instant").Call(jen.Id("now")))
 	}
 	for _, p := range payload(ev) {
@@ -92,6 +90,17 @@ func (g *generator) prologue(b *jen.Group, ev *ir.Event, creation bool) {
 			Block(refuse(g.rejection("ErrInvalidEvent", ev).Dot("WithField").Call(jen.Id("field"), jen.Id("problem"))))
 	}
 }
+
+// needsInstant reports whether row must read the time in whole microseconds.
+// `x > $now` and `x <= $now` need not: x is whole, and so is on the same side of
+// a time and of the microsecond that it lies in.
+func needsInstant(row *ir.Row) bool {
+	return slices.ContainsFunc(row.When, func(c *ir.Clause) bool {
+		return c.Right.Special == ir.Now && c.Op != ir.Gt && c.Op != ir.Le
+	}) || slices.ContainsFunc(decided(row), exprReadsNow)
+}
+
+func exprReadsNow(x *ir.Expr) bool { return x.A.Special == ir.Now || x.B.Special == ir.Now }
 
 // instantOf is the function of fsm that normalises a value of type t.
 func instantOf(t ir.Type) string {
@@ -112,45 +121,52 @@ type stateCase struct {
 	code   []jen.Code
 }
 
-// cases are the cases of ev: states with rows first, in spec order.
+// cases are the cases of ev: states with rows first, in spec order, then those
+// without, together where they answer alike.
 func (g *generator) cases(ev *ir.Event) []*stateCase {
 	var acting, idle []*stateCase
-	byText := map[string]*stateCase{}
+	byAnswer := map[string]*stateCase{}
+	done := g.repeats(ev)
 	for _, s := range g.m.States {
-		rows := g.rowsOf(s, ev)
-		code := g.candidates(ev, s)
-		if len(rows) == 0 {
-			code = g.unexpected(ev, s)
+		name := jen.Id(naming.Exported(s.Text))
+		if len(g.rowsOf(s, ev)) > 0 {
+			acting = append(acting, &stateCase{[]jen.Code{name}, g.candidates(ev, s)})
+			continue
 		}
-		text := fmt.Sprintf("%#v", jen.Block(code...))
-		c, ok := byText[text]
-		if !ok {
-			c = &stateCase{code: code}
-			byText[text] = c
-			if len(rows) > 0 {
-				acting = append(acting, c)
-			} else {
-				idle = append(idle, c)
-			}
+		answer := ""
+		if rows := done[s]; len(rows) > 0 {
+			answer = fmt.Sprintf("%#v", jen.Block(g.alreadyThere(ev, rows)...))
 		}
-		c.states = append(c.states, jen.Id(naming.Exported(s.Text)))
+		if byAnswer[answer] == nil {
+			byAnswer[answer] = &stateCase{code: g.alreadyThere(ev, done[s])}
+			idle = append(idle, byAnswer[answer])
+		}
+		byAnswer[answer].states = append(byAnswer[answer].states, name)
 	}
 	return append(acting, idle...)
 }
 
-// unexpected is the answer of a state without a row for ev: already there
-// where the machine says that a repetition succeeds, else a rejection.
-func (g *generator) unexpected(ev *ir.Event, s *ir.State) []jen.Code {
+// repeats lists, by target, the rows whose repetition succeeds where the
+// machine says so.
+func (g *generator) repeats(ev *ir.Event) map[*ir.State][]*ir.Row {
+	out := map[*ir.State][]*ir.Row{}
+	if g.m.RepeatSucceeds && ev.Key == nil {
+		for _, row := range g.eventRows[ev] {
+			if row.To != nil {
+				out[row.To] = append(out[row.To], row)
+			}
+		}
+	}
+	return out
+}
+
+// alreadyThere is the answer of a state without a row for ev: no steps for who
+// might have fired one of rows, which lead there, else a rejection.
+func (g *generator) alreadyThere(ev *ir.Event, rows []*ir.Row) []jen.Code {
 	reject := refuse(g.rejection("ErrInvalidTransition", ev))
 	done := jen.Return(jen.Id("Steps").Values(), jen.Nil())
-	if !g.m.RepeatSucceeds || ev.Key != nil {
-		return []jen.Code{reject}
-	}
 	var mayBe []test
-	for _, row := range g.m.Rows {
-		if row.Event != ev || row.To != s {
-			continue
-		}
+	for _, row := range rows {
 		t := g.mayFire(row, &scope{g: g, record: "r", by: id("by")}, true)
 		if t.known {
 			return []jen.Code{done}

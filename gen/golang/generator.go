@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -18,14 +19,27 @@ type generator struct {
 	transition map[*ir.Row]string
 	// taken are those rows in order of their constants.
 	taken []*ir.Row
+	// rows are those of (state, event) in the order in which they are tried.
+	rows map[stateEvent][]*ir.Row
+	// eventRows are the rows of an event in spec order.
+	eventRows map[*ir.Event][]*ir.Row
+	// used are the effects and metrics that some row lists.
+	used map[ir.Action]bool
 	// readsParams tells the events whose step, or whose raised steps, read a
 	// param.
 	readsParams map[*ir.Event]bool
 	patterns    *patterns
 }
 
+// stateEvent is a cell of the table; a nil state is creation.
+type stateEvent struct {
+	state *ir.State
+	event *ir.Event
+}
+
 func newGenerator(m *ir.Machine, o Options) *generator {
 	g := &generator{m: m, o: o, fsmPath: o.Module + "/runtime/fsm", patterns: newPatterns(m)}
+	g.indexRows()
 	g.nameTransitions()
 	g.readsParams = paramReaders(m)
 	return g
@@ -34,29 +48,64 @@ func newGenerator(m *ir.Machine, o Options) *generator {
 // fsm names an identifier of runtime/fsm.
 func (g *generator) fsm(name string) *jen.Statement { return jen.Qual(g.fsmPath, name) }
 
+// indexRows sorts the rows into the cells of the table: by priority, then spec
+// order, `otherwise` rows last.
+func (g *generator) indexRows() {
+	g.rows, g.eventRows, g.used = map[stateEvent][]*ir.Row{}, map[*ir.Event][]*ir.Row{}, map[ir.Action]bool{}
+	for _, row := range g.m.Rows {
+		cell := stateEvent{row.From, row.Event}
+		g.rows[cell] = append(g.rows[cell], row)
+		g.eventRows[row.Event] = append(g.eventRows[row.Event], row)
+		for _, a := range row.Actions {
+			g.used[ir.Action{Effect: a.Effect, Metric: a.Metric}] = true
+		}
+	}
+	for _, rows := range g.rows {
+		slices.SortStableFunc(rows, func(a, b *ir.Row) int {
+			if a.Otherwise != b.Otherwise {
+				if a.Otherwise {
+					return 1
+				}
+				return -1
+			}
+			return b.Priority - a.Priority
+		})
+	}
+}
+
+// rowsOf returns the rows of (state, event) in the order in which they are
+// tried.
+func (g *generator) rowsOf(from *ir.State, ev *ir.Event) []*ir.Row {
+	return g.rows[stateEvent{from, ev}]
+}
+
 // nameTransitions gives each row its constant: the name of the spec row, with
 // the source state or the event behind it where the spec row expands over
 // several.
 func (g *generator) nameTransitions() {
-	groups := map[int][]*ir.Row{}
+	type group struct {
+		first         *ir.Row
+		froms, events bool // differ within the group
+	}
+	groups := map[int]*group{}
 	for _, row := range g.m.Rows {
-		groups[row.Group] = append(groups[row.Group], row)
+		if groups[row.Group] == nil {
+			groups[row.Group] = &group{first: row}
+		}
+		x := groups[row.Group]
+		x.froms = x.froms || row.From != x.first.From
+		x.events = x.events || row.Event != x.first.Event
 	}
 	g.transition = map[*ir.Row]string{}
 	for _, row := range g.m.Rows {
 		if row.Reject != nil {
 			continue
 		}
-		var froms, events bool
-		for _, other := range groups[row.Group] {
-			froms = froms || other.From != row.From
-			events = events || other.Event != row.Event
-		}
 		name := naming.GoTransition.Of(row.Text)
-		if froms && row.From != nil {
+		if groups[row.Group].froms && row.From != nil {
 			name += naming.Exported(row.From.Text)
 		}
-		if events {
+		if groups[row.Group].events {
 			name += naming.Exported(row.Event.Text)
 		}
 		g.transition[row] = name
@@ -104,46 +153,29 @@ func rowReadsParam(row *ir.Row) bool {
 	return false
 }
 
-// rowsOf returns the rows of (state, event) in the order in which they are
-// tried: priority, then spec order, `otherwise` rows last.
-func (g *generator) rowsOf(from *ir.State, ev *ir.Event) []*ir.Row {
-	var first, last []*ir.Row
-	for _, row := range g.m.Rows {
-		switch {
-		case row.From != from || row.Event != ev:
-		case row.Otherwise:
-			last = append(last, row)
-		default:
-			first = append(first, row)
-		}
-	}
-	byPriority(first)
-	byPriority(last)
-	return append(first, last...)
-}
-
 // creates reports whether ev creates records.
 func (g *generator) creates(ev *ir.Event) bool { return len(g.rowsOf(nil, ev)) > 0 }
 
 // acts reports whether some row of ev leaves from a state.
 func (g *generator) acts(ev *ir.Event) bool {
-	for _, row := range g.m.Rows {
-		if row.Event == ev && row.From != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.eventRows[ev], func(row *ir.Row) bool { return row.From != nil })
 }
 
 // raises reports whether some row of ev raises, creation rows counted when
 // creation is true and the others when it is false.
 func (g *generator) raises(ev *ir.Event, creation bool) bool {
-	for _, row := range g.m.Rows {
-		if row.Event == ev && row.Raise != nil && (row.From == nil) == creation {
-			return true
+	return len(g.raising(ev, creation)) > 0
+}
+
+// raising lists these rows.
+func (g *generator) raising(ev *ir.Event, creation bool) []*ir.Row {
+	var out []*ir.Row
+	for _, row := range g.eventRows[ev] {
+		if row.Raise != nil && (row.From == nil) == creation {
+			out = append(out, row)
 		}
 	}
-	return false
+	return out
 }
 
 // public reports whether ev has a method of its own name.

@@ -19,6 +19,7 @@ package golang
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -69,14 +70,42 @@ func Files(m *ir.Machine, o Options) ([]File, error) {
 		f.ImportName(g.fsmPath, "fsm")
 		before := fmt.Sprintf("%#v", f)
 		e.emit(g, f)
-		var b bytes.Buffer
-		if err := f.Render(&b); err != nil {
+		data, err := render(f)
+		if err != nil {
 			return nil, fmt.Errorf("emit %s of machine %s: %w", e.name, m.Text, err)
 		}
-		if e.name != "doc.go" && b.String() == before {
+		if e.name != "doc.go" && string(data) == before {
 			continue // nothing to declare: no enums, no actors, no params
 		}
-		files = append(files, File{Name: e.name, Data: b.Bytes()})
+		files = append(files, File{Name: e.name, Data: data})
 	}
 	return files, nil
+}
+
+// render formats f and groups its imports as goimports does, the standard
+// library first: jennifer sorts them by path alone.
+func render(f *jen.File) ([]byte, error) {
+	var b bytes.Buffer
+	if err := f.Render(&b); err != nil {
+		return nil, err
+	}
+	before, rest, found := strings.Cut(b.String(), "\nimport (\n")
+	block, after, closed := strings.Cut(rest, "\n)\n")
+	if !found || !closed {
+		return b.Bytes(), nil
+	}
+	var std, others []string
+	for _, line := range strings.Split(block, "\n") {
+		first, _, _ := strings.Cut(line[strings.IndexByte(line, '"')+1:], "/")
+		if strings.Contains(first, ".") {
+			others = append(others, line)
+		} else {
+			std = append(std, line)
+		}
+	}
+	if len(std) > 0 && len(others) > 0 {
+		std = append(std, "")
+	}
+	imports := strings.Join(append(std, others...), "\n")
+	return []byte(before + "\nimport (\n" + imports + "\n)\n" + after), nil
 }

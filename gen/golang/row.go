@@ -41,7 +41,7 @@ type local struct {
 func (g *generator) rowBody(row *ir.Row, f facts) *body {
 	b := &body{g: g, row: row, facts: f, assigned: map[*ir.Field]value{}}
 	if row.Reject != nil {
-		b.leave(b.reject("ErrRefused").Dot("WithFailure").Call(jen.Lit(row.Reject.Text), jen.Lit(row.Reject.Status)))
+		b.leave(g.refusal(row).Dot("Refuse").Call(jen.Lit(row.Text), jen.Lit(row.Reject.Text), jen.Lit(row.Reject.Status)))
 		return b
 	}
 	for _, step := range []func(){
@@ -52,6 +52,15 @@ func (g *generator) rowBody(row *ir.Row, f facts) *body {
 		}
 	}
 	return b
+}
+
+// refusal begins the answer of a row that rejects. Where it stands for all
+// other rows, it tells what those wanted.
+func (g *generator) refusal(row *ir.Row) *jen.Statement {
+	if row.Otherwise && g.explained(row.From, row.Event) {
+		return jen.Id("r").Dot(explainName(row.Event, row.From == nil)).Call(g.explainArgs(row.Event)...)
+	}
+	return g.rejection("ErrRefused", row.Event)
 }
 
 func (b *body) add(code ...jen.Code) { b.code = append(b.code, code...) }

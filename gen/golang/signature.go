@@ -98,13 +98,12 @@ func (g *generator) arguments(ev *ir.Event, e, by, p, now jen.Code) []jen.Code {
 
 // readsNow reports whether a decision on ev reads the time.
 func (g *generator) readsNow(ev *ir.Event) bool {
-	return slices.ContainsFunc(g.m.Rows, func(row *ir.Row) bool { return row.Event == ev && rowReadsNow(row) })
+	return slices.ContainsFunc(g.eventRows[ev], rowReadsNow)
 }
 
 func rowReadsNow(row *ir.Row) bool {
-	isNow := func(o *ir.Operand) bool { return o.Special == ir.Now }
-	return slices.ContainsFunc(row.When, func(c *ir.Clause) bool { return isNow(&c.Right) }) ||
-		slices.ContainsFunc(decided(row), func(x *ir.Expr) bool { return isNow(&x.A) || isNow(&x.B) })
+	return slices.ContainsFunc(row.When, func(c *ir.Clause) bool { return c.Right.Special == ir.Now }) ||
+		slices.ContainsFunc(decided(row), exprReadsNow)
 }
 
 // rejection begins a rejection of ev by r.

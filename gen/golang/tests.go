@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/dave/jennifer/jen"
@@ -24,11 +23,11 @@ func TestFile(m *ir.Machine, o Options, specs string) (File, error) {
 	g.testDeadline(f)
 	g.testFunctions(f)
 	name := m.Text + "_test.go"
-	var b bytes.Buffer
-	if err := f.Render(&b); err != nil {
+	data, err := render(f)
+	if err != nil {
 		return File{}, fmt.Errorf("emit %s: %w", name, err)
 	}
-	return File{Name: name, Data: b.Bytes()}, nil
+	return File{Name: name, Data: data}, nil
 }
 
 func (g *generator) proptestPath() string { return g.o.Module + "/proptest" }

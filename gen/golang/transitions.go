@@ -156,8 +156,8 @@ func (g *generator) longestChain() int {
 	var length func(ev *ir.Event, depth int) int
 	length = func(ev *ir.Event, depth int) int {
 		longest := 1
-		for _, row := range g.m.Rows {
-			if row.Event == ev && row.Raise != nil && depth < len(g.m.Events) {
+		for _, row := range g.eventRows[ev] {
+			if row.Raise != nil && depth < len(g.m.Events) {
 				longest = max(longest, 1+length(row.Raise.Event, depth+1))
 			}
 		}

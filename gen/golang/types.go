@@ -121,8 +121,3 @@ func (g *generator) uuidLiteral(text string) *jen.Statement {
 		}
 	})
 }
-
-// byPriority sorts rows by falling priority and keeps spec order.
-func byPriority(rows []*ir.Row) {
-	slices.SortStableFunc(rows, func(a, b *ir.Row) int { return b.Priority - a.Priority })
-}

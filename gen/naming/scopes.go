@@ -5,7 +5,7 @@ package naming
 func GoPackageNames() []string {
 	return []string{
 		"State", "States", "ParseState", "Event", "Events", "ParseEvent", "Payload", "DecodeEvent",
-		"Record", "Columns", "New", "Call", "Params", "DefaultParams", "Actor", "Role", "Roles", "ParseRole",
+		"Record", "Columns", "NewRecord", "Call", "Params", "DefaultParams", "Actor", "Role", "Roles", "ParseRole",
 		"RoleSystem", "BySystem", "Transition", "Transitions", "Steps", "MaxSteps", "Raised",
 		"Fire", "FireNew", "Step", "StepNew", "Effects", "EffectInfos", "Failures",
 		"View", "Deadline", "DeadlineOf", "PostgresSchema", "SQLiteSchema", "MachineName", "MachineVersion",

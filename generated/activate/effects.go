@@ -3,8 +3,9 @@
 package activate
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // CheckSnapshotEffect is the payload of the effect check_snapshot.

@@ -5,8 +5,9 @@ package activate
 import (
 	"database/sql/driver"
 	"fmt"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Event names an event of the machine.

@@ -89,8 +89,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// CheckedFrom are the states in which CHECKED has a transition.
+type CheckedFrom interface {
+	InCheckSnapshot | nowhere
+	View
+}
+
 // FireChecked applies CHECKED. For a record in any other state it does not compile.
-func FireChecked(in InCheckSnapshot, e Checked, now time.Time) (View, error) {
+func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Checked(e, now); err != nil {
 		return nil, err
@@ -98,8 +104,14 @@ func FireChecked(in InCheckSnapshot, e Checked, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// CheckFailedFrom are the states in which CHECK_FAILED has a transition.
+type CheckFailedFrom interface {
+	InCheckSnapshot | nowhere
+	View
+}
+
 // FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
-func FireCheckFailed(in InCheckSnapshot, e CheckFailed, now time.Time) (View, error) {
+func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.CheckFailed(e, now); err != nil {
 		return nil, err
@@ -107,8 +119,14 @@ func FireCheckFailed(in InCheckSnapshot, e CheckFailed, now time.Time) (View, er
 	return r.View(), nil
 }
 
+// SnapshotReadyFrom are the states in which SNAPSHOT_READY has a transition.
+type SnapshotReadyFrom interface {
+	InCreateSnapshot | nowhere
+	View
+}
+
 // FireSnapshotReady applies SNAPSHOT_READY. For a record in any other state it does not compile.
-func FireSnapshotReady(in InCreateSnapshot, e SnapshotReady, now time.Time) (View, error) {
+func FireSnapshotReady[S SnapshotReadyFrom](in S, e SnapshotReady, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.SnapshotReady(e, now); err != nil {
 		return nil, err
@@ -116,11 +134,30 @@ func FireSnapshotReady(in InCreateSnapshot, e SnapshotReady, now time.Time) (Vie
 	return r.View(), nil
 }
 
+// SnapshotFailedFrom are the states in which SNAPSHOT_FAILED has a transition.
+type SnapshotFailedFrom interface {
+	InCreateSnapshot | nowhere
+	View
+}
+
 // FireSnapshotFailed applies SNAPSHOT_FAILED. For a record in any other state it does not compile.
-func FireSnapshotFailed(in InCreateSnapshot, e SnapshotFailed, now time.Time) (View, error) {
+func FireSnapshotFailed[S SnapshotFailedFrom](in S, e SnapshotFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.SnapshotFailed(e, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

@@ -3,8 +3,9 @@
 package deal
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // DealEventsEffect is the payload of the effect deal.events.

@@ -5,7 +5,7 @@ package deal
 import "github.com/fsmgen/fsmgen/runtime/fsm"
 
 // explainMutualCancel tells why no row accepted MUTUAL_CANCEL.
-func (r *Record) explainMutualCancel(by Actor) error {
+func (r *Record) explainMutualCancel(by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventMutualCancel, by)
 	switch r.State {
 	case Funded:
@@ -36,7 +36,7 @@ func (r *Record) explainMutualCancel(by Actor) error {
 }
 
 // explainDepositConfirmed tells why no row accepted DEPOSIT_CONFIRMED.
-func (r *Record) explainDepositConfirmed(e DepositConfirmed, by Actor) error {
+func (r *Record) explainDepositConfirmed(e DepositConfirmed, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	switch r.State {
 	case AwaitingPayment:

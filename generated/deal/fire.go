@@ -3,8 +3,9 @@
 package deal
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // createCreate fills a blank record by CREATE. It changes r only when it returns a step.
@@ -244,7 +245,7 @@ func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
 		}
 		// Added: "If FUNDED first, cancel rejected (already funded)" (Race Condition Scenarios).
-		return Steps{}, r.reject(fsm.ErrRefused, EventCancel, by).OnRow("cancel_too_late").WithFailure("already_funded", 409)
+		return Steps{}, r.reject(fsm.ErrRefused, EventCancel, by).Refuse("cancel_too_late", "already_funded", 409)
 	case OfferPending, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Refunded, Expired:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel, by)
 	case Cancelled:

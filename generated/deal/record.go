@@ -3,8 +3,9 @@
 package deal
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Record is one record of the machine. Set its State through events only.

@@ -243,8 +243,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// SubmitOfferFrom are the states in which SUBMIT_OFFER has a transition.
+type SubmitOfferFrom interface {
+	InDraft | nowhere
+	View
+}
+
 // FireSubmitOffer applies SUBMIT_OFFER. For a record in any other state it does not compile.
-func FireSubmitOffer(in InDraft, by Actor, now time.Time) (View, error) {
+func FireSubmitOffer[S SubmitOfferFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.SubmitOffer(by, now); err != nil {
 		return nil, err
@@ -252,8 +258,14 @@ func FireSubmitOffer(in InDraft, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// CounterOfferFrom are the states in which COUNTER_OFFER has a transition.
+type CounterOfferFrom interface {
+	InOfferPending | nowhere
+	View
+}
+
 // FireCounterOffer applies COUNTER_OFFER. For a record in any other state it does not compile.
-func FireCounterOffer(in InOfferPending, e CounterOffer, by Actor, now time.Time) (View, error) {
+func FireCounterOffer[S CounterOfferFrom](in S, e CounterOffer, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.CounterOffer(e, by, now); err != nil {
 		return nil, err
@@ -261,8 +273,14 @@ func FireCounterOffer(in InOfferPending, e CounterOffer, by Actor, now time.Time
 	return r.View(), nil
 }
 
+// AcceptFrom are the states in which ACCEPT has a transition.
+type AcceptFrom interface {
+	InOfferPending | nowhere
+	View
+}
+
 // FireAccept applies ACCEPT. For a record in any other state it does not compile.
-func FireAccept(in InOfferPending, by Actor, now time.Time) (View, error) {
+func FireAccept[S AcceptFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Accept(by, now); err != nil {
 		return nil, err
@@ -270,8 +288,14 @@ func FireAccept(in InOfferPending, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// RejectFrom are the states in which REJECT has a transition.
+type RejectFrom interface {
+	InOfferPending | nowhere
+	View
+}
+
 // FireReject applies REJECT. For a record in any other state it does not compile.
-func FireReject(in InOfferPending, by Actor, now time.Time) (View, error) {
+func FireReject[S RejectFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Reject(by, now); err != nil {
 		return nil, err
@@ -279,8 +303,14 @@ func FireReject(in InOfferPending, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// WithdrawFrom are the states in which WITHDRAW has a transition.
+type WithdrawFrom interface {
+	InOfferPending | nowhere
+	View
+}
+
 // FireWithdraw applies WITHDRAW. For a record in any other state it does not compile.
-func FireWithdraw(in InOfferPending, by Actor, now time.Time) (View, error) {
+func FireWithdraw[S WithdrawFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Withdraw(by, now); err != nil {
 		return nil, err
@@ -288,8 +318,14 @@ func FireWithdraw(in InOfferPending, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// AgreeFrom are the states in which AGREE has a transition.
+type AgreeFrom interface {
+	InNegotiating | nowhere
+	View
+}
+
 // FireAgree applies AGREE. For a record in any other state it does not compile.
-func FireAgree(in InNegotiating, by Actor, now time.Time) (View, error) {
+func FireAgree[S AgreeFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Agree(by, now); err != nil {
 		return nil, err
@@ -312,8 +348,14 @@ func FireCancel[S CancelFrom](in S, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// MutualCancelFrom are the states in which MUTUAL_CANCEL has a transition.
+type MutualCancelFrom interface {
+	InFunded | nowhere
+	View
+}
+
 // FireMutualCancel applies MUTUAL_CANCEL. For a record in any other state it does not compile.
-func FireMutualCancel(in InFunded, by Actor, now time.Time) (View, error) {
+func FireMutualCancel[S MutualCancelFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.MutualCancel(by, now); err != nil {
 		return nil, err
@@ -336,8 +378,14 @@ func FireExpire[S ExpireFrom](in S, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// AddressReadyFrom are the states in which ADDRESS_READY has a transition.
+type AddressReadyFrom interface {
+	InAccepted | nowhere
+	View
+}
+
 // FireAddressReady applies ADDRESS_READY. For a record in any other state it does not compile.
-func FireAddressReady(in InAccepted, e AddressReady, by Actor, now time.Time) (View, error) {
+func FireAddressReady[S AddressReadyFrom](in S, e AddressReady, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.AddressReady(e, by, now); err != nil {
 		return nil, err
@@ -360,8 +408,14 @@ func FireDepositConfirmed[S DepositConfirmedFrom](in S, e DepositConfirmed, by A
 	return r.View(), nil
 }
 
+// SubmitDraftFrom are the states in which SUBMIT_DRAFT has a transition.
+type SubmitDraftFrom interface {
+	InFunded | nowhere
+	View
+}
+
 // FireSubmitDraft applies SUBMIT_DRAFT. For a record in any other state it does not compile.
-func FireSubmitDraft(in InFunded, e SubmitDraft, by Actor, now time.Time) (View, error) {
+func FireSubmitDraft[S SubmitDraftFrom](in S, e SubmitDraft, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.SubmitDraft(e, by, now); err != nil {
 		return nil, err
@@ -369,8 +423,14 @@ func FireSubmitDraft(in InFunded, e SubmitDraft, by Actor, now time.Time) (View,
 	return r.View(), nil
 }
 
+// ApproveFrom are the states in which APPROVE has a transition.
+type ApproveFrom interface {
+	InCreativeSubmitted | nowhere
+	View
+}
+
 // FireApprove applies APPROVE. For a record in any other state it does not compile.
-func FireApprove(in InCreativeSubmitted, by Actor, now time.Time) (View, error) {
+func FireApprove[S ApproveFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Approve(by, now); err != nil {
 		return nil, err
@@ -378,8 +438,14 @@ func FireApprove(in InCreativeSubmitted, by Actor, now time.Time) (View, error) 
 	return r.View(), nil
 }
 
+// RequestRevisionFrom are the states in which REQUEST_REVISION has a transition.
+type RequestRevisionFrom interface {
+	InCreativeSubmitted | nowhere
+	View
+}
+
 // FireRequestRevision applies REQUEST_REVISION. For a record in any other state it does not compile.
-func FireRequestRevision(in InCreativeSubmitted, by Actor, now time.Time) (View, error) {
+func FireRequestRevision[S RequestRevisionFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RequestRevision(by, now); err != nil {
 		return nil, err
@@ -387,8 +453,14 @@ func FireRequestRevision(in InCreativeSubmitted, by Actor, now time.Time) (View,
 	return r.View(), nil
 }
 
+// DisputeFrom are the states in which DISPUTE has a transition.
+type DisputeFrom interface {
+	InCreativeSubmitted | nowhere
+	View
+}
+
 // FireDispute applies DISPUTE. For a record in any other state it does not compile.
-func FireDispute(in InCreativeSubmitted, e Dispute, by Actor, now time.Time) (View, error) {
+func FireDispute[S DisputeFrom](in S, e Dispute, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Dispute(e, by, now); err != nil {
 		return nil, err
@@ -396,8 +468,14 @@ func FireDispute(in InCreativeSubmitted, e Dispute, by Actor, now time.Time) (Vi
 	return r.View(), nil
 }
 
+// SetPublishTimeFrom are the states in which SET_PUBLISH_TIME has a transition.
+type SetPublishTimeFrom interface {
+	InCreativeApproved | nowhere
+	View
+}
+
 // FireSetPublishTime applies SET_PUBLISH_TIME. For a record in any other state it does not compile.
-func FireSetPublishTime(in InCreativeApproved, e SetPublishTime, by Actor, now time.Time) (View, error) {
+func FireSetPublishTime[S SetPublishTimeFrom](in S, e SetPublishTime, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.SetPublishTime(e, by, now); err != nil {
 		return nil, err
@@ -405,8 +483,14 @@ func FireSetPublishTime(in InCreativeApproved, e SetPublishTime, by Actor, now t
 	return r.View(), nil
 }
 
+// PublishNowFrom are the states in which PUBLISH_NOW has a transition.
+type PublishNowFrom interface {
+	InCreativeApproved | nowhere
+	View
+}
+
 // FirePublishNow applies PUBLISH_NOW. For a record in any other state it does not compile.
-func FirePublishNow(in InCreativeApproved, by Actor, now time.Time) (View, error) {
+func FirePublishNow[S PublishNowFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.PublishNow(by, now); err != nil {
 		return nil, err
@@ -414,8 +498,14 @@ func FirePublishNow(in InCreativeApproved, by Actor, now time.Time) (View, error
 	return r.View(), nil
 }
 
+// AutoPublishedFrom are the states in which AUTO_PUBLISHED has a transition.
+type AutoPublishedFrom interface {
+	InScheduled | nowhere
+	View
+}
+
 // FireAutoPublished applies AUTO_PUBLISHED. For a record in any other state it does not compile.
-func FireAutoPublished(in InScheduled, by Actor, now time.Time) (View, error) {
+func FireAutoPublished[S AutoPublishedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.AutoPublished(by, now); err != nil {
 		return nil, err
@@ -423,8 +513,14 @@ func FireAutoPublished(in InScheduled, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// VerificationPassedFrom are the states in which VERIFICATION_PASSED has a transition.
+type VerificationPassedFrom interface {
+	InDeliveryVerifying | nowhere
+	View
+}
+
 // FireVerificationPassed applies VERIFICATION_PASSED. For a record in any other state it does not compile.
-func FireVerificationPassed(in InDeliveryVerifying, by Actor, now time.Time) (View, error) {
+func FireVerificationPassed[S VerificationPassedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.VerificationPassed(by, now); err != nil {
 		return nil, err
@@ -432,8 +528,14 @@ func FireVerificationPassed(in InDeliveryVerifying, by Actor, now time.Time) (Vi
 	return r.View(), nil
 }
 
+// VerificationFailedFrom are the states in which VERIFICATION_FAILED has a transition.
+type VerificationFailedFrom interface {
+	InDeliveryVerifying | nowhere
+	View
+}
+
 // FireVerificationFailed applies VERIFICATION_FAILED. For a record in any other state it does not compile.
-func FireVerificationFailed(in InDeliveryVerifying, by Actor, now time.Time) (View, error) {
+func FireVerificationFailed[S VerificationFailedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.VerificationFailed(by, now); err != nil {
 		return nil, err
@@ -441,8 +543,14 @@ func FireVerificationFailed(in InDeliveryVerifying, by Actor, now time.Time) (Vi
 	return r.View(), nil
 }
 
+// AutoApproveFrom are the states in which AUTO_APPROVE has a transition.
+type AutoApproveFrom interface {
+	InDeliveryVerifying | nowhere
+	View
+}
+
 // FireAutoApprove applies AUTO_APPROVE. For a record in any other state it does not compile.
-func FireAutoApprove(in InDeliveryVerifying, by Actor, now time.Time) (View, error) {
+func FireAutoApprove[S AutoApproveFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.AutoApprove(by, now); err != nil {
 		return nil, err
@@ -450,8 +558,14 @@ func FireAutoApprove(in InDeliveryVerifying, by Actor, now time.Time) (View, err
 	return r.View(), nil
 }
 
+// ResolveForOwnerFrom are the states in which RESOLVE_FOR_OWNER has a transition.
+type ResolveForOwnerFrom interface {
+	InDisputed | nowhere
+	View
+}
+
 // FireResolveForOwner applies RESOLVE_FOR_OWNER. For a record in any other state it does not compile.
-func FireResolveForOwner(in InDisputed, by Actor, now time.Time) (View, error) {
+func FireResolveForOwner[S ResolveForOwnerFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ResolveForOwner(by, now); err != nil {
 		return nil, err
@@ -459,11 +573,30 @@ func FireResolveForOwner(in InDisputed, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// ResolveForAdvertiserFrom are the states in which RESOLVE_FOR_ADVERTISER has a transition.
+type ResolveForAdvertiserFrom interface {
+	InDisputed | nowhere
+	View
+}
+
 // FireResolveForAdvertiser applies RESOLVE_FOR_ADVERTISER. For a record in any other state it does not compile.
-func FireResolveForAdvertiser(in InDisputed, by Actor, now time.Time) (View, error) {
+func FireResolveForAdvertiser[S ResolveForAdvertiserFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ResolveForAdvertiser(by, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

@@ -3,8 +3,9 @@
 package download
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Call is what a decision depends on besides the record and the event.
@@ -70,8 +71,8 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	return nil
 }
 
-// New creates a record by START.
-func New(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {
+// NewRecord creates a record by START.
+func NewRecord(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {
 	r := blank(id)
 	steps, err := r.createStart(e, now)
 	return created(r, steps, err)

@@ -3,8 +3,9 @@
 package download
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // CheckExistsEffect is the payload of the effect check_exists.

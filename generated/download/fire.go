@@ -3,8 +3,9 @@
 package download
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // createStart fills a blank record by START. It changes r only when it returns a step.

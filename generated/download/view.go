@@ -103,8 +103,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// CheckedFrom are the states in which CHECKED has a transition.
+type CheckedFrom interface {
+	InCheckExists | nowhere
+	View
+}
+
 // FireChecked applies CHECKED. For a record in any other state it does not compile.
-func FireChecked(in InCheckExists, e Checked, now time.Time) (View, error) {
+func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Checked(e, now); err != nil {
 		return nil, err
@@ -112,8 +118,14 @@ func FireChecked(in InCheckExists, e Checked, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// CheckFailedFrom are the states in which CHECK_FAILED has a transition.
+type CheckFailedFrom interface {
+	InCheckExists | nowhere
+	View
+}
+
 // FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
-func FireCheckFailed(in InCheckExists, e CheckFailed, now time.Time) (View, error) {
+func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.CheckFailed(e, now); err != nil {
 		return nil, err
@@ -121,8 +133,14 @@ func FireCheckFailed(in InCheckExists, e CheckFailed, now time.Time) (View, erro
 	return r.View(), nil
 }
 
+// DownloadedFrom are the states in which DOWNLOADED has a transition.
+type DownloadedFrom interface {
+	InDownload | nowhere
+	View
+}
+
 // FireDownloaded applies DOWNLOADED. For a record in any other state it does not compile.
-func FireDownloaded(in InDownload, e Downloaded, now time.Time) (View, error) {
+func FireDownloaded[S DownloadedFrom](in S, e Downloaded, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Downloaded(e, now); err != nil {
 		return nil, err
@@ -130,8 +148,14 @@ func FireDownloaded(in InDownload, e Downloaded, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// DownloadFailedFrom are the states in which DOWNLOAD_FAILED has a transition.
+type DownloadFailedFrom interface {
+	InDownload | nowhere
+	View
+}
+
 // FireDownloadFailed applies DOWNLOAD_FAILED. For a record in any other state it does not compile.
-func FireDownloadFailed(in InDownload, e DownloadFailed, now time.Time) (View, error) {
+func FireDownloadFailed[S DownloadFailedFrom](in S, e DownloadFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.DownloadFailed(e, now); err != nil {
 		return nil, err
@@ -139,8 +163,14 @@ func FireDownloadFailed(in InDownload, e DownloadFailed, now time.Time) (View, e
 	return r.View(), nil
 }
 
+// ValidatedFrom are the states in which VALIDATED has a transition.
+type ValidatedFrom interface {
+	InValidate | nowhere
+	View
+}
+
 // FireValidated applies VALIDATED. For a record in any other state it does not compile.
-func FireValidated(in InValidate, e Validated, now time.Time) (View, error) {
+func FireValidated[S ValidatedFrom](in S, e Validated, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Validated(e, now); err != nil {
 		return nil, err
@@ -148,11 +178,30 @@ func FireValidated(in InValidate, e Validated, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// ValidationFailedFrom are the states in which VALIDATION_FAILED has a transition.
+type ValidationFailedFrom interface {
+	InValidate | nowhere
+	View
+}
+
 // FireValidationFailed applies VALIDATION_FAILED. For a record in any other state it does not compile.
-func FireValidationFailed(in InValidate, e ValidationFailed, now time.Time) (View, error) {
+func FireValidationFailed[S ValidationFailedFrom](in S, e ValidationFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ValidationFailed(e, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

@@ -3,8 +3,9 @@
 package gc
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // MarkCandidateEffect is the payload of the effect mark_candidate.

@@ -3,12 +3,13 @@
 package gc
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // explainDeleteRequest tells why no row accepted delete_request.
-func (r *Record) explainDeleteRequest(e DeleteRequest, p Params, now time.Time) error {
+func (r *Record) explainDeleteRequest(e DeleteRequest, p Params, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventDeleteRequest)
 	switch r.State {
 	case Live:
@@ -25,7 +26,7 @@ func (r *Record) explainDeleteRequest(e DeleteRequest, p Params, now time.Time) 
 }
 
 // explainRestoreRequest tells why no row accepted restore_request.
-func (r *Record) explainRestoreRequest(e RestoreRequest, now time.Time) error {
+func (r *Record) explainRestoreRequest(e RestoreRequest, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRestoreRequest)
 	switch r.State {
 	case Tombstoned:
@@ -46,8 +47,23 @@ func (r *Record) explainRestoreRequest(e RestoreRequest, now time.Time) error {
 	return x
 }
 
+// explainRetentionElapsed tells why no row accepted retention_elapsed.
+func (r *Record) explainRetentionElapsed(e RetentionElapsed, now time.Time) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventRetentionElapsed)
+	switch r.State {
+	case Tombstoned:
+		x.Candidate("expire",
+			fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+			fsm.Check("active_references == 0", e.ActiveReferences == 0, fsm.Read("active_references", e.ActiveReferences)),
+		)
+	case Live, EligibleForGC, Deleted:
+		// never asked: a row is taken, or there is none
+	}
+	return x
+}
+
 // explainGCMark tells why no row accepted gc_mark.
-func (r *Record) explainGCMark(e GCMark) error {
+func (r *Record) explainGCMark(e GCMark) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventGCMark)
 	switch r.State {
 	case EligibleForGC:
@@ -56,6 +72,35 @@ func (r *Record) explainGCMark(e GCMark) error {
 		)
 		x.Candidate("not_reached",
 			fsm.Check("reachable == false", !e.Reachable, fsm.Read("reachable", e.Reachable)),
+		)
+	case Live, Tombstoned, Deleted:
+		// never asked: a row is taken, or there is none
+	}
+	return x
+}
+
+// explainGCMarkCompleted tells why no row accepted gc_mark_completed.
+func (r *Record) explainGCMarkCompleted(e GCMarkCompleted) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventGCMarkCompleted)
+	switch r.State {
+	case EligibleForGC:
+		x.Candidate("unreached",
+			fsm.Check("run == $marking_run", r.MarkingRun.IsSet && e.Run == r.MarkingRun.V, fsm.Read("run", e.Run), fsm.Read("marking_run", r.MarkingRun)),
+		)
+	case Live, Tombstoned, Deleted:
+		// never asked: a row is taken, or there is none
+	}
+	return x
+}
+
+// explainGCSweep tells why no row accepted gc_sweep.
+func (r *Record) explainGCSweep(e GCSweep, now time.Time) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventGCSweep)
+	switch r.State {
+	case EligibleForGC:
+		x.Candidate("sweep",
+			fsm.Check("run == $mark_run", r.MarkRun.IsSet && e.Run == r.MarkRun.V, fsm.Read("run", e.Run), fsm.Read("mark_run", r.MarkRun)),
+			fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
 		)
 	case Live, Tombstoned, Deleted:
 		// never asked: a row is taken, or there is none

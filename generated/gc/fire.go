@@ -3,8 +3,9 @@
 package gc
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // DeleteRequest applies delete_request. It changes r only when it returns a step.
@@ -22,7 +23,7 @@ func (r *Record) DeleteRequest(e DeleteRequest, p Params, now time.Time) (Steps,
 		}
 		// Added: deterministic refusals (document 000, section 5).
 		if !e.Authorized {
-			return Steps{}, r.reject(fsm.ErrRefused, EventDeleteRequest).OnRow("delete_denied").WithFailure("denied", 403)
+			return Steps{}, r.reject(fsm.ErrRefused, EventDeleteRequest).Refuse("delete_denied", "denied", 403)
 		}
 		return Steps{}, r.explainDeleteRequest(e, p, now)
 	case Tombstoned, EligibleForGC, Deleted:
@@ -33,7 +34,6 @@ func (r *Record) DeleteRequest(e DeleteRequest, p Params, now time.Time) (Steps,
 
 // RestoreRequest applies restore_request. It changes r only when it returns a step.
 func (r *Record) RestoreRequest(e RestoreRequest, now time.Time) (Steps, error) {
-	now = fsm.Instant(now)
 	switch r.State {
 	case Tombstoned:
 		// Added: the invariant "reversible up to retention horizon" has no row in the table (F-000-15). At the horizon itself the
@@ -43,10 +43,10 @@ func (r *Record) RestoreRequest(e RestoreRequest, now time.Time) (Steps, error) 
 			return took(TransitionRestore), nil
 		}
 		if !e.Authorized {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreRequest).OnRow("restore_denied").WithFailure("denied", 403)
+			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreRequest).Refuse("restore_denied", "denied", 403)
 		}
 		if e.Authorized && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreRequest).OnRow("restore_too_late").WithFailure("refused", 409)
+			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreRequest).Refuse("restore_too_late", "refused", 409)
 		}
 		return Steps{}, r.explainRestoreRequest(e, now)
 	case Live, EligibleForGC, Deleted:
@@ -60,7 +60,6 @@ func (r *Record) RestoreRequest(e RestoreRequest, now time.Time) (Steps, error) 
 // Fired by a scanner, not by a timer: a timer cannot know what refers to the blob. A scanner repeats, so a refusal because
 // of a reference is not the last word.
 func (r *Record) RetentionElapsed(e RetentionElapsed, now time.Time) (Steps, error) {
-	now = fsm.Instant(now)
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRetentionElapsed).WithField(field, problem)
 	}
@@ -71,7 +70,7 @@ func (r *Record) RetentionElapsed(e RetentionElapsed, now time.Time) (Steps, err
 			r.State, r.MarkingRun, r.MarkRun = EligibleForGC, fsm.None[fsm.UUID](), fsm.None[fsm.UUID]()
 			return took(TransitionExpire), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventRetentionElapsed).OnRow("still_retained").WithFailure("refused", 409)
+		return Steps{}, r.explainRetentionElapsed(e, now).Refuse("still_retained", "refused", 409)
 	case Live, EligibleForGC, Deleted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetentionElapsed)
 	}
@@ -108,7 +107,7 @@ func (r *Record) GCMark(e GCMark, now time.Time) (Steps, error) {
 			return took(TransitionReached), nil
 		}
 		if !e.Reachable {
-			return Steps{}, r.reject(fsm.ErrRefused, EventGCMark).OnRow("not_reached").WithFailure("refused", 409)
+			return Steps{}, r.reject(fsm.ErrRefused, EventGCMark).Refuse("not_reached", "refused", 409)
 		}
 		return Steps{}, r.explainGCMark(e)
 	case Live, Tombstoned, Deleted:
@@ -128,7 +127,7 @@ func (r *Record) GCMarkCompleted(e GCMarkCompleted, now time.Time) (Steps, error
 			r.MarkRun = fsm.Some(e.Run)
 			return took(TransitionUnreached), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventGCMarkCompleted).OnRow("other_run").WithFailure("refused", 409)
+		return Steps{}, r.explainGCMarkCompleted(e).Refuse("other_run", "refused", 409)
 	case Live, Tombstoned, Deleted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventGCMarkCompleted)
 	}
@@ -152,7 +151,7 @@ func (r *Record) GCSweep(e GCSweep, now time.Time) (Steps, error) {
 			r.State, r.SweptRun, r.DeletedAt = Deleted, fsm.Some(e.Run), fsm.Some(now)
 			return took(TransitionSweep), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventGCSweep).OnRow("not_marked").WithFailure("refused", 409)
+		return Steps{}, r.explainGCSweep(e, now).Refuse("not_marked", "refused", 409)
 	case Live, Tombstoned, Deleted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventGCSweep)
 	}

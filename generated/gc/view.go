@@ -75,8 +75,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// DeleteRequestFrom are the states in which delete_request has a transition.
+type DeleteRequestFrom interface {
+	InLive | nowhere
+	View
+}
+
 // FireDeleteRequest applies delete_request. For a record in any other state it does not compile.
-func FireDeleteRequest(in InLive, e DeleteRequest, p Params, now time.Time) (View, error) {
+func FireDeleteRequest[S DeleteRequestFrom](in S, e DeleteRequest, p Params, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.DeleteRequest(e, p, now); err != nil {
 		return nil, err
@@ -84,8 +90,14 @@ func FireDeleteRequest(in InLive, e DeleteRequest, p Params, now time.Time) (Vie
 	return r.View(), nil
 }
 
+// RestoreRequestFrom are the states in which restore_request has a transition.
+type RestoreRequestFrom interface {
+	InTombstoned | nowhere
+	View
+}
+
 // FireRestoreRequest applies restore_request. For a record in any other state it does not compile.
-func FireRestoreRequest(in InTombstoned, e RestoreRequest, now time.Time) (View, error) {
+func FireRestoreRequest[S RestoreRequestFrom](in S, e RestoreRequest, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RestoreRequest(e, now); err != nil {
 		return nil, err
@@ -93,8 +105,14 @@ func FireRestoreRequest(in InTombstoned, e RestoreRequest, now time.Time) (View,
 	return r.View(), nil
 }
 
+// RetentionElapsedFrom are the states in which retention_elapsed has a transition.
+type RetentionElapsedFrom interface {
+	InTombstoned | nowhere
+	View
+}
+
 // FireRetentionElapsed applies retention_elapsed. For a record in any other state it does not compile.
-func FireRetentionElapsed(in InTombstoned, e RetentionElapsed, now time.Time) (View, error) {
+func FireRetentionElapsed[S RetentionElapsedFrom](in S, e RetentionElapsed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RetentionElapsed(e, now); err != nil {
 		return nil, err
@@ -102,8 +120,14 @@ func FireRetentionElapsed(in InTombstoned, e RetentionElapsed, now time.Time) (V
 	return r.View(), nil
 }
 
+// GCMarkStartedFrom are the states in which gc_mark_started has a transition.
+type GCMarkStartedFrom interface {
+	InEligibleForGC | nowhere
+	View
+}
+
 // FireGCMarkStarted applies gc_mark_started. For a record in any other state it does not compile.
-func FireGCMarkStarted(in InEligibleForGC, e GCMarkStarted, now time.Time) (View, error) {
+func FireGCMarkStarted[S GCMarkStartedFrom](in S, e GCMarkStarted, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.GCMarkStarted(e, now); err != nil {
 		return nil, err
@@ -111,8 +135,14 @@ func FireGCMarkStarted(in InEligibleForGC, e GCMarkStarted, now time.Time) (View
 	return r.View(), nil
 }
 
+// GCMarkFrom are the states in which gc_mark has a transition.
+type GCMarkFrom interface {
+	InEligibleForGC | nowhere
+	View
+}
+
 // FireGCMark applies gc_mark. For a record in any other state it does not compile.
-func FireGCMark(in InEligibleForGC, e GCMark, now time.Time) (View, error) {
+func FireGCMark[S GCMarkFrom](in S, e GCMark, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.GCMark(e, now); err != nil {
 		return nil, err
@@ -120,8 +150,14 @@ func FireGCMark(in InEligibleForGC, e GCMark, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// GCMarkCompletedFrom are the states in which gc_mark_completed has a transition.
+type GCMarkCompletedFrom interface {
+	InEligibleForGC | nowhere
+	View
+}
+
 // FireGCMarkCompleted applies gc_mark_completed. For a record in any other state it does not compile.
-func FireGCMarkCompleted(in InEligibleForGC, e GCMarkCompleted, now time.Time) (View, error) {
+func FireGCMarkCompleted[S GCMarkCompletedFrom](in S, e GCMarkCompleted, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.GCMarkCompleted(e, now); err != nil {
 		return nil, err
@@ -129,11 +165,30 @@ func FireGCMarkCompleted(in InEligibleForGC, e GCMarkCompleted, now time.Time) (
 	return r.View(), nil
 }
 
+// GCSweepFrom are the states in which gc_sweep has a transition.
+type GCSweepFrom interface {
+	InEligibleForGC | nowhere
+	View
+}
+
 // FireGCSweep applies gc_sweep. For a record in any other state it does not compile.
-func FireGCSweep(in InEligibleForGC, e GCSweep, now time.Time) (View, error) {
+func FireGCSweep[S GCSweepFrom](in S, e GCSweep, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.GCSweep(e, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

@@ -3,8 +3,9 @@
 package outbox
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // AlertEffect is the payload of the effect alert.

@@ -5,9 +5,10 @@ package outbox
 import (
 	"database/sql/driver"
 	"fmt"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"strconv"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Event names an event of the machine.

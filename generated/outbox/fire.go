@@ -3,8 +3,9 @@
 package outbox
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // WorkerClaim applies worker_claim. It changes r only when it returns a step.
@@ -29,7 +30,7 @@ func (r *Record) WorkerClaim(e WorkerClaim, now time.Time) (Steps, error) {
 		}
 		// Added: deterministic refusals (document 000, section 5).
 		if !e.Locked {
-			return Steps{}, r.reject(fsm.ErrRefused, EventWorkerClaim).OnRow("row_is_locked").WithFailure("refused", 409)
+			return Steps{}, r.reject(fsm.ErrRefused, EventWorkerClaim).Refuse("row_is_locked", "refused", 409)
 		}
 		return Steps{}, r.explainWorkerClaim(e)
 	case Delivering, Delivered, RetryWait, DeadLetter:
@@ -50,7 +51,7 @@ func (r *Record) HandlerSuccess(e HandlerSuccess, now time.Time) (Steps, error) 
 			r.State, r.DeliveredAt, r.LeaseToken = Delivered, fsm.Some(now), fsm.None[fsm.UUID]()
 			return took(TransitionDeliver), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventHandlerSuccess).OnRow("stale_success").WithFailure("lease_lost", 409)
+		return Steps{}, r.explainHandlerSuccess(e, now).Refuse("stale_success", "lease_lost", 409)
 	case Pending, Delivered, RetryWait, DeadLetter:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventHandlerSuccess)
 	}
@@ -77,7 +78,7 @@ func (r *Record) HandlerFailure(e HandlerFailure, p Params, now time.Time) (Step
 			r.State, r.LastError, r.LeaseToken = DeadLetter, fsm.Some(e.Cause), fsm.None[fsm.UUID]()
 			return took(TransitionGiveUp), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventHandlerFailure).OnRow("stale_failure").WithFailure("lease_lost", 409)
+		return Steps{}, r.explainHandlerFailure(e, p).Refuse("stale_failure", "lease_lost", 409)
 	case Pending, Delivered, RetryWait, DeadLetter:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventHandlerFailure)
 	}
@@ -86,14 +87,13 @@ func (r *Record) HandlerFailure(e HandlerFailure, p Params, now time.Time) (Step
 
 // TimeReached applies time_reached. It changes r only when it returns a step.
 func (r *Record) TimeReached(now time.Time) (Steps, error) {
-	now = fsm.Instant(now)
 	switch r.State {
 	case RetryWait:
 		if r.AvailableAt.IsSet && !r.AvailableAt.V.After(now) {
 			r.State, r.AvailableAt = Pending, fsm.None[time.Time]()
 			return took(TransitionWake), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventTimeReached).OnRow("too_early").WithFailure("refused", 409)
+		return Steps{}, r.explainTimeReached(now).Refuse("too_early", "refused", 409)
 	case Pending, Delivering, Delivered, DeadLetter:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventTimeReached)
 	}
@@ -130,7 +130,7 @@ func (r *Record) Requeue(e Requeue, now time.Time) (Steps, error) {
 			r.State, r.Attempts, r.Resolution = Pending, 0, fsm.Some(e.Resolution)
 			return took(TransitionRequeue), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventRequeue).OnRow("already_resolved").WithFailure("refused", 409)
+		return Steps{}, r.explainRequeue(e).Refuse("already_resolved", "refused", 409)
 	case Pending, Delivering, Delivered, RetryWait:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRequeue)
 	}
@@ -146,7 +146,7 @@ func (r *Record) Discard(e Discard, now time.Time) (Steps, error) {
 			r.DiscardedAt, r.Resolution = fsm.Some(now), fsm.Some(e.Resolution)
 			return took(TransitionDiscard), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventDiscard).OnRow("already_resolved").WithFailure("refused", 409)
+		return Steps{}, r.explainDiscard(e, now).Refuse("already_resolved", "refused", 409)
 	case Pending, Delivering, Delivered, RetryWait:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDiscard)
 	}

@@ -89,8 +89,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// WorkerClaimFrom are the states in which worker_claim has a transition.
+type WorkerClaimFrom interface {
+	InPending | nowhere
+	View
+}
+
 // FireWorkerClaim applies worker_claim. For a record in any other state it does not compile.
-func FireWorkerClaim(in InPending, e WorkerClaim, now time.Time) (View, error) {
+func FireWorkerClaim[S WorkerClaimFrom](in S, e WorkerClaim, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.WorkerClaim(e, now); err != nil {
 		return nil, err
@@ -98,8 +104,14 @@ func FireWorkerClaim(in InPending, e WorkerClaim, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// HandlerSuccessFrom are the states in which handler_success has a transition.
+type HandlerSuccessFrom interface {
+	InDelivering | nowhere
+	View
+}
+
 // FireHandlerSuccess applies handler_success. For a record in any other state it does not compile.
-func FireHandlerSuccess(in InDelivering, e HandlerSuccess, now time.Time) (View, error) {
+func FireHandlerSuccess[S HandlerSuccessFrom](in S, e HandlerSuccess, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.HandlerSuccess(e, now); err != nil {
 		return nil, err
@@ -107,8 +119,14 @@ func FireHandlerSuccess(in InDelivering, e HandlerSuccess, now time.Time) (View,
 	return r.View(), nil
 }
 
+// HandlerFailureFrom are the states in which handler_failure has a transition.
+type HandlerFailureFrom interface {
+	InDelivering | nowhere
+	View
+}
+
 // FireHandlerFailure applies handler_failure. For a record in any other state it does not compile.
-func FireHandlerFailure(in InDelivering, e HandlerFailure, p Params, now time.Time) (View, error) {
+func FireHandlerFailure[S HandlerFailureFrom](in S, e HandlerFailure, p Params, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.HandlerFailure(e, p, now); err != nil {
 		return nil, err
@@ -116,8 +134,14 @@ func FireHandlerFailure(in InDelivering, e HandlerFailure, p Params, now time.Ti
 	return r.View(), nil
 }
 
+// TimeReachedFrom are the states in which time_reached has a transition.
+type TimeReachedFrom interface {
+	InRetryWait | nowhere
+	View
+}
+
 // FireTimeReached applies time_reached. For a record in any other state it does not compile.
-func FireTimeReached(in InRetryWait, now time.Time) (View, error) {
+func FireTimeReached[S TimeReachedFrom](in S, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.TimeReached(now); err != nil {
 		return nil, err
@@ -125,8 +149,14 @@ func FireTimeReached(in InRetryWait, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// RequeueFrom are the states in which requeue has a transition.
+type RequeueFrom interface {
+	InDeadLetter | nowhere
+	View
+}
+
 // FireRequeue applies requeue. For a record in any other state it does not compile.
-func FireRequeue(in InDeadLetter, e Requeue, now time.Time) (View, error) {
+func FireRequeue[S RequeueFrom](in S, e Requeue, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Requeue(e, now); err != nil {
 		return nil, err
@@ -134,11 +164,30 @@ func FireRequeue(in InDeadLetter, e Requeue, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// DiscardFrom are the states in which discard has a transition.
+type DiscardFrom interface {
+	InDeadLetter | nowhere
+	View
+}
+
 // FireDiscard applies discard. For a record in any other state it does not compile.
-func FireDiscard(in InDeadLetter, e Discard, now time.Time) (View, error) {
+func FireDiscard[S DiscardFrom](in S, e Discard, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Discard(e, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

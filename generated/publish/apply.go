@@ -3,8 +3,9 @@
 package publish
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Call is what a decision depends on besides the record and the event.
@@ -49,8 +50,8 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	return nil
 }
 
-// New creates a record by create.
-func New(id fsm.UUID, now time.Time) (Record, Steps, error) {
+// NewRecord creates a record by create.
+func NewRecord(id fsm.UUID, now time.Time) (Record, Steps, error) {
 	r := blank(id)
 	steps, err := r.createCreate(now)
 	return created(r, steps, err)

@@ -3,8 +3,9 @@
 package publish
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // PersistArtifactEntriesEffect is the payload of the effect persist_artifact_entries.

@@ -3,12 +3,13 @@
 package publish
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // explainPublishVersion tells why no row accepted publish_version.
-func (r *Record) explainPublishVersion(e PublishVersion) error {
+func (r *Record) explainPublishVersion(e PublishVersion) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventPublishVersion)
 	switch r.State {
 	case Draft:
@@ -36,7 +37,7 @@ func (r *Record) explainPublishVersion(e PublishVersion) error {
 }
 
 // explainTombstoneVersion tells why no row accepted tombstone_version.
-func (r *Record) explainTombstoneVersion(e TombstoneVersion) error {
+func (r *Record) explainTombstoneVersion(e TombstoneVersion) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventTombstoneVersion)
 	switch r.State {
 	case Published:
@@ -58,7 +59,7 @@ func (r *Record) explainTombstoneVersion(e TombstoneVersion) error {
 }
 
 // explainRestoreVersion tells why no row accepted restore_version.
-func (r *Record) explainRestoreVersion(e RestoreVersion, now time.Time) error {
+func (r *Record) explainRestoreVersion(e RestoreVersion, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRestoreVersion)
 	switch r.State {
 	case Tombstoned:

@@ -3,8 +3,9 @@
 package publish
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // PublishVersion applies publish_version. It changes r only when it returns a step.
@@ -30,13 +31,13 @@ func (r *Record) PublishVersion(e PublishVersion, now time.Time) (Steps, error) 
 		}
 		// Added: what the table leaves unsaid, as deterministic refusals (document 000, section 5; F-000-5).
 		if e.Policy == PolicyAllow && e.MissingBlobs > 0 {
-			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).OnRow("blobs_missing").WithFailure("validation", 422)
+			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).Refuse("blobs_missing", "validation", 422)
 		}
 		if e.Policy == PolicyDeny {
-			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).OnRow("publish_denied").WithFailure("policy_denied", 403)
+			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).Refuse("publish_denied", "policy_denied", 403)
 		}
 		if e.Policy == PolicyUnavailable {
-			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).OnRow("publish_fail_closed").WithFailure("policy_unavailable", 503)
+			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).Refuse("publish_fail_closed", "policy_unavailable", 503)
 		}
 		return Steps{}, r.explainPublishVersion(e)
 	case Published, Tombstoned:
@@ -63,10 +64,10 @@ func (r *Record) TombstoneVersion(e TombstoneVersion, now time.Time) (Steps, err
 			return took(TransitionTombstone), nil
 		}
 		if !e.Authorized {
-			return Steps{}, r.reject(fsm.ErrRefused, EventTombstoneVersion).OnRow("not_authorized").WithFailure("not_authorized", 403)
+			return Steps{}, r.reject(fsm.ErrRefused, EventTombstoneVersion).Refuse("not_authorized", "not_authorized", 403)
 		}
 		if e.Authorized && !e.RetentionUntil.IsSet {
-			return Steps{}, r.reject(fsm.ErrRefused, EventTombstoneVersion).OnRow("no_retention").WithFailure("validation", 422)
+			return Steps{}, r.reject(fsm.ErrRefused, EventTombstoneVersion).Refuse("no_retention", "validation", 422)
 		}
 		return Steps{}, r.explainTombstoneVersion(e)
 	case Draft, Tombstoned:
@@ -79,7 +80,6 @@ func (r *Record) TombstoneVersion(e TombstoneVersion, now time.Time) (Steps, err
 //
 // Row 4 does not ask for the blobs, which row 1 demands and a collector may have taken since (F-000-19).
 func (r *Record) RestoreVersion(e RestoreVersion, now time.Time) (Steps, error) {
-	now = fsm.Instant(now)
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField(field, problem)
 	}
@@ -94,16 +94,16 @@ func (r *Record) RestoreVersion(e RestoreVersion, now time.Time) (Steps, error) 
 			return took(TransitionRestore), nil
 		}
 		if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).OnRow("retention_over").WithFailure("validation", 422)
+			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("retention_over", "validation", 422)
 		}
 		if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) && e.MissingBlobs > 0 {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).OnRow("blobs_collected").WithFailure("validation", 422)
+			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("blobs_collected", "validation", 422)
 		}
 		if e.Policy == PolicyQuarantine || e.Policy == PolicyDeny {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).OnRow("restore_denied").WithFailure("policy_denied", 403)
+			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("restore_denied", "policy_denied", 403)
 		}
 		if e.Policy == PolicyUnavailable {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).OnRow("restore_fail_closed").WithFailure("policy_unavailable", 503)
+			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("restore_fail_closed", "policy_unavailable", 503)
 		}
 		return Steps{}, r.explainRestoreVersion(e, now)
 	case Draft, Published:

@@ -61,8 +61,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// PublishVersionFrom are the states in which publish_version has a transition.
+type PublishVersionFrom interface {
+	InDraft | nowhere
+	View
+}
+
 // FirePublishVersion applies publish_version. For a record in any other state it does not compile.
-func FirePublishVersion(in InDraft, e PublishVersion, now time.Time) (View, error) {
+func FirePublishVersion[S PublishVersionFrom](in S, e PublishVersion, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.PublishVersion(e, now); err != nil {
 		return nil, err
@@ -70,8 +76,14 @@ func FirePublishVersion(in InDraft, e PublishVersion, now time.Time) (View, erro
 	return r.View(), nil
 }
 
+// TombstoneVersionFrom are the states in which tombstone_version has a transition.
+type TombstoneVersionFrom interface {
+	InPublished | nowhere
+	View
+}
+
 // FireTombstoneVersion applies tombstone_version. For a record in any other state it does not compile.
-func FireTombstoneVersion(in InPublished, e TombstoneVersion, now time.Time) (View, error) {
+func FireTombstoneVersion[S TombstoneVersionFrom](in S, e TombstoneVersion, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.TombstoneVersion(e, now); err != nil {
 		return nil, err
@@ -79,11 +91,30 @@ func FireTombstoneVersion(in InPublished, e TombstoneVersion, now time.Time) (Vi
 	return r.View(), nil
 }
 
+// RestoreVersionFrom are the states in which restore_version has a transition.
+type RestoreVersionFrom interface {
+	InTombstoned | nowhere
+	View
+}
+
 // FireRestoreVersion applies restore_version. For a record in any other state it does not compile.
-func FireRestoreVersion(in InTombstoned, e RestoreVersion, now time.Time) (View, error) {
+func FireRestoreVersion[S RestoreVersionFrom](in S, e RestoreVersion, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RestoreVersion(e, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

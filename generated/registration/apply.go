@@ -3,8 +3,9 @@
 package registration
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Call is what a decision depends on besides the record and the event.
@@ -127,8 +128,8 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	return nil
 }
 
-// New creates a record by create.
-func New(id fsm.UUID, e Create, by Actor, now time.Time) (Record, Steps, error) {
+// NewRecord creates a record by create.
+func NewRecord(id fsm.UUID, e Create, by Actor, now time.Time) (Record, Steps, error) {
 	r := blank(id)
 	steps, err := r.createCreate(e, by, now)
 	return created(r, steps, err)

@@ -3,8 +3,9 @@
 package registration
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // ValidatePayloadEffect is the payload of the effect validate_payload.

@@ -3,8 +3,9 @@
 package registration
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Register applies REGISTER. It changes r only when it returns a step.
@@ -53,7 +54,7 @@ func (r *Record) Register(e Register, by Actor, now time.Time) (Steps, error) {
 			return took(TransitionIncompletePayload), nil
 		}
 		// Added: 001 Validation Errors. A guard that fails is an answer, not silence.
-		return Steps{}, r.reject(fsm.ErrRefused, EventRegister, by).OnRow("refuse_register").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainRegister(e, by).Refuse("refuse_register", "guard_failed", 409)
 	case Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRegister, by)
 	}
@@ -78,7 +79,7 @@ func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (
 			r.State, r.RetryCount = RegisteringPostgres, 0
 			return took(TransitionValidationSuccess), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventValidationPassed, by).OnRow("refuse_validation").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainValidationPassed(e, by).Refuse("refuse_validation", "guard_failed", 409)
 	case Unregistered, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventValidationPassed, by)
 	}
@@ -102,7 +103,7 @@ func (r *Record) ValidationFailed(e ValidationFailed, by Actor, now time.Time) (
 			r.State, r.ValidationError, r.ValidationErrorType = Failed, fsm.Some(e.ValidationError), fsm.Some(e.ValidationErrorType)
 			return took(TransitionValidationFailure), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventValidationFailed, by).OnRow("refuse_validation").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainValidationFailed(e, by).Refuse("refuse_validation", "guard_failed", 409)
 	case Unregistered, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventValidationFailed, by)
 	}
@@ -126,7 +127,7 @@ func (r *Record) stepPostgresSucceeded(e PostgresSucceeded, by Actor, now time.T
 			r.RetryCount = 0
 			return took(TransitionPostgresSuccess), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventPostgresSucceeded, by).OnRow("refuse_postgres_result").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainPostgresSucceeded(e, by).Refuse("refuse_postgres_result", "guard_failed", 409)
 	case Unregistered, Validating, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPostgresSucceeded, by)
 	}
@@ -181,7 +182,7 @@ func (r *Record) PostgresFailed(e PostgresFailed, by Actor, now time.Time) (Step
 			r.State, r.PostgresApplied, r.PostgresError = Failed, e.PostgresApplied, fsm.Some(e.PostgresError)
 			return took(TransitionPostgresFailure), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventPostgresFailed, by).OnRow("refuse_postgres_result").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainPostgresFailed(e, by).Refuse("refuse_postgres_result", "guard_failed", 409)
 	case Unregistered, Validating, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPostgresFailed, by)
 	}
@@ -206,7 +207,7 @@ func (r *Record) ConsulSucceeded(e ConsulSucceeded, by Actor, now time.Time) (St
 			r.RetryCount = 0
 			return took(TransitionConsulSuccess), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventConsulSucceeded, by).OnRow("refuse_consul_result").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainConsulSucceeded(e, by).Refuse("refuse_consul_result", "guard_failed", 409)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventConsulSucceeded, by)
 	}
@@ -233,7 +234,7 @@ func (r *Record) ConsulFailed(e ConsulFailed, by Actor, now time.Time) (Steps, e
 			r.FailedComponent = fsm.Some(ComponentConsul)
 			return took(TransitionConsulFailure), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventConsulFailed, by).OnRow("refuse_consul_result").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainConsulFailed(e, by).Refuse("refuse_consul_result", "guard_failed", 409)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventConsulFailed, by)
 	}
@@ -279,7 +280,7 @@ func (r *Record) RecoveryComplete(e RecoveryComplete, by Actor, now time.Time) (
 			r.ConsulError = fsm.None[string]()
 			return took(TransitionPartialRecoverySuccess), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventRecoveryComplete, by).OnRow("refuse_recovery").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainRecoveryComplete(e, by).Refuse("refuse_recovery", "guard_failed", 409)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRecoveryComplete, by)
 	}
@@ -369,7 +370,7 @@ func (r *Record) stepRetry(by Actor, now time.Time) (Steps, error) {
 			}
 			return took(TransitionRetryRefusedRetry), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventRetry, by).OnRow("refuse_recovery").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainRetry(by).Refuse("refuse_recovery", "guard_failed", 409)
 	case Failed:
 		if by.Role != RoleExternal && by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetry, by)
@@ -407,7 +408,7 @@ func (r *Record) stepRetry(by Actor, now time.Time) (Steps, error) {
 		}
 		// "Transitions 9, 10, or 14" (001 Trigger Catalog) against row 17, which leaves partial_registered only: failed is where
 		// RETRY_EXHAUSTED would lead, so the refusal says it.
-		return Steps{}, r.reject(fsm.ErrRefused, EventRetry, by).OnRow("refuse_retry").WithFailure("retry_exhausted", 409)
+		return Steps{}, r.explainRetry(by).Refuse("refuse_retry", "retry_exhausted", 409)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetry, by)
 	}
@@ -463,7 +464,7 @@ func (r *Record) stepRetryPostgres(by Actor, now time.Time) (Steps, error) {
 			}
 			return took(TransitionRetryRefusedRetryPostgres), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventRetryPostgres, by).OnRow("refuse_recovery").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainRetryPostgres(by).Refuse("refuse_recovery", "guard_failed", 409)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetryPostgres, by)
 	}
@@ -616,7 +617,7 @@ func (r *Record) RetryExhausted(by Actor, now time.Time) (Steps, error) {
 			r.State = Failed
 			return took(TransitionRetryExhausted), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventRetryExhausted, by).OnRow("refuse_recovery").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainRetryExhausted(by).Refuse("refuse_recovery", "guard_failed", 409)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetryExhausted, by)
 	}
@@ -754,7 +755,7 @@ func (r *Record) CorrectPayload(e CorrectPayload, by Actor, now time.Time) (Step
 			r.PostgresRecord = e.PostgresRecord
 			return took(TransitionPayloadCorrected), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventCorrectPayload, by).OnRow("refuse_correction").WithFailure("guard_failed", 409)
+		return Steps{}, r.explainCorrectPayload(e, by).Refuse("refuse_correction", "guard_failed", 409)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCorrectPayload, by)
 	}

@@ -159,8 +159,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// RegisterFrom are the states in which REGISTER has a transition.
+type RegisterFrom interface {
+	InUnregistered | nowhere
+	View
+}
+
 // FireRegister applies REGISTER. For a record in any other state it does not compile.
-func FireRegister(in InUnregistered, e Register, by Actor, now time.Time) (View, error) {
+func FireRegister[S RegisterFrom](in S, e Register, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Register(e, by, now); err != nil {
 		return nil, err
@@ -168,8 +174,14 @@ func FireRegister(in InUnregistered, e Register, by Actor, now time.Time) (View,
 	return r.View(), nil
 }
 
+// ValidationPassedFrom are the states in which VALIDATION_PASSED has a transition.
+type ValidationPassedFrom interface {
+	InValidating | nowhere
+	View
+}
+
 // FireValidationPassed applies VALIDATION_PASSED. For a record in any other state it does not compile.
-func FireValidationPassed(in InValidating, e ValidationPassed, by Actor, now time.Time) (View, error) {
+func FireValidationPassed[S ValidationPassedFrom](in S, e ValidationPassed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ValidationPassed(e, by, now); err != nil {
 		return nil, err
@@ -177,8 +189,14 @@ func FireValidationPassed(in InValidating, e ValidationPassed, by Actor, now tim
 	return r.View(), nil
 }
 
+// ValidationFailedFrom are the states in which VALIDATION_FAILED has a transition.
+type ValidationFailedFrom interface {
+	InValidating | nowhere
+	View
+}
+
 // FireValidationFailed applies VALIDATION_FAILED. For a record in any other state it does not compile.
-func FireValidationFailed(in InValidating, e ValidationFailed, by Actor, now time.Time) (View, error) {
+func FireValidationFailed[S ValidationFailedFrom](in S, e ValidationFailed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ValidationFailed(e, by, now); err != nil {
 		return nil, err
@@ -186,8 +204,14 @@ func FireValidationFailed(in InValidating, e ValidationFailed, by Actor, now tim
 	return r.View(), nil
 }
 
+// PostgresSucceededFrom are the states in which POSTGRES_SUCCEEDED has a transition.
+type PostgresSucceededFrom interface {
+	InRegisteringPostgres | nowhere
+	View
+}
+
 // FirePostgresSucceeded applies POSTGRES_SUCCEEDED. For a record in any other state it does not compile.
-func FirePostgresSucceeded(in InRegisteringPostgres, e PostgresSucceeded, by Actor, now time.Time) (View, error) {
+func FirePostgresSucceeded[S PostgresSucceededFrom](in S, e PostgresSucceeded, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.PostgresSucceeded(e, by, now); err != nil {
 		return nil, err
@@ -195,8 +219,14 @@ func FirePostgresSucceeded(in InRegisteringPostgres, e PostgresSucceeded, by Act
 	return r.View(), nil
 }
 
+// PostgresFailedFrom are the states in which POSTGRES_FAILED has a transition.
+type PostgresFailedFrom interface {
+	InRegisteringPostgres | nowhere
+	View
+}
+
 // FirePostgresFailed applies POSTGRES_FAILED. For a record in any other state it does not compile.
-func FirePostgresFailed(in InRegisteringPostgres, e PostgresFailed, by Actor, now time.Time) (View, error) {
+func FirePostgresFailed[S PostgresFailedFrom](in S, e PostgresFailed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.PostgresFailed(e, by, now); err != nil {
 		return nil, err
@@ -204,8 +234,14 @@ func FirePostgresFailed(in InRegisteringPostgres, e PostgresFailed, by Actor, no
 	return r.View(), nil
 }
 
+// ConsulSucceededFrom are the states in which CONSUL_SUCCEEDED has a transition.
+type ConsulSucceededFrom interface {
+	InRegisteringConsul | nowhere
+	View
+}
+
 // FireConsulSucceeded applies CONSUL_SUCCEEDED. For a record in any other state it does not compile.
-func FireConsulSucceeded(in InRegisteringConsul, e ConsulSucceeded, by Actor, now time.Time) (View, error) {
+func FireConsulSucceeded[S ConsulSucceededFrom](in S, e ConsulSucceeded, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ConsulSucceeded(e, by, now); err != nil {
 		return nil, err
@@ -213,8 +249,14 @@ func FireConsulSucceeded(in InRegisteringConsul, e ConsulSucceeded, by Actor, no
 	return r.View(), nil
 }
 
+// ConsulFailedFrom are the states in which CONSUL_FAILED has a transition.
+type ConsulFailedFrom interface {
+	InRegisteringConsul | nowhere
+	View
+}
+
 // FireConsulFailed applies CONSUL_FAILED. For a record in any other state it does not compile.
-func FireConsulFailed(in InRegisteringConsul, e ConsulFailed, by Actor, now time.Time) (View, error) {
+func FireConsulFailed[S ConsulFailedFrom](in S, e ConsulFailed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ConsulFailed(e, by, now); err != nil {
 		return nil, err
@@ -222,8 +264,14 @@ func FireConsulFailed(in InRegisteringConsul, e ConsulFailed, by Actor, now time
 	return r.View(), nil
 }
 
+// RecoveryCompleteFrom are the states in which RECOVERY_COMPLETE has a transition.
+type RecoveryCompleteFrom interface {
+	InPartialRegistered | nowhere
+	View
+}
+
 // FireRecoveryComplete applies RECOVERY_COMPLETE. For a record in any other state it does not compile.
-func FireRecoveryComplete(in InPartialRegistered, e RecoveryComplete, by Actor, now time.Time) (View, error) {
+func FireRecoveryComplete[S RecoveryCompleteFrom](in S, e RecoveryComplete, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RecoveryComplete(e, by, now); err != nil {
 		return nil, err
@@ -231,8 +279,14 @@ func FireRecoveryComplete(in InPartialRegistered, e RecoveryComplete, by Actor, 
 	return r.View(), nil
 }
 
+// DeregisterFrom are the states in which DEREGISTER has a transition.
+type DeregisterFrom interface {
+	InRegistered | nowhere
+	View
+}
+
 // FireDeregister applies DEREGISTER. For a record in any other state it does not compile.
-func FireDeregister(in InRegistered, by Actor, now time.Time) (View, error) {
+func FireDeregister[S DeregisterFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Deregister(by, now); err != nil {
 		return nil, err
@@ -240,8 +294,14 @@ func FireDeregister(in InRegistered, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// DeregistrationCompleteFrom are the states in which DEREGISTRATION_COMPLETE has a transition.
+type DeregistrationCompleteFrom interface {
+	InDeregistering | nowhere
+	View
+}
+
 // FireDeregistrationComplete applies DEREGISTRATION_COMPLETE. For a record in any other state it does not compile.
-func FireDeregistrationComplete(in InDeregistering, by Actor, now time.Time) (View, error) {
+func FireDeregistrationComplete[S DeregistrationCompleteFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.DeregistrationComplete(by, now); err != nil {
 		return nil, err
@@ -264,8 +324,14 @@ func FireRetry[S RetryFrom](in S, by Actor, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// RetryPostgresFrom are the states in which RETRY_POSTGRES has a transition.
+type RetryPostgresFrom interface {
+	InPartialRegistered | nowhere
+	View
+}
+
 // FireRetryPostgres applies RETRY_POSTGRES. For a record in any other state it does not compile.
-func FireRetryPostgres(in InPartialRegistered, by Actor, now time.Time) (View, error) {
+func FireRetryPostgres[S RetryPostgresFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RetryPostgres(by, now); err != nil {
 		return nil, err
@@ -273,8 +339,14 @@ func FireRetryPostgres(in InPartialRegistered, by Actor, now time.Time) (View, e
 	return r.View(), nil
 }
 
+// AbandonFrom are the states in which ABANDON has a transition.
+type AbandonFrom interface {
+	InFailed | nowhere
+	View
+}
+
 // FireAbandon applies ABANDON. For a record in any other state it does not compile.
-func FireAbandon(in InFailed, by Actor, now time.Time) (View, error) {
+func FireAbandon[S AbandonFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Abandon(by, now); err != nil {
 		return nil, err
@@ -297,8 +369,14 @@ func FireFatalError[S FatalErrorFrom](in S, e FatalError, by Actor, now time.Tim
 	return r.View(), nil
 }
 
+// RetryExhaustedFrom are the states in which RETRY_EXHAUSTED has a transition.
+type RetryExhaustedFrom interface {
+	InPartialRegistered | nowhere
+	View
+}
+
 // FireRetryExhausted applies RETRY_EXHAUSTED. For a record in any other state it does not compile.
-func FireRetryExhausted(in InPartialRegistered, by Actor, now time.Time) (View, error) {
+func FireRetryExhausted[S RetryExhaustedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RetryExhausted(by, now); err != nil {
 		return nil, err
@@ -306,8 +384,14 @@ func FireRetryExhausted(in InPartialRegistered, by Actor, now time.Time) (View, 
 	return r.View(), nil
 }
 
+// ConsulDeregisteredFrom are the states in which CONSUL_DEREGISTERED has a transition.
+type ConsulDeregisteredFrom interface {
+	InDeregistering | nowhere
+	View
+}
+
 // FireConsulDeregistered applies CONSUL_DEREGISTERED. For a record in any other state it does not compile.
-func FireConsulDeregistered(in InDeregistering, e ConsulDeregistered, by Actor, now time.Time) (View, error) {
+func FireConsulDeregistered[S ConsulDeregisteredFrom](in S, e ConsulDeregistered, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ConsulDeregistered(e, by, now); err != nil {
 		return nil, err
@@ -315,8 +399,14 @@ func FireConsulDeregistered(in InDeregistering, e ConsulDeregistered, by Actor, 
 	return r.View(), nil
 }
 
+// PostgresDeregisteredFrom are the states in which POSTGRES_DEREGISTERED has a transition.
+type PostgresDeregisteredFrom interface {
+	InDeregistering | nowhere
+	View
+}
+
 // FirePostgresDeregistered applies POSTGRES_DEREGISTERED. For a record in any other state it does not compile.
-func FirePostgresDeregistered(in InDeregistering, e PostgresDeregistered, by Actor, now time.Time) (View, error) {
+func FirePostgresDeregistered[S PostgresDeregisteredFrom](in S, e PostgresDeregistered, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.PostgresDeregistered(e, by, now); err != nil {
 		return nil, err
@@ -324,11 +414,30 @@ func FirePostgresDeregistered(in InDeregistering, e PostgresDeregistered, by Act
 	return r.View(), nil
 }
 
+// CorrectPayloadFrom are the states in which CORRECT_PAYLOAD has a transition.
+type CorrectPayloadFrom interface {
+	InFailed | nowhere
+	View
+}
+
 // FireCorrectPayload applies CORRECT_PAYLOAD. For a record in any other state it does not compile.
-func FireCorrectPayload(in InFailed, e CorrectPayload, by Actor, now time.Time) (View, error) {
+func FireCorrectPayload[S CorrectPayloadFrom](in S, e CorrectPayload, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.CorrectPayload(e, by, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

@@ -3,8 +3,9 @@
 package unpack
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Deadline is an event that the system fires at a time unless the state is left before.

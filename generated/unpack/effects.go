@@ -3,8 +3,9 @@
 package unpack
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // CheckUnpackedEffect is the payload of the effect check_unpacked.

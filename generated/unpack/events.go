@@ -5,9 +5,10 @@ package unpack
 import (
 	"database/sql/driver"
 	"fmt"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Event names an event of the machine.

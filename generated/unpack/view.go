@@ -117,8 +117,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// CheckedFrom are the states in which CHECKED has a transition.
+type CheckedFrom interface {
+	InCheckUnpacked | nowhere
+	View
+}
+
 // FireChecked applies CHECKED. For a record in any other state it does not compile.
-func FireChecked(in InCheckUnpacked, e Checked, now time.Time) (View, error) {
+func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Checked(e, now); err != nil {
 		return nil, err
@@ -126,8 +132,14 @@ func FireChecked(in InCheckUnpacked, e Checked, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// CheckFailedFrom are the states in which CHECK_FAILED has a transition.
+type CheckFailedFrom interface {
+	InCheckUnpacked | nowhere
+	View
+}
+
 // FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
-func FireCheckFailed(in InCheckUnpacked, e CheckFailed, now time.Time) (View, error) {
+func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.CheckFailed(e, now); err != nil {
 		return nil, err
@@ -135,8 +147,14 @@ func FireCheckFailed(in InCheckUnpacked, e CheckFailed, now time.Time) (View, er
 	return r.View(), nil
 }
 
+// DeviceReadyFrom are the states in which DEVICE_READY has a transition.
+type DeviceReadyFrom interface {
+	InCreateDevice | nowhere
+	View
+}
+
 // FireDeviceReady applies DEVICE_READY. For a record in any other state it does not compile.
-func FireDeviceReady(in InCreateDevice, e DeviceReady, now time.Time) (View, error) {
+func FireDeviceReady[S DeviceReadyFrom](in S, e DeviceReady, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.DeviceReady(e, now); err != nil {
 		return nil, err
@@ -144,8 +162,14 @@ func FireDeviceReady(in InCreateDevice, e DeviceReady, now time.Time) (View, err
 	return r.View(), nil
 }
 
+// DeviceFailedFrom are the states in which DEVICE_FAILED has a transition.
+type DeviceFailedFrom interface {
+	InCreateDevice | nowhere
+	View
+}
+
 // FireDeviceFailed applies DEVICE_FAILED. For a record in any other state it does not compile.
-func FireDeviceFailed(in InCreateDevice, e DeviceFailed, now time.Time) (View, error) {
+func FireDeviceFailed[S DeviceFailedFrom](in S, e DeviceFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.DeviceFailed(e, now); err != nil {
 		return nil, err
@@ -153,8 +177,14 @@ func FireDeviceFailed(in InCreateDevice, e DeviceFailed, now time.Time) (View, e
 	return r.View(), nil
 }
 
+// ExtractedFrom are the states in which EXTRACTED has a transition.
+type ExtractedFrom interface {
+	InExtractLayers | nowhere
+	View
+}
+
 // FireExtracted applies EXTRACTED. For a record in any other state it does not compile.
-func FireExtracted(in InExtractLayers, now time.Time) (View, error) {
+func FireExtracted[S ExtractedFrom](in S, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Extracted(now); err != nil {
 		return nil, err
@@ -162,8 +192,14 @@ func FireExtracted(in InExtractLayers, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// ExtractFailedFrom are the states in which EXTRACT_FAILED has a transition.
+type ExtractFailedFrom interface {
+	InExtractLayers | nowhere
+	View
+}
+
 // FireExtractFailed applies EXTRACT_FAILED. For a record in any other state it does not compile.
-func FireExtractFailed(in InExtractLayers, e ExtractFailed, now time.Time) (View, error) {
+func FireExtractFailed[S ExtractFailedFrom](in S, e ExtractFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.ExtractFailed(e, now); err != nil {
 		return nil, err
@@ -171,8 +207,14 @@ func FireExtractFailed(in InExtractLayers, e ExtractFailed, now time.Time) (View
 	return r.View(), nil
 }
 
+// LayoutCheckedFrom are the states in which LAYOUT_CHECKED has a transition.
+type LayoutCheckedFrom interface {
+	InVerifyLayout | nowhere
+	View
+}
+
 // FireLayoutChecked applies LAYOUT_CHECKED. For a record in any other state it does not compile.
-func FireLayoutChecked(in InVerifyLayout, e LayoutChecked, now time.Time) (View, error) {
+func FireLayoutChecked[S LayoutCheckedFrom](in S, e LayoutChecked, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.LayoutChecked(e, now); err != nil {
 		return nil, err
@@ -180,8 +222,14 @@ func FireLayoutChecked(in InVerifyLayout, e LayoutChecked, now time.Time) (View,
 	return r.View(), nil
 }
 
+// LayoutCheckFailedFrom are the states in which LAYOUT_CHECK_FAILED has a transition.
+type LayoutCheckFailedFrom interface {
+	InVerifyLayout | nowhere
+	View
+}
+
 // FireLayoutCheckFailed applies LAYOUT_CHECK_FAILED. For a record in any other state it does not compile.
-func FireLayoutCheckFailed(in InVerifyLayout, e LayoutCheckFailed, now time.Time) (View, error) {
+func FireLayoutCheckFailed[S LayoutCheckFailedFrom](in S, e LayoutCheckFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.LayoutCheckFailed(e, now); err != nil {
 		return nil, err
@@ -189,8 +237,14 @@ func FireLayoutCheckFailed(in InVerifyLayout, e LayoutCheckFailed, now time.Time
 	return r.View(), nil
 }
 
+// UnmountedFrom are the states in which UNMOUNTED has a transition.
+type UnmountedFrom interface {
+	InUpdateDB | nowhere
+	View
+}
+
 // FireUnmounted applies UNMOUNTED. For a record in any other state it does not compile.
-func FireUnmounted(in InUpdateDB, now time.Time) (View, error) {
+func FireUnmounted[S UnmountedFrom](in S, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Unmounted(now); err != nil {
 		return nil, err
@@ -198,11 +252,30 @@ func FireUnmounted(in InUpdateDB, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// UnmountFailedFrom are the states in which UNMOUNT_FAILED has a transition.
+type UnmountFailedFrom interface {
+	InUpdateDB | nowhere
+	View
+}
+
 // FireUnmountFailed applies UNMOUNT_FAILED. For a record in any other state it does not compile.
-func FireUnmountFailed(in InUpdateDB, e UnmountFailed, now time.Time) (View, error) {
+func FireUnmountFailed[S UnmountFailedFrom](in S, e UnmountFailed, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.UnmountFailed(e, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

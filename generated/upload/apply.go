@@ -3,8 +3,9 @@
 package upload
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Call is what a decision depends on besides the record and the event.
@@ -57,8 +58,8 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	return nil
 }
 
-// New creates a record by create.
-func New(id fsm.UUID, e Create, now time.Time) (Record, Steps, error) {
+// NewRecord creates a record by create.
+func NewRecord(id fsm.UUID, e Create, now time.Time) (Record, Steps, error) {
 	r := blank(id)
 	steps, err := r.createCreate(e, now)
 	return created(r, steps, err)

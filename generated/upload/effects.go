@@ -3,8 +3,9 @@
 package upload
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // InsertBlobRowEffect is the payload of the effect insert_blob_row.

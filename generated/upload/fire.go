@@ -3,13 +3,13 @@
 package upload
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // StartPartsUpload applies start_parts_upload. It changes r only when it returns a step.
 func (r *Record) StartPartsUpload(e StartPartsUpload, now time.Time) (Steps, error) {
-	now = fsm.Instant(now)
 	switch r.State {
 	case Initiated:
 		if e.SessionValid && r.ExpiresAt.After(now) {
@@ -17,7 +17,7 @@ func (r *Record) StartPartsUpload(e StartPartsUpload, now time.Time) (Steps, err
 			return took(TransitionStart), nil
 		}
 		// Added: deterministic refusals (document 000, section 5). The caller gets a class and a status, the record stays.
-		return Steps{}, r.reject(fsm.ErrRefused, EventStartPartsUpload).OnRow("refuse_start").WithFailure("validation", 422)
+		return Steps{}, r.explainStartPartsUpload(e, now).Refuse("refuse_start", "validation", 422)
 	case PartsUploading, PendingCommit, Committed, Aborted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStartPartsUpload)
 	}
@@ -41,7 +41,7 @@ func (r *Record) FastPathDedupe(e FastPathDedupe, now time.Time) (Steps, error) 
 			r.State, r.BlobDigest, r.BlobLength = Committed, fsm.Some(e.BlobDigest), fsm.Some(e.BlobLength)
 			return took(TransitionDedupe), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventFastPathDedupe).OnRow("refuse_dedupe").WithFailure("validation", 422)
+		return Steps{}, r.explainFastPathDedupe(e).Refuse("refuse_dedupe", "validation", 422)
 	case PartsUploading, PendingCommit, Committed, Aborted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventFastPathDedupe)
 	}
@@ -59,7 +59,7 @@ func (r *Record) CompleteParts(e CompleteParts, now time.Time) (Steps, error) {
 			r.State = PendingCommit
 			return took(TransitionPartsDone), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventCompleteParts).OnRow("refuse_parts").WithFailure("validation", 422)
+		return Steps{}, r.explainCompleteParts(e).Refuse("refuse_parts", "validation", 422)
 	case Initiated, PendingCommit, Committed, Aborted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCompleteParts)
 	}
@@ -95,7 +95,6 @@ func (r *Record) CommitUpload(e CommitUpload, now time.Time) (Steps, error) {
 
 // AbortUpload applies abort_upload. It changes r only when it returns a step.
 func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
-	now = fsm.Instant(now)
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAbortUpload).WithField(field, problem)
 	}
@@ -110,7 +109,7 @@ func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
 			r.State = Aborted
 			return took(TransitionAbortExpiredInitiated), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventAbortUpload).OnRow("refuse_expiry").WithFailure("validation", 422)
+		return Steps{}, r.explainAbortUpload(e, now).Refuse("refuse_expiry", "validation", 422)
 	case PartsUploading:
 		// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
 		if e.Reason == AbortReasonClient {
@@ -121,7 +120,7 @@ func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
 			r.State = Aborted
 			return took(TransitionAbortExpiredPartsUploading), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventAbortUpload).OnRow("refuse_expiry").WithFailure("validation", 422)
+		return Steps{}, r.explainAbortUpload(e, now).Refuse("refuse_expiry", "validation", 422)
 	case PendingCommit:
 		// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
 		if e.Reason == AbortReasonClient {
@@ -132,7 +131,7 @@ func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
 			r.State = Aborted
 			return took(TransitionAbortExpiredPendingCommit), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventAbortUpload).OnRow("refuse_expiry").WithFailure("validation", 422)
+		return Steps{}, r.explainAbortUpload(e, now).Refuse("refuse_expiry", "validation", 422)
 	case Committed, Aborted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAbortUpload)
 	}

@@ -89,8 +89,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// StartPartsUploadFrom are the states in which start_parts_upload has a transition.
+type StartPartsUploadFrom interface {
+	InInitiated | nowhere
+	View
+}
+
 // FireStartPartsUpload applies start_parts_upload. For a record in any other state it does not compile.
-func FireStartPartsUpload(in InInitiated, e StartPartsUpload, now time.Time) (View, error) {
+func FireStartPartsUpload[S StartPartsUploadFrom](in S, e StartPartsUpload, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.StartPartsUpload(e, now); err != nil {
 		return nil, err
@@ -98,8 +104,14 @@ func FireStartPartsUpload(in InInitiated, e StartPartsUpload, now time.Time) (Vi
 	return r.View(), nil
 }
 
+// FastPathDedupeFrom are the states in which fast_path_dedupe has a transition.
+type FastPathDedupeFrom interface {
+	InInitiated | nowhere
+	View
+}
+
 // FireFastPathDedupe applies fast_path_dedupe. For a record in any other state it does not compile.
-func FireFastPathDedupe(in InInitiated, e FastPathDedupe, now time.Time) (View, error) {
+func FireFastPathDedupe[S FastPathDedupeFrom](in S, e FastPathDedupe, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.FastPathDedupe(e, now); err != nil {
 		return nil, err
@@ -107,8 +119,14 @@ func FireFastPathDedupe(in InInitiated, e FastPathDedupe, now time.Time) (View, 
 	return r.View(), nil
 }
 
+// CompletePartsFrom are the states in which complete_parts has a transition.
+type CompletePartsFrom interface {
+	InPartsUploading | nowhere
+	View
+}
+
 // FireCompleteParts applies complete_parts. For a record in any other state it does not compile.
-func FireCompleteParts(in InPartsUploading, e CompleteParts, now time.Time) (View, error) {
+func FireCompleteParts[S CompletePartsFrom](in S, e CompleteParts, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.CompleteParts(e, now); err != nil {
 		return nil, err
@@ -116,8 +134,14 @@ func FireCompleteParts(in InPartsUploading, e CompleteParts, now time.Time) (Vie
 	return r.View(), nil
 }
 
+// CommitUploadFrom are the states in which commit_upload has a transition.
+type CommitUploadFrom interface {
+	InPendingCommit | nowhere
+	View
+}
+
 // FireCommitUpload applies commit_upload. For a record in any other state it does not compile.
-func FireCommitUpload(in InPendingCommit, e CommitUpload, now time.Time) (View, error) {
+func FireCommitUpload[S CommitUploadFrom](in S, e CommitUpload, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.CommitUpload(e, now); err != nil {
 		return nil, err
@@ -139,3 +163,16 @@ func FireAbortUpload[S AbortUploadFrom](in S, e AbortUpload, now time.Time) (Vie
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

@@ -5,8 +5,9 @@ package wal
 import (
 	"database/sql/driver"
 	"fmt"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Role is what an actor may be.

@@ -3,8 +3,9 @@
 package wal
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Call is what a decision depends on besides the record and the event.
@@ -73,8 +74,8 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	return nil
 }
 
-// New creates a record by discover.
-func New(id fsm.UUID, e Discover, by Actor, now time.Time) (Record, Steps, error) {
+// NewRecord creates a record by discover.
+func NewRecord(id fsm.UUID, e Discover, by Actor, now time.Time) (Record, Steps, error) {
 	r := blank(id)
 	steps, err := r.createDiscover(e, by, now)
 	return created(r, steps, err)

@@ -3,8 +3,9 @@
 package wal
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // createDiscover fills a blank record by discover. It changes r only when it returns a step.
@@ -97,9 +98,9 @@ func (r *Record) Succeed(e Succeed, by Actor, now time.Time) (Steps, error) {
 		}
 		// Added: 3, "MUST be rejected by validation logic", for what the preconditions exclude.
 		if e.Attempt == r.Attempts {
-			return Steps{}, r.reject(fsm.ErrRefused, EventSucceed, by).OnRow("not_complete").WithFailure("not_complete", 409)
+			return Steps{}, r.reject(fsm.ErrRefused, EventSucceed, by).Refuse("not_complete", "not_complete", 409)
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventSucceed, by).OnRow("refuse_late_success").WithFailure("stale_claim", 409)
+		return Steps{}, r.explainSucceed(e, by).Refuse("refuse_late_success", "stale_claim", 409)
 	case Pending, Succeeded, Failed, Quarantined:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSucceed, by)
 	}
@@ -152,7 +153,7 @@ func (r *Record) stepFail(e Fail, by Actor, p Params, now time.Time) (Steps, err
 			r.LastErrorMessage = fsm.Some(e.LastErrorMessage)
 			return took(TransitionFail), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventFail, by).OnRow("refuse_late_failure").WithFailure("stale_claim", 409)
+		return Steps{}, r.explainFail(e, by, p).Refuse("refuse_late_failure", "stale_claim", 409)
 	case Pending, Succeeded, Failed, Quarantined:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventFail, by)
 	}
@@ -195,7 +196,7 @@ func (r *Record) Replay(e Replay, by Actor, p Params, now time.Time) (Steps, err
 			r.State, r.ReplayReason = Pending, fsm.Some(e.ReplayReason)
 			return took(TransitionReplay), nil
 		}
-		return Steps{}, r.reject(fsm.ErrRefused, EventReplay, by).OnRow("refuse_replay").WithFailure("replay_refused", 409)
+		return Steps{}, r.explainReplay(e, by, p).Refuse("refuse_replay", "replay_refused", 409)
 	case Pending, InProgress, Succeeded, Quarantined:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventReplay, by)
 	}
@@ -229,7 +230,7 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 			return took(TransitionQuarantineHardFailPending), nil
 		}
 		if !e.PolicySatisfied {
-			return Steps{}, r.reject(fsm.ErrRefused, EventQuarantine, by).OnRow("refuse_quarantine").WithFailure("policy_unsatisfied", 403)
+			return Steps{}, r.reject(fsm.ErrRefused, EventQuarantine, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403)
 		}
 		return Steps{}, r.explainQuarantine(e, by)
 	case Failed:
@@ -246,7 +247,7 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 			return took(TransitionQuarantineHardFailFailed), nil
 		}
 		if !e.PolicySatisfied {
-			return Steps{}, r.reject(fsm.ErrRefused, EventQuarantine, by).OnRow("refuse_quarantine").WithFailure("policy_unsatisfied", 403)
+			return Steps{}, r.reject(fsm.ErrRefused, EventQuarantine, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403)
 		}
 		return Steps{}, r.explainQuarantine(e, by)
 	case InProgress, Succeeded, Quarantined:
@@ -257,7 +258,6 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 
 // RecoverStaleClaim applies recover_stale_claim. It changes r only when it returns a step.
 func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time) (Steps, error) {
-	now = fsm.Instant(now)
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRecoverStaleClaim, by).WithField(field, problem)
 	}
@@ -284,7 +284,7 @@ func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time)
 			return took(TransitionRecoverExpiredClaim), nil
 		}
 		if by.Role == RoleWorker || by.Role == RoleOperator || by.Role == RoleSystem {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRecoverStaleClaim, by).OnRow("refuse_recovery").WithFailure("claim_is_live", 409)
+			return Steps{}, r.explainRecoverStaleClaim(e, by, now).Refuse("refuse_recovery", "claim_is_live", 409)
 		}
 		return Steps{}, r.explainRecoverStaleClaim(e, by, now)
 	case Pending, Succeeded, Failed, Quarantined:

@@ -89,8 +89,14 @@ func (r *Record) View() View {
 	return nil
 }
 
+// ClaimFrom are the states in which claim has a transition.
+type ClaimFrom interface {
+	InPending | nowhere
+	View
+}
+
 // FireClaim applies claim. For a record in any other state it does not compile.
-func FireClaim(in InPending, by Actor, p Params, now time.Time) (View, error) {
+func FireClaim[S ClaimFrom](in S, by Actor, p Params, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Claim(by, p, now); err != nil {
 		return nil, err
@@ -98,8 +104,14 @@ func FireClaim(in InPending, by Actor, p Params, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// SucceedFrom are the states in which succeed has a transition.
+type SucceedFrom interface {
+	InInProgress | nowhere
+	View
+}
+
 // FireSucceed applies succeed. For a record in any other state it does not compile.
-func FireSucceed(in InInProgress, e Succeed, by Actor, now time.Time) (View, error) {
+func FireSucceed[S SucceedFrom](in S, e Succeed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Succeed(e, by, now); err != nil {
 		return nil, err
@@ -107,8 +119,14 @@ func FireSucceed(in InInProgress, e Succeed, by Actor, now time.Time) (View, err
 	return r.View(), nil
 }
 
+// FailFrom are the states in which fail has a transition.
+type FailFrom interface {
+	InInProgress | nowhere
+	View
+}
+
 // FireFail applies fail. For a record in any other state it does not compile.
-func FireFail(in InInProgress, e Fail, by Actor, p Params, now time.Time) (View, error) {
+func FireFail[S FailFrom](in S, e Fail, by Actor, p Params, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Fail(e, by, p, now); err != nil {
 		return nil, err
@@ -116,8 +134,14 @@ func FireFail(in InInProgress, e Fail, by Actor, p Params, now time.Time) (View,
 	return r.View(), nil
 }
 
+// ReplayFrom are the states in which replay has a transition.
+type ReplayFrom interface {
+	InFailed | nowhere
+	View
+}
+
 // FireReplay applies replay. For a record in any other state it does not compile.
-func FireReplay(in InFailed, e Replay, by Actor, p Params, now time.Time) (View, error) {
+func FireReplay[S ReplayFrom](in S, e Replay, by Actor, p Params, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Replay(e, by, p, now); err != nil {
 		return nil, err
@@ -140,8 +164,14 @@ func FireQuarantine[S QuarantineFrom](in S, e Quarantine, by Actor, now time.Tim
 	return r.View(), nil
 }
 
+// RecoverStaleClaimFrom are the states in which recover_stale_claim has a transition.
+type RecoverStaleClaimFrom interface {
+	InInProgress | nowhere
+	View
+}
+
 // FireRecoverStaleClaim applies recover_stale_claim. For a record in any other state it does not compile.
-func FireRecoverStaleClaim(in InInProgress, e RecoverStaleClaim, by Actor, now time.Time) (View, error) {
+func FireRecoverStaleClaim[S RecoverStaleClaimFrom](in S, e RecoverStaleClaim, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.RecoverStaleClaim(e, by, now); err != nil {
 		return nil, err
@@ -149,11 +179,30 @@ func FireRecoverStaleClaim(in InInProgress, e RecoverStaleClaim, by Actor, now t
 	return r.View(), nil
 }
 
+// ReleaseFrom are the states in which release has a transition.
+type ReleaseFrom interface {
+	InQuarantined | nowhere
+	View
+}
+
 // FireRelease applies release. For a record in any other state it does not compile.
-func FireRelease(in InQuarantined, e Release, by Actor, now time.Time) (View, error) {
+func FireRelease[S ReleaseFrom](in S, e Release, by Actor, now time.Time) (View, error) {
 	r := in.Record()
 	if _, err := r.Release(e, by, now); err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
+
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct {
+	record *Record
+}
+
+// Record returns the record behind the view.
+func (in nowhere) Record() *Record {
+	return in.record
+}
+
+func (nowhere) view() {}

@@ -98,9 +98,10 @@ func (x *Rejection) WithField(field, problem string) *Rejection {
 	return x
 }
 
-// WithFailure names the failure class that a row answered with. It returns x.
-func (x *Rejection) WithFailure(class string, status int) *Rejection {
-	x.Failure, x.Status = class, status
+// Refuse makes x the answer of a row that rejects with a failure class; the
+// candidates that x has say what the other rows wanted. It returns x.
+func (x *Rejection) Refuse(row, class string, status int) *Rejection {
+	x.Reason, x.Row, x.Failure, x.Status = ErrRefused, row, class, status
 	return x
 }
 

@@ -23,7 +23,7 @@ var (
 
 func offered(t *testing.T) escrow.Record {
 	t.Helper()
-	r, steps, err := escrow.New(orderID, escrow.Offer{SellerID: 9, Price: 50}, buyer, now)
+	r, steps, err := escrow.NewRecord(orderID, escrow.Offer{SellerID: 9, Price: 50}, buyer, now)
 	if err != nil || steps.Len() != 1 || steps.Last() != escrow.TransitionOffer {
 		t.Fatalf("offer: %v, %v", steps, err)
 	}
@@ -57,7 +57,7 @@ func TestCreation(t *testing.T) {
 		"system":      {escrow.BySystem(), 50, fsm.ErrNotAllowed},
 		"seller acts": {clerk, 50, fsm.ErrNotAllowed},
 	} {
-		r, steps, err := escrow.New(orderID, escrow.Offer{SellerID: 9, Price: tt.price}, tt.by, now)
+		r, steps, err := escrow.NewRecord(orderID, escrow.Offer{SellerID: 9, Price: tt.price}, tt.by, now)
 		if !errors.Is(err, tt.reason) || steps.Len() != 0 || !reflect.DeepEqual(r, escrow.Record{}) {
 			t.Errorf("%s: got %v, %v, want %v", name, steps, err, tt.reason)
 		}
@@ -353,7 +353,7 @@ func TestAcceptedStepsDoNotAllocate(t *testing.T) {
 			return err
 		},
 		"creation": func() error {
-			_, _, err := escrow.New(orderID, escrow.Offer{SellerID: 9, Price: 50}, buyer, now)
+			_, _, err := escrow.NewRecord(orderID, escrow.Offer{SellerID: 9, Price: 50}, buyer, now)
 			return err
 		},
 	} {
