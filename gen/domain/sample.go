@@ -19,6 +19,10 @@ func (s *Space) All(limit int, seed uint64) iter.Seq[Assignment] {
 	return func(yield func(Assignment) bool) { s.sample(limit, seed, yield) }
 }
 
+// First gives every variable the first of its class: a present value, unless
+// only absence is possible.
+func (s *Space) First() Assignment { return s.assignment(make([]int, len(s.Vars))) }
+
 func (s *Space) every(yield func(Assignment) bool) {
 	at := make([]int, len(s.Vars))
 	for {

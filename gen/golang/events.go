@@ -107,10 +107,14 @@ func (g *generator) structField(s *jen.Group, name, doc string, t ir.Type) {
 	s.Add(field.Id(naming.Exported(name)).Add(g.goType(t)).Tag(map[string]string{"json": tag}))
 }
 
+// inPlace is how many checks of a payload stand in the methods themselves; more
+// than that are a method of the payload.
+const inPlace = 2
+
 // payloadCheck emits the check of what the types do not promise.
 func (g *generator) payloadCheck(f *jen.File, ev *ir.Event) {
 	checks := g.payloadChecks(ev)
-	if len(checks) == 0 {
+	if len(checks) <= inPlace {
 		return
 	}
 	declare(f, "check returns the first field that is not valid and what is wrong with it.", "",

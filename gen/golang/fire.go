@@ -85,9 +85,21 @@ func (g *generator) prologue(b *jen.Group, ev *ir.Event, creation bool) {
 			b.Add(x.Clone()).Op("=").Add(g.fsm(cut).Call(x.Clone()))
 		}
 	}
-	if len(g.payloadChecks(ev)) > 0 {
+	g.checkPayload(b, ev)
+}
+
+func (g *generator) checkPayload(b *jen.Group, ev *ir.Event) {
+	invalid := func(field, problem jen.Code) *jen.Statement {
+		return refuse(g.rejection("ErrInvalidEvent", ev).Dot("WithField").Call(field, problem))
+	}
+	checks := g.payloadChecks(ev)
+	if len(checks) > inPlace {
 		b.If(jen.List(jen.Id("field"), jen.Id("problem")).Op(":=").Id("e").Dot("check").Call(), jen.Id("field").Op("!=").Lit("")).
-			Block(refuse(g.rejection("ErrInvalidEvent", ev).Dot("WithField").Call(jen.Id("field"), jen.Id("problem"))))
+			Block(invalid(jen.Id("field"), jen.Id("problem")))
+		return
+	}
+	for _, c := range checks {
+		b.If(c.violation.code()).Block(invalid(jen.Lit(c.field), jen.Lit(c.problem)))
 	}
 }
 

@@ -147,14 +147,6 @@ func (Start) Event() Event {
 
 func (Start) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Start) check() (field, problem string) {
-	if e.ImageID == "" {
-		return "image_id", "is less than 1 characters"
-	}
-	return "", ""
-}
-
 // Checked is the payload of CHECKED.
 //
 // row_active: snapshots.active; image_active: images.activation_status is 'active'.
@@ -208,14 +200,6 @@ func (SnapshotFailed) Event() Event {
 }
 
 func (SnapshotFailed) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *SnapshotFailed) check() (field, problem string) {
-	if !e.Reason.Valid() {
-		return "reason", "is no value of abort_reason"
-	}
-	return "", ""
-}
 
 // Store is the payload of STORE.
 type Store struct{}

@@ -10,8 +10,8 @@ import (
 
 // createStart fills a blank record by START. It changes r only when it returns a step.
 func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField(field, problem)
+	if e.ImageID == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
 	}
 	r.State = CheckSnapshot
 	r.ImageID = e.ImageID
@@ -24,8 +24,8 @@ func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 //
 // row complete of machine unpack
 func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField(field, problem)
+	if e.ImageID == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
 	}
 	switch r.State {
 	case CheckSnapshot, CreateSnapshot, Register, Complete, Aborted:
@@ -139,8 +139,8 @@ func (r *Record) SnapshotReady(e SnapshotReady, now time.Time) (Steps, error) {
 
 // SnapshotFailed applies SNAPSHOT_FAILED. It changes r only when it returns a step.
 func (r *Record) SnapshotFailed(e SnapshotFailed, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSnapshotFailed).WithField(field, problem)
+	if !e.Reason.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSnapshotFailed).WithField("reason", "is no value of abort_reason")
 	}
 	switch r.State {
 	case CreateSnapshot:

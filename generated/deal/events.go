@@ -262,14 +262,6 @@ func (Create) Event() Event {
 
 func (Create) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Create) check() (field, problem string) {
-	if e.PriceNano < 1 {
-		return "price_nano", "is less than 1"
-	}
-	return "", ""
-}
-
 // SubmitOffer is the payload of SUBMIT_OFFER.
 type SubmitOffer struct{}
 
@@ -291,14 +283,6 @@ func (CounterOffer) Event() Event {
 }
 
 func (CounterOffer) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *CounterOffer) check() (field, problem string) {
-	if e.PriceNano < 1 {
-		return "price_nano", "is less than 1"
-	}
-	return "", ""
-}
 
 // Accept is the payload of ACCEPT.
 type Accept struct{}
@@ -386,14 +370,6 @@ func (AddressReady) Event() Event {
 
 func (AddressReady) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *AddressReady) check() (field, problem string) {
-	if e.DepositAddress == "" {
-		return "deposit_address", "is less than 1 characters"
-	}
-	return "", ""
-}
-
 // DepositConfirmed is the payload of DEPOSIT_CONFIRMED.
 //
 // TON Deposit Watcher. The key makes the Kafka retry of one deposit a no-op; another deposit has another key.
@@ -409,17 +385,6 @@ func (DepositConfirmed) Event() Event {
 
 func (DepositConfirmed) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *DepositConfirmed) check() (field, problem string) {
-	if e.TxHash == "" {
-		return "tx_hash", "is less than 1 characters"
-	}
-	if e.AmountNano < 1 {
-		return "amount_nano", "is less than 1"
-	}
-	return "", ""
-}
-
 // SubmitDraft is the payload of SUBMIT_DRAFT.
 type SubmitDraft struct {
 	Creative fsm.JSON `json:"creative"`
@@ -431,14 +396,6 @@ func (SubmitDraft) Event() Event {
 }
 
 func (SubmitDraft) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *SubmitDraft) check() (field, problem string) {
-	if e.Creative == "" {
-		return "creative", "is required"
-	}
-	return "", ""
-}
 
 // Approve is the payload of APPROVE.
 type Approve struct{}
@@ -485,14 +442,6 @@ func (SetPublishTime) Event() Event {
 }
 
 func (SetPublishTime) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *SetPublishTime) check() (field, problem string) {
-	if !fsm.InRange(e.PublishAt) {
-		return "publish_at", "is not in the years 1 to 9999"
-	}
-	return "", ""
-}
 
 // PublishNow is the payload of PUBLISH_NOW.
 type PublishNow struct{}

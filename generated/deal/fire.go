@@ -10,8 +10,8 @@ import (
 
 // createCreate fills a blank record by CREATE. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField(field, problem)
+	if e.PriceNano < 1 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("price_nano", "is less than 1")
 	}
 	if by.Role != RoleAdvertiser {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCreate, by)
@@ -29,8 +29,8 @@ func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) 
 
 // fireCreate applies CREATE. It changes r only when it returns a step.
 func (r *Record) fireCreate(e Create, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField(field, problem)
+	if e.PriceNano < 1 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("price_nano", "is less than 1")
 	}
 	switch r.State {
 	case Draft:
@@ -69,8 +69,8 @@ func (r *Record) SubmitOffer(by Actor, now time.Time) (Steps, error) {
 
 // CounterOffer applies COUNTER_OFFER. It changes r only when it returns a step.
 func (r *Record) CounterOffer(e CounterOffer, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCounterOffer, by).WithField(field, problem)
+	if e.PriceNano < 1 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCounterOffer, by).WithField("price_nano", "is less than 1")
 	}
 	switch r.State {
 	case OfferPending:
@@ -357,8 +357,8 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 
 // AddressReady applies ADDRESS_READY. It changes r only when it returns a step.
 func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAddressReady, by).WithField(field, problem)
+	if e.DepositAddress == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAddressReady, by).WithField("deposit_address", "is less than 1 characters")
 	}
 	switch r.State {
 	case Accepted:
@@ -388,8 +388,11 @@ func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, e
 //
 // TON Deposit Watcher. The key makes the Kafka retry of one deposit a no-op; another deposit has another key.
 func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField(field, problem)
+	if e.TxHash == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField("tx_hash", "is less than 1 characters")
+	}
+	if e.AmountNano < 1 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField("amount_nano", "is less than 1")
 	}
 	switch r.State {
 	case AwaitingPayment:
@@ -533,8 +536,8 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 
 // SubmitDraft applies SUBMIT_DRAFT. It changes r only when it returns a step.
 func (r *Record) SubmitDraft(e SubmitDraft, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSubmitDraft, by).WithField(field, problem)
+	if e.Creative == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSubmitDraft, by).WithField("creative", "is required")
 	}
 	switch r.State {
 	case Funded:
@@ -636,8 +639,8 @@ func (r *Record) Dispute(e Dispute, by Actor, now time.Time) (Steps, error) {
 // A time that has passed means "at once"; no row changes it later (F-003-24).
 func (r *Record) SetPublishTime(e SetPublishTime, by Actor, now time.Time) (Steps, error) {
 	e.PublishAt = fsm.Instant(e.PublishAt)
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSetPublishTime, by).WithField(field, problem)
+	if !fsm.InRange(e.PublishAt) {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSetPublishTime, by).WithField("publish_at", "is not in the years 1 to 9999")
 	}
 	switch r.State {
 	case CreativeApproved:

@@ -197,14 +197,6 @@ func (Checked) Event() Event {
 
 func (Checked) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Checked) check() (field, problem string) {
-	if e.StoredBytes.IsSet && e.StoredBytes.V < 0 {
-		return "stored_bytes", "is less than 0"
-	}
-	return "", ""
-}
-
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {
 	Cause string `json:"cause"`
@@ -234,14 +226,6 @@ func (Downloaded) Event() Event {
 }
 
 func (Downloaded) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Downloaded) check() (field, problem string) {
-	if e.SizeBytes < 0 {
-		return "size_bytes", "is less than 0"
-	}
-	return "", ""
-}
 
 // DownloadFailed is the payload of DOWNLOAD_FAILED.
 type DownloadFailed struct {

@@ -36,8 +36,8 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 //
 // The four facts of the table's check, and the stored Response that a Handoff returns.
 func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField(field, problem)
+	if e.StoredBytes.IsSet && e.StoredBytes.V < 0 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("stored_bytes", "is less than 0")
 	}
 	switch r.State {
 	case CheckExists:
@@ -78,8 +78,8 @@ func (r *Record) CheckFailed(e CheckFailed, now time.Time) (Steps, error) {
 
 // Downloaded applies DOWNLOADED. It changes r only when it returns a step.
 func (r *Record) Downloaded(e Downloaded, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDownloaded).WithField(field, problem)
+	if e.SizeBytes < 0 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDownloaded).WithField("size_bytes", "is less than 0")
 	}
 	switch r.State {
 	case Download:

@@ -179,14 +179,6 @@ func (RetentionElapsed) Event() Event {
 
 func (RetentionElapsed) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *RetentionElapsed) check() (field, problem string) {
-	if e.ActiveReferences < 0 {
-		return "active_references", "is less than 0"
-	}
-	return "", ""
-}
-
 // GCMarkStarted is the payload of gc_mark_started.
 type GCMarkStarted struct {
 	Run fsm.UUID `json:"run"`
@@ -248,14 +240,6 @@ func (Create) Event() Event {
 }
 
 func (Create) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Create) check() (field, problem string) {
-	if e.Digest == "" {
-		return "digest", "is less than 1 characters"
-	}
-	return "", ""
-}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

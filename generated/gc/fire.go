@@ -60,8 +60,8 @@ func (r *Record) RestoreRequest(e RestoreRequest, now time.Time) (Steps, error) 
 // Fired by a scanner, not by a timer: a timer cannot know what refers to the blob. A scanner repeats, so a refusal because
 // of a reference is not the last word.
 func (r *Record) RetentionElapsed(e RetentionElapsed, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRetentionElapsed).WithField(field, problem)
+	if e.ActiveReferences < 0 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRetentionElapsed).WithField("active_references", "is less than 0")
 	}
 	switch r.State {
 	case Tombstoned:
@@ -160,8 +160,8 @@ func (r *Record) GCSweep(e GCSweep, now time.Time) (Steps, error) {
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField(field, problem)
+	if e.Digest == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is less than 1 characters")
 	}
 	r.State, r.Digest = Live, e.Digest
 	return took(TransitionCreate), nil
@@ -171,8 +171,8 @@ func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 //
 // Creates a record.
 func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField(field, problem)
+	if e.Digest == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is less than 1 characters")
 	}
 	switch r.State {
 	case Live, Tombstoned, EligibleForGC, Deleted:

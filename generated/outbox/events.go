@@ -185,14 +185,6 @@ func (HandlerFailure) Event() Event {
 
 func (HandlerFailure) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *HandlerFailure) check() (field, problem string) {
-	if !fsm.InRange(e.RetryAt) {
-		return "retry_at", "is not in the years 1 to 9999"
-	}
-	return "", ""
-}
-
 // TimeReached is the payload of time_reached.
 type TimeReached struct{}
 
@@ -257,17 +249,6 @@ func (Create) Event() Event {
 }
 
 func (Create) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Create) check() (field, problem string) {
-	if e.Topic == "" {
-		return "topic", "is less than 1 characters"
-	}
-	if e.Payload == "" {
-		return "payload", "is required"
-	}
-	return "", ""
-}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -61,8 +61,8 @@ func (r *Record) HandlerSuccess(e HandlerSuccess, now time.Time) (Steps, error) 
 // HandlerFailure applies handler_failure. It changes r only when it returns a step.
 func (r *Record) HandlerFailure(e HandlerFailure, p Params, now time.Time) (Steps, error) {
 	e.RetryAt = fsm.Instant(e.RetryAt)
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventHandlerFailure).WithField(field, problem)
+	if !fsm.InRange(e.RetryAt) {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventHandlerFailure).WithField("retry_at", "is not in the years 1 to 9999")
 	}
 	switch r.State {
 	case Delivering:
@@ -155,8 +155,11 @@ func (r *Record) Discard(e Discard, now time.Time) (Steps, error) {
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField(field, problem)
+	if e.Topic == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("topic", "is less than 1 characters")
+	}
+	if e.Payload == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("payload", "is required")
 	}
 	r.State, r.Topic, r.Payload = Pending, e.Topic, e.Payload
 	return took(TransitionCreate), nil
@@ -166,8 +169,11 @@ func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 //
 // Creates a record.
 func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField(field, problem)
+	if e.Topic == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("topic", "is less than 1 characters")
+	}
+	if e.Payload == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("payload", "is required")
 	}
 	switch r.State {
 	case Pending, Delivering, Delivered, RetryWait, DeadLetter:

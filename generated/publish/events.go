@@ -160,14 +160,6 @@ func (TombstoneVersion) Event() Event {
 
 func (TombstoneVersion) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *TombstoneVersion) check() (field, problem string) {
-	if e.RetentionUntil.IsSet && !fsm.InRange(e.RetentionUntil.V) {
-		return "retention_until", "is not in the years 1 to 9999"
-	}
-	return "", ""
-}
-
 // RestoreVersion is the payload of restore_version.
 //
 // Row 4 does not ask for the blobs, which row 1 demands and a collector may have taken since (F-000-19).
@@ -182,17 +174,6 @@ func (RestoreVersion) Event() Event {
 }
 
 func (RestoreVersion) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *RestoreVersion) check() (field, problem string) {
-	if !e.Policy.Valid() {
-		return "policy", "is no value of policy"
-	}
-	if e.MissingBlobs < 0 {
-		return "missing_blobs", "is less than 0"
-	}
-	return "", ""
-}
 
 // Create is the payload of create.
 //

@@ -51,8 +51,8 @@ func (r *Record) PublishVersion(e PublishVersion, now time.Time) (Steps, error) 
 // "retention set" (row 3): the command brings it. One that has passed means "at once" (F-000-25).
 func (r *Record) TombstoneVersion(e TombstoneVersion, now time.Time) (Steps, error) {
 	e.RetentionUntil = fsm.OptionalInstant(e.RetentionUntil)
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventTombstoneVersion).WithField(field, problem)
+	if e.RetentionUntil.IsSet && !fsm.InRange(e.RetentionUntil.V) {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventTombstoneVersion).WithField("retention_until", "is not in the years 1 to 9999")
 	}
 	switch r.State {
 	case Published:
@@ -80,8 +80,11 @@ func (r *Record) TombstoneVersion(e TombstoneVersion, now time.Time) (Steps, err
 //
 // Row 4 does not ask for the blobs, which row 1 demands and a collector may have taken since (F-000-19).
 func (r *Record) RestoreVersion(e RestoreVersion, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField(field, problem)
+	if !e.Policy.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField("policy", "is no value of policy")
+	}
+	if e.MissingBlobs < 0 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField("missing_blobs", "is less than 0")
 	}
 	switch r.State {
 	case Tombstoned:

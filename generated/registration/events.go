@@ -268,14 +268,6 @@ func (ValidationPassed) Event() Event {
 
 func (ValidationPassed) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *ValidationPassed) check() (field, problem string) {
-	if !e.ValidationResult.Valid() {
-		return "validation_result", "is no value of validation_outcome"
-	}
-	return "", ""
-}
-
 // ValidationFailed is the payload of VALIDATION_FAILED.
 type ValidationFailed struct {
 	ValidationResult    ValidationOutcome   `json:"validation_result"`
@@ -289,17 +281,6 @@ func (ValidationFailed) Event() Event {
 }
 
 func (ValidationFailed) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *ValidationFailed) check() (field, problem string) {
-	if !e.ValidationResult.Valid() {
-		return "validation_result", "is no value of validation_outcome"
-	}
-	if !e.ValidationErrorType.Valid() {
-		return "validation_error_type", "is no value of validation_error_type"
-	}
-	return "", ""
-}
 
 // PostgresSucceeded is the payload of POSTGRES_SUCCEEDED.
 type PostgresSucceeded struct {
@@ -333,14 +314,6 @@ func (PostgresFailed) Event() Event {
 
 func (PostgresFailed) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *PostgresFailed) check() (field, problem string) {
-	if !e.ErrorType.Valid() {
-		return "error_type", "is no value of failure_type"
-	}
-	return "", ""
-}
-
 // ConsulSucceeded is the payload of CONSUL_SUCCEEDED.
 type ConsulSucceeded struct {
 	ConsulApplied bool `json:"consul_applied"`
@@ -366,14 +339,6 @@ func (ConsulFailed) Event() Event {
 }
 
 func (ConsulFailed) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *ConsulFailed) check() (field, problem string) {
-	if !e.ErrorType.Valid() {
-		return "error_type", "is no value of failure_type"
-	}
-	return "", ""
-}
 
 // Continue is the payload of CONTINUE.
 type Continue struct{}
@@ -469,14 +434,6 @@ func (FatalError) Event() Event {
 
 func (FatalError) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *FatalError) check() (field, problem string) {
-	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
-		return "error_type", "is no value of fatal_type"
-	}
-	return "", ""
-}
-
 // RetryExhausted is the payload of RETRY_EXHAUSTED.
 type RetryExhausted struct{}
 
@@ -505,17 +462,6 @@ func (ConsulDeregistered) Event() Event {
 
 func (ConsulDeregistered) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *ConsulDeregistered) check() (field, problem string) {
-	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
-		return "error_type", "is no value of failure_type"
-	}
-	if !e.ConsulCleanup.Valid() {
-		return "consul_cleanup", "is no value of cleanup"
-	}
-	return "", ""
-}
-
 // PostgresDeregistered is the payload of POSTGRES_DEREGISTERED.
 type PostgresDeregistered struct {
 	ErrorType       fsm.Optional[FailureType] `json:"error_type,omitzero"`
@@ -528,17 +474,6 @@ func (PostgresDeregistered) Event() Event {
 }
 
 func (PostgresDeregistered) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *PostgresDeregistered) check() (field, problem string) {
-	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
-		return "error_type", "is no value of failure_type"
-	}
-	if !e.PostgresCleanup.Valid() {
-		return "postgres_cleanup", "is no value of cleanup"
-	}
-	return "", ""
-}
 
 // CorrectPayload is the payload of CORRECT_PAYLOAD.
 //
@@ -595,14 +530,6 @@ func (Create) Event() Event {
 }
 
 func (Create) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Create) check() (field, problem string) {
-	if e.NodeID == "" {
-		return "node_id", "is less than 1 characters"
-	}
-	return "", ""
-}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -63,8 +63,8 @@ func (r *Record) Register(e Register, by Actor, now time.Time) (Steps, error) {
 
 // ValidationPassed applies VALIDATION_PASSED. It changes r only when it returns a step.
 func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationPassed, by).WithField(field, problem)
+	if !e.ValidationResult.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationPassed, by).WithField("validation_result", "is no value of validation_outcome")
 	}
 	switch r.State {
 	case Validating:
@@ -88,8 +88,11 @@ func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (
 
 // ValidationFailed applies VALIDATION_FAILED. It changes r only when it returns a step.
 func (r *Record) ValidationFailed(e ValidationFailed, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField(field, problem)
+	if !e.ValidationResult.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField("validation_result", "is no value of validation_outcome")
+	}
+	if !e.ValidationErrorType.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField("validation_error_type", "is no value of validation_error_type")
 	}
 	switch r.State {
 	case Validating:
@@ -155,8 +158,8 @@ func (r *Record) PostgresSucceeded(e PostgresSucceeded, by Actor, now time.Time)
 
 // PostgresFailed applies POSTGRES_FAILED. It changes r only when it returns a step.
 func (r *Record) PostgresFailed(e PostgresFailed, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresFailed, by).WithField(field, problem)
+	if !e.ErrorType.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresFailed, by).WithField("error_type", "is no value of failure_type")
 	}
 	switch r.State {
 	case RegisteringPostgres:
@@ -216,8 +219,8 @@ func (r *Record) ConsulSucceeded(e ConsulSucceeded, by Actor, now time.Time) (St
 
 // ConsulFailed applies CONSUL_FAILED. It changes r only when it returns a step.
 func (r *Record) ConsulFailed(e ConsulFailed, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulFailed, by).WithField(field, problem)
+	if !e.ErrorType.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulFailed, by).WithField("error_type", "is no value of failure_type")
 	}
 	switch r.State {
 	case RegisteringConsul:
@@ -513,8 +516,8 @@ func (r *Record) Abandon(by Actor, now time.Time) (Steps, error) {
 //
 // The engine fires it too, and knows no more than that it had to: the type is optional.
 func (r *Record) FatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventFatalError, by).WithField(field, problem)
+	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventFatalError, by).WithField("error_type", "is no value of fatal_type")
 	}
 	switch r.State {
 	case Unregistered:
@@ -626,8 +629,11 @@ func (r *Record) RetryExhausted(by Actor, now time.Time) (Steps, error) {
 
 // stepConsulDeregistered takes the step of CONSUL_DEREGISTERED and leaves out what it raises.
 func (r *Record) stepConsulDeregistered(e ConsulDeregistered, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField(field, problem)
+	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField("error_type", "is no value of failure_type")
+	}
+	if !e.ConsulCleanup.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField("consul_cleanup", "is no value of cleanup")
 	}
 	switch r.State {
 	case Deregistering:
@@ -679,8 +685,11 @@ func (r *Record) ConsulDeregistered(e ConsulDeregistered, by Actor, now time.Tim
 
 // stepPostgresDeregistered takes the step of POSTGRES_DEREGISTERED and leaves out what it raises.
 func (r *Record) stepPostgresDeregistered(e PostgresDeregistered, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField(field, problem)
+	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField("error_type", "is no value of failure_type")
+	}
+	if !e.PostgresCleanup.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField("postgres_cleanup", "is no value of cleanup")
 	}
 	switch r.State {
 	case Deregistering:
@@ -764,8 +773,8 @@ func (r *Record) CorrectPayload(e CorrectPayload, by Actor, now time.Time) (Step
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField(field, problem)
+	if e.NodeID == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is less than 1 characters")
 	}
 	if by.Role != RoleExternal && by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCreate, by)
@@ -778,8 +787,8 @@ func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) 
 //
 // Creates a record.
 func (r *Record) fireCreate(e Create, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField(field, problem)
+	if e.NodeID == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is less than 1 characters")
 	}
 	switch r.State {
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:

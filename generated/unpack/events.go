@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -182,14 +181,6 @@ func (Start) Event() Event {
 
 func (Start) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Start) check() (field, problem string) {
-	if e.ImageID == "" {
-		return "image_id", "is less than 1 characters"
-	}
-	return "", ""
-}
-
 // Checked is the payload of CHECKED.
 //
 // device_owner is the image that unpacked_images names for this device, if any.
@@ -210,17 +201,6 @@ func (Checked) Event() Event {
 }
 
 func (Checked) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Checked) check() (field, problem string) {
-	if utf8.RuneCountInString(e.DeviceID) < 8 {
-		return "device_id", "is not from 8 to 8 characters"
-	}
-	if utf8.RuneCountInString(e.DeviceID) > 8 {
-		return "device_id", "is not from 8 to 8 characters"
-	}
-	return "", ""
-}
 
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {

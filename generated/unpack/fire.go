@@ -4,14 +4,15 @@ package unpack
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // createStart fills a blank record by START. It changes r only when it returns a step.
 func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField(field, problem)
+	if e.ImageID == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
 	}
 	r.State = CheckUnpacked
 	r.ImageID = e.ImageID
@@ -25,8 +26,8 @@ func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 //
 // row complete of machine download
 func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField(field, problem)
+	if e.ImageID == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
 	}
 	switch r.State {
 	case CheckUnpacked, CreateDevice, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:
@@ -39,8 +40,11 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 //
 // device_owner is the image that unpacked_images names for this device, if any.
 func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField(field, problem)
+	if utf8.RuneCountInString(e.DeviceID) < 8 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "is not from 8 to 8 characters")
+	}
+	if utf8.RuneCountInString(e.DeviceID) > 8 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "is not from 8 to 8 characters")
 	}
 	switch r.State {
 	case CheckUnpacked:

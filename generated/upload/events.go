@@ -170,14 +170,6 @@ func (CompleteParts) Event() Event {
 
 func (CompleteParts) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *CompleteParts) check() (field, problem string) {
-	if e.MissingParts < 0 {
-		return "missing_parts", "is less than 0"
-	}
-	return "", ""
-}
-
 // CommitUpload is the payload of commit_upload.
 type CommitUpload struct {
 	Digest string `json:"digest"`
@@ -191,14 +183,6 @@ func (CommitUpload) Event() Event {
 
 func (CommitUpload) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *CommitUpload) check() (field, problem string) {
-	if e.Length < 0 {
-		return "length", "is less than 0"
-	}
-	return "", ""
-}
-
 // AbortUpload is the payload of abort_upload.
 type AbortUpload struct {
 	Reason AbortReason `json:"reason"`
@@ -210,14 +194,6 @@ func (AbortUpload) Event() Event {
 }
 
 func (AbortUpload) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *AbortUpload) check() (field, problem string) {
-	if !e.Reason.Valid() {
-		return "reason", "is no value of abort_reason"
-	}
-	return "", ""
-}
 
 // Create is the payload of create.
 //

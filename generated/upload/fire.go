@@ -50,8 +50,8 @@ func (r *Record) FastPathDedupe(e FastPathDedupe, now time.Time) (Steps, error) 
 
 // CompleteParts applies complete_parts. It changes r only when it returns a step.
 func (r *Record) CompleteParts(e CompleteParts, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCompleteParts).WithField(field, problem)
+	if e.MissingParts < 0 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCompleteParts).WithField("missing_parts", "is less than 0")
 	}
 	switch r.State {
 	case PartsUploading:
@@ -68,8 +68,8 @@ func (r *Record) CompleteParts(e CompleteParts, now time.Time) (Steps, error) {
 
 // CommitUpload applies commit_upload. It changes r only when it returns a step.
 func (r *Record) CommitUpload(e CommitUpload, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCommitUpload).WithField(field, problem)
+	if e.Length < 0 {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCommitUpload).WithField("length", "is less than 0")
 	}
 	switch r.State {
 	case PendingCommit:
@@ -95,8 +95,8 @@ func (r *Record) CommitUpload(e CommitUpload, now time.Time) (Steps, error) {
 
 // AbortUpload applies abort_upload. It changes r only when it returns a step.
 func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAbortUpload).WithField(field, problem)
+	if !e.Reason.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAbortUpload).WithField("reason", "is no value of abort_reason")
 	}
 	switch r.State {
 	case Initiated:

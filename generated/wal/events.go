@@ -270,14 +270,6 @@ func (Replay) Event() Event {
 
 func (Replay) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Replay) check() (field, problem string) {
-	if !e.ReplayReason.Valid() {
-		return "replay_reason", "is no value of replay_code"
-	}
-	return "", ""
-}
-
 // Quarantine is the payload of quarantine.
 type Quarantine struct {
 	PolicySatisfied bool   `json:"policy_satisfied"`
@@ -291,14 +283,6 @@ func (Quarantine) Event() Event {
 
 func (Quarantine) payload() {}
 
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Quarantine) check() (field, problem string) {
-	if e.Cause == "" {
-		return "cause", "is less than 1 characters"
-	}
-	return "", ""
-}
-
 // RecoverStaleClaim is the payload of recover_stale_claim.
 type RecoverStaleClaim struct {
 	OverrideReason string `json:"override_reason"`
@@ -310,14 +294,6 @@ func (RecoverStaleClaim) Event() Event {
 }
 
 func (RecoverStaleClaim) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *RecoverStaleClaim) check() (field, problem string) {
-	if e.OverrideReason == "" {
-		return "override_reason", "is less than 1 characters"
-	}
-	return "", ""
-}
 
 // Release is the payload of release.
 type Release struct {
@@ -331,17 +307,6 @@ func (Release) Event() Event {
 }
 
 func (Release) payload() {}
-
-// check returns the first field that is not valid and what is wrong with it.
-func (e *Release) check() (field, problem string) {
-	if e.OverrideReason == "" {
-		return "override_reason", "is less than 1 characters"
-	}
-	if e.ChangeRecord == "" {
-		return "change_record", "is less than 1 characters"
-	}
-	return "", ""
-}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

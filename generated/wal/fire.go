@@ -183,8 +183,8 @@ func (r *Record) Fail(e Fail, by Actor, p Params, now time.Time) (Steps, error) 
 
 // Replay applies replay. It changes r only when it returns a step.
 func (r *Record) Replay(e Replay, by Actor, p Params, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventReplay, by).WithField(field, problem)
+	if !e.ReplayReason.Valid() {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventReplay, by).WithField("replay_reason", "is no value of replay_code")
 	}
 	switch r.State {
 	case Failed:
@@ -205,8 +205,8 @@ func (r *Record) Replay(e Replay, by Actor, p Params, now time.Time) (Steps, err
 
 // Quarantine applies quarantine. It changes r only when it returns a step.
 func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventQuarantine, by).WithField(field, problem)
+	if e.Cause == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventQuarantine, by).WithField("cause", "is less than 1 characters")
 	}
 	switch r.State {
 	case Pending:
@@ -258,8 +258,8 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 
 // RecoverStaleClaim applies recover_stale_claim. It changes r only when it returns a step.
 func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRecoverStaleClaim, by).WithField(field, problem)
+	if e.OverrideReason == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRecoverStaleClaim, by).WithField("override_reason", "is less than 1 characters")
 	}
 	switch r.State {
 	case InProgress:
@@ -295,8 +295,11 @@ func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time)
 
 // Release applies release. It changes r only when it returns a step.
 func (r *Record) Release(e Release, by Actor, now time.Time) (Steps, error) {
-	if field, problem := e.check(); field != "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField(field, problem)
+	if e.OverrideReason == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField("override_reason", "is less than 1 characters")
+	}
+	if e.ChangeRecord == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField("change_record", "is less than 1 characters")
 	}
 	switch r.State {
 	case Quarantined:
