@@ -102,6 +102,9 @@ func one(m *ir.Machine, rec *Record, in Input) (*Step, *Rejection) {
 		return nil, r
 	case row.Reject != nil:
 		r.Reason, r.Failure = Refused, row.Reject
+		if row.Otherwise {
+			r.Clauses = failed // why it had to answer for the others
+		}
 		return nil, r
 	}
 	return take(m, row, env, in, r)

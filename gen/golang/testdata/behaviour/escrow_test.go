@@ -134,7 +134,7 @@ func TestRejectionsExplainThemselves(t *testing.T) {
 			_, err := r.Remind(escrow.BySeller(10), p, now)
 			return err
 		},
-		"escrow: pay by system in offered: refused as too_late": func() error {
+		"escrow: pay by system in offered: refused as too_late: pay wants amount == $price (amount is 1, price is 50)": func() error {
 			_, err := r.Pay(escrow.Pay{Tx: "t", Amount: 1}, escrow.BySystem(), p, now)
 			return err
 		},
