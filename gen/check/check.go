@@ -40,7 +40,7 @@ var machineRules = [...]func(*subject){
 	(*subject).contract, (*subject).reachable, (*subject).terminal,
 	(*subject).impossible, (*subject).overlap, (*subject).neverChosen, (*subject).coverage, (*subject).strict,
 	(*subject).timers, (*subject).fires, (*subject).raises,
-	(*subject).effects, (*subject).answers, (*subject).fatal,
+	(*subject).effects, (*subject).twice, (*subject).answers, (*subject).fatal,
 	(*subject).invariants, (*subject).holds,
 	(*subject).creation, (*subject).assignments, (*subject).writeOnce, (*subject).bounds, (*subject).derives,
 	(*subject).uniques, (*subject).tableRows, (*subject).references, (*subject).starts,

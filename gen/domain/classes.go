@@ -168,7 +168,10 @@ func texts(known []ir.Value, patterns []string, f *ir.Field, size int) []ir.Valu
 	seen := map[string]int{}
 	for _, c := range distinct(candidates) {
 		sig := signature(c.(string), patterns)
-		if contains(known, c) || seen[sig] < min(size, maxOthers) || isEdge(f, c.(string)) {
+		switch {
+		case contains(known, c) || isEdge(f, c.(string)):
+			out = append(out, c)
+		case seen[sig] < min(size, maxOthers):
 			seen[sig]++
 			out = append(out, c)
 		}
@@ -200,7 +203,8 @@ func signature(s string, patterns []string) string {
 }
 
 // lists gives the empty list, one list for each element that a clause asks
-// for, and one with another element.
+// for, one with all of these where they are several, and one with another
+// element.
 func (b *builder) lists(i int, t ir.Type, known []ir.Value) []ir.Value {
 	var elements []ir.Value
 	for j := range b.vars {
@@ -219,10 +223,14 @@ func (b *builder) lists(i int, t ir.Type, known []ir.Value) []ir.Value {
 			elements = append(elements, k)
 		}
 	}
+	elements = distinct(elements)
+	if len(elements) > 1 {
+		out = append(out, slices.Clone(elements))
+	}
 	if t.Elem != nil {
 		elements = append(elements, otherElement(t.Elem))
 	}
-	for _, e := range distinct(elements) {
+	for _, e := range elements {
 		out = append(out, []any{e})
 	}
 	return distinct(out)

@@ -194,3 +194,31 @@ func TestSamplesRepeatWithTheirSeed(t *testing.T) {
 		t.Error("samples do not follow their seed")
 	}
 }
+
+// A string compared with one constant can also be another one: else `!=`
+// would never hold.
+func TestStringsDifferFromTheirConstants(t *testing.T) {
+	env := field("env", ir.String, false)
+	s := domain.NewSpace(&ir.Machine{}, []*ir.Clause{{Left: read(env), Op: ir.Ne, Right: literal("production")}}, nil, nil, noon)
+	got := classesOf(t, s, domain.Var{Field: env})
+	if !slices.ContainsFunc(got, func(v ir.Value) bool { return v != "production" }) || !slices.Contains(got, ir.Value("production")) {
+		t.Errorf("classes = %v", got)
+	}
+}
+
+// Two elements that two clauses ask for can be in one list.
+func TestListsHoldSeveralElements(t *testing.T) {
+	tags := &ir.Field{Name: ir.Name{Text: "tags"}, Type: ir.Type{Base: ir.ListOf, Elem: &ir.Type{Base: ir.String}}}
+	var clauses []*ir.Clause
+	for _, tag := range []string{"a", "b"} {
+		clauses = append(clauses, &ir.Clause{Left: read(tags), Op: ir.Contains, Right: literal(tag)})
+	}
+	s := domain.NewSpace(&ir.Machine{}, clauses, nil, nil, noon)
+	both := func(v ir.Value) bool {
+		list, _ := v.([]any)
+		return slices.Contains(list, any("a")) && slices.Contains(list, any("b"))
+	}
+	if got := classesOf(t, s, domain.Var{Field: tags}); !slices.ContainsFunc(got, both) {
+		t.Errorf("classes = %v", got)
+	}
+}

@@ -176,6 +176,9 @@ func TestCreationChecksThePartyOnTheNewRecord(t *testing.T) {
 	if _, rej := fire(t, m, nil, call{event: "accept", role: "sender"}); rej == nil || rej.Reason != interp.InvalidEvent {
 		t.Errorf("no actor id for a required field: %v", rej)
 	}
+	if _, rej := fire(t, m, nil, call{event: "bump", payload: `"by":0`, role: "clerk"}); rej == nil || rej.Reason != interp.InvalidTransition {
+		t.Errorf("an event that creates nothing: %v", rej)
+	}
 	if _, rej := fire(t, m, nil, call{event: "accept", role: "clerk", actorID: int64(7)}); rej == nil || rej.Reason != interp.NotAllowed {
 		t.Errorf("creation by another role: %v", rej)
 	}
