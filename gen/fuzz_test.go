@@ -1,0 +1,135 @@
+package gen_test
+
+import (
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/gen"
+)
+
+// FuzzCompile feeds the whole compiler. It must never panic, must say
+// something when it yields nothing, and whatever Go it yields must compile.
+func FuzzCompile(f *testing.F) {
+	seeds, err := filepath.Glob("../spec/*.yaml")
+	if err != nil || len(seeds) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, path := range append(seeds, "golang/testdata/odd.yaml", "golang/testdata/escrow.yaml", "check/testdata/clean.yaml") {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	for _, e := range formatExamples(f) {
+		f.Add(e)
+	}
+	checker := newTypeChecker(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		name := "fuzz"
+		if m := machineLine.FindStringSubmatch(text); m != nil {
+			name = m[1]
+		}
+		result, list, err := gen.Compile([]gen.Source{{Path: name + ".yaml", Data: []byte(text)}}, options)
+		switch {
+		case err != nil:
+			t.Fatalf("a spec without errors is not emitted: %v", err)
+		case list.HasErrors():
+			for _, d := range list.Sorted() {
+				if d.Message == "" || d.Code == "" || d.Span.Start.Line < 1 {
+					t.Errorf("a diagnostic without message, code or place: %+v", d)
+				}
+			}
+			return
+		}
+		if err := checker.check(result.Files); err != nil {
+			t.Errorf("the emitted Go does not compile: %v", err)
+		}
+	})
+}
+
+func formatExamples(f *testing.F) []string {
+	text, err := os.ReadFile("../spec/FORMAT.md")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var out []string
+	for _, m := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+		out = append(out, m[2])
+	}
+	return out
+}
+
+// typeChecker compiles emitted packages in memory.
+type typeChecker struct {
+	fset     *token.FileSet
+	standard types.Importer
+	runtime  *types.Package // runtime/fsm, the one other import
+}
+
+func newTypeChecker(f *testing.F) *typeChecker {
+	fset := token.NewFileSet()
+	c := &typeChecker{fset: fset, standard: importer.ForCompiler(fset, "gc", nil)}
+	sources, err := filepath.Glob("../runtime/fsm/*.go")
+	if err != nil {
+		f.Fatal(err)
+	}
+	var files []gen.File
+	for _, path := range sources {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		files = append(files, gen.File{Path: "fsm/" + filepath.Base(path), Data: data})
+	}
+	if c.runtime, err = c.pack("fsm", files); err != nil {
+		f.Fatal(err)
+	}
+	return c
+}
+
+// Import finds what generated code may import.
+func (c *typeChecker) Import(path string) (*types.Package, error) {
+	if path == options.Module+"/runtime/fsm" {
+		return c.runtime, nil
+	}
+	return c.standard.Import(path)
+}
+
+func (c *typeChecker) check(files []gen.File) error {
+	packages := map[string][]gen.File{}
+	for _, file := range files {
+		folder := filepath.Dir(file.Path)
+		packages[folder] = append(packages[folder], file)
+	}
+	for folder, files := range packages {
+		if _, err := c.pack(folder, files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pack compiles the Go files of one package, without its tests.
+func (c *typeChecker) pack(name string, files []gen.File) (*types.Package, error) {
+	var parsed []*ast.File
+	for _, file := range files {
+		if !strings.HasSuffix(file.Path, ".go") || strings.HasSuffix(file.Path, "_test.go") {
+			continue
+		}
+		tree, err := parser.ParseFile(c.fset, file.Path, file.Data, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, tree)
+	}
+	config := types.Config{Importer: c}
+	return config.Check(name, c.fset, parsed, nil)
+}
