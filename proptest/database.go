@@ -29,7 +29,7 @@ type database struct {
 	// placeholder of the n-th parameter, counted from 1.
 	placeholder func(n int) string
 	// dropTriggers takes the record table's triggers away for good.
-	dropTriggers func(*testing.T, *ir.Machine)
+	dropTriggers func(testing.TB, *ir.Machine)
 	// errorsAbort: after an error the transaction accepts nothing but a
 	// rollback to a savepoint.
 	errorsAbort bool
@@ -37,7 +37,7 @@ type database struct {
 	prepared    map[string]*sql.Stmt
 }
 
-func openSQLite(t *testing.T, spec *Spec) *database {
+func openSQLite(t testing.TB, spec *Spec) *database {
 	t.Helper()
 	d := &database{
 		name: "sqlite", prepared: map[string]*sql.Stmt{}, value: ddl.SQLiteValue,
@@ -55,13 +55,13 @@ func openSQLite(t *testing.T, spec *Spec) *database {
 }
 
 // openPostgres uses a schema of its own, which goes with the transaction.
-func openPostgres(t *testing.T, spec *Spec, dsn string) *database {
+func openPostgres(t testing.TB, spec *Spec, dsn string) *database {
 	t.Helper()
 	d := &database{
 		name: "postgres", errorsAbort: true, prepared: map[string]*sql.Stmt{}, value: ddl.PostgresValue, selects: postgresSelect,
 		placeholder: func(n int) string { return fmt.Sprintf("$%d", n) },
 	}
-	d.dropTriggers = func(t *testing.T, m *ir.Machine) {
+	d.dropTriggers = func(t testing.TB, m *ir.Machine) {
 		t.Helper()
 		d.must(t, "ALTER TABLE "+quoted(m.Storage.Table)+" DISABLE TRIGGER USER")
 	}
@@ -74,7 +74,7 @@ func openPostgres(t *testing.T, spec *Spec, dsn string) *database {
 	return d
 }
 
-func (d *database) dropSQLiteTriggers(t *testing.T, m *ir.Machine) {
+func (d *database) dropSQLiteTriggers(t testing.TB, m *ir.Machine) {
 	t.Helper()
 	d.must(t, "ROLLBACK")
 	var names string
@@ -98,7 +98,7 @@ func postgresSelect(c ddl.Column) string {
 	return c.Name
 }
 
-func (d *database) connect(t *testing.T, driver, dsn string) {
+func (d *database) connect(t testing.TB, driver, dsn string) {
 	t.Helper()
 	db, err := sql.Open(driver, dsn)
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *database) connect(t *testing.T, driver, dsn string) {
 }
 
 // schema creates the tables of the machine and of those that it needs.
-func (d *database) schema(t *testing.T, spec *Spec, script func(*ir.Machine) string) {
+func (d *database) schema(t testing.TB, spec *Spec, script func(*ir.Machine) string) {
 	t.Helper()
 	for _, m := range ddl.Order(needed(spec)) {
 		if _, err := d.conn.ExecContext(context.Background(), script(m)); err != nil {
@@ -161,7 +161,7 @@ func references(m *ir.Machine) []*ir.Machine {
 	return out
 }
 
-func (d *database) must(t *testing.T, query string, args ...any) {
+func (d *database) must(t testing.TB, query string, args ...any) {
 	t.Helper()
 	if _, err := d.exec(query, args...); err != nil {
 		t.Fatalf("%s: %s: %v", d.name, firstLine(query), err)
@@ -204,7 +204,7 @@ func (d *database) one(query string, args ...any) error {
 }
 
 // undo runs do and takes back whatever it did.
-func (d *database) undo(t *testing.T, do func() error) error {
+func (d *database) undo(t testing.TB, do func() error) error {
 	t.Helper()
 	d.must(t, "SAVEPOINT attempt")
 	err := do()

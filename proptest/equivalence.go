@@ -14,7 +14,7 @@ import (
 // a bound or a holds can tell apart) through the interpreter and the
 // generated package: same decision, same record, same effects. It logs how
 // many cases there were and which situations were too large to exhaust.
-func Equivalence(t *testing.T, spec *Spec, subject Subject) {
+func Equivalence(t testing.TB, spec *Spec, subject Subject) {
 	t.Helper()
 	m, count := spec.Machine, &tally{}
 	for _, s := range situations(m, now) {
@@ -53,7 +53,7 @@ func (t *tally) report(m *ir.Machine) string {
 	return line
 }
 
-func compareAll(t *testing.T, s *situation, c caller, subject Subject, count *tally) {
+func compareAll(t testing.TB, s *situation, c caller, subject Subject, count *tally) {
 	t.Helper()
 	limit, sampled := s.limit(c)
 	before, first := count.cases, true
@@ -75,7 +75,7 @@ func compareAll(t *testing.T, s *situation, c caller, subject Subject, count *ta
 	}
 }
 
-func compareOne(t *testing.T, m *ir.Machine, tc testCase, subject Subject, count *tally) {
+func compareOne(t testing.TB, m *ir.Machine, tc testCase, subject Subject, count *tally) {
 	t.Helper()
 	count.cases++
 	result, rej := tc.decide(m)

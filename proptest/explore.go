@@ -163,7 +163,7 @@ func (e *explorer) cases(s *situation, n *node, c caller) iter.Seq[testCase] {
 				space.Extend(v, e.fill[v]...)
 			}
 		}
-		for a := range space.All(perPayload, 1) {
+		for a := range concat(space.First(), space.All(perPayload, 1)) {
 			for style := range 4 {
 				in := interp.Input{Event: s.event, Actor: c.actor(s.machine, n.record), Now: s.now, Params: e.params}
 				for _, f := range payloadFields(s.event) {
@@ -182,14 +182,22 @@ func (e *explorer) cases(s *situation, n *node, c caller) iter.Seq[testCase] {
 	}
 }
 
-// pick takes the first of a class, the last (absent, where that is allowed),
-// or any.
+func concat(first domain.Assignment, rest iter.Seq[domain.Assignment]) iter.Seq[domain.Assignment] {
+	return func(yield func(domain.Assignment) bool) {
+		if yield(first) {
+			rest(yield)
+		}
+	}
+}
+
+// pick takes one from the middle of a class, so that others are on both sides
+// of it, the last (absent, where that is allowed), or any.
 func pick(class []ir.Value, style int, rng *rand.Rand) ir.Value {
 	switch {
 	case len(class) == 0:
 		return nil
 	case style == 0:
-		return class[0]
+		return class[(len(class)-1)/2]
 	case style == 1:
 		return class[len(class)-1]
 	}

@@ -231,6 +231,7 @@ func (w *walk) immutables(s interp.Step) {
 	}
 }
 
+// otherValues lists values of f other than old.
 func otherValues(f *ir.Field, old ir.Value) []ir.Value {
 	c := &ir.Clause{Left: ir.Operand{Field: f, Type: f.Type}, Op: ir.Ne, Right: ir.Operand{IsLit: true, Literal: old}}
 	space := domain.NewSpace(&ir.Machine{}, []*ir.Clause{c}, nil, nil, now)
@@ -313,6 +314,19 @@ func (w *walk) permanence(s interp.Step) {
 	}
 	again := historyOf(s)
 	w.refuse(changedHistory, "", func() error { return w.db.insertHistory(m, again) }, "a second history row of one version in %s", s.After.State)
+	if w.db.name == "sqlite" {
+		w.replacement(s)
+	}
 	again.version++
 	w.refuse(changedHistory, "", func() error { return w.db.insertHistory(m, again) }, "history of a step that did not happen in %s", s.After.State)
+}
+
+// replacement tries SQLite's INSERT OR REPLACE, which deletes the old row
+// without firing a trigger.
+func (w *walk) replacement(s interp.Step) {
+	m, verb := w.machine, "INSERT OR REPLACE"
+	w.refuse(changedHistory, "", func() error { return w.db.putHistory(m, verb, historyOf(s)) }, "a replaced history row in %s", s.After.State)
+	if s.Row.From == nil {
+		w.refuse(changedIdentity, "", func() error { return w.db.putRecord(m, verb, rowOf(s)) }, "a replaced record in %s", s.After.State)
+	}
 }

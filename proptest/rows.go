@@ -46,6 +46,11 @@ func (r recordRow) value(m *ir.Machine, c ddl.Column) ir.Value {
 }
 
 func (d *database) insertRecord(m *ir.Machine, r recordRow) error {
+	return d.putRecord(m, "INSERT", r)
+}
+
+// putRecord inserts with the given verb, INSERT or SQLite's INSERT OR REPLACE.
+func (d *database) putRecord(m *ir.Machine, verb string, r recordRow) error {
 	var names []string
 	var args []any
 	for _, c := range ddl.Columns(m) {
@@ -58,15 +63,15 @@ func (d *database) insertRecord(m *ir.Machine, r recordRow) error {
 		}
 		names, args = append(names, c.Name), append(args, arg)
 	}
-	return d.one(d.insertInto(m.Storage.Table, names), args...)
+	return d.one(d.into(verb, m.Storage.Table, names), args...)
 }
 
-func (d *database) insertInto(table string, names []string) string {
+func (d *database) into(verb, table string, names []string) string {
 	marks := make([]string, len(names))
 	for i := range marks {
 		marks[i] = d.placeholder(i + 1)
 	}
-	return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", quoted(table), strings.Join(names, ", "), strings.Join(marks, ", "))
+	return fmt.Sprintf("%s INTO %s (%s) VALUES (%s)", verb, quoted(table), strings.Join(names, ", "), strings.Join(marks, ", "))
 }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
@@ -114,6 +119,10 @@ func historyOf(s interp.Step) historyRow {
 }
 
 func (d *database) insertHistory(m *ir.Machine, h historyRow) error {
+	return d.putHistory(m, "INSERT", h)
+}
+
+func (d *database) putHistory(m *ir.Machine, verb string, h historyRow) error {
 	var names []string
 	var args []any
 	for _, c := range ddl.HistoryColumns(m) {
@@ -123,7 +132,7 @@ func (d *database) insertHistory(m *ir.Machine, h historyRow) error {
 		}
 		names, args = append(names, c.Name), append(args, arg)
 	}
-	return d.one(d.insertInto(m.Storage.History, names), args...)
+	return d.one(d.into(verb, m.Storage.History, names), args...)
 }
 
 func (h historyRow) value(m *ir.Machine, c ddl.Column, serial int) ir.Value {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,19 +35,67 @@ func (w *walk) tableEffect(e interp.Effect) error {
 	if lacks, err := w.db.lacksParents(table, row); err != nil {
 		return err
 	} else if lacks && w.once("reference of %s", e.Name()) {
-		w.attempts(func() {
-			w.refuse(brokenReference, "", func() error { return w.db.upsertRow(table, row) }, "%s without the row it refers to", e.Name())
-		})
+		w.attempts(func() { w.references(table, row) })
 	}
-	if err := w.db.parents(table, row); err != nil {
+	if err := w.db.parents(table, row, nil); err != nil {
 		return fmt.Errorf("rows referred to: %w", err)
 	}
 	w.tables++
-	return w.db.upsertRow(table, row)
+	if err := w.db.upsertRow(table, row); err != nil {
+		return err
+	}
+	if w.once("moved references of %s", table) {
+		w.attempts(func() { w.movedReferences(table, row) })
+	}
+	return nil
 }
 
-// parents makes every row that row refers to.
-func (d *database) parents(table *ir.Table, row tableRow) error {
+// references tries the row without the row it refers to, and with one that
+// lacks what the reference demands.
+func (w *walk) references(table *ir.Table, row tableRow) {
+	w.refuse(brokenReference, "", func() error { return w.db.upsertRow(table, row) }, "a row of %s without the row it refers to", table)
+	for _, c := range table.Columns {
+		for i := range c.Where {
+			w.refuse(brokenReference, ": reference:", func() error {
+				if err := w.db.parents(table, row, &c.Where[i]); err != nil {
+					return fmt.Errorf("row referred to: %w", err)
+				}
+				return w.db.upsertRow(table, row)
+			}, "a row of %s that refers to one without %s", table, c.Where[i].Column)
+		}
+	}
+}
+
+// movedReferences tries to let the row refer to another row, which lacks what
+// the reference demands.
+func (w *walk) movedReferences(table *ir.Table, row tableRow) {
+	for _, c := range table.Columns {
+		for i := range c.Where {
+			w.refuse(brokenReference, ": reference:", func() error {
+				elsewhere := maps.Clone(row)
+				elsewhere[c] = otherValues(c.Ref.Key[0], row[c])[0]
+				if err := w.db.parents(table, elsewhere, &c.Where[i]); err != nil {
+					return fmt.Errorf("row referred to: %w", err)
+				}
+				return w.db.setColumn(table, c, elsewhere[c])
+			}, "a row of %s that moves to one without %s", table, c.Where[i].Column)
+		}
+	}
+}
+
+// setColumn changes a column of all rows.
+func (d *database) setColumn(table *ir.Table, c *ir.Field, v ir.Value) error {
+	arg, err := d.value(c.Type, v)
+	if err != nil {
+		return err
+	}
+	_, err = d.exec(fmt.Sprintf("UPDATE %s SET %s = %s", quoted(table.Text), columnOf(table, c), d.placeholder(1)), arg)
+	return err
+}
+
+// parents makes every row that row refers to; the demand that is broken, if
+// any, is not met.
+func (d *database) parents(table *ir.Table, row tableRow, broken *ir.ColumnValue) error {
 	for _, c := range table.Columns {
 		if c.Ref == nil || row[c] == nil {
 			continue
@@ -57,11 +106,14 @@ func (d *database) parents(table *ir.Table, row tableRow) error {
 				parent[p] = anyValue(p)
 			}
 		}
-		for _, demand := range c.Where {
+		for i, demand := range c.Where {
 			parent[demand.Column] = demand.Value.A.Literal
+			if broken == &c.Where[i] {
+				parent[demand.Column] = otherValues(demand.Column, demand.Value.A.Literal)[0]
+			}
 		}
 		parent[c.Ref.Key[0]] = row[c]
-		if err := d.parents(c.Ref, parent); err != nil {
+		if err := d.parents(c.Ref, parent, nil); err != nil {
 			return err
 		}
 		if err := d.upsertRow(c.Ref, parent); err != nil {
@@ -116,7 +168,7 @@ func (d *database) upsertRow(table *ir.Table, row tableRow) error {
 	if len(sets) > 0 {
 		then = "UPDATE SET " + strings.Join(sets, ", ")
 	}
-	_, err = d.exec(d.insertInto(table.Text, names)+" ON CONFLICT ("+strings.Join(keys, ", ")+") DO "+then, args...)
+	_, err = d.exec(d.into("INSERT", table.Text, names)+" ON CONFLICT ("+strings.Join(keys, ", ")+") DO "+then, args...)
 	return err
 }
 

@@ -228,7 +228,26 @@ func (b *builder) known(i int) []ir.Value {
 			}
 		}
 	}
-	return distinct(out)
+	// A name without a value, such as a param without a default, tells nothing.
+	return slices.DeleteFunc(distinct(out), func(v ir.Value) bool { return v == nil || !fits(v, b.types[i].Base) })
+}
+
+// fits reports whether v can be a value of the base type; a list's constants
+// are elements or lists.
+func fits(v ir.Value, base ir.Base) bool {
+	switch v.(type) {
+	case int64:
+		return base == ir.Int || base == ir.ListOf
+	case bool:
+		return base == ir.Bool || base == ir.ListOf
+	case time.Duration:
+		return base == ir.Duration || base == ir.ListOf
+	case time.Time:
+		return base == ir.Time || base == ir.ListOf
+	case []any:
+		return base == ir.ListOf
+	}
+	return base != ir.Int && base != ir.Bool && base != ir.Duration && base != ir.Time
 }
 
 // pool is the size of i's pool and the patterns matched with it.
