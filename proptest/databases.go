@@ -122,13 +122,13 @@ func (w *walk) report(e *explorer) {
 			total += n
 		}
 	}
-	w.t.Logf("%s: %s stored %s records along their transitions (%s table rows) and %s of %s of Equivalence, and refused %s writes: %s",
+	count(w.t, "%s: %s stored %s records along their transitions (%s table rows) and %s of %s of Equivalence, and refused %s writes: %s",
 		w.machine, w.db.name, thousands(w.stored), thousands(w.tables), thousands(w.produced), thousands(w.producible), thousands(total), strings.Join(kinds, ", "))
 	if clauses := w.unbroken(); len(clauses) > 0 {
-		w.t.Logf("%s: no record breaks just %s", w.machine, strings.Join(clauses, "; "))
+		count(w.t, "%s: no record breaks just %s", w.machine, strings.Join(clauses, "; "))
 	}
 	if missing := e.unreached(); len(missing) > 0 {
-		w.t.Logf("%s: no call reached %s", w.machine, strings.Join(missing, ", "))
+		count(w.t, "%s: no call reached %s", w.machine, strings.Join(missing, ", "))
 	}
 	if w.stored == 0 || total == 0 {
 		w.errorf("stored %d records and refused %d", w.stored, total)

@@ -16,17 +16,17 @@ import (
 // many cases there were and which situations were too large to exhaust.
 func Equivalence(t testing.TB, spec *Spec, subject Subject) {
 	t.Helper()
-	m, count := spec.Machine, &tally{}
+	m, seen := spec.Machine, &tally{}
 	for _, s := range situations(m, now) {
 		for _, c := range callers(m) {
-			compareAll(t, s, c, subject, count)
-			if count.failures >= maxFailures {
-				t.Fatalf("%s: stopped after %d differences", m, count.failures)
+			compareAll(t, s, c, subject, seen)
+			if seen.failures >= maxFailures {
+				t.Fatalf("%s: stopped after %d differences", m, seen.failures)
 			}
 		}
 	}
-	t.Log(count.report(m))
-	if count.cases == 0 || count.accepted == 0 {
+	count(t, "%s", seen.report(m))
+	if seen.cases == 0 || seen.accepted == 0 {
 		t.Errorf("%s: no case was accepted", m)
 	}
 }
@@ -53,37 +53,37 @@ func (t *tally) report(m *ir.Machine) string {
 	return line
 }
 
-func compareAll(t testing.TB, s *situation, c caller, subject Subject, count *tally) {
+func compareAll(t testing.TB, s *situation, c caller, subject Subject, seen *tally) {
 	t.Helper()
 	limit, sampled := s.limit(c)
-	before, first := count.cases, true
+	before, first := seen.cases, true
 	for tc := range s.cases(c, limit, s.completions()) {
-		compareOne(t, s.machine, tc, subject, count)
+		compareOne(t, s.machine, tc, subject, seen)
 		if first && c.mayFire(s.rows) {
 			for bad := range spoiled(tc) {
-				compareOne(t, s.machine, bad, subject, count)
+				compareOne(t, s.machine, bad, subject, seen)
 			}
 		}
 		first = false
-		if count.failures >= maxFailures {
+		if seen.failures >= maxFailures {
 			return
 		}
 	}
 	if sampled {
-		count.sampledCases += count.cases - before
-		count.sampled = append(count.sampled, fmt.Sprintf("%s in %s: %d of %d assignments", s.event, stateName(s.state), limit, s.space.Size()))
+		seen.sampledCases += seen.cases - before
+		seen.sampled = append(seen.sampled, fmt.Sprintf("%s in %s: %d of %d assignments", s.event, stateName(s.state), limit, s.space.Size()))
 	}
 }
 
-func compareOne(t testing.TB, m *ir.Machine, tc testCase, subject Subject, count *tally) {
+func compareOne(t testing.TB, m *ir.Machine, tc testCase, subject Subject, seen *tally) {
 	t.Helper()
-	count.cases++
+	seen.cases++
 	result, rej := tc.decide(m)
 	if rej == nil {
-		count.accepted++
+		seen.accepted++
 	}
 	if err := agrees(m, result, rej, subject(tc.call(m))); err != nil {
-		count.failures++
+		seen.failures++
 		t.Errorf("%s: %s: %v", m, tc.describe(m), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +19,9 @@ import (
 // model: after every call both agree, and every holds and invariant is true.
 func Properties(t *testing.T, spec *Spec, subject Subject) {
 	t.Helper()
-	rapid.Check(t, property(spec, subject))
+	var steps atomic.Int64
+	rapid.Check(t, property(spec, subject, &steps))
+	count(t, "%s: %s random steps kept every holds and invariant", spec.Machine, thousands(int(steps.Load())))
 }
 
 // Fuzz lets go test -fuzz drive the same command sequences. Without -fuzz it
@@ -33,15 +36,18 @@ func Fuzz(f *testing.F, spec *Spec, subject Subject) {
 		}
 		f.Add(bytes)
 	}
-	f.Fuzz(rapid.MakeFuzz(property(spec, subject)))
+	f.Fuzz(rapid.MakeFuzz(property(spec, subject, new(atomic.Int64))))
 }
 
-func property(spec *Spec, subject Subject) func(*rapid.T) {
+func property(spec *Spec, subject Subject, steps *atomic.Int64) func(*rapid.T) {
 	fill := machineClasses(spec.Machine)
 	return func(t *rapid.T) {
 		r := &run{machine: spec.Machine, subject: subject, fill: fill, now: now}
 		t.Repeat(map[string]func(*rapid.T){
-			"fire": r.fire,
+			"fire": func(t *rapid.T) {
+				r.fire(t)
+				steps.Add(1)
+			},
 			"wait": r.wait,
 		})
 	}

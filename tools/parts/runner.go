@@ -43,6 +43,10 @@ func (r *runner) run(ctx context.Context, wanted []part, command []string) int {
 	if !r.stopAll(outcomes) && code == 0 {
 		code = 1
 	}
+	if err := printCounts(r.stdout, r.countsFile()); err != nil {
+		r.say("%v", err)
+		code = max(code, 1)
+	}
 	rows := append(partRows(r.known, outcomes), libraryRows(r.root)...)
 	printSummary(r.stdout, rows)
 	return code
@@ -106,6 +110,11 @@ func (r *runner) stopAll(outcomes []outcome) bool {
 	return ok
 }
 
+// countsVariable tells tests the file to which they add what they counted.
+const countsVariable = "FSMGEN_COUNTS"
+
+func (r *runner) countsFile() string { return filepath.Join(r.dir, "counts") }
+
 // environment is the runner's own with the parts' addresses. Tests may skip
 // for want of a part only when not every part is there.
 func (r *runner) environment(outcomes []outcome) []string {
@@ -113,7 +122,7 @@ func (r *runner) environment(outcomes []outcome) []string {
 	if len(outcomes) == len(r.known) && len(missingParts(outcomes)) == 0 {
 		require += "1"
 	}
-	env := append(os.Environ(), require)
+	env := append(os.Environ(), require, countsVariable+"="+r.countsFile())
 	for _, o := range outcomes {
 		if o.running != nil {
 			env = append(env, o.running.env...)

@@ -102,6 +102,14 @@ func TestCommandSeesEveryAddress(t *testing.T) {
 	tr.expectEvents(t, "find a", "start a", "find b", "start b", "stop b", "stop a")
 }
 
+func TestCountsOfTheTestsArePrinted(t *testing.T) {
+	tr := newTrial(t)
+	code := tr.run(context.Background(), tr.known, []string{"sh", "-c", "echo 'wal: 2 cases' >> $FSMGEN_COUNTS; echo 'deal: 3 cases' >> $FSMGEN_COUNTS"})
+	if code != 0 || !strings.Contains(tr.stdout.String(), "proofs:\n  deal: 3 cases\n  wal: 2 cases\n") {
+		t.Errorf("exit code %d, printed:\n%s%s", code, &tr.stdout, &tr.stderr)
+	}
+}
+
 func TestExitCodeIsTheCommands(t *testing.T) {
 	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -9 $$": 137} {
 		tr := newTrial(t)

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -52,4 +56,23 @@ func printSummary(w io.Writer, rows []row) {
 		fmt.Fprintf(table, "  %s\t%s\t%s\n", r.name, r.version, r.what)
 	}
 	table.Flush()
+}
+
+// printCounts prints what the tests counted, sorted; nothing where no test
+// counted anything.
+func printCounts(w io.Writer, path string) error {
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the tests' counts: %w", err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	slices.Sort(lines)
+	fmt.Fprintln(w, "proofs:")
+	for _, line := range slices.Compact(lines) {
+		fmt.Fprintln(w, "  "+line)
+	}
+	return nil
 }
