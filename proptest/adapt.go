@@ -18,8 +18,8 @@ type steps[T fmt.Stringer] interface {
 
 // Package is the part of a generated package that the tests call: the
 // functions of the same names. Deadline gives the time and the event of
-// DeadlineOf; Call makes a Call from a role, the JSON of an actor's id, and a
-// time, with the default params.
+// DeadlineOf; Call makes a Call from a role, the JSON of an actor's id, a time,
+// and the JSON of the params.
 //
 // I is the type of ids, R the record, P the payload, C the call, S the steps,
 // T a transition, F an effect.
@@ -31,7 +31,7 @@ type Package[I, R any, E fmt.Stringer, P payload[E], C any, S steps[T], T fmt.St
 	Raised      func(T, *R, P, C) P
 	Effects     func(T, *R, P, C) []F
 	Deadline    func(*R, C) (at time.Time, fire P, ok bool)
-	Call        func(role string, id json.RawMessage, now time.Time) (C, error)
+	Call        func(role string, id json.RawMessage, now time.Time, params json.RawMessage) (C, error)
 	System      func(C) C // the same call by system
 }
 
@@ -63,7 +63,7 @@ func (p Package[I, R, E, P, C, S, T, F]) answer(call Call) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	c, err := p.Call(call.Role, call.ActorID, call.Now)
+	c, err := p.Call(call.Role, call.ActorID, call.Now, call.Params)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("call: %w", err)
 	}

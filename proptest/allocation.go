@@ -43,7 +43,7 @@ func (p Package[I, R, E, P, C, S, T, F]) allocatesNothing(t *testing.T, call Cal
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := p.Call(call.Role, call.ActorID, call.Now)
+	c, err := p.Call(call.Role, call.ActorID, call.Now, call.Params)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type database struct {
 	prepared    map[string]*sql.Stmt
 }
 
-func openSQLite(t testing.TB, spec *Spec) *database {
+func openSQLite(t testing.TB, spec *Spec, script string) *database {
 	t.Helper()
 	d := &database{
 		name: "sqlite", prepared: map[string]*sql.Stmt{}, value: ddl.SQLiteValue,
@@ -49,13 +49,13 @@ func openSQLite(t testing.TB, spec *Spec) *database {
 	d.must(t, "PRAGMA foreign_keys = ON")
 	// Not in the transaction: SQLite would read the schema again after every
 	// ROLLBACK TO. The database is gone with the connection.
-	d.schema(t, spec, ddl.SQLite)
+	d.schema(t, spec, script, ddl.SQLite)
 	d.must(t, "BEGIN")
 	return d
 }
 
 // openPostgres uses a schema of its own, which goes with the transaction.
-func openPostgres(t testing.TB, spec *Spec, dsn string) *database {
+func openPostgres(t testing.TB, spec *Spec, script, dsn string) *database {
 	t.Helper()
 	d := &database{
 		name: "postgres", errorsAbort: true, prepared: map[string]*sql.Stmt{}, value: ddl.PostgresValue, selects: postgresSelect,
@@ -70,7 +70,7 @@ func openPostgres(t testing.TB, spec *Spec, dsn string) *database {
 	d.must(t, "BEGIN")
 	d.must(t, "CREATE SCHEMA "+schema)
 	d.must(t, "SET LOCAL search_path TO "+schema)
-	d.schema(t, spec, ddl.Postgres)
+	d.schema(t, spec, script, ddl.Postgres)
 	return d
 }
 
@@ -114,11 +114,16 @@ func (d *database) connect(t testing.TB, driver, dsn string) {
 	})
 }
 
-// schema creates the tables of the machine and of those that it needs.
-func (d *database) schema(t testing.TB, spec *Spec, script func(*ir.Machine) string) {
+// schema creates the tables of the machine with its own script, and those that
+// it needs with what emit makes of their specs.
+func (d *database) schema(t testing.TB, spec *Spec, script string, emit func(*ir.Machine) string) {
 	t.Helper()
 	for _, m := range ddl.Order(needed(spec)) {
-		if _, err := d.conn.ExecContext(context.Background(), script(m)); err != nil {
+		text := script
+		if m != spec.Machine {
+			text = emit(m)
+		}
+		if _, err := d.conn.ExecContext(context.Background(), text); err != nil {
 			t.Fatalf("%s: schema of %s: %v", d.name, m, err)
 		}
 	}

@@ -15,12 +15,15 @@ import (
 // back. On the way both must refuse whatever the table refuses. Then every
 // record that the cases of Equivalence produce must satisfy the constraints.
 //
+// The two scripts are those of the generated package; the tables of other
+// machines that they need are made from the specs.
+//
 // PostgreSQL is named by FSMGEN_POSTGRES_DSN. Without it that half is
 // skipped, or fails where FSMGEN_REQUIRE_PARTS is 1. Nothing is committed.
-func Databases(t *testing.T, spec *Spec) {
+func Databases(t *testing.T, spec *Spec, postgres, sqlite string) {
 	t.Helper()
 	root, e := explore(spec.Machine)
-	t.Run("sqlite", func(t *testing.T) { storeAll(t, spec, root, e, openSQLite(t, spec)) })
+	t.Run("sqlite", func(t *testing.T) { storeAll(t, spec, root, e, openSQLite(t, spec, sqlite)) })
 	t.Run("postgres", func(t *testing.T) {
 		dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
 		switch {
@@ -29,7 +32,7 @@ func Databases(t *testing.T, spec *Spec) {
 		case dsn == "":
 			t.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was compared with PostgreSQL")
 		}
-		storeAll(t, spec, root, e, openPostgres(t, spec, dsn))
+		storeAll(t, spec, root, e, openPostgres(t, spec, postgres, dsn))
 	})
 }
 

@@ -96,7 +96,7 @@ func agrees(m *ir.Machine, result interp.Result, rej *interp.Rejection, got Outc
 			class = rej.Failure.Text
 		}
 		if got.Reason != string(rej.Reason) || got.Class != class {
-			return fmt.Errorf("interpreter rejects (%v), generated Go answers %q %q %v", rej, got.Reason, got.Class, got.Transitions)
+			return fmt.Errorf("interpreter rejects (%s), generated Go answers %q %q %v", rej.Reason, got.Reason, got.Class, got.Transitions)
 		}
 		return nil
 	}

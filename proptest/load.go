@@ -49,6 +49,7 @@ func load(specDir, machine string) (*Spec, error) {
 	}
 	for _, m := range all {
 		if m.Text == machine {
+			distinguish(m)
 			return &Spec{Machine: m, All: all}, nil
 		}
 	}

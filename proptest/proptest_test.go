@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/gen/ddl"
 	"github.com/fsmgen/fsmgen/gen/interp"
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
@@ -142,8 +143,8 @@ func TestEveryTriggerIsNeeded(t *testing.T) {
 	for _, name := range []string{"upload", "unpack", "wal"} {
 		spec := Load(t, "../spec", name)
 		root, e := explore(spec.Machine)
-		for _, trigger := range triggers(t, spec.Machine, openSQLite(t, spec)) {
-			d := openSQLite(t, spec)
+		for _, trigger := range triggers(t, spec.Machine, openSQLite(t, spec, ddl.SQLite(spec.Machine))) {
+			d := openSQLite(t, spec, ddl.SQLite(spec.Machine))
 			d.must(t, "DROP TRIGGER "+quoted(trigger))
 			r := &recorder{TB: t}
 			storeAll(r, spec, root, e, d)
@@ -181,7 +182,7 @@ func triggers(t *testing.T, m *ir.Machine, d *database) []string {
 func TestOneBrokenConstraintIsFound(t *testing.T) {
 	spec := Load(t, "../spec", "upload")
 	root, e := explore(spec.Machine)
-	d := openSQLite(t, spec)
+	d := openSQLite(t, spec, ddl.SQLite(spec.Machine))
 	d.must(t, `CREATE TRIGGER extra BEFORE UPDATE ON upload_records WHEN NEW.state = 'committed' BEGIN SELECT RAISE(ABORT, 'no'); END`)
 	r := &recorder{TB: t}
 	storeAll(r, spec, root, e, d)
@@ -202,7 +203,10 @@ func TestExplorationReachesEveryRow(t *testing.T) {
 
 func TestDatabasesOfEveryMachine(t *testing.T) {
 	for _, name := range machines {
-		t.Run(name, func(t *testing.T) { Databases(t, Load(t, "../spec", name)) })
+		t.Run(name, func(t *testing.T) {
+			spec := Load(t, "../spec", name)
+			Databases(t, spec, ddl.Postgres(spec.Machine), ddl.SQLite(spec.Machine))
+		})
 	}
 }
 

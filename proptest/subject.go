@@ -18,6 +18,8 @@ type Call struct {
 	Role    string
 	ActorID json.RawMessage
 	Now     time.Time
+	// Params are the values of the params by name.
+	Params json.RawMessage
 }
 
 // Outcome is what the generated package answers.

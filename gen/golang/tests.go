@@ -88,15 +88,19 @@ func (g *generator) testPackage(f *jen.File) {
 //	}
 func (g *generator) testCall(f *jen.File) {
 	raw, c := jen.Qual("encoding/json", "RawMessage"), jen.Id("c").Id("Call")
-	params := []jen.Code{jen.Id("role").String(), jen.Id("id").Add(raw), jen.Id("now").Qual("time", "Time")}
+	role, id, params := "role", "id", "params"
 	if !g.hasActors() {
-		params = []jen.Code{jen.Id("_").String(), jen.Id("_").Add(raw), jen.Id("now").Qual("time", "Time")}
+		role, id = "_", "_"
 	}
-	f.Func().Id("callOf").Params(params...).Params(c.Clone(), jen.Err().Error()).BlockFunc(func(b *jen.Group) {
+	if !g.hasParams() {
+		params = "_"
+	}
+	in := []jen.Code{jen.Id(role).String(), jen.Id(id).Add(raw), jen.Id("now").Qual("time", "Time"), jen.Id(params).Add(raw)}
+	f.Func().Id("callOf").Params(in...).Params(c.Clone(), jen.Err().Error()).BlockFunc(func(b *jen.Group) {
+		b.Id("c").Dot("Now").Op("=").Id("now")
 		if g.hasParams() {
-			b.List(jen.Id("c").Dot("Now"), jen.Id("c").Dot("Params")).Op("=").List(jen.Id("now"), jen.Id("DefaultParams").Call())
-		} else {
-			b.Id("c").Dot("Now").Op("=").Id("now")
+			b.If(jen.Err().Op("=").Qual("encoding/json", "Unmarshal").Call(jen.Id("params"), jen.Op("&").Id("c").Dot("Params")), jen.Err().Op("!=").Nil()).
+				Block(jen.Return(jen.Id("c"), jen.Err()))
 		}
 		if !g.hasActors() {
 			b.Return(jen.Id("c"), jen.Nil())
@@ -145,8 +149,10 @@ func (g *generator) testFunctions(f *jen.File) {
 	}
 	test("Generated Go and the interpreter decide alike.", "TestEquivalence",
 		g.proptest("Equivalence").Call(jen.Id("t"), spec("t"), subject.Clone()))
+	test("What the package says of itself is what the table says.", "TestTable",
+		g.proptest("Table").Call(jen.Id("t"), spec("t"), jen.Id("States").Call(), jen.Id("Transitions").Call(), jen.Id("EffectInfos").Call()))
 	test("SQLite and PostgreSQL store what the machine produces and refuse what it refuses.", "TestDatabases",
-		g.proptest("Databases").Call(jen.Id("t"), spec("t")))
+		g.proptest("Databases").Call(jen.Id("t"), spec("t"), jen.Id("PostgresSchema").Call(), jen.Id("SQLiteSchema").Call()))
 	test("Random lives keep every holds and invariant.", "TestProperties",
 		g.proptest("Properties").Call(jen.Id("t"), spec("t"), subject.Clone()))
 	test("The typed view compiles for legal transitions only.", "TestIllegalTransitionsDoNotCompile",
