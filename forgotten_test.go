@@ -4,8 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -125,4 +127,78 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 	}
 	name, ok := typ.(*ast.Ident)
 	return ok && name.IsExported()
+}
+
+// awaited are the tests that invariants name and that nothing has yet: they
+// are about what carries a machine through crashes and races, or about a
+// service around it. The list may only shrink.
+var awaited = map[string]string{
+	"TestPublishAndEntriesShareOneTransaction":    "a service that persists artifact entries",
+	"TestTombstonedHistoryIsComplete":             "the durable engine",
+	"TestFireDoesNotWaitForDelivery":              "the durable engine",
+	"TestEveryDeliveryIsRepeated":                 "the durable engine",
+	"TestDeletedRowPrecedesObjectDeletion":        "the durable engine",
+	"TestSecondRunHandsOff":                       "the image pipeline",
+	"TestCrashDuringDownload":                     "the image pipeline",
+	"TestCrashDuringExtract":                      "the image pipeline",
+	"TestDeviceIdentityIsDeterministic":           "the image pipeline",
+	"TestRegisterWritesBothTablesOrNone":          "the image pipeline",
+	"TestManuallyDeletedSnapshotHeals":            "the image pipeline",
+	"TestPayoutLockAndFence":                      "the deal service",
+	"TestDepositKeyIsUnique":                      "the durable engine",
+	"TestTwoClaimsOneCommits":                     "the durable engine",
+	"TestReplayStopsAtMaxAttempts":                "the durable engine",
+	"TestOrphanSweepFindsTimedOutDeregistrations": "the registration service",
+}
+
+// An invariant that only a test enforces names a test that exists, or one that
+// is awaited.
+func TestInvariantsNameRealTests(t *testing.T) {
+	named := map[string]bool{}
+	for _, m := range regexp.MustCompile(`\btest: (\w+)`).FindAllStringSubmatch(readAll(t, "spec/*.yaml"), -1) {
+		named[m[1]] = true
+	}
+	if len(named) == 0 {
+		t.Fatal("no invariant names a test: the expression is wrong")
+	}
+	written := testFunctions(t)
+	for name := range named {
+		if !written[name] && awaited[name] == "" {
+			t.Errorf("a spec names the test %s, which does not exist", name)
+		}
+	}
+	for name := range awaited {
+		if written[name] || !named[name] {
+			t.Errorf("%s is written or no longer named: take it off the list of awaited tests", name)
+		}
+	}
+}
+
+// testFunctions lists the test functions of the module, outside of testdata.
+func testFunctions(t *testing.T) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	declaration := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && skipped(d.Name()):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
+			out[m[1]] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -37,7 +37,7 @@ func TestReadmeShowsWhatComesOut(t *testing.T) {
 	if !found {
 		t.Errorf("this Go does not come out of the table:\n%s", code)
 	}
-	wrong := strings.Replace(spec, "to: paid,", "to: payed,", 1)
+	wrong := strings.Replace(spec, "to: paid,", "to: piad,", 1)
 	sources := []gen.Source{{Path: "spec/order.yaml", Data: []byte(wrong)}}
 	_, list = gen.Load(sources)
 	shown := string(diag.Text(list, diag.Sources{"spec/order.yaml": []byte(wrong)}, false))

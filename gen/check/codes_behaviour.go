@@ -127,6 +127,9 @@ func tableRules() []Rule {
 		fails("FSM085", "machines create each other without end",
 			"A creation row starts another machine whose creation row leads back.",
 			"transitions:\n  - {name: unpacked, from: working, on: DONE, to: done, do: [start_activate]}"),
+		fails("FSM086", "name that the database would change",
+			"PostgreSQL keeps 63 bytes of the name of a table or column, and folds capitals. A name under `sql` is used as it is written: lower case letters, digits and _.",
+			"sql: {table: orders, state: status}   # not: Orders, shop.orders"),
 	}
 }
 

@@ -92,6 +92,15 @@ func (s *subject) goNames() {
 			in.add(naming.Exported(p.Name), "value", ir.Name{Text: p.Name, Span: p.Span})
 		}
 	}
+	handlers := s.namespace(codeGoCollision, "in the Go interface Handlers", nil)
+	for _, e := range s.m.Effects {
+		if e.Kind == ir.Call {
+			handlers.add(naming.GoHandler.Of(e.Text), "effect", e.Name)
+		}
+		if e.Delivery == ir.Queryable {
+			handlers.add(naming.GoQuery.Of(e.Text), "the query of effect", e.Name)
+		}
+	}
 	params := s.namespace(codeGoCollision, "in the Go type of the params", nil)
 	for _, p := range s.m.Params {
 		params.add(naming.Exported(p.Text), "param", p.Name)
@@ -170,17 +179,30 @@ func (s *subject) packageName() {
 			"machine %q can't name a Go package", name)
 	case token.IsKeyword(name) || naming.Unexported(name) != name && naming.Unexported(name) == name+"Value":
 		s.report(codeReservedName, s.m.Span, "choose a name that Go does not define", "machine %q has the name of a Go keyword or builtin", name)
+	case slices.Contains(platforms(), name[strings.LastIndex(name, "_")+1:]) && strings.Contains(name, "_"):
+		s.report(codeReservedName, s.m.Span, "let another word be the last",
+			"machine %q ends like a Go file for one platform: elsewhere its tests would not run", name)
 	case slices.Contains(reservedPackages(), name):
 		s.report(codeReservedName, s.m.Span, "choose a name that no package of the standard library has",
 			"machine %q has the name of a Go package that its users import", name)
 	}
 }
 
+// platforms lists the operating systems and architectures by which the go
+// command chooses files: those of go/build.
+func platforms() []string {
+	return strings.Fields(`
+		aix android darwin dragonfly freebsd hurd illumos ios js linux nacl netbsd openbsd plan9 solaris wasip1
+		windows zos
+		386 amd64 amd64p32 arm arm64 arm64be armbe loong64 mips mips64 mips64le mips64p32 mips64p32le mipsle
+		ppc ppc64 ppc64le riscv riscv64 s390 s390x sparc sparc64 wasm`)
+}
+
 // reservedPackages lists packages of Go's standard library and of the
 // runtime, and names that the go command treats specially.
 func reservedPackages() []string {
 	return strings.Fields(`
-		bufio builtin bytes cmp context crypto debug embed encoding errors expvar flag fmt fs fsm go hash html
+		bufio builtin bytes cmp context crypto debug documentation embed encoding errors expvar flag fmt fs fsm go hash html
 		http image index internal io iter json log main maps math mime net os path plugin proptest rand reflect
 		regexp runtime slices slog sort sql strconv strings structs sync syscall template testdata testing text
 		time unicode unique unsafe url utf8 vendor weak

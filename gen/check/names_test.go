@@ -28,6 +28,8 @@ func TestNames(t *testing.T) {
 		"two columns":            {fields: "a_b: optional int\n  a-b: optional int", code: "FSM012", want: `field "a-b" becomes "a_b" in table order_records, like field "a_b"`},
 		"table of the machine":   {tail: "tables:\n  order_history:\n    key: [a]\n    columns: {a: int}", code: "FSM012", want: `table "order_history" becomes "order_history" in the database, like history table`},
 		"event field and record": {fields: "amount: optional int", events: "settle: {fields: {amount: int}}", code: "FSM015", want: `field "amount" of event "settle" has the name of field "amount"`},
+		"query and effect":       {tail: "effects:\n  find: {delivery: queryable}\n  query_find: {delivery: keyed}", code: "FSM011", want: `effect "query_find" becomes "QueryFind" in the Go interface Handlers, like the query of effect "find"`},
+		"engine's face":          {fields: "columns: optional int", code: "FSM011", want: `field "columns" becomes "Columns" in the record's Go type, a name that is taken`},
 		"event field, special":   {events: "settle: {fields: {now: time}}", code: "FSM015", want: `has the name of the special $now`},
 		"unused field":           {fields: "amount: optional int", code: "FSM010", want: `field "amount" is not used`},
 		"duplicate rows":         {events: "stop: {}", rows: "- {name: pay, from: created, on: stop, to: paid}", code: "FSM004", want: `row "pay" is declared twice`},

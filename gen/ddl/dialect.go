@@ -70,10 +70,10 @@ func derivation(d dialect, row string, t *ir.Template) string {
 }
 
 func asText(d dialect, col string, t ir.Type) string {
-	switch {
-	case t.Base == ir.String || t.Base == ir.EnumOf:
+	switch t.Base {
+	case ir.String, ir.EnumOf:
 		return col
-	case t.Base == ir.Bool:
+	case ir.Bool:
 		return "CASE " + col + " WHEN true THEN 'true' WHEN false THEN 'false' END"
 	}
 	return "CAST(" + col + " AS text)"

@@ -19,8 +19,8 @@ const maxExcerpt = 100
 
 // Text renders the sorted diagnostics for people:
 //
-//	spec/order.yaml:14:9: error: state "payed" is not declared [FSM003]
-//	  - {name: pay, from: new, on: pay, to: payed}
+//	spec/order.yaml:14:9: error: state "piad" is not declared [FSM003]
+//	  - {name: pay, from: new, on: pay, to: piad}
 //	                                        ^^^^^
 //	  help: did you mean "paid"?
 //

@@ -11,10 +11,10 @@ func span(file string, line, col, length int) Span {
 }
 
 func sample() (*List, Sources) {
-	src := Sources{"spec/order.yaml": []byte("machine: order\nstates:\n  - {name: pay, to: payed}\n")}
+	src := Sources{"spec/order.yaml": []byte("machine: order\nstates:\n  - {name: pay, to: piad}\n")}
 	var l List
 	l.Warnf("FSM010", span("spec/order.yaml", 2, 1, 6), "", "later")
-	l.Errorf("FSM003", span("spec/order.yaml", 3, 21, 5), `did you mean "paid"?`, "state %q is not declared", "payed")
+	l.Errorf("FSM003", span("spec/order.yaml", 3, 21, 5), `did you mean "paid"?`, "state %q is not declared", "piad")
 	l.Errorf("FSM003", span("spec/order.yaml", 1, 1, 7), "h", "first <b>")
 	return &l, src
 }
@@ -28,8 +28,8 @@ func TestTextShowsSourceAndCaret(t *testing.T) {
 spec/order.yaml:2:1: warning: later [FSM010]
   states:
   ^^^^^^
-spec/order.yaml:3:21: error: state "payed" is not declared [FSM003]
-  - {name: pay, to: payed}
+spec/order.yaml:3:21: error: state "piad" is not declared [FSM003]
+  - {name: pay, to: piad}
                     ^^^^^
   help: did you mean "paid"?
 `

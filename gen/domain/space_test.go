@@ -190,7 +190,8 @@ func TestSamplesRepeatWithTheirSeed(t *testing.T) {
 		}
 		return fmt.Sprint(all)
 	}
-	if draw(1) != draw(1) || draw(1) == draw(2) {
+	first, again := draw(1), draw(1)
+	if first != again || first == draw(2) {
 		t.Error("samples do not follow their seed")
 	}
 }

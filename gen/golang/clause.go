@@ -68,6 +68,10 @@ func all(tests ...test) test {
 func negated(tests []test) []test {
 	out := make([]test, len(tests))
 	for i, t := range tests {
+		if t.known {
+			out[i] = known(!t.outcome)
+			continue
+		}
 		out[i] = test{code: t.not, not: t.code, loose: t.looseNot, looseNot: t.loose}
 	}
 	return out
@@ -94,14 +98,26 @@ func disjuncts(tests []test) []func() *jen.Statement {
 	return out
 }
 
-// either is the disjunction of tests that are not known.
+// either is the disjunction of tests.
 func either(tests []test) test {
-	if len(tests) == 1 {
-		return tests[0]
+	var open []test
+	for _, t := range tests {
+		switch {
+		case t.known && t.outcome:
+			return known(true)
+		case !t.known:
+			open = append(open, t)
+		}
+	}
+	if len(open) == 0 {
+		return known(false)
+	}
+	if len(open) == 1 {
+		return open[0]
 	}
 	return test{
-		code:  func() *jen.Statement { return join(disjuncts(tests), "||") },
-		not:   func() *jen.Statement { return join(conjuncts(negated(tests)), "&&") },
+		code:  func() *jen.Statement { return join(disjuncts(open), "||") },
+		not:   func() *jen.Statement { return join(conjuncts(negated(open)), "&&") },
 		loose: true,
 	}
 }

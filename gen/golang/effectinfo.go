@@ -37,7 +37,7 @@ func (g *generator) effectInfos(f *jen.File) {
 
 func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 	cells := []jen.Code{
-		jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e))), jen.Id("Delivery").Op(":").Lit(string(e.Delivery)),
+		jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e))), jen.Id("Delivery").Op(":").Add(g.fsm(deliveryName(e.Delivery))),
 	}
 	text := func(name, v string) {
 		if v != "" {
@@ -51,8 +51,20 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 		}
 		text("Lane", lane)
 	}
-	if e.IsWork() {
-		cells = append(cells, jen.Id("Work").Op(":").True())
+	flag := func(name string, set bool) {
+		if set {
+			cells = append(cells, jen.Id(name).Op(":").True())
+		}
+	}
+	flag("Work", e.IsWork())
+	flag("HasFails", e.Fails != nil)
+	flag("HasLost", e.Lost != nil)
+	flag("HasRetry", e.Retry != nil)
+	if e.Retry != nil && e.Retry.Retry != nil {
+		cells = append(cells, jen.Id("Retry").Op(":").Add(g.retryPolicy(e.Retry.Retry)))
+	}
+	if e.Cleanup != nil {
+		text("Cleanup", e.Cleanup.Text)
 	}
 	if e.Kind == ir.Log {
 		text("Level", e.Level)
@@ -66,6 +78,22 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 		text("Machine", e.Machine.Text)
 	}
 	return cells
+}
+
+func deliveryName(d ir.Delivery) string {
+	switch d {
+	case ir.InTransaction:
+		return "InTransaction"
+	case ir.Idempotent:
+		return "Idempotent"
+	case ir.Keyed:
+		return "Keyed"
+	case ir.Queryable:
+		return "Queryable"
+	case ir.AtMostOnce:
+		return "AtMostOnce"
+	}
+	return "AtMostOnce"
 }
 
 // failures emits the failure classes of the machine.

@@ -45,7 +45,7 @@ func valueType(x *ir.Expr) ir.Type {
 // and the effects of a step as data.
 func (g *generator) effects(f *jen.File) {
 	for _, e := range g.m.Effects {
-		if len(g.items(e)) > 0 {
+		if len(g.items(e)) > 0 || e.Kind == ir.Call {
 			g.effectStruct(f, e)
 		}
 	}

@@ -42,6 +42,8 @@ func (g *generator) events(f *jen.File) {
 		jen.Type().Id("Payload").Interface(
 			jen.Comment("// Event names the event."),
 			jen.Id("Event").Params().Id("Event"),
+			jen.Comment("// EventName is the event's name in the spec."),
+			jen.Id("EventName").Params().String(),
 			jen.Id("payload").Params(),
 		))
 	for _, ev := range g.m.Events {
@@ -90,6 +92,8 @@ func (g *generator) payloadStruct(f *jen.File, ev *ir.Event) {
 		}))
 	declare(f, "Event returns "+naming.GoEvent.Of(ev.Text)+".", "",
 		jen.Func().Params(jen.Id(name)).Id("Event").Params().Id("Event").Block(jen.Return(jen.Id(naming.GoEvent.Of(ev.Text)))))
+	declare(f, "EventName returns the event's name in the spec.", "",
+		jen.Func().Params(jen.Id(name)).Id("EventName").Params().String().Block(jen.Return(jen.Lit(ev.Text))))
 	f.Func().Params(jen.Id(name)).Id("payload").Params().Block()
 	f.Line()
 }

@@ -23,7 +23,7 @@ type generator struct {
 	rows map[stateEvent][]*ir.Row
 	// eventRows are the rows of an event in spec order.
 	eventRows map[*ir.Event][]*ir.Row
-	// used are the effects and metrics that some row lists.
+	// used are the effects and metrics that some row lists, and the cleanups.
 	used map[ir.Action]bool
 	// readsParams tells the events whose step, or whose raised steps, read a
 	// param.
@@ -58,6 +58,11 @@ func (g *generator) indexRows() {
 		g.eventRows[row.Event] = append(g.eventRows[row.Event], row)
 		for _, a := range row.Actions {
 			g.used[ir.Action{Effect: a.Effect, Metric: a.Metric}] = true
+		}
+	}
+	for _, e := range g.m.Effects {
+		if e.Cleanup != nil {
+			g.used[ir.Action{Effect: e.Cleanup}] = true
 		}
 	}
 	for _, rows := range g.rows {

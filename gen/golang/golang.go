@@ -14,6 +14,15 @@
 // Clauses of the target state that follow from the row's own guards or
 // assignments are not tested again: type facts finds them by comparing operands,
 // never by guessing.
+//
+// # The face to an engine
+//
+// definition.go, decision.go and handlers.go of a package put the typed machine
+// behind package fsm: events by name with JSON payloads, a copy of the record per
+// step, timers, keys, table writes and starts as data. They decide nothing
+// themselves: they call Step, Raised, Effects and DeadlineOf. Handlers is what a
+// service writes: a typed method per call, whose answer is one of a closed set of
+// payload structs. What the spec binds in an answer is set by generated code.
 package golang
 
 import (
@@ -60,6 +69,9 @@ func Files(m *ir.Machine, o Options) ([]File, error) {
 		{"explain.go", (*generator).explain},
 		{"effects.go", (*generator).effects},
 		{"deadline.go", (*generator).deadline},
+		{"definition.go", (*generator).definition},
+		{"decision.go", (*generator).decision},
+		{"handlers.go", (*generator).handlers},
 		{"view.go", (*generator).view},
 		{"schema.go", (*generator).schema},
 	}

@@ -205,9 +205,8 @@ func (b *body) checkCreator() {
 	if !own {
 		return
 	}
-	if t := b.g.mayFire(b.row, b.g.after(b.row, b.assigned), false); !t.known {
-		b.unless(opposite(t), b.g.rejection("ErrNotAllowed", b.row.Event))
-	}
+	may := b.g.mayFire(b.row, b.g.after(b.row, b.assigned), false)
+	b.unless(opposite(may), b.g.rejection("ErrNotAllowed", b.row.Event))
 }
 
 // checkHolds tests what the target state demands and the row has not proven.

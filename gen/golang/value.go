@@ -77,6 +77,7 @@ type scope struct {
 	// variables, when set, reads $state and $from at run time instead.
 	stateVar, fromVar func() *jen.Statement
 	now, by, params   func() *jen.Statement
+	message           func() *jen.Statement            // $error; nil: not known here
 	eventFields       map[string]func() *jen.Statement // instead of e
 }
 
@@ -131,6 +132,10 @@ func (s *scope) special(o *ir.Operand) value {
 		return s.stateValue(s.state, s.stateVar, "state")
 	case ir.FromName:
 		return s.stateValue(s.from, s.fromVar, "from")
+	case ir.ErrorText:
+		if s.message != nil {
+			return value{typ: ir.Type{Base: ir.String}, key: "error", code: s.message}
+		}
 	}
 	return value{typ: o.Type, key: "none", absent: true}
 }

@@ -80,15 +80,8 @@ func (g *generator) sources(ev *ir.Event) []*ir.State {
 //	}
 func (g *generator) typedFire(f *jen.File, ev *ir.Event, sources []*ir.State) {
 	from, fire := naming.GoFrom.Of(ev.Text), naming.GoFire.Of(ev.Text)
-	var union []jen.Code
-	for _, s := range sources {
-		union = append(union, jen.Id(naming.GoIn.Of(s.Text)))
-	}
-	if len(union) == 1 {
-		union = append(union, jen.Id("nowhere"))
-	}
 	declare(f, fmt.Sprintf("%s are the states in which %s has a transition.", from, ev.Text), "",
-		jen.Type().Id(from).Interface(jen.Union(union...), jen.Id("View")))
+		jen.Type().Id(from).Interface(g.typeSet(f, ev, sources), jen.Id("View")))
 	in := append([]jen.Code{jen.Id("in").Id("S")}, g.inputs(ev)...)
 	args := g.arguments(ev, jen.Id("e"), jen.Id("by"), jen.Id("p"), jen.Id("now"))
 	declare(f, fmt.Sprintf("%s applies %s. For a record in any other state it does not compile.", fire, ev.Text), "",
@@ -98,4 +91,28 @@ func (g *generator) typedFire(f *jen.File, ev *ir.Event, sources []*ir.State) {
 				Block(jen.Return(jen.Nil(), jen.Err())),
 			jen.Return(jen.Id("r").Dot("View").Call(), jen.Nil()),
 		))
+}
+
+// maxUnion is how many types the compiler accepts in a union.
+const maxUnion = 100
+
+// typeSet is what makes a view of one of the sources. Where they are too many
+// for a union it is a method that only their views have.
+func (g *generator) typeSet(f *jen.File, ev *ir.Event, sources []*ir.State) jen.Code {
+	if len(sources) > maxUnion {
+		mark := "from" + naming.Exported(ev.Text)
+		for _, s := range sources {
+			f.Func().Params(jen.Id(naming.GoIn.Of(s.Text))).Id(mark).Params().Block()
+			f.Line()
+		}
+		return jen.Id(mark).Params()
+	}
+	var union []jen.Code
+	for _, s := range sources {
+		union = append(union, jen.Id(naming.GoIn.Of(s.Text)))
+	}
+	if len(union) == 1 {
+		union = append(union, jen.Id("nowhere"))
+	}
+	return jen.Union(union...)
 }

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/dave/jennifer/jen"
 
@@ -27,9 +28,17 @@ type word struct {
 func (w *wordType) first() string { return w.words[0].constant }
 func (w *wordType) last() string  { return w.words[len(w.words)-1].constant }
 
+// integer is the smallest type that holds the values and zero.
+func (w *wordType) integer() *jen.Statement {
+	if len(w.words) > math.MaxUint8 {
+		return jen.Uint16()
+	}
+	return jen.Uint8()
+}
+
 // words emits a word type with its encodings.
 func (g *generator) words(f *jen.File, w *wordType, sentence, doc string) {
-	declare(f, sentence, doc, jen.Type().Id(w.name).Uint8())
+	declare(f, sentence, doc, jen.Type().Id(w.name).Add(w.integer()))
 	g.wordConstants(f, w)
 	g.wordString(f, w)
 	g.wordParse(f, w)

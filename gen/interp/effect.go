@@ -36,7 +36,7 @@ func emit(row *ir.Row, after *scope) ([]Effect, bool) {
 	var out []Effect
 	for _, a := range row.Actions {
 		e := Effect{Effect: a.Effect, Metric: a.Metric}
-		ok := true
+		var ok bool
 		if a.Metric != nil {
 			if firstFalse(a.Metric.When, after) != nil {
 				continue

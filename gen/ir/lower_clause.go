@@ -128,6 +128,10 @@ func (lo *lowering) undeclared(code diag.Code, name string, at diag.Span, n *nam
 		lo.errorf(CodeNotHere, at, "store the value in a field of the record first", "param %q is not known %s", name, n.place)
 		return
 	}
+	if lo.fields[name] != nil {
+		lo.errorf(CodeNotHere, at, "write a literal, or let the row that takes the event read the field", "field %q is not known %s", name, n.place)
+		return
+	}
 	known := map[string]bool{}
 	for k := range n.fields {
 		known[k] = true

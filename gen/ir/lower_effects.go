@@ -169,16 +169,13 @@ func (lo *lowering) payload(n *syntax.Node, names *names) []Payload {
 func (lo *lowering) resolveCall(f *Effect, n *syntax.Node) {
 	names := lo.effectNames(f)
 	f.With = lo.payload(n.Get("with"), names)
-	answer := *lo.stepNames("in an answer")
-	failure := answer
-	failure.specials = append(append([]Special{}, answer.specials...), ErrorText)
 	for _, r := range n.Get("returns").Each() {
-		if fire := lo.fire(r, &answer); fire != nil {
+		if fire := lo.fire(r, lo.answerNames()); fire != nil {
 			f.Returns = append(f.Returns, fire)
 		}
 	}
-	f.Fails = lo.fire(n.Get("fails"), &failure)
-	f.Lost = lo.fire(n.Get("lost"), &answer)
+	f.Fails = lo.fire(n.Get("fails"), lo.answerNames(ErrorText))
+	f.Lost = lo.fire(n.Get("lost"), lo.answerNames())
 	if c := n.Get("cleanup"); c != nil {
 		f.Cleanup, _ = lookup(lo, lo.effects, "effect", c)
 	}
@@ -190,6 +187,12 @@ func (lo *lowering) resolveCall(f *Effect, n *syntax.Node) {
 		payload[name] = x
 	}
 	f.Lock = lo.lock(n.Get("lock"), payload)
+}
+
+// answerNames is what an answer reads. It comes later than its effect was asked
+// for: what the record says then is for the row to read.
+func (lo *lowering) answerNames(specials ...Special) *names {
+	return &names{params: lo.params, specials: specials, place: "in an answer"}
 }
 
 func (lo *lowering) resolveTableEffect(f *Effect, n *syntax.Node) {

@@ -33,9 +33,7 @@ func (lo *lowering) declareRecord() {
 			lo.errorf(syntax.CodeDuplicate, a.Span, "remove it: `system` always exists", "actor %q is reserved", a.Text)
 			continue
 		}
-		if is := e.Value.Get("is"); is != nil {
-			a.Is, _ = lookup(lo, lo.fields, "field", is)
-		}
+		a.Is = lo.callerID(e.Value.Get("is"))
 		lo.actors[a.Text] = a
 		lo.m.Actors = append(lo.m.Actors, a)
 	}
@@ -47,6 +45,33 @@ func (lo *lowering) declareRecord() {
 
 const systemActor = "system"
 
+// callerID is the field that `is` names. It must be of a type that ids have,
+// the same for all actors: a caller has one identity.
+func (lo *lowering) callerID(is *syntax.Node) *Field {
+	if is == nil {
+		return nil
+	}
+	f, ok := lookup(lo, lo.fields, "field", is)
+	if !ok || f.Type.Base == "" {
+		return nil
+	}
+	if !identifies(f.Type) {
+		lo.errorf(CodeType, is.Span, "compare with a field of type uuid, string or int", "field %q has type %s, which no caller's id has", f.Text, f.Type)
+		return nil
+	}
+	for _, other := range lo.m.Actors {
+		if other.Is != nil && other.Is.Type.Base != f.Type.Base {
+			lo.errorf(CodeType, is.Span, "give the two fields one type", "callers' ids have one type, but %q is of type %s and %q, the id of actor %q, of type %s",
+				f.Text, f.Type.Base, other.Is.Text, other.Text, other.Is.Type.Base)
+			return nil
+		}
+	}
+	return f
+}
+
+// identifies reports whether values of type t can be ids.
+func identifies(t Type) bool { return t.Base == UUID || t.Base == String || t.Base == Int }
+
 func (lo *lowering) declareID() {
 	lo.m.ID = &Field{Name: Name{Text: "id", Span: lo.m.Span}, Type: Type{Base: UUID}, Immutable: true, Index: -1}
 	if id := lo.root.Get("id"); id != nil {
@@ -56,7 +81,7 @@ func (lo *lowering) declareID() {
 		}
 		e := id.Entries[0]
 		lo.m.ID.Name, lo.m.ID.Type = declared(e.Key, nil), lo.parseType(e.Value)
-		if b := lo.m.ID.Type.Base; lo.m.ID.Type.Optional || b != UUID && b != String && b != Int {
+		if lo.m.ID.Type.Optional || !identifies(lo.m.ID.Type) {
 			lo.errorf(CodeType, e.Value.Span, "use uuid, string or int", "an id of type %s is not supported", lo.m.ID.Type)
 		}
 	}

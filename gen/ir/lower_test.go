@@ -111,7 +111,7 @@ func TestLowerReports(t *testing.T) {
 		message  string
 		help     string
 	}{
-		{"to: paid, set", "to: payed, set", "FSM003", `state "payed" is not declared`, `did you mean "paid"?`},
+		{"to: paid, set", "to: piad, set", "FSM003", `state "piad" is not declared`, `did you mean "paid"?`},
 		{"on: pay, when", "on: pya, when", "FSM003", `event "pya" is not declared`, `did you mean "pay"?`},
 		{"do: [note]}", "do: [nota]}", "FSM003", `effect or metric "nota" is not declared`, `"note"`},
 		{"paid_at: optional time", "paid_at: optional tyme", "FSM003", `type "tyme" is not declared`, `"time"`},
@@ -136,6 +136,8 @@ func TestLowerReports(t *testing.T) {
 		{"to: cancelled}", "to: cancelled, reject: late}", "FSM003", `failure class "late"`, ""},
 		{"machine: order", "machine: ordre", "FSM007", `machine "ordre" stands in file "order.yaml"`, "rename"},
 		{"clerk: {}", "system: {}", "FSM004", "reserved", "always exists"},
+		{"with: [buyer_id, total]", "with: [buyer_id, total], fails: {cancel: {why: $why}}", "FSM009", `field "why" is not known in an answer`, "let the row"},
+		{"with: [buyer_id, total]", "with: [buyer_id, total], fails: {pay: {amount: $limit}}", "", "", ""},
 		{"with: [buyer_id, total]", "with: [buyer_id, error]", "FSM009", "$error is not known", "`fails`"},
 		{"from: \"*\", on: cancel", "from: \"*\", on: place", "", "", ""},
 		{"log_out: {log: INFO, doc: leaving}", "log_out: {log: INFO, delivery: keyed}", "FSM006", "says 2 times what it is", "exactly one"},

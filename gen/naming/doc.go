@@ -10,7 +10,7 @@
 //   - package: [GoPackageNames]; Exported of every state, enum and event (the
 //     payload struct); Exported(enum)+Exported(value); "Event", "From" and
 //     "Fire" forms of an event, "In" form of a state, "Role" and "By" forms of
-//     an actor, "Effect" form of an effect, "Transition" form of a row (see
+//     an actor, "Effect" and "Answer" forms of an effect, "Transition" form of a row (see
 //     [GoForms]).
 //   - record: [GoRecordNames], Exported of the id and of every record field,
 //     and Exported of every event (its method), internal ones excepted.
@@ -18,4 +18,6 @@
 //     write.
 //   - payload of one effect: Exported of every name in `with` or `row`.
 //   - params: Exported of every param.
+//   - handlers: Exported of every effect that is a call, and the "Query" form
+//     of those that can be queried.
 package naming

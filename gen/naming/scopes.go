@@ -9,16 +9,17 @@ func GoPackageNames() []string {
 		"RoleSystem", "BySystem", "Transition", "Transitions", "Steps", "MaxSteps", "Raised",
 		"Fire", "FireNew", "Step", "StepNew", "Effects", "EffectInfos", "Failures",
 		"View", "Deadline", "DeadlineOf", "PostgresSchema", "SQLiteSchema", "MachineName", "MachineVersion",
+		"Handlers", "Definition", "Define",
 	}
 }
 
 // GoRecordNames returns the names of the fixed fields and methods of Record.
 func GoRecordNames() []string {
-	return []string{"State", "View", "Values", "Pointers"}
+	return []string{"State", "View", "StateName", "Columns", "Values", "Pointers"}
 }
 
 // GoPayloadNames returns the names of the methods of every payload struct.
-func GoPayloadNames() []string { return []string{"Event"} }
+func GoPayloadNames() []string { return []string{"Event", "EventName"} }
 
 // GoForm is a family of package-level identifiers derived from the names of
 // one kind of declaration: Prefix + Exported(name) + Suffix.
@@ -39,6 +40,7 @@ var (
 	GoRole       = GoForm{"Role", ""}       // role constants
 	GoBy         = GoForm{"By", ""}         // actor constructors
 	GoEffect     = GoForm{"", "Effect"}     // effect payloads
+	GoAnswer     = GoForm{"", "Answer"}     // what an effect may answer
 	GoTransition = GoForm{"Transition", ""} // transition constants; suffixed where a row expands
 )
 
@@ -56,9 +58,15 @@ func GoForms(kind string) []GoForm {
 	case "actor":
 		return []GoForm{GoRole, GoBy}
 	case "effect":
-		return []GoForm{GoEffect}
+		return []GoForm{GoEffect, GoAnswer}
 	case "transition":
 		return []GoForm{GoTransition}
 	}
 	return nil
 }
+
+// The forms of the methods of Handlers, one scope of their own.
+var (
+	GoHandler = GoForm{}            // of every call
+	GoQuery   = GoForm{"Query", ""} // besides, of every queryable call
+)

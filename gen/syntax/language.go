@@ -60,7 +60,7 @@ func Language() *Shape {
 		may("enums", named(list(word(NameWord, "A value."), ""), "Named lists of values.")),
 		may("params", named(&Shape{Keys: []Key{need("type", typeShape()), need("default", literalShape()), may("doc", docShape())}}, "Configurable values with their defaults.")),
 		may("actors", named(&Shape{NullOK: true, Keys: []Key{may("is", word(NameWord, "Record field that must equal the caller's id.")), may("doc", docShape())}}, "Who may fire events. `system` is reserved.")),
-		may("fields", named(fieldShape(false), "Fields of the record.")),
+		may("fields", named(recordFieldShape(), "Fields of the record.")),
 		may("unique", named(uniqueShape(), "Fields that no two records share.")),
 		may("failures", named(failureShape(), "Failure classes with their retry policy.")),
 		may("tables", named(tableShape(), "SQL tables that steps write in their transaction.")),
@@ -112,24 +112,33 @@ func storageShape() *Shape {
 	}}
 }
 
-func fieldShape(column bool) *Shape {
+// fieldShape is the shape of a record field, an event field or a column: what
+// all of them may say, and more.
+func fieldShape(more ...Key) *Shape {
 	keys := []Key{
 		need("type", typeShape()),
-		may("default", literalShape()),
-		may("immutable", word(BoolWord, "Write-once.")),
 		may("min", word(IntWord, "Smallest value, or length of a string.")),
 		may("max", word(IntWord, "Largest value, or length of a string.")),
 		may("unit", word(NameWord, "Unit of an int, part of its type.")),
-		may("derive", word(TextWord, "Text with {field} holes, computed.")),
 		may("doc", docShape()),
 	}
-	if column {
-		keys = append(keys,
-			may("ref", word(TextWord, "machine.table that this column refers to.")),
-			may("where", valuesShape("Column values that the referred row must have.")),
-			may("on_delete", choice("What deleting the referred row does: refuse (default), or cascade.", "refuse", "cascade")))
-	}
-	return &Shape{Doc: "A type, or a map with the type and more.", Scalar: TextWord, Keys: keys}
+	return &Shape{Doc: "A type, or a map with the type and more.", Scalar: TextWord, Keys: append(keys, more...)}
+}
+
+func recordFieldShape() *Shape {
+	return fieldShape(
+		may("default", literalShape()),
+		may("immutable", word(BoolWord, "Write-once.")),
+		may("derive", word(TextWord, "Text with {field} holes, computed.")))
+}
+
+func columnShape() *Shape {
+	return fieldShape(
+		may("default", literalShape()),
+		may("immutable", word(BoolWord, "Write-once.")),
+		may("ref", word(TextWord, "machine.table that this column refers to.")),
+		may("where", valuesShape("Column values that the referred row must have.")),
+		may("on_delete", choice("What deleting the referred row does: refuse (default), or cascade.", "refuse", "cascade")))
 }
 
 func uniqueShape() *Shape {
@@ -157,7 +166,7 @@ func failureShape() *Shape {
 func tableShape() *Shape {
 	return &Shape{Doc: "A table.", Keys: []Key{
 		need("key", list(word(NameWord, ""), "Primary key.")),
-		need("columns", named(fieldShape(true), "The columns.")),
+		need("columns", named(columnShape(), "The columns.")),
 		may("doc", docShape()),
 	}}
 }
@@ -190,7 +199,7 @@ func eventShape() *Shape {
 	return &Shape{Doc: "An event.", NullOK: true, Keys: []Key{
 		may("by", namesShape("Actors that may fire it.")),
 		may("source", choice("Where it comes from; derived if not given.", "external", "internal", "effect", "orchestrator")),
-		may("fields", named(fieldShape(false), "Facts that are not stored.")),
+		may("fields", named(fieldShape(), "Facts that are not stored.")),
 		may("writes", list(word(TextWord, "field, or `optional field`"), "Record fields that acceptance stores.")),
 		may("internal", word(BoolWord, "No public method: only the machine fires it.")),
 		may("key", word(TextWord, "Idempotency key: text with {field} holes.")),

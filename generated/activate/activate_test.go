@@ -33,7 +33,7 @@ func generated() proptest.Package[fsm.UUID, Record, Event, Payload, Call, Steps,
 	}
 }
 
-func callOf(_ string, _ json.RawMessage, now time.Time) (c Call, err error) {
+func callOf(_ string, _ json.RawMessage, now time.Time, _ json.RawMessage) (c Call, err error) {
 	c.Now = now
 	return c, nil
 }
@@ -52,9 +52,14 @@ func TestEquivalence(t *testing.T) {
 	proptest.Equivalence(t, spec(t), generated().Subject())
 }
 
+// What the package says of itself is what the table says.
+func TestTable(t *testing.T) {
+	proptest.Table(t, spec(t), States(), Transitions(), EffectInfos())
+}
+
 // SQLite and PostgreSQL store what the machine produces and refuse what it refuses.
 func TestDatabases(t *testing.T) {
-	proptest.Databases(t, spec(t))
+	proptest.Databases(t, spec(t), PostgresSchema(), SQLiteSchema())
 }
 
 // Random lives keep every holds and invariant.

@@ -130,12 +130,12 @@ func askImageFailed(r *Record) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "check_snapshot", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "devicemapper", Work: true},
-		{Name: "create_snapshot", Kind: fsm.EffectCall, Delivery: "queryable", Lane: "devicemapper", Work: true},
-		{Name: "snapshot_row", Kind: fsm.EffectUpsert, Delivery: "transaction", Table: "snapshots", Machine: "activate"},
-		{Name: "deactivate_row", Kind: fsm.EffectUpdate, Delivery: "transaction", Table: "snapshots", Machine: "activate"},
-		{Name: "image_active", Kind: fsm.EffectUpdate, Delivery: "transaction", Table: "images", Machine: "download"},
-		{Name: "image_inactive", Kind: fsm.EffectUpdate, Delivery: "transaction", Table: "images", Machine: "download"},
-		{Name: "image_failed", Kind: fsm.EffectUpdate, Delivery: "transaction", Table: "images", Machine: "download"},
+		{Name: "check_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
+		{Name: "create_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "devicemapper", Work: true, HasFails: true},
+		{Name: "snapshot_row", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "snapshots", Machine: "activate"},
+		{Name: "deactivate_row", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "snapshots", Machine: "activate"},
+		{Name: "image_active", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
+		{Name: "image_inactive", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
+		{Name: "image_failed", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
 	}
 }

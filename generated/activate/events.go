@@ -125,6 +125,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -145,6 +147,11 @@ func (Start) Event() Event {
 	return EventStart
 }
 
+// EventName returns the event's name in the spec.
+func (Start) EventName() string {
+	return "START"
+}
+
 func (Start) payload() {}
 
 // Checked is the payload of CHECKED.
@@ -162,6 +169,11 @@ func (Checked) Event() Event {
 	return EventChecked
 }
 
+// EventName returns the event's name in the spec.
+func (Checked) EventName() string {
+	return "CHECKED"
+}
+
 func (Checked) payload() {}
 
 // CheckFailed is the payload of CHECK_FAILED.
@@ -174,6 +186,11 @@ func (CheckFailed) Event() Event {
 	return EventCheckFailed
 }
 
+// EventName returns the event's name in the spec.
+func (CheckFailed) EventName() string {
+	return "CHECK_FAILED"
+}
+
 func (CheckFailed) payload() {}
 
 // SnapshotReady is the payload of SNAPSHOT_READY.
@@ -184,6 +201,11 @@ type SnapshotReady struct {
 // Event returns EventSnapshotReady.
 func (SnapshotReady) Event() Event {
 	return EventSnapshotReady
+}
+
+// EventName returns the event's name in the spec.
+func (SnapshotReady) EventName() string {
+	return "SNAPSHOT_READY"
 }
 
 func (SnapshotReady) payload() {}
@@ -199,6 +221,11 @@ func (SnapshotFailed) Event() Event {
 	return EventSnapshotFailed
 }
 
+// EventName returns the event's name in the spec.
+func (SnapshotFailed) EventName() string {
+	return "SNAPSHOT_FAILED"
+}
+
 func (SnapshotFailed) payload() {}
 
 // Store is the payload of STORE.
@@ -207,6 +234,11 @@ type Store struct{}
 // Event returns EventStore.
 func (Store) Event() Event {
 	return EventStore
+}
+
+// EventName returns the event's name in the spec.
+func (Store) EventName() string {
+	return "STORE"
 }
 
 func (Store) payload() {}

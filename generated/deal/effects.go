@@ -404,30 +404,31 @@ func nameOf(from State) fsm.Optional[string] {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "deal.events", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "kafka"},
-		{Name: "notify_advertiser", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "notifications"},
-		{Name: "notify_owner", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "notifications"},
-		{Name: "generate_deposit_address", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "ton", Work: true},
-		{Name: "ledger_deposit", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "ledger_deposit"},
-		{Name: "freeze_escrow", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "freeze_escrow"},
-		{Name: "release_escrow", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "release_escrow"},
-		{Name: "deduct_commission", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "deduct_commission"},
-		{Name: "return_escrow", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "return_escrow"},
-		{Name: "execute_payout", Kind: fsm.EffectCall, Delivery: "queryable", Lane: "ton"},
-		{Name: "execute_refund", Kind: fsm.EffectCall, Delivery: "queryable", Lane: "ton"},
-		{Name: "refund_deposit", Kind: fsm.EffectCall, Delivery: "queryable", Lane: "ton"},
-		{Name: "refund_surplus", Kind: fsm.EffectCall, Delivery: "queryable", Lane: "ton"},
-		{Name: "enable_publishing", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "post_scheduler"},
-		{Name: "schedule_post", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "post_scheduler"},
-		{Name: "publish_post", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "post_scheduler", Work: true},
-		{Name: "verify_callback", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "post_scheduler"},
-		{Name: "start_verification", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "delivery_verifier"},
+		{Name: "deal.events", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "kafka", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "notify_advertiser", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "notify_owner", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "generate_deposit_address", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "ton", Work: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "ledger_deposit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "ledger_deposit"},
+		{Name: "freeze_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "freeze_escrow"},
+		{Name: "release_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "release_escrow"},
+		{Name: "deduct_commission", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "deduct_commission"},
+		{Name: "return_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "return_escrow"},
+		{Name: "execute_payout", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "execute_refund", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "refund_deposit", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "refund_surplus", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "enable_publishing", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "post_scheduler", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "schedule_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "post_scheduler", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "publish_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "post_scheduler", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "verify_callback", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "post_scheduler", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "start_verification", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "delivery_verifier", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 	}
 }
 
 // Failures lists the failure classes.
 func Failures() []fsm.Failure {
 	return []fsm.Failure{
+		{Name: "one_party", Status: 422},
 		{Name: "already_funded", Status: 409},
 		{Name: "delivery", Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 	}

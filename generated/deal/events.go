@@ -246,6 +246,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -260,6 +262,11 @@ func (Create) Event() Event {
 	return EventCreate
 }
 
+// EventName returns the event's name in the spec.
+func (Create) EventName() string {
+	return "CREATE"
+}
+
 func (Create) payload() {}
 
 // SubmitOffer is the payload of SUBMIT_OFFER.
@@ -268,6 +275,11 @@ type SubmitOffer struct{}
 // Event returns EventSubmitOffer.
 func (SubmitOffer) Event() Event {
 	return EventSubmitOffer
+}
+
+// EventName returns the event's name in the spec.
+func (SubmitOffer) EventName() string {
+	return "SUBMIT_OFFER"
 }
 
 func (SubmitOffer) payload() {}
@@ -282,6 +294,11 @@ func (CounterOffer) Event() Event {
 	return EventCounterOffer
 }
 
+// EventName returns the event's name in the spec.
+func (CounterOffer) EventName() string {
+	return "COUNTER_OFFER"
+}
+
 func (CounterOffer) payload() {}
 
 // Accept is the payload of ACCEPT.
@@ -290,6 +307,11 @@ type Accept struct{}
 // Event returns EventAccept.
 func (Accept) Event() Event {
 	return EventAccept
+}
+
+// EventName returns the event's name in the spec.
+func (Accept) EventName() string {
+	return "ACCEPT"
 }
 
 func (Accept) payload() {}
@@ -302,6 +324,11 @@ func (Reject) Event() Event {
 	return EventReject
 }
 
+// EventName returns the event's name in the spec.
+func (Reject) EventName() string {
+	return "REJECT"
+}
+
 func (Reject) payload() {}
 
 // Withdraw is the payload of WITHDRAW.
@@ -310,6 +337,11 @@ type Withdraw struct{}
 // Event returns EventWithdraw.
 func (Withdraw) Event() Event {
 	return EventWithdraw
+}
+
+// EventName returns the event's name in the spec.
+func (Withdraw) EventName() string {
+	return "WITHDRAW"
 }
 
 func (Withdraw) payload() {}
@@ -322,6 +354,11 @@ func (Agree) Event() Event {
 	return EventAgree
 }
 
+// EventName returns the event's name in the spec.
+func (Agree) EventName() string {
+	return "AGREE"
+}
+
 func (Agree) payload() {}
 
 // Cancel is the payload of CANCEL.
@@ -330,6 +367,11 @@ type Cancel struct{}
 // Event returns EventCancel.
 func (Cancel) Event() Event {
 	return EventCancel
+}
+
+// EventName returns the event's name in the spec.
+func (Cancel) EventName() string {
+	return "CANCEL"
 }
 
 func (Cancel) payload() {}
@@ -344,6 +386,11 @@ func (MutualCancel) Event() Event {
 	return EventMutualCancel
 }
 
+// EventName returns the event's name in the spec.
+func (MutualCancel) EventName() string {
+	return "MUTUAL_CANCEL"
+}
+
 func (MutualCancel) payload() {}
 
 // Expire is the payload of EXPIRE.
@@ -356,6 +403,11 @@ func (Expire) Event() Event {
 	return EventExpire
 }
 
+// EventName returns the event's name in the spec.
+func (Expire) EventName() string {
+	return "EXPIRE"
+}
+
 func (Expire) payload() {}
 
 // AddressReady is the payload of ADDRESS_READY.
@@ -366,6 +418,11 @@ type AddressReady struct {
 // Event returns EventAddressReady.
 func (AddressReady) Event() Event {
 	return EventAddressReady
+}
+
+// EventName returns the event's name in the spec.
+func (AddressReady) EventName() string {
+	return "ADDRESS_READY"
 }
 
 func (AddressReady) payload() {}
@@ -383,6 +440,11 @@ func (DepositConfirmed) Event() Event {
 	return EventDepositConfirmed
 }
 
+// EventName returns the event's name in the spec.
+func (DepositConfirmed) EventName() string {
+	return "DEPOSIT_CONFIRMED"
+}
+
 func (DepositConfirmed) payload() {}
 
 // SubmitDraft is the payload of SUBMIT_DRAFT.
@@ -395,6 +457,11 @@ func (SubmitDraft) Event() Event {
 	return EventSubmitDraft
 }
 
+// EventName returns the event's name in the spec.
+func (SubmitDraft) EventName() string {
+	return "SUBMIT_DRAFT"
+}
+
 func (SubmitDraft) payload() {}
 
 // Approve is the payload of APPROVE.
@@ -403,6 +470,11 @@ type Approve struct{}
 // Event returns EventApprove.
 func (Approve) Event() Event {
 	return EventApprove
+}
+
+// EventName returns the event's name in the spec.
+func (Approve) EventName() string {
+	return "APPROVE"
 }
 
 func (Approve) payload() {}
@@ -415,6 +487,11 @@ func (RequestRevision) Event() Event {
 	return EventRequestRevision
 }
 
+// EventName returns the event's name in the spec.
+func (RequestRevision) EventName() string {
+	return "REQUEST_REVISION"
+}
+
 func (RequestRevision) payload() {}
 
 // Dispute is the payload of DISPUTE.
@@ -425,6 +502,11 @@ type Dispute struct {
 // Event returns EventDispute.
 func (Dispute) Event() Event {
 	return EventDispute
+}
+
+// EventName returns the event's name in the spec.
+func (Dispute) EventName() string {
+	return "DISPUTE"
 }
 
 func (Dispute) payload() {}
@@ -441,6 +523,11 @@ func (SetPublishTime) Event() Event {
 	return EventSetPublishTime
 }
 
+// EventName returns the event's name in the spec.
+func (SetPublishTime) EventName() string {
+	return "SET_PUBLISH_TIME"
+}
+
 func (SetPublishTime) payload() {}
 
 // PublishNow is the payload of PUBLISH_NOW.
@@ -449,6 +536,11 @@ type PublishNow struct{}
 // Event returns EventPublishNow.
 func (PublishNow) Event() Event {
 	return EventPublishNow
+}
+
+// EventName returns the event's name in the spec.
+func (PublishNow) EventName() string {
+	return "PUBLISH_NOW"
 }
 
 func (PublishNow) payload() {}
@@ -463,6 +555,11 @@ func (AutoPublished) Event() Event {
 	return EventAutoPublished
 }
 
+// EventName returns the event's name in the spec.
+func (AutoPublished) EventName() string {
+	return "AUTO_PUBLISHED"
+}
+
 func (AutoPublished) payload() {}
 
 // StartVerification is the payload of START_VERIFICATION.
@@ -473,6 +570,11 @@ func (StartVerification) Event() Event {
 	return EventStartVerification
 }
 
+// EventName returns the event's name in the spec.
+func (StartVerification) EventName() string {
+	return "START_VERIFICATION"
+}
+
 func (StartVerification) payload() {}
 
 // PublishFailed is the payload of PUBLISH_FAILED.
@@ -481,6 +583,11 @@ type PublishFailed struct{}
 // Event returns EventPublishFailed.
 func (PublishFailed) Event() Event {
 	return EventPublishFailed
+}
+
+// EventName returns the event's name in the spec.
+func (PublishFailed) EventName() string {
+	return "PUBLISH_FAILED"
 }
 
 func (PublishFailed) payload() {}
@@ -495,6 +602,11 @@ func (VerificationPassed) Event() Event {
 	return EventVerificationPassed
 }
 
+// EventName returns the event's name in the spec.
+func (VerificationPassed) EventName() string {
+	return "VERIFICATION_PASSED"
+}
+
 func (VerificationPassed) payload() {}
 
 // VerificationFailed is the payload of VERIFICATION_FAILED.
@@ -503,6 +615,11 @@ type VerificationFailed struct{}
 // Event returns EventVerificationFailed.
 func (VerificationFailed) Event() Event {
 	return EventVerificationFailed
+}
+
+// EventName returns the event's name in the spec.
+func (VerificationFailed) EventName() string {
+	return "VERIFICATION_FAILED"
 }
 
 func (VerificationFailed) payload() {}
@@ -517,6 +634,11 @@ func (AutoApprove) Event() Event {
 	return EventAutoApprove
 }
 
+// EventName returns the event's name in the spec.
+func (AutoApprove) EventName() string {
+	return "AUTO_APPROVE"
+}
+
 func (AutoApprove) payload() {}
 
 // ResolveForOwner is the payload of RESOLVE_FOR_OWNER.
@@ -527,6 +649,11 @@ func (ResolveForOwner) Event() Event {
 	return EventResolveForOwner
 }
 
+// EventName returns the event's name in the spec.
+func (ResolveForOwner) EventName() string {
+	return "RESOLVE_FOR_OWNER"
+}
+
 func (ResolveForOwner) payload() {}
 
 // ResolveForAdvertiser is the payload of RESOLVE_FOR_ADVERTISER.
@@ -535,6 +662,11 @@ type ResolveForAdvertiser struct{}
 // Event returns EventResolveForAdvertiser.
 func (ResolveForAdvertiser) Event() Event {
 	return EventResolveForAdvertiser
+}
+
+// EventName returns the event's name in the spec.
+func (ResolveForAdvertiser) EventName() string {
+	return "RESOLVE_FOR_ADVERTISER"
 }
 
 func (ResolveForAdvertiser) payload() {}

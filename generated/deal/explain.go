@@ -4,6 +4,15 @@ package deal
 
 import "github.com/fsmgen/fsmgen/runtime/fsm"
 
+// explainCreateCreate tells why no row accepted CREATE.
+func (r *Record) explainCreateCreate(e Create, by Actor) *fsm.Rejection {
+	x := r.reject(fsm.ErrNotAllowed, EventCreate, by)
+	x.Candidate("create",
+		fsm.Check("owner_id != $actor", by.ID.IsSet && e.OwnerID != by.ID.V, fsm.Read("owner_id", e.OwnerID), fsm.Read("$actor", by.ID)),
+	)
+	return x
+}
+
 // explainMutualCancel tells why no row accepted MUTUAL_CANCEL.
 func (r *Record) explainMutualCancel(by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventMutualCancel, by)
@@ -59,6 +68,7 @@ func (r *Record) explainDepositConfirmed(e DepositConfirmed, by Actor) *fsm.Reje
 func (r *Record) unheldSubmitOffer(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventSubmitOffer, by).OnRow("submit_offer").Explain("OFFER_PENDING",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -66,6 +76,7 @@ func (r *Record) unheldSubmitOffer(by Actor) error {
 func (r *Record) unheldCancelDraft(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("cancel_draft").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -73,6 +84,7 @@ func (r *Record) unheldCancelDraft(by Actor) error {
 func (r *Record) unheldCounterOffer(e CounterOffer, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventCounterOffer, by).OnRow("counter_offer").Explain("NEGOTIATING",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -80,6 +92,7 @@ func (r *Record) unheldCounterOffer(e CounterOffer, by Actor) error {
 func (r *Record) unheldAccept(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventAccept, by).OnRow("accept").Explain("ACCEPTED",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -87,6 +100,7 @@ func (r *Record) unheldAccept(by Actor) error {
 func (r *Record) unheldReject(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventReject, by).OnRow("reject").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -94,6 +108,7 @@ func (r *Record) unheldReject(by Actor) error {
 func (r *Record) unheldWithdraw(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventWithdraw, by).OnRow("withdraw").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -101,6 +116,7 @@ func (r *Record) unheldWithdraw(by Actor) error {
 func (r *Record) unheldOfferExpired(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("offer_expired").Explain("EXPIRED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -108,6 +124,7 @@ func (r *Record) unheldOfferExpired(by Actor) error {
 func (r *Record) unheldAgree(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventAgree, by).OnRow("agree").Explain("ACCEPTED",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -115,6 +132,7 @@ func (r *Record) unheldAgree(by Actor) error {
 func (r *Record) unheldNegotiationCancelledByAdvertiser(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("negotiation_cancelled_by_advertiser").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -122,6 +140,7 @@ func (r *Record) unheldNegotiationCancelledByAdvertiser(by Actor) error {
 func (r *Record) unheldNegotiationCancelledByOwner(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("negotiation_cancelled_by_owner").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -129,6 +148,7 @@ func (r *Record) unheldNegotiationCancelledByOwner(by Actor) error {
 func (r *Record) unheldNegotiationExpired(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("negotiation_expired").Explain("EXPIRED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -137,6 +157,7 @@ func (r *Record) unheldAddressReady(e AddressReady, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventAddressReady, by).OnRow("address_ready").Explain("AWAITING_PAYMENT",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_address exists true", true, fsm.Read("deposit_address", e.DepositAddress)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -144,6 +165,7 @@ func (r *Record) unheldAddressReady(e AddressReady, by Actor) error {
 func (r *Record) unheldAcceptedCancelledByAdvertiser(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("accepted_cancelled_by_advertiser").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -151,6 +173,27 @@ func (r *Record) unheldAcceptedCancelledByAdvertiser(by Actor) error {
 func (r *Record) unheldAcceptedCancelledByOwner(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("accepted_cancelled_by_owner").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unheldFund tells what FUNDED demands and the record after fund would lack.
+func (r *Record) unheldFund(e DepositConfirmed, by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("fund").Explain("FUNDED",
+		fsm.Check("escrow == held", true, fsm.Read("escrow", EscrowHeld)),
+		fsm.Check("deposit_tx exists true", true, fsm.Read("deposit_tx", e.TxHash)),
+		fsm.Check("deposit_nano exists true", true, fsm.Read("deposit_nano", r.PriceNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unheldFundOverpaid tells what FUNDED demands and the record after fund_overpaid would lack.
+func (r *Record) unheldFundOverpaid(e DepositConfirmed, by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("fund_overpaid").Explain("FUNDED",
+		fsm.Check("escrow == held", true, fsm.Read("escrow", EscrowHeld)),
+		fsm.Check("deposit_tx exists true", true, fsm.Read("deposit_tx", e.TxHash)),
+		fsm.Check("deposit_nano exists true", true, fsm.Read("deposit_nano", r.PriceNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -158,6 +201,7 @@ func (r *Record) unheldAcceptedCancelledByOwner(by Actor) error {
 func (r *Record) unheldPaymentCancelled(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("payment_cancelled").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -165,6 +209,7 @@ func (r *Record) unheldPaymentCancelled(by Actor) error {
 func (r *Record) unheldPaymentExpired(by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("payment_expired").Explain("EXPIRED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -175,6 +220,31 @@ func (r *Record) unheldSubmitDraft(e SubmitDraft, by Actor) error {
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", true, fsm.Read("creative", e.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unheldMutualByAdvertiser tells what CANCELLED demands and the record after mutual_by_advertiser would lack.
+func (r *Record) unheldMutualByAdvertiser(by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventMutualCancel, by).OnRow("mutual_by_advertiser").Explain("CANCELLED",
+		fsm.Check("escrow in [none, returned]", true, fsm.Read("escrow", EscrowReturned)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unheldMutualByOwner tells what CANCELLED demands and the record after mutual_by_owner would lack.
+func (r *Record) unheldMutualByOwner(by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventMutualCancel, by).OnRow("mutual_by_owner").Explain("CANCELLED",
+		fsm.Check("escrow in [none, returned]", true, fsm.Read("escrow", EscrowReturned)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unheldCreativeExpired tells what EXPIRED demands and the record after creative_expired would lack.
+func (r *Record) unheldCreativeExpired(by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("creative_expired").Explain("EXPIRED",
+		fsm.Check("escrow in [none, returned]", true, fsm.Read("escrow", EscrowReturned)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -185,6 +255,7 @@ func (r *Record) unheldApprove(by Actor) error {
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -194,6 +265,7 @@ func (r *Record) unheldRequestRevision(by Actor) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -203,6 +275,7 @@ func (r *Record) unheldDisputeQuality(e Dispute, by Actor) error {
 		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -214,6 +287,7 @@ func (r *Record) unheldSchedule(e SetPublishTime, by Actor) error {
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
 		fsm.Check("publish_at exists true", true, fsm.Read("publish_at", e.PublishAt)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -224,6 +298,7 @@ func (r *Record) unheldPublishNow(by Actor) error {
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -234,6 +309,7 @@ func (r *Record) unheldAutoPublish(by Actor) error {
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -243,6 +319,7 @@ func (r *Record) unheldStartVerification(by Actor) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -252,6 +329,7 @@ func (r *Record) unheldVerified(by Actor) error {
 		fsm.Check("escrow == released", true, fsm.Read("escrow", EscrowReleased)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -261,6 +339,7 @@ func (r *Record) unheldVerifyFailed(by Actor) error {
 		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -270,6 +349,7 @@ func (r *Record) unheldResolveForOwner(by Actor) error {
 		fsm.Check("escrow == released", true, fsm.Read("escrow", EscrowReleased)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -279,6 +359,15 @@ func (r *Record) unheldResolveForAdvertiser(by Actor) error {
 		fsm.Check("escrow == returned", true, fsm.Read("escrow", EscrowReturned)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
+	)
+}
+
+// unheldReviewExpired tells what EXPIRED demands and the record after review_expired would lack.
+func (r *Record) unheldReviewExpired(by Actor) error {
+	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("review_expired").Explain("EXPIRED",
+		fsm.Check("escrow in [none, returned]", true, fsm.Read("escrow", EscrowReturned)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -288,6 +377,7 @@ func (r *Record) unheldAutoApprove(by Actor) error {
 		fsm.Check("escrow == released", true, fsm.Read("escrow", EscrowReleased)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -297,6 +387,7 @@ func (r *Record) unheldConsentByAdvertiser(by Actor) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -306,6 +397,7 @@ func (r *Record) unheldConsentByOwner(by Actor) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -313,6 +405,7 @@ func (r *Record) unheldConsentByOwner(by Actor) error {
 func (r *Record) unheldRefundLateDepositCancelled(e DepositConfirmed, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_late_deposit").Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -320,6 +413,7 @@ func (r *Record) unheldRefundLateDepositCancelled(e DepositConfirmed, by Actor) 
 func (r *Record) unheldRefundLateDepositExpired(e DepositConfirmed, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_late_deposit").Explain("EXPIRED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -328,6 +422,7 @@ func (r *Record) unheldRefundUnderpaid(e DepositConfirmed, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_underpaid").Explain("AWAITING_PAYMENT",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_address exists true", r.DepositAddress.IsSet, fsm.Read("deposit_address", r.DepositAddress)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -337,6 +432,7 @@ func (r *Record) unheldRefundExtraFunded(e DepositConfirmed, by Actor) error {
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -347,6 +443,7 @@ func (r *Record) unheldRefundExtraCreativeSubmitted(e DepositConfirmed, by Actor
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -357,6 +454,7 @@ func (r *Record) unheldRefundExtraCreativeApproved(e DepositConfirmed, by Actor)
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -368,6 +466,7 @@ func (r *Record) unheldRefundExtraScheduled(e DepositConfirmed, by Actor) error 
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
 		fsm.Check("publish_at exists true", r.PublishAt.IsSet, fsm.Read("publish_at", r.PublishAt)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -378,6 +477,7 @@ func (r *Record) unheldRefundExtraPublished(e DepositConfirmed, by Actor) error 
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
 		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -387,6 +487,7 @@ func (r *Record) unheldRefundExtraDeliveryVerifying(e DepositConfirmed, by Actor
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -396,6 +497,7 @@ func (r *Record) unheldRefundExtraDisputed(e DepositConfirmed, by Actor) error {
 		fsm.Check("escrow == frozen", r.Escrow == EscrowFrozen, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -405,6 +507,7 @@ func (r *Record) unheldRefundExtraCompletedReleased(e DepositConfirmed, by Actor
 		fsm.Check("escrow == released", r.Escrow == EscrowReleased, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -414,6 +517,7 @@ func (r *Record) unheldRefundExtraRefunded(e DepositConfirmed, by Actor) error {
 		fsm.Check("escrow == returned", r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
@@ -423,5 +527,6 @@ func (r *Record) unheldPublishFailed(by Actor) error {
 		fsm.Check("escrow == frozen", true, fsm.Read("escrow", EscrowFrozen)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
+		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }

@@ -17,14 +17,15 @@ func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) 
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCreate, by)
 	}
 	// Pre-Payment Transitions
-	if !by.ID.IsSet {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).OnRow("create").WithField("advertiser_id", "would be absent")
+	// Two parties: who deals with himself gives both consents of a mutual cancellation (F-003-28).
+	if by.ID.IsSet && e.OwnerID != by.ID.V {
+		r.State = Draft
+		r.AdvertiserID = by.ID.V
+		r.OwnerID = e.OwnerID
+		r.PriceNano = e.PriceNano
+		return took(TransitionCreate), nil
 	}
-	r.State = Draft
-	r.AdvertiserID = by.ID.V
-	r.OwnerID = e.OwnerID
-	r.PriceNano = e.PriceNano
-	return took(TransitionCreate), nil
+	return Steps{}, r.explainCreateCreate(e, by).Refuse("refuse_oneself", "one_party", 422)
 }
 
 // fireCreate applies CREATE. It changes r only when it returns a step.
@@ -51,7 +52,7 @@ func (r *Record) SubmitOffer(by Actor, now time.Time) (Steps, error) {
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventSubmitOffer, by)
 		}
-		if r.Escrow != EscrowNone {
+		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldSubmitOffer(by)
 		}
 		r.State = OfferPending
@@ -77,7 +78,7 @@ func (r *Record) CounterOffer(e CounterOffer, by Actor, now time.Time) (Steps, e
 		if !by.isOwner(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCounterOffer, by)
 		}
-		if r.Escrow != EscrowNone {
+		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldCounterOffer(e, by)
 		}
 		r.State, r.PriceNano = Negotiating, e.PriceNano
@@ -100,7 +101,7 @@ func (r *Record) Accept(by Actor, now time.Time) (Steps, error) {
 		if !by.isOwner(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAccept, by)
 		}
-		if r.Escrow != EscrowNone {
+		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldAccept(by)
 		}
 		r.State = Accepted
@@ -123,7 +124,7 @@ func (r *Record) Reject(by Actor, now time.Time) (Steps, error) {
 		if !by.isOwner(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventReject, by)
 		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldReject(by)
 		}
 		r.State = Cancelled
@@ -146,7 +147,7 @@ func (r *Record) Withdraw(by Actor, now time.Time) (Steps, error) {
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventWithdraw, by)
 		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldWithdraw(by)
 		}
 		r.State = Cancelled
@@ -170,7 +171,7 @@ func (r *Record) Agree(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAgree, by)
 		}
 		// Actor "Either" against the diagram's "Parties agree": either of the two (F-003-10).
-		if r.Escrow != EscrowNone {
+		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldAgree(by)
 		}
 		r.State = Accepted
@@ -193,21 +194,21 @@ func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
 		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldCancelDraft(by)
 		}
 		r.State = Cancelled
 		return took(TransitionCancelDraft), nil
 	case Negotiating:
 		if by.isAdvertiser(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldNegotiationCancelledByAdvertiser(by)
 			}
 			r.State = Cancelled
 			return took(TransitionNegotiationCancelledByAdvertiser), nil
 		}
 		if by.isOwner(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldNegotiationCancelledByOwner(by)
 			}
 			r.State = Cancelled
@@ -216,14 +217,14 @@ func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
 	case Accepted:
 		if by.isAdvertiser(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldAcceptedCancelledByAdvertiser(by)
 			}
 			r.State = Cancelled
 			return took(TransitionAcceptedCancelledByAdvertiser), nil
 		}
 		if by.isOwner(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldAcceptedCancelledByOwner(by)
 			}
 			r.State = Cancelled
@@ -235,7 +236,7 @@ func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
 		}
 		// The advertiser alone, where before either can (F-003-23).
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldPaymentCancelled(by)
 		}
 		r.State = Cancelled
@@ -265,23 +266,29 @@ func (r *Record) MutualCancel(by Actor, now time.Time) (Steps, error) {
 	case Funded:
 		// "Mutual cancel", actor "Both": the second consent ends the deal.
 		if by.isAdvertiser(r) && r.OwnerCancels {
+			if r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unheldMutualByAdvertiser(by)
+			}
 			r.State, r.Escrow, r.AdvertiserCancels = Cancelled, EscrowReturned, true
 			return took(TransitionMutualByAdvertiser), nil
 		}
 		if by.isOwner(r) && r.AdvertiserCancels {
+			if r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unheldMutualByOwner(by)
+			}
 			r.State, r.Escrow, r.OwnerCancels = Cancelled, EscrowReturned, true
 			return took(TransitionMutualByOwner), nil
 		}
 		// Added: the first consent of "Both".
 		if by.isAdvertiser(r) && !r.OwnerCancels {
-			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldConsentByAdvertiser(by)
 			}
 			r.AdvertiserCancels = true
 			return took(TransitionConsentByAdvertiser), nil
 		}
 		if by.isOwner(r) && !r.AdvertiserCancels {
-			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldConsentByOwner(by)
 			}
 			r.OwnerCancels = true
@@ -308,7 +315,7 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldOfferExpired(by)
 		}
 		r.State = Expired
@@ -317,7 +324,7 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldNegotiationExpired(by)
 		}
 		r.State = Expired
@@ -326,7 +333,7 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldPaymentExpired(by)
 		}
 		r.State = Expired
@@ -335,6 +342,9 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 		}
+		if r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldCreativeExpired(by)
+		}
 		r.State, r.Escrow = Expired, EscrowReturned
 		return took(TransitionCreativeExpired), nil
 	case CreativeSubmitted:
@@ -342,6 +352,9 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 		}
 		// Added: two rows of Timeouts that the transition tables lack. The money must not wait for ever (F-003-1, F-003-2).
+		if r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldReviewExpired(by)
+		}
 		r.State, r.Escrow = Expired, EscrowReturned
 		return took(TransitionReviewExpired), nil
 	case Draft, Accepted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded:
@@ -368,7 +381,7 @@ func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, e
 		if r.DepositAddress.IsSet && r.DepositAddress.V != e.DepositAddress {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventAddressReady, by).OnRow("address_ready").WithField("deposit_address", "is write-once")
 		}
-		if r.Escrow != EscrowNone {
+		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldAddressReady(e, by)
 		}
 		r.State, r.DepositAddress = AwaitingPayment, fsm.Some(e.DepositAddress)
@@ -407,6 +420,9 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 			if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
 				return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_nano", "is write-once")
 			}
+			if r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unheldFund(e, by)
+			}
 			r.State = Funded
 			r.DepositTx = fsm.Some(e.TxHash)
 			r.DepositNano = fsm.Some(r.PriceNano)
@@ -420,6 +436,9 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 			if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
 				return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_nano", "is write-once")
 			}
+			if r.AdvertiserID == r.OwnerID {
+				return Steps{}, r.unheldFundOverpaid(e, by)
+			}
 			if _, ok := fsm.SubInt(e.AmountNano, r.PriceNano); !ok {
 				return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid")
 			}
@@ -430,7 +449,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 			return took(TransitionFundOverpaid), nil
 		}
 		if e.AmountNano < r.PriceNano {
-			if r.Escrow != EscrowNone || !r.DepositAddress.IsSet {
+			if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || r.AdvertiserID == r.OwnerID {
 				return Steps{}, r.unheldRefundUnderpaid(e, by)
 			}
 			return took(TransitionRefundUnderpaid), nil
@@ -440,7 +459,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraFunded(e, by)
 		}
 		return took(TransitionRefundExtraFunded), nil
@@ -448,7 +467,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraCreativeSubmitted(e, by)
 		}
 		return took(TransitionRefundExtraCreativeSubmitted), nil
@@ -456,7 +475,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraCreativeApproved(e, by)
 		}
 		return took(TransitionRefundExtraCreativeApproved), nil
@@ -464,7 +483,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraScheduled(e, by)
 		}
 		return took(TransitionRefundExtraScheduled), nil
@@ -472,7 +491,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraPublished(e, by)
 		}
 		return took(TransitionRefundExtraPublished), nil
@@ -480,7 +499,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraDeliveryVerifying(e, by)
 		}
 		return took(TransitionRefundExtraDeliveryVerifying), nil
@@ -488,7 +507,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraCompletedReleased(e, by)
 		}
 		return took(TransitionRefundExtraCompletedReleased), nil
@@ -496,7 +515,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraDisputed(e, by)
 		}
 		return took(TransitionRefundExtraDisputed), nil
@@ -506,7 +525,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		}
 		// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
 		// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundLateDepositCancelled(e, by)
 		}
 		return took(TransitionRefundLateDepositCancelled), nil
@@ -514,7 +533,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 		}
-		if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundExtraRefunded(e, by)
 		}
 		return took(TransitionRefundExtraRefunded), nil
@@ -524,7 +543,7 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		}
 		// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
 		// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRefundLateDepositExpired(e, by)
 		}
 		return took(TransitionRefundLateDepositExpired), nil
@@ -545,7 +564,7 @@ func (r *Record) SubmitDraft(e SubmitDraft, by Actor, now time.Time) (Steps, err
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventSubmitDraft, by)
 		}
 		// Creative & Delivery Transitions
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldSubmitDraft(e, by)
 		}
 		r.State = CreativeSubmitted
@@ -571,7 +590,7 @@ func (r *Record) Approve(by Actor, now time.Time) (Steps, error) {
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventApprove, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldApprove(by)
 		}
 		r.State = CreativeApproved
@@ -595,7 +614,7 @@ func (r *Record) RequestRevision(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRequestRevision, by)
 		}
 		// Enters FUNDED again, and with it a new creative_timeout: revisions have no limit (F-003-11).
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldRequestRevision(by)
 		}
 		r.State = Funded
@@ -618,7 +637,7 @@ func (r *Record) Dispute(e Dispute, by Actor, now time.Time) (Steps, error) {
 		if !by.isAdvertiser(r) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDispute, by)
 		}
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldDisputeQuality(e, by)
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
@@ -647,7 +666,7 @@ func (r *Record) SetPublishTime(e SetPublishTime, by Actor, now time.Time) (Step
 		if !by.isOwner(r) && by.Role != RoleAdmin {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventSetPublishTime, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldSchedule(e, by)
 		}
 		r.State, r.PublishAt = Scheduled, fsm.Some(e.PublishAt)
@@ -670,7 +689,7 @@ func (r *Record) PublishNow(by Actor, now time.Time) (Steps, error) {
 		if !by.isOwner(r) && by.Role != RoleAdmin {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPublishNow, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldPublishNow(by)
 		}
 		r.State = Published
@@ -693,7 +712,7 @@ func (r *Record) stepAutoPublished(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAutoPublished, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldAutoPublish(by)
 		}
 		r.State = Published
@@ -737,7 +756,7 @@ func (r *Record) fireStartVerification(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventStartVerification, by)
 		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldStartVerification(by)
 		}
 		r.State = DeliveryVerifying
@@ -761,7 +780,7 @@ func (r *Record) firePublishFailed(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPublishFailed, by)
 		}
 		// Added: a post that cannot be published is a delivery that failed; without the row the money would hang (F-003-7).
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldPublishFailed(by)
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
@@ -787,7 +806,7 @@ func (r *Record) VerificationPassed(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventVerificationPassed, by)
 		}
 		// Completion Transitions
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldVerified(by)
 		}
 		r.State, r.Escrow = CompletedReleased, EscrowReleased
@@ -810,7 +829,7 @@ func (r *Record) VerificationFailed(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventVerificationFailed, by)
 		}
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldVerifyFailed(by)
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
@@ -835,7 +854,7 @@ func (r *Record) AutoApprove(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAutoApprove, by)
 		}
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldAutoApprove(by)
 		}
 		r.State, r.Escrow = CompletedReleased, EscrowReleased
@@ -859,7 +878,7 @@ func (r *Record) ResolveForOwner(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventResolveForOwner, by)
 		}
 		// The table deducts no commission here, States deducts it in COMPLETED_RELEASED whatever led there (F-003-9).
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldResolveForOwner(by)
 		}
 		r.State, r.Escrow = CompletedReleased, EscrowReleased
@@ -882,7 +901,7 @@ func (r *Record) ResolveForAdvertiser(by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleOperator {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventResolveForAdvertiser, by)
 		}
-		if !r.DepositTx.IsSet || !r.DepositNano.IsSet {
+		if !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
 			return Steps{}, r.unheldResolveForAdvertiser(by)
 		}
 		r.State, r.Escrow = Refunded, EscrowReturned

@@ -109,6 +109,9 @@ CREATE TABLE deals (
         CHECK (escrow IN ('none', 'held', 'frozen', 'released', 'returned')),
     CONSTRAINT deal_publish_at_time
         CHECK (publish_at >= '0001-01-01 00:00:00Z' AND publish_at < '10000-01-01 00:00:00Z'),
+    -- advertiser and owner are different people
+    CONSTRAINT deal_parties_are_two
+        CHECK (COALESCE(advertiser_id <> owner_id, false)),
     CONSTRAINT deal_draft_holds
         CHECK (status <> 'DRAFT' OR COALESCE(escrow = 'none', false)),
     CONSTRAINT deal_offer_pending_holds

@@ -54,6 +54,9 @@ CREATE TABLE deals (
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
     CONSTRAINT deal_updated_at_time
         CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+    -- advertiser and owner are different people
+    CONSTRAINT deal_parties_are_two
+        CHECK (COALESCE(advertiser_id <> owner_id, false)),
     CONSTRAINT deal_draft_holds
         CHECK (status <> 'DRAFT' OR COALESCE(escrow = 'none', false)),
     CONSTRAINT deal_offer_pending_holds

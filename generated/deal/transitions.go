@@ -11,6 +11,7 @@ const (
 	// TransitionCreate is create: CREATE leads from none to DRAFT.
 	//
 	// Pre-Payment Transitions
+	// Two parties: who deals with himself gives both consents of a mutual cancellation (F-003-28).
 	TransitionCreate
 	// TransitionSubmitOffer is submit_offer: SUBMIT_OFFER leads from DRAFT to OFFER_PENDING.
 	TransitionSubmitOffer

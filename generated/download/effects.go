@@ -117,6 +117,10 @@ func askDownloadObject(r *Record) fsm.Effect {
 	}}
 }
 
+func askRemoveTempFile(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "remove_temp_file", Kind: fsm.EffectCall, Payload: RemoveTempFileEffect{ImageID: r.ImageID}}
+}
+
 func askValidateFile(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "validate_file", Kind: fsm.EffectCall, Payload: ValidateFileEffect{
 		LocalPath: r.LocalPath,
@@ -169,15 +173,15 @@ func askStartUnpack(r *Record, c Call) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "check_exists", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "disk", Work: true},
-		{Name: "download_object", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "disk", Work: true},
-		{Name: "remove_temp_file", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "disk"},
-		{Name: "validate_file", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "disk", Work: true},
-		{Name: "delete_file", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "disk"},
-		{Name: "image_completed", Kind: fsm.EffectUpsert, Delivery: "transaction", Table: "images", Machine: "download"},
-		{Name: "image_pending", Kind: fsm.EffectUpsert, Delivery: "transaction", Table: "images", Machine: "download"},
-		{Name: "image_failed", Kind: fsm.EffectUpsert, Delivery: "transaction", Table: "images", Machine: "download"},
-		{Name: "start_unpack", Kind: fsm.EffectStart, Delivery: "transaction", Machine: "unpack"},
+		{Name: "check_exists", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
+		{Name: "download_object", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}, Cleanup: "remove_temp_file"},
+		{Name: "remove_temp_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk"},
+		{Name: "validate_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
+		{Name: "delete_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
+		{Name: "image_completed", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
+		{Name: "image_pending", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
+		{Name: "image_failed", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
+		{Name: "start_unpack", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "unpack"},
 	}
 }
 

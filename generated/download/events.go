@@ -137,6 +137,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -153,6 +155,11 @@ type Start struct {
 // Event returns EventStart.
 func (Start) Event() Event {
 	return EventStart
+}
+
+// EventName returns the event's name in the spec.
+func (Start) EventName() string {
+	return "START"
 }
 
 func (Start) payload() {}
@@ -195,6 +202,11 @@ func (Checked) Event() Event {
 	return EventChecked
 }
 
+// EventName returns the event's name in the spec.
+func (Checked) EventName() string {
+	return "CHECKED"
+}
+
 func (Checked) payload() {}
 
 // CheckFailed is the payload of CHECK_FAILED.
@@ -205,6 +217,11 @@ type CheckFailed struct {
 // Event returns EventCheckFailed.
 func (CheckFailed) Event() Event {
 	return EventCheckFailed
+}
+
+// EventName returns the event's name in the spec.
+func (CheckFailed) EventName() string {
+	return "CHECK_FAILED"
 }
 
 func (CheckFailed) payload() {}
@@ -225,6 +242,11 @@ func (Downloaded) Event() Event {
 	return EventDownloaded
 }
 
+// EventName returns the event's name in the spec.
+func (Downloaded) EventName() string {
+	return "DOWNLOADED"
+}
+
 func (Downloaded) payload() {}
 
 // DownloadFailed is the payload of DOWNLOAD_FAILED.
@@ -235,6 +257,11 @@ type DownloadFailed struct {
 // Event returns EventDownloadFailed.
 func (DownloadFailed) Event() Event {
 	return EventDownloadFailed
+}
+
+// EventName returns the event's name in the spec.
+func (DownloadFailed) EventName() string {
+	return "DOWNLOAD_FAILED"
 }
 
 func (DownloadFailed) payload() {}
@@ -251,6 +278,11 @@ func (Validated) Event() Event {
 	return EventValidated
 }
 
+// EventName returns the event's name in the spec.
+func (Validated) EventName() string {
+	return "VALIDATED"
+}
+
 func (Validated) payload() {}
 
 // ValidationFailed is the payload of VALIDATION_FAILED.
@@ -265,6 +297,11 @@ func (ValidationFailed) Event() Event {
 	return EventValidationFailed
 }
 
+// EventName returns the event's name in the spec.
+func (ValidationFailed) EventName() string {
+	return "VALIDATION_FAILED"
+}
+
 func (ValidationFailed) payload() {}
 
 // Store is the payload of STORE.
@@ -273,6 +310,11 @@ type Store struct{}
 // Event returns EventStore.
 func (Store) Event() Event {
 	return EventStore
+}
+
+// EventName returns the event's name in the spec.
+func (Store) EventName() string {
+	return "STORE"
 }
 
 func (Store) payload() {}

@@ -137,6 +137,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -150,6 +152,11 @@ func (DeleteRequest) Event() Event {
 	return EventDeleteRequest
 }
 
+// EventName returns the event's name in the spec.
+func (DeleteRequest) EventName() string {
+	return "delete_request"
+}
+
 func (DeleteRequest) payload() {}
 
 // RestoreRequest is the payload of restore_request.
@@ -160,6 +167,11 @@ type RestoreRequest struct {
 // Event returns EventRestoreRequest.
 func (RestoreRequest) Event() Event {
 	return EventRestoreRequest
+}
+
+// EventName returns the event's name in the spec.
+func (RestoreRequest) EventName() string {
+	return "restore_request"
 }
 
 func (RestoreRequest) payload() {}
@@ -177,6 +189,11 @@ func (RetentionElapsed) Event() Event {
 	return EventRetentionElapsed
 }
 
+// EventName returns the event's name in the spec.
+func (RetentionElapsed) EventName() string {
+	return "retention_elapsed"
+}
+
 func (RetentionElapsed) payload() {}
 
 // GCMarkStarted is the payload of gc_mark_started.
@@ -187,6 +204,11 @@ type GCMarkStarted struct {
 // Event returns EventGCMarkStarted.
 func (GCMarkStarted) Event() Event {
 	return EventGCMarkStarted
+}
+
+// EventName returns the event's name in the spec.
+func (GCMarkStarted) EventName() string {
+	return "gc_mark_started"
 }
 
 func (GCMarkStarted) payload() {}
@@ -201,6 +223,11 @@ func (GCMark) Event() Event {
 	return EventGCMark
 }
 
+// EventName returns the event's name in the spec.
+func (GCMark) EventName() string {
+	return "gc_mark"
+}
+
 func (GCMark) payload() {}
 
 // GCMarkCompleted is the payload of gc_mark_completed.
@@ -211,6 +238,11 @@ type GCMarkCompleted struct {
 // Event returns EventGCMarkCompleted.
 func (GCMarkCompleted) Event() Event {
 	return EventGCMarkCompleted
+}
+
+// EventName returns the event's name in the spec.
+func (GCMarkCompleted) EventName() string {
+	return "gc_mark_completed"
 }
 
 func (GCMarkCompleted) payload() {}
@@ -225,6 +257,11 @@ func (GCSweep) Event() Event {
 	return EventGCSweep
 }
 
+// EventName returns the event's name in the spec.
+func (GCSweep) EventName() string {
+	return "gc_sweep"
+}
+
 func (GCSweep) payload() {}
 
 // Create is the payload of create.
@@ -237,6 +274,11 @@ type Create struct {
 // Event returns EventCreate.
 func (Create) Event() Event {
 	return EventCreate
+}
+
+// EventName returns the event's name in the spec.
+func (Create) EventName() string {
+	return "create"
 }
 
 func (Create) payload() {}

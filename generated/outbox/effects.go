@@ -55,8 +55,8 @@ func askOperatorQueue(r *Record) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "alert", Kind: fsm.EffectLog, Delivery: "at_most_once", Level: "ERROR", Message: "A message became a dead letter"},
-		{Name: "operator_queue", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "operator_queue"},
+		{Name: "alert", Kind: fsm.EffectLog, Delivery: fsm.AtMostOnce, Level: "ERROR", Message: "A message became a dead letter"},
+		{Name: "operator_queue", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "operator_queue"},
 	}
 }
 

@@ -138,6 +138,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -157,6 +159,11 @@ func (WorkerClaim) Event() Event {
 	return EventWorkerClaim
 }
 
+// EventName returns the event's name in the spec.
+func (WorkerClaim) EventName() string {
+	return "worker_claim"
+}
+
 func (WorkerClaim) payload() {}
 
 // HandlerSuccess is the payload of handler_success.
@@ -167,6 +174,11 @@ type HandlerSuccess struct {
 // Event returns EventHandlerSuccess.
 func (HandlerSuccess) Event() Event {
 	return EventHandlerSuccess
+}
+
+// EventName returns the event's name in the spec.
+func (HandlerSuccess) EventName() string {
+	return "handler_success"
 }
 
 func (HandlerSuccess) payload() {}
@@ -183,6 +195,11 @@ func (HandlerFailure) Event() Event {
 	return EventHandlerFailure
 }
 
+// EventName returns the event's name in the spec.
+func (HandlerFailure) EventName() string {
+	return "handler_failure"
+}
+
 func (HandlerFailure) payload() {}
 
 // TimeReached is the payload of time_reached.
@@ -193,6 +210,11 @@ func (TimeReached) Event() Event {
 	return EventTimeReached
 }
 
+// EventName returns the event's name in the spec.
+func (TimeReached) EventName() string {
+	return "time_reached"
+}
+
 func (TimeReached) payload() {}
 
 // LeaseExpired is the payload of lease_expired.
@@ -201,6 +223,11 @@ type LeaseExpired struct{}
 // Event returns EventLeaseExpired.
 func (LeaseExpired) Event() Event {
 	return EventLeaseExpired
+}
+
+// EventName returns the event's name in the spec.
+func (LeaseExpired) EventName() string {
+	return "lease_expired"
 }
 
 func (LeaseExpired) payload() {}
@@ -218,6 +245,11 @@ func (Requeue) Event() Event {
 	return EventRequeue
 }
 
+// EventName returns the event's name in the spec.
+func (Requeue) EventName() string {
+	return "requeue"
+}
+
 func (Requeue) payload() {}
 
 // Discard is the payload of discard.
@@ -233,6 +265,11 @@ func (Discard) Event() Event {
 	return EventDiscard
 }
 
+// EventName returns the event's name in the spec.
+func (Discard) EventName() string {
+	return "discard"
+}
+
 func (Discard) payload() {}
 
 // Create is the payload of create.
@@ -246,6 +283,11 @@ type Create struct {
 // Event returns EventCreate.
 func (Create) Event() Event {
 	return EventCreate
+}
+
+// EventName returns the event's name in the spec.
+func (Create) EventName() string {
+	return "create"
 }
 
 func (Create) payload() {}

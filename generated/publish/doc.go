@@ -7,6 +7,8 @@
 // A method of [Record] per event decides: it returns the transitions taken and changes the record, or
 // returns a *fsm.Rejection and leaves it alone. Nothing here does I/O, reads a clock or draws a random
 // number. [Effects] and [DeadlineOf] say as data what a step asks for; an engine carries it out.
+//
+// [Define] joins the machine with the [Handlers] of its effects for an engine.
 package publish
 
 // The machine and the version of its table.

@@ -18,6 +18,12 @@ type TombstoneRowEffect struct {
 	RetentionUntil fsm.Optional[time.Time] `json:"retention_until,omitzero"`
 }
 
+// LiftTombstoneEffect is the payload of the effect lift_tombstone.
+//
+// Added: the table writes a tombstone row and never lifts it, so that a collector would still find the restored version
+// under it. The row is closed, not deleted: "tombstoned version remains auditable" (F-000-7).
+type LiftTombstoneEffect struct{}
+
 // AuditEffect is the payload of the effect audit.
 type AuditEffect struct {
 	FromState fsm.Optional[string] `json:"from_state,omitzero"`
@@ -105,14 +111,14 @@ func nameOf(from State) fsm.Optional[string] {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "persist_artifact_entries", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "persist_artifact_entries"},
-		{Name: "tombstone_row", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "tombstone_row"},
-		{Name: "lift_tombstone", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "lift_tombstone"},
-		{Name: "audit", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "audit"},
-		{Name: "artifact.published", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "outbox"},
-		{Name: "artifact.quarantined", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "outbox"},
-		{Name: "artifact.tombstoned", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "outbox"},
-		{Name: "artifact.restored", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "outbox"},
+		{Name: "persist_artifact_entries", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "persist_artifact_entries"},
+		{Name: "tombstone_row", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "tombstone_row"},
+		{Name: "lift_tombstone", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "lift_tombstone"},
+		{Name: "audit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "audit"},
+		{Name: "artifact.published", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
+		{Name: "artifact.quarantined", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
+		{Name: "artifact.tombstoned", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
+		{Name: "artifact.restored", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
 	}
 }
 

@@ -114,6 +114,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -127,6 +129,11 @@ type PublishVersion struct {
 // Event returns EventPublishVersion.
 func (PublishVersion) Event() Event {
 	return EventPublishVersion
+}
+
+// EventName returns the event's name in the spec.
+func (PublishVersion) EventName() string {
+	return "publish_version"
 }
 
 func (PublishVersion) payload() {}
@@ -158,6 +165,11 @@ func (TombstoneVersion) Event() Event {
 	return EventTombstoneVersion
 }
 
+// EventName returns the event's name in the spec.
+func (TombstoneVersion) EventName() string {
+	return "tombstone_version"
+}
+
 func (TombstoneVersion) payload() {}
 
 // RestoreVersion is the payload of restore_version.
@@ -173,6 +185,11 @@ func (RestoreVersion) Event() Event {
 	return EventRestoreVersion
 }
 
+// EventName returns the event's name in the spec.
+func (RestoreVersion) EventName() string {
+	return "restore_version"
+}
+
 func (RestoreVersion) payload() {}
 
 // Create is the payload of create.
@@ -183,6 +200,11 @@ type Create struct{}
 // Event returns EventCreate.
 func (Create) Event() Event {
 	return EventCreate
+}
+
+// EventName returns the event's name in the spec.
+func (Create) EventName() string {
+	return "create"
 }
 
 func (Create) payload() {}

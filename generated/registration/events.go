@@ -209,6 +209,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -232,6 +234,11 @@ type Register struct {
 // Event returns EventRegister.
 func (Register) Event() Event {
 	return EventRegister
+}
+
+// EventName returns the event's name in the spec.
+func (Register) EventName() string {
+	return "REGISTER"
 }
 
 func (Register) payload() {}
@@ -266,6 +273,11 @@ func (ValidationPassed) Event() Event {
 	return EventValidationPassed
 }
 
+// EventName returns the event's name in the spec.
+func (ValidationPassed) EventName() string {
+	return "VALIDATION_PASSED"
+}
+
 func (ValidationPassed) payload() {}
 
 // ValidationFailed is the payload of VALIDATION_FAILED.
@@ -278,6 +290,11 @@ type ValidationFailed struct {
 // Event returns EventValidationFailed.
 func (ValidationFailed) Event() Event {
 	return EventValidationFailed
+}
+
+// EventName returns the event's name in the spec.
+func (ValidationFailed) EventName() string {
+	return "VALIDATION_FAILED"
 }
 
 func (ValidationFailed) payload() {}
@@ -293,6 +310,11 @@ type PostgresSucceeded struct {
 // Event returns EventPostgresSucceeded.
 func (PostgresSucceeded) Event() Event {
 	return EventPostgresSucceeded
+}
+
+// EventName returns the event's name in the spec.
+func (PostgresSucceeded) EventName() string {
+	return "POSTGRES_SUCCEEDED"
 }
 
 func (PostgresSucceeded) payload() {}
@@ -312,6 +334,11 @@ func (PostgresFailed) Event() Event {
 	return EventPostgresFailed
 }
 
+// EventName returns the event's name in the spec.
+func (PostgresFailed) EventName() string {
+	return "POSTGRES_FAILED"
+}
+
 func (PostgresFailed) payload() {}
 
 // ConsulSucceeded is the payload of CONSUL_SUCCEEDED.
@@ -322,6 +349,11 @@ type ConsulSucceeded struct {
 // Event returns EventConsulSucceeded.
 func (ConsulSucceeded) Event() Event {
 	return EventConsulSucceeded
+}
+
+// EventName returns the event's name in the spec.
+func (ConsulSucceeded) EventName() string {
+	return "CONSUL_SUCCEEDED"
 }
 
 func (ConsulSucceeded) payload() {}
@@ -338,6 +370,11 @@ func (ConsulFailed) Event() Event {
 	return EventConsulFailed
 }
 
+// EventName returns the event's name in the spec.
+func (ConsulFailed) EventName() string {
+	return "CONSUL_FAILED"
+}
+
 func (ConsulFailed) payload() {}
 
 // Continue is the payload of CONTINUE.
@@ -346,6 +383,11 @@ type Continue struct{}
 // Event returns EventContinue.
 func (Continue) Event() Event {
 	return EventContinue
+}
+
+// EventName returns the event's name in the spec.
+func (Continue) EventName() string {
+	return "CONTINUE"
 }
 
 func (Continue) payload() {}
@@ -366,6 +408,11 @@ func (RecoveryComplete) Event() Event {
 	return EventRecoveryComplete
 }
 
+// EventName returns the event's name in the spec.
+func (RecoveryComplete) EventName() string {
+	return "RECOVERY_COMPLETE"
+}
+
 func (RecoveryComplete) payload() {}
 
 // Deregister is the payload of DEREGISTER.
@@ -376,6 +423,11 @@ func (Deregister) Event() Event {
 	return EventDeregister
 }
 
+// EventName returns the event's name in the spec.
+func (Deregister) EventName() string {
+	return "DEREGISTER"
+}
+
 func (Deregister) payload() {}
 
 // DeregistrationComplete is the payload of DEREGISTRATION_COMPLETE.
@@ -384,6 +436,11 @@ type DeregistrationComplete struct{}
 // Event returns EventDeregistrationComplete.
 func (DeregistrationComplete) Event() Event {
 	return EventDeregistrationComplete
+}
+
+// EventName returns the event's name in the spec.
+func (DeregistrationComplete) EventName() string {
+	return "DEREGISTRATION_COMPLETE"
 }
 
 func (DeregistrationComplete) payload() {}
@@ -398,6 +455,11 @@ func (Retry) Event() Event {
 	return EventRetry
 }
 
+// EventName returns the event's name in the spec.
+func (Retry) EventName() string {
+	return "RETRY"
+}
+
 func (Retry) payload() {}
 
 // RetryPostgres is the payload of RETRY_POSTGRES.
@@ -408,6 +470,11 @@ func (RetryPostgres) Event() Event {
 	return EventRetryPostgres
 }
 
+// EventName returns the event's name in the spec.
+func (RetryPostgres) EventName() string {
+	return "RETRY_POSTGRES"
+}
+
 func (RetryPostgres) payload() {}
 
 // Abandon is the payload of ABANDON.
@@ -416,6 +483,11 @@ type Abandon struct{}
 // Event returns EventAbandon.
 func (Abandon) Event() Event {
 	return EventAbandon
+}
+
+// EventName returns the event's name in the spec.
+func (Abandon) EventName() string {
+	return "ABANDON"
 }
 
 func (Abandon) payload() {}
@@ -432,6 +504,11 @@ func (FatalError) Event() Event {
 	return EventFatalError
 }
 
+// EventName returns the event's name in the spec.
+func (FatalError) EventName() string {
+	return "FATAL_ERROR"
+}
+
 func (FatalError) payload() {}
 
 // RetryExhausted is the payload of RETRY_EXHAUSTED.
@@ -440,6 +517,11 @@ type RetryExhausted struct{}
 // Event returns EventRetryExhausted.
 func (RetryExhausted) Event() Event {
 	return EventRetryExhausted
+}
+
+// EventName returns the event's name in the spec.
+func (RetryExhausted) EventName() string {
+	return "RETRY_EXHAUSTED"
 }
 
 func (RetryExhausted) payload() {}
@@ -460,6 +542,11 @@ func (ConsulDeregistered) Event() Event {
 	return EventConsulDeregistered
 }
 
+// EventName returns the event's name in the spec.
+func (ConsulDeregistered) EventName() string {
+	return "CONSUL_DEREGISTERED"
+}
+
 func (ConsulDeregistered) payload() {}
 
 // PostgresDeregistered is the payload of POSTGRES_DEREGISTERED.
@@ -471,6 +558,11 @@ type PostgresDeregistered struct {
 // Event returns EventPostgresDeregistered.
 func (PostgresDeregistered) Event() Event {
 	return EventPostgresDeregistered
+}
+
+// EventName returns the event's name in the spec.
+func (PostgresDeregistered) EventName() string {
+	return "POSTGRES_DEREGISTERED"
 }
 
 func (PostgresDeregistered) payload() {}
@@ -496,6 +588,11 @@ type CorrectPayload struct {
 // Event returns EventCorrectPayload.
 func (CorrectPayload) Event() Event {
 	return EventCorrectPayload
+}
+
+// EventName returns the event's name in the spec.
+func (CorrectPayload) EventName() string {
+	return "CORRECT_PAYLOAD"
 }
 
 func (CorrectPayload) payload() {}
@@ -527,6 +624,11 @@ type Create struct {
 // Event returns EventCreate.
 func (Create) Event() Event {
 	return EventCreate
+}
+
+// EventName returns the event's name in the spec.
+func (Create) EventName() string {
+	return "create"
 }
 
 func (Create) payload() {}

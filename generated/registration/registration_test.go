@@ -33,8 +33,11 @@ func generated() proptest.Package[fsm.UUID, Record, Event, Payload, Call, Steps,
 	}
 }
 
-func callOf(role string, id json.RawMessage, now time.Time) (c Call, err error) {
-	c.Now, c.Params = now, DefaultParams()
+func callOf(role string, id json.RawMessage, now time.Time, params json.RawMessage) (c Call, err error) {
+	c.Now = now
+	if err = json.Unmarshal(params, &c.Params); err != nil {
+		return c, err
+	}
 	if c.By.Role, err = ParseRole(role); err != nil {
 		return c, err
 	}
@@ -57,9 +60,14 @@ func TestEquivalence(t *testing.T) {
 	proptest.Equivalence(t, spec(t), generated().Subject())
 }
 
+// What the package says of itself is what the table says.
+func TestTable(t *testing.T) {
+	proptest.Table(t, spec(t), States(), Transitions(), EffectInfos())
+}
+
 // SQLite and PostgreSQL store what the machine produces and refuse what it refuses.
 func TestDatabases(t *testing.T) {
-	proptest.Databases(t, spec(t))
+	proptest.Databases(t, spec(t), PostgresSchema(), SQLiteSchema())
 }
 
 // Random lives keep every holds and invariant.

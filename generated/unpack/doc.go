@@ -8,6 +8,8 @@
 // returns a *fsm.Rejection and leaves it alone. Nothing here does I/O, reads a clock or draws a random
 // number. [Effects] and [DeadlineOf] say as data what a step asks for; an engine carries it out.
 //
+// [Define] joins the machine with the [Handlers] of its effects for an engine.
+//
 // A method takes [Params] exactly where a row of its event, or of what it raises, reads one.
 package unpack
 

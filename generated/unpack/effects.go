@@ -175,14 +175,14 @@ func askStartActivate(r *Record) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "check_unpacked", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "devicemapper", Work: true},
-		{Name: "create_device", Kind: fsm.EffectCall, Delivery: "queryable", Lane: "devicemapper", Work: true},
-		{Name: "extract_layers", Kind: fsm.EffectCall, Delivery: "at_most_once", Lane: "devicemapper", Work: true},
-		{Name: "verify_layout", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "devicemapper", Work: true},
-		{Name: "unmount_device", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "devicemapper", Work: true},
-		{Name: "destroy_device", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "devicemapper"},
-		{Name: "unpacked_row", Kind: fsm.EffectUpsert, Delivery: "transaction", Table: "unpacked_images", Machine: "unpack"},
-		{Name: "delete_unpacked_row", Kind: fsm.EffectDelete, Delivery: "transaction", Table: "unpacked_images", Machine: "unpack"},
-		{Name: "start_activate", Kind: fsm.EffectStart, Delivery: "transaction", Machine: "activate"},
+		{Name: "check_unpacked", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
+		{Name: "create_device", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "devicemapper", Work: true, HasFails: true, Cleanup: "destroy_device"},
+		{Name: "extract_layers", Kind: fsm.EffectCall, Delivery: fsm.AtMostOnce, Lane: "devicemapper", Work: true, HasFails: true, HasLost: true},
+		{Name: "verify_layout", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
+		{Name: "unmount_device", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
+		{Name: "destroy_device", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper"},
+		{Name: "unpacked_row", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "unpacked_images", Machine: "unpack"},
+		{Name: "delete_unpacked_row", Kind: fsm.EffectDelete, Delivery: fsm.InTransaction, Table: "unpacked_images", Machine: "unpack"},
+		{Name: "start_activate", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "activate"},
 	}
 }

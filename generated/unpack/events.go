@@ -161,6 +161,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -177,6 +179,11 @@ type Start struct {
 // Event returns EventStart.
 func (Start) Event() Event {
 	return EventStart
+}
+
+// EventName returns the event's name in the spec.
+func (Start) EventName() string {
+	return "START"
 }
 
 func (Start) payload() {}
@@ -200,6 +207,11 @@ func (Checked) Event() Event {
 	return EventChecked
 }
 
+// EventName returns the event's name in the spec.
+func (Checked) EventName() string {
+	return "CHECKED"
+}
+
 func (Checked) payload() {}
 
 // CheckFailed is the payload of CHECK_FAILED.
@@ -210,6 +222,11 @@ type CheckFailed struct {
 // Event returns EventCheckFailed.
 func (CheckFailed) Event() Event {
 	return EventCheckFailed
+}
+
+// EventName returns the event's name in the spec.
+func (CheckFailed) EventName() string {
+	return "CHECK_FAILED"
 }
 
 func (CheckFailed) payload() {}
@@ -226,6 +243,11 @@ func (DeviceReady) Event() Event {
 	return EventDeviceReady
 }
 
+// EventName returns the event's name in the spec.
+func (DeviceReady) EventName() string {
+	return "DEVICE_READY"
+}
+
 func (DeviceReady) payload() {}
 
 // DeviceFailed is the payload of DEVICE_FAILED.
@@ -236,6 +258,11 @@ type DeviceFailed struct {
 // Event returns EventDeviceFailed.
 func (DeviceFailed) Event() Event {
 	return EventDeviceFailed
+}
+
+// EventName returns the event's name in the spec.
+func (DeviceFailed) EventName() string {
+	return "DEVICE_FAILED"
 }
 
 func (DeviceFailed) payload() {}
@@ -250,6 +277,11 @@ func (Extracted) Event() Event {
 	return EventExtracted
 }
 
+// EventName returns the event's name in the spec.
+func (Extracted) EventName() string {
+	return "EXTRACTED"
+}
+
 func (Extracted) payload() {}
 
 // ExtractLost is the payload of EXTRACT_LOST.
@@ -258,6 +290,11 @@ type ExtractLost struct{}
 // Event returns EventExtractLost.
 func (ExtractLost) Event() Event {
 	return EventExtractLost
+}
+
+// EventName returns the event's name in the spec.
+func (ExtractLost) EventName() string {
+	return "EXTRACT_LOST"
 }
 
 func (ExtractLost) payload() {}
@@ -270,6 +307,11 @@ type ExtractFailed struct {
 // Event returns EventExtractFailed.
 func (ExtractFailed) Event() Event {
 	return EventExtractFailed
+}
+
+// EventName returns the event's name in the spec.
+func (ExtractFailed) EventName() string {
+	return "EXTRACT_FAILED"
 }
 
 func (ExtractFailed) payload() {}
@@ -287,6 +329,11 @@ func (LayoutChecked) Event() Event {
 	return EventLayoutChecked
 }
 
+// EventName returns the event's name in the spec.
+func (LayoutChecked) EventName() string {
+	return "LAYOUT_CHECKED"
+}
+
 func (LayoutChecked) payload() {}
 
 // LayoutCheckFailed is the payload of LAYOUT_CHECK_FAILED.
@@ -299,6 +346,11 @@ func (LayoutCheckFailed) Event() Event {
 	return EventLayoutCheckFailed
 }
 
+// EventName returns the event's name in the spec.
+func (LayoutCheckFailed) EventName() string {
+	return "LAYOUT_CHECK_FAILED"
+}
+
 func (LayoutCheckFailed) payload() {}
 
 // Unmounted is the payload of UNMOUNTED.
@@ -307,6 +359,11 @@ type Unmounted struct{}
 // Event returns EventUnmounted.
 func (Unmounted) Event() Event {
 	return EventUnmounted
+}
+
+// EventName returns the event's name in the spec.
+func (Unmounted) EventName() string {
+	return "UNMOUNTED"
 }
 
 func (Unmounted) payload() {}
@@ -319,6 +376,11 @@ type UnmountFailed struct {
 // Event returns EventUnmountFailed.
 func (UnmountFailed) Event() Event {
 	return EventUnmountFailed
+}
+
+// EventName returns the event's name in the spec.
+func (UnmountFailed) EventName() string {
+	return "UNMOUNT_FAILED"
 }
 
 func (UnmountFailed) payload() {}

@@ -8,6 +8,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
+// IssuePartUrlsEffect is the payload of the effect issue_part_urls.
+type IssuePartUrlsEffect struct{}
+
 // InsertBlobRowEffect is the payload of the effect insert_blob_row.
 type InsertBlobRowEffect struct {
 	BlobDigest fsm.Optional[string] `json:"blob_digest,omitzero"`
@@ -29,6 +32,9 @@ type AuditFailureEffect struct {
 	ExpectedDigest string `json:"expected_digest"`
 	ExpectedLength int64  `json:"expected_length"`
 }
+
+// TombstoneStagingObjectsEffect is the payload of the effect tombstone_staging_objects.
+type TombstoneStagingObjectsEffect struct{}
 
 // Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record
 // after t, e and c are what made it. Metrics whose condition fails are left out.
@@ -87,11 +93,11 @@ func askTombstoneStagingObjects() fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "issue_part_urls", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "s3"},
-		{Name: "insert_blob_row", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "insert_blob_row"},
-		{Name: "upload.committed", Kind: fsm.EffectCall, Delivery: "keyed", Lane: "outbox"},
-		{Name: "audit_failure", Kind: fsm.EffectCall, Delivery: "transaction", Lane: "audit_failure"},
-		{Name: "tombstone_staging_objects", Kind: fsm.EffectCall, Delivery: "idempotent", Lane: "s3"},
+		{Name: "issue_part_urls", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 6}},
+		{Name: "insert_blob_row", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "insert_blob_row"},
+		{Name: "upload.committed", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
+		{Name: "audit_failure", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "audit_failure"},
+		{Name: "tombstone_staging_objects", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 6}},
 	}
 }
 

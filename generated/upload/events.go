@@ -126,6 +126,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -137,6 +139,11 @@ type StartPartsUpload struct {
 // Event returns EventStartPartsUpload.
 func (StartPartsUpload) Event() Event {
 	return EventStartPartsUpload
+}
+
+// EventName returns the event's name in the spec.
+func (StartPartsUpload) EventName() string {
+	return "start_parts_upload"
 }
 
 func (StartPartsUpload) payload() {}
@@ -156,6 +163,11 @@ func (FastPathDedupe) Event() Event {
 	return EventFastPathDedupe
 }
 
+// EventName returns the event's name in the spec.
+func (FastPathDedupe) EventName() string {
+	return "fast_path_dedupe"
+}
+
 func (FastPathDedupe) payload() {}
 
 // CompleteParts is the payload of complete_parts.
@@ -166,6 +178,11 @@ type CompleteParts struct {
 // Event returns EventCompleteParts.
 func (CompleteParts) Event() Event {
 	return EventCompleteParts
+}
+
+// EventName returns the event's name in the spec.
+func (CompleteParts) EventName() string {
+	return "complete_parts"
 }
 
 func (CompleteParts) payload() {}
@@ -181,6 +198,11 @@ func (CommitUpload) Event() Event {
 	return EventCommitUpload
 }
 
+// EventName returns the event's name in the spec.
+func (CommitUpload) EventName() string {
+	return "commit_upload"
+}
+
 func (CommitUpload) payload() {}
 
 // AbortUpload is the payload of abort_upload.
@@ -191,6 +213,11 @@ type AbortUpload struct {
 // Event returns EventAbortUpload.
 func (AbortUpload) Event() Event {
 	return EventAbortUpload
+}
+
+// EventName returns the event's name in the spec.
+func (AbortUpload) EventName() string {
+	return "abort_upload"
 }
 
 func (AbortUpload) payload() {}
@@ -207,6 +234,11 @@ type Create struct {
 // Event returns EventCreate.
 func (Create) Event() Event {
 	return EventCreate
+}
+
+// EventName returns the event's name in the spec.
+func (Create) EventName() string {
+	return "create"
 }
 
 func (Create) payload() {}

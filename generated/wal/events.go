@@ -138,6 +138,8 @@ func (e Event) Internal() bool {
 type Payload interface {
 	// Event names the event.
 	Event() Event
+	// EventName is the event's name in the spec.
+	EventName() string
 	payload()
 }
 
@@ -151,6 +153,11 @@ type Discover struct {
 // Event returns EventDiscover.
 func (Discover) Event() Event {
 	return EventDiscover
+}
+
+// EventName returns the event's name in the spec.
+func (Discover) EventName() string {
+	return "discover"
 }
 
 func (Discover) payload() {}
@@ -177,6 +184,11 @@ func (Claim) Event() Event {
 	return EventClaim
 }
 
+// EventName returns the event's name in the spec.
+func (Claim) EventName() string {
+	return "claim"
+}
+
 func (Claim) payload() {}
 
 // Succeed is the payload of succeed.
@@ -194,6 +206,11 @@ type Succeed struct {
 // Event returns EventSucceed.
 func (Succeed) Event() Event {
 	return EventSucceed
+}
+
+// EventName returns the event's name in the spec.
+func (Succeed) EventName() string {
+	return "succeed"
 }
 
 func (Succeed) payload() {}
@@ -235,6 +252,11 @@ func (Fail) Event() Event {
 	return EventFail
 }
 
+// EventName returns the event's name in the spec.
+func (Fail) EventName() string {
+	return "fail"
+}
+
 func (Fail) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
@@ -268,6 +290,11 @@ func (Replay) Event() Event {
 	return EventReplay
 }
 
+// EventName returns the event's name in the spec.
+func (Replay) EventName() string {
+	return "replay"
+}
+
 func (Replay) payload() {}
 
 // Quarantine is the payload of quarantine.
@@ -279,6 +306,11 @@ type Quarantine struct {
 // Event returns EventQuarantine.
 func (Quarantine) Event() Event {
 	return EventQuarantine
+}
+
+// EventName returns the event's name in the spec.
+func (Quarantine) EventName() string {
+	return "quarantine"
 }
 
 func (Quarantine) payload() {}
@@ -293,6 +325,11 @@ func (RecoverStaleClaim) Event() Event {
 	return EventRecoverStaleClaim
 }
 
+// EventName returns the event's name in the spec.
+func (RecoverStaleClaim) EventName() string {
+	return "recover_stale_claim"
+}
+
 func (RecoverStaleClaim) payload() {}
 
 // Release is the payload of release.
@@ -304,6 +341,11 @@ type Release struct {
 // Event returns EventRelease.
 func (Release) Event() Event {
 	return EventRelease
+}
+
+// EventName returns the event's name in the spec.
+func (Release) EventName() string {
+	return "release"
 }
 
 func (Release) payload() {}

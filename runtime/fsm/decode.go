@@ -23,7 +23,7 @@ func Decode[P any](machine, event string, data []byte, required ...string) (P, e
 		return reject("payload", err.Error())
 	}
 	var present map[string]json.RawMessage
-	if err := json.Unmarshal(data, &present); err != nil {
+	if err := json.Unmarshal(data, &present); err != nil || present == nil { // null leaves it nil
 		return reject("payload", "is no JSON object")
 	}
 	for _, name := range required {

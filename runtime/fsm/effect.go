@@ -14,6 +14,19 @@ const (
 	EffectStart  EffectKind = "start" // creates a record of another machine
 )
 
+// Delivery says how often an effect may happen, and so what a repeat after a
+// failure or a crash must heed.
+type Delivery string
+
+// The delivery classes.
+const (
+	InTransaction Delivery = "transaction"  // runs inside the step's transaction
+	Idempotent    Delivery = "idempotent"   // may repeat
+	Keyed         Delivery = "keyed"        // repeats carry the same key
+	Queryable     Delivery = "queryable"    // the handler is asked before a repeat
+	AtMostOnce    Delivery = "at_most_once" // never repeated
+)
+
 // Effect is what one step asks for, as data. Payload is the generated payload
 // struct of the effect, copied from the record that the step made; its JSON
 // names are those of the spec. For a metric it is a [Measurement].
@@ -40,13 +53,20 @@ type Label struct {
 type EffectInfo struct {
 	Name     string
 	Kind     EffectKind
-	Delivery string // transaction, idempotent, keyed, queryable, at_most_once; "" for a metric
-	Lane     string // effects of one record with the same lane run in order, one at a time
-	Work     bool   // belongs to the state that started it; else it is a message
-	Level    string // of a log line
-	Message  string // of a log line
-	Table    string // of upsert, update and delete
-	Machine  string // of start; of a table effect, the owner of the table
-	Metric   string // counter, gauge or histogram
+	Delivery Delivery // "" for a metric
+	Lane     string   // effects of one record with the same lane run in order, one at a time
+	Work     bool     // belongs to the state that started it; else it is a message
+	Level    string   // of a log line
+	Message  string   // of a log line
+	Table    string   // of upsert, update and delete
+	Machine  string   // of start; of a table effect, the owner of the table
+	Metric   string   // counter, gauge or histogram
 	Buckets  []float64
+
+	// Of calls.
+	Retry    RetryPolicy // of its failure class
+	HasRetry bool        // a class is named; else the engine's default policy applies
+	Cleanup  string      // effect that runs before a repeat and before it fails; "": none
+	HasFails bool        // failure for good is an event
+	HasLost  bool        // an attempt with unknown outcome is an event
 }

@@ -372,3 +372,45 @@ func TestAcceptedStepsDoNotAllocate(t *testing.T) {
 		t.Errorf("reading the table: %v allocations", n)
 	}
 }
+
+// The engine's face takes all steps of a chain or none, and knows the event's own
+// key.
+func TestDefinitionTakesAllStepsOrNone(t *testing.T) {
+	m := escrow.Define[string](nil, escrow.DefaultParams())
+	event := func(p fsm.Payload) fsm.Event {
+		e, err := fsm.EventOf(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	r := escrow.Record{OrderID: orderID, State: escrow.PaidIn, BuyerID: 7, SellerID: 9, Price: 200, Paid: fsm.Some[int64](200), Due: fsm.Some(now)}
+	before := r
+	by := fsm.Input{By: clerk.Caller(), Now: now}
+	judged := event(escrow.Judge{Verdict: escrow.VerdictReturnIt})
+	var x *fsm.Rejection
+	d, err := m.Fire(&r, judged, by)
+	if !errors.As(err, &x) || x.Event != "settle" || d.Steps != nil || d.Record != nil {
+		t.Errorf("a chain whose second step is refused: %+v, %v", d, err)
+	}
+	by.Single = true
+	if d, err = m.Fire(&r, judged, by); err != nil || len(d.Steps) != 1 || d.Raised == nil || string(d.Raised.Payload) != `{"why":"judged"}` {
+		t.Errorf("its first step alone: %+v, %v", d, err)
+	}
+	if !reflect.DeepEqual(r, before) {
+		t.Errorf("the record has changed: %+v", r)
+	}
+	by.Single = false
+	d, err = m.Fire(&r, event(escrow.Judge{Verdict: escrow.VerdictKeep}), by)
+	if err != nil || len(d.Steps) != 2 || d.Record.StateName() != "released" || d.Steps[0].By.Role != "clerk" || d.Steps[1].By.Role != "system" {
+		t.Errorf("both steps: %+v, %v", d, err)
+	}
+	// A deadline that follows its field moves with an internal step.
+	d, err = m.Fire(&r, event(escrow.Extend{Due: now.Add(time.Hour)}), fsm.Input{By: clerk.Caller(), Now: now.Add(-time.Minute)})
+	if err != nil || len(d.Steps) != 1 || d.Steps[0].KeepTimer || d.Steps[0].Timer == nil || !d.Steps[0].Timer.At.Equal(instant.Add(time.Hour)) {
+		t.Errorf("extended: %+v, %v", d, err)
+	}
+	if key, ok := m.KeyOf(event(escrow.Pay{Tx: "t9", Amount: 1}), nil); !ok || key != "pay:t9" {
+		t.Errorf("key %q, %v", key, ok)
+	}
+}

@@ -1,0 +1,272 @@
+package golang
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// definition emits the machine as an engine runs it, in terms of package fsm
+// alone. What knows the transaction's type is in handlers.go; the rest is in the
+// unexported core, which is not generic, so that no name of the spec can be
+// hidden by the type parameter.
+//
+//	type Definition[Tx any] struct {
+//		core
+//		handlers Handlers[Tx]
+//	}
+//
+//	func Define[Tx any](h Handlers[Tx], p Params) *Definition[Tx] {
+//		return &Definition[Tx]{core: core{params: p}, handlers: h}
+//	}
+func (g *generator) definition(f *jen.File) {
+	generic := func() *jen.Statement { return jen.Id("Definition").Index(jen.Id("Tx")) }
+	in := []jen.Code{jen.Id("h").Id("Handlers").Index(jen.Id("Tx"))}
+	values := []jen.Code{jen.Id("handlers").Op(":").Id("h")}
+	if g.hasParams() {
+		in = append(in, jen.Id("p").Id("Params"))
+		values = append([]jen.Code{jen.Id("core").Op(":").Id("core").Values(jen.Id("params").Op(":").Id("p"))}, values...)
+	}
+	declare(f, "Definition is the machine as an engine runs it: every method speaks package fsm.", "",
+		jen.Type().Id("Definition").Types(jen.Id("Tx").Any()).Struct(jen.Id("core"), jen.Id("handlers").Id("Handlers").Index(jen.Id("Tx"))))
+	declare(f, "Define makes the machine ready for an engine over transactions of type Tx.", "",
+		jen.Func().Id("Define").Types(jen.Id("Tx").Any()).Params(in...).Op("*").Add(generic()).Block(
+			jen.Return(jen.Op("&").Add(generic()).Values(values...))))
+	declare(f, "core is what of a Definition does not depend on the transaction.", "",
+		jen.Type().Id("core").StructFunc(func(s *jen.Group) {
+			if g.hasParams() {
+				s.Id("params").Id("Params")
+			}
+		}))
+	g.tableFacts(f)
+	g.identity(f)
+	g.keyOf(f)
+	g.fatalEvent(f)
+	g.tableWrite(f)
+	g.startOf(f)
+	g.cleanups(f)
+}
+
+// coreMethod emits a method of core.
+func coreMethod(f *jen.File, name, doc string, in []jen.Code, out *jen.Statement, body ...jen.Code) {
+	declare(f, name+" "+doc, "", jen.Func().Params(jen.Id("m").Id("core")).Id(name).Params(in...).Add(out).Block(body...))
+}
+
+// tableFacts emits what the table says whatever the record.
+func (g *generator) tableFacts(f *jen.File) {
+	names := func(holds func(*ir.State) bool) jen.Code {
+		return jen.Return(jen.Index().String().ValuesFunc(func(list *jen.Group) {
+			for _, s := range g.m.States {
+				if holds(s) {
+					list.Lit(s.Text)
+				}
+			}
+		}))
+	}
+	strings := jen.Index().String()
+	coreMethod(f, "Name", "is the name of the machine.", nil, jen.String(), jen.Return(jen.Id("MachineName")))
+	coreMethod(f, "Version", "is the version of the table.", nil, jen.String(), jen.Return(jen.Id("MachineVersion")))
+	effects := jen.Return(jen.Nil())
+	if len(g.m.Effects)+len(g.m.Metrics) > 0 {
+		effects = jen.Return(jen.Id("EffectInfos").Call())
+	}
+	coreMethod(f, "Effects", "lists what the table says about each effect and metric.", nil, jen.Index().Add(g.fsm("EffectInfo")), effects)
+	coreMethod(f, "States", "names every state in the order of the spec.", nil, strings.Clone(), names(func(*ir.State) bool { return true }))
+	coreMethod(f, "TerminalStates", "names the states that no transition leaves.", nil, strings.Clone(),
+		names(func(s *ir.State) bool { return s.Terminal }))
+	coreMethod(f, "Tables", "names the SQL objects of the machine.", nil, g.fsm("Tables"), jen.Return(g.tables()))
+	schema := func(dialect, accessor string) jen.Code {
+		return jen.Case(jen.Lit(dialect)).Block(jen.Return(jen.Id(accessor).Call(), jen.Nil()))
+	}
+	coreMethod(f, "Schema", "returns the DDL of the machine for a dialect: postgres or sqlite.", []jen.Code{jen.Id("dialect").String()},
+		jen.Params(jen.String(), jen.Error()),
+		jen.Switch(jen.Id("dialect")).Block(schema("postgres", "PostgresSchema"), schema("sqlite", "SQLiteSchema")),
+		jen.Return(jen.Lit(""), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": no schema for dialect %q"), jen.Id("dialect"))))
+}
+
+func (g *generator) tables() *jen.Statement {
+	column := func(field, name string) jen.Code { return jen.Id(field).Op(":").Lit(naming.Column(name)) }
+	cells := []jen.Code{
+		column("Record", g.m.Storage.Table), column("History", g.m.Storage.History),
+		column("ID", g.m.ID.Text), column("State", g.m.Storage.State),
+		column("From", "from_"+g.m.Storage.State), column("To", "to_"+g.m.Storage.State),
+		jen.Id("Columns").Op(":").Id("Columns").Call(),
+	}
+	if len(g.m.Tables) > 0 {
+		cells = append(cells, jen.Id("Others").Op(":").Index().String().ValuesFunc(func(list *jen.Group) {
+			for _, t := range g.m.Tables {
+				list.Lit(naming.Column(t.Text))
+			}
+		}))
+	}
+	if g.m.Storage.Partition {
+		cells = append(cells, jen.Id("Partitioned").Op(":").True())
+	}
+	return g.fsm("Tables").Values(lines(cells))
+}
+
+// identity emits how records, ids and callers come in.
+func (g *generator) identity(f *jen.File) {
+	idType := func() *jen.Statement { return g.goType(g.m.ID.Type) }
+	coreMethod(f, "Blank", "returns a record to scan into.", nil, g.fsm("Record"), jen.Return(jen.Op("&").Id("Record").Values()))
+	coreMethod(f, "ParseID", "reads the text form of an id. The result is as fsm.Plain gives it.", []jen.Code{jen.Id("text").String()},
+		jen.Params(jen.Any(), jen.Error()),
+		jen.List(jen.Id("id"), jen.Err()).Op(":=").Id("parseID").Call(jen.Id("text")),
+		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
+		jen.Return(g.fsm("Plain").Call(jen.Id("id")), jen.Nil()))
+	declare(f, "parseID reads the text form of an id.", "",
+		jen.Func().Id("parseID").Params(jen.Id("text").String()).Params(jen.Id("id").Add(idType()), jen.Err().Error()).Block(
+			jen.If(jen.Err().Op(":=").Add(g.fsm("Into")).Call(jen.Op("&").Id("id")).Dot("Scan").Call(jen.Id("text")), jen.Err().Op("!=").Nil()).Block(
+				jen.Return(jen.Id("id"), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": id: %w"), jen.Err()))),
+			jen.Return(jen.Id("id"), jen.Nil())))
+	if g.hasActors() {
+		g.callers(f)
+	}
+}
+
+// callers emits both ways between Actor and fsm.Caller:
+//
+//	func (a Actor) Caller() fsm.Caller {
+//		return fsm.Caller{Role: a.Role.String(), ID: fsm.Text(a.ID)}
+//	}
+//
+//	func actorOf(c fsm.Caller) (a Actor, err error) { ... }
+func (g *generator) callers(f *jen.File) {
+	declare(f, "Caller returns a as an engine takes it.", "",
+		jen.Func().Params(jen.Id("a").Id("Actor")).Id("Caller").Params().Add(g.fsm("Caller")).Block(
+			jen.Return(g.fsm("Caller").Values(
+				jen.Id("Role").Op(":").Id("a").Dot("Role").Dot("String").Call(),
+				jen.Id("ID").Op(":").Add(g.fsm("Text")).Call(jen.Id("a").Dot("ID"))))))
+	declare(f, "actorOf reads a caller.", "",
+		jen.Func().Id("actorOf").Params(jen.Id("c").Add(g.fsm("Caller"))).Params(jen.Id("a").Id("Actor"), jen.Err().Error()).Block(
+			jen.If(jen.List(jen.Id("a").Dot("Role"), jen.Err()).Op("=").Id("ParseRole").Call(jen.Id("c").Dot("Role")), jen.Err().Op("!=").Nil()).
+				Block(jen.Return(jen.Id("Actor").Values(), jen.Err())),
+			jen.If(jen.Id("c").Dot("ID").Op("!=").Lit("")).Block(
+				jen.Err().Op("=").Id("a").Dot("ID").Dot("Scan").Call(jen.Id("c").Dot("ID"))),
+			jen.Return(jen.Id("a"), jen.Err())))
+}
+
+// keyOf emits the keys that events have of themselves:
+//
+//	func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
+//		payload, err := DecodeEvent(e.Name, e.Payload)
+//		if err != nil {
+//			return "", false
+//		}
+//		switch e := payload.(type) {
+//		case DepositConfirmed:
+//			return "deposit:" + e.TxHash, true
+//		}
+//		return "", false
+//	}
+func (g *generator) keyOf(f *jen.File) {
+	none := func() *jen.Statement { return jen.Return(jen.Lit(""), jen.False()) }
+	var cases []jen.Code
+	var carries, reads bool
+	for _, ev := range g.m.Events {
+		if ev.Key == nil {
+			continue
+		}
+		key, present := g.fillKey(ev)
+		code := []jen.Code{jen.Return(key.code(), jen.True())}
+		if key.fromRecord {
+			code = append([]jen.Code{jen.If(jen.Id("record").Op("==").Nil()).Block(none())}, code...)
+		}
+		if !present.known {
+			code = append(code[:len(code)-1], jen.If(present.code()).Block(code[len(code)-1]), none())
+		}
+		carries, reads = carries || key.fromEvent, reads || key.fromRecord
+		cases = append(cases, jen.Case(jen.Id(naming.Exported(ev.Text))).Block(code...))
+	}
+	in := []jen.Code{jen.Id("e").Add(g.fsm("Event")), jen.Id("r").Add(g.fsm("Record"))}
+	out := jen.Params(jen.String(), jen.Bool())
+	doc := "returns the idempotency key that e has by its own template, false for none. r is nil for a\ncreation."
+	if len(cases) == 0 {
+		coreMethod(f, "KeyOf", doc, in, out, none())
+		return
+	}
+	body := []jen.Code{
+		jen.List(jen.Id("payload"), jen.Err()).Op(":=").Id("DecodeEvent").Call(jen.Id("e").Dot("Name"), jen.Id("e").Dot("Payload")),
+		jen.If(jen.Err().Op("!=").Nil()).Block(none()),
+	}
+	if reads {
+		body = append(body, jen.List(jen.Id("record"), jen.Id("_")).Op(":=").Id("r").Assert(jen.Op("*").Id("Record")))
+	}
+	over := jen.Id("payload").Assert(jen.Type())
+	if carries {
+		over = jen.Id("e").Op(":=").Add(over)
+	}
+	coreMethod(f, "KeyOf", doc, in, out, append(body, jen.Switch(over).Block(cases...), none())...)
+}
+
+// keyText is the text of a key and where it comes from.
+type keyText struct {
+	code                  func() *jen.Statement
+	fromEvent, fromRecord bool
+}
+
+// fillKey builds the key of ev; the test is for the presence of its parts.
+func (g *generator) fillKey(ev *ir.Event) (keyText, test) {
+	s := &scope{g: g, record: "record", event: ev, overlay: true}
+	k := keyText{}
+	var parts []func() *jen.Statement
+	var tests []test
+	for _, p := range ev.Key.Parts {
+		if p.Field == nil {
+			parts = append(parts, func() *jen.Statement { return jen.Lit(p.Text) })
+			continue
+		}
+		v := s.keyPart(p.Field)
+		if carries(ev, p.Field) {
+			k.fromEvent = true
+		} else {
+			k.fromRecord = true
+		}
+		tests = append(tests, newFacts().presence(v))
+		parts = append(parts, func() *jen.Statement { return g.keyPartText(v) })
+	}
+	k.code = func() *jen.Statement { return join(parts, "+") }
+	return k, all(tests...)
+}
+
+// keyPartText is a present value as a part of a key: equal values read alike,
+// whatever the time zone.
+func (g *generator) keyPartText(v value) *jen.Statement {
+	if v.typ.Base == ir.Time || v.typ.Base == ir.ListOf {
+		return g.fsm("Text").Call(v.code())
+	}
+	return g.text(v)
+}
+
+// keyPart is a field of the event, or else of the record.
+func (s *scope) keyPart(f *ir.Field) value {
+	for _, own := range s.event.Fields {
+		if own == f {
+			return s.payload(f)
+		}
+	}
+	return s.field(f)
+}
+
+// carries reports whether f comes with ev.
+func carries(ev *ir.Event, f *ir.Field) bool {
+	for _, p := range payload(ev) {
+		if p.field == f {
+			return true
+		}
+	}
+	return false
+}
+
+// fatalEvent emits the event of last resort. Its payload requires nothing.
+func (g *generator) fatalEvent(f *jen.File) {
+	answer := jen.Return(g.fsm("Event").Values(), jen.False())
+	if ev := g.m.Fatal; ev != nil {
+		answer = jen.Return(g.fsm("Event").Values(
+			jen.Id("Name").Op(":").Lit(ev.Text),
+			jen.Id("Payload").Op(":").Qual("encoding/json", "RawMessage").Call(jen.Lit("{}"))), jen.True())
+	}
+	coreMethod(f, "FatalEvent", "returns the event that is fired when an accepted step could not be recorded, false for none.", nil,
+		jen.Params(g.fsm("Event"), jen.Bool()), answer)
+}

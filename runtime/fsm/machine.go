@@ -1,0 +1,211 @@
+package fsm
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// This file is the face that every generated machine shows to an engine, with
+// the machine's own types left out. Each generated package has a Definition
+// that speaks it.
+
+// Record is a generated *Record, whatever the machine.
+type Record interface {
+	StateName() string // "": not created
+	Columns() []string // SQL columns in the order of Values and Pointers; the first is the id, the second the state
+	Values() []any     // what to store, see Plain
+	Pointers() []any   // where to scan
+}
+
+// Payload is a generated payload struct of an event.
+type Payload interface{ EventName() string }
+
+// Event is an event with its payload as JSON: what deadlines, answers and
+// histories store. The payload of an event that carries nothing is {}.
+type Event struct {
+	Name    string          `json:"name"`
+	Payload json.RawMessage `json:"payload"`
+}
+
+// EventOf encodes a payload struct.
+func EventOf(p Payload) (Event, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return Event{}, fmt.Errorf("encode event %s: %w", p.EventName(), err)
+	}
+	return Event{Name: p.EventName(), Payload: text}, nil
+}
+
+// AnswerOf is EventOf for what a handler answered.
+func AnswerOf(p Payload) (*Event, error) {
+	e, err := EventOf(p)
+	if err != nil {
+		return nil, err
+	}
+	return &e, nil
+}
+
+// Fired is EventOf for what the machine itself fires. A payload that can't be
+// encoded, since a param has no declared value, becomes null: every machine
+// refuses that with a reason, so that it is not lost.
+func Fired(p Payload) *Event {
+	e, err := EventOf(p)
+	if err != nil {
+		return &Event{Name: p.EventName(), Payload: json.RawMessage("null")}
+	}
+	return &e
+}
+
+// Message makes a text out of an error message that every field can hold: not
+// empty, at most limit characters (0: 4096), UTF-8, without NUL.
+func Message(text string, limit int) string {
+	if limit == 0 {
+		limit = 4096
+	}
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "\x00", "?")
+	if text == "" {
+		text = "failed without a message"
+	}
+	if runes := []rune(text); len(runes) > limit {
+		text = string(runes[:limit])
+	}
+	return text
+}
+
+// Caller is who fires an event. A machine without actors records it and asks
+// no further.
+type Caller struct {
+	Role string // as the spec spells it
+	ID   string // text form of the id; "": none
+}
+
+// System is the engine or a trusted service.
+func System() Caller { return Caller{Role: "system"} }
+
+// Input is what a decision depends on besides the record and the event.
+type Input struct {
+	By     Caller
+	Now    time.Time
+	Single bool // leave out what the step raises, see Decision.Raised
+}
+
+// Decision is an accepted event. No steps: the record was there already, which
+// is a success that changes nothing.
+type Decision struct {
+	Steps  []Step
+	Raised *Event // with Input.Single only: what the step raises, fired by System
+	Record Record // after the last step
+}
+
+// Step is one transition taken.
+type Step struct {
+	Transition string // name of the row in the spec
+	From       string // "": the record was created
+	Event      string
+	To         string
+	Internal   bool            // the state is not left: its timer and work stay
+	Terminal   bool            // To is terminal
+	Payload    json.RawMessage // what the event carried
+	By         Caller
+	Record     Record   // a copy of the record after this step
+	Effects    []Effect // in order
+	Timer      *Timer   // what this step arms; nil: nothing
+	KeepTimer  bool     // leave the timer as it is; else Timer replaces or removes it
+}
+
+// Timer is an event that the system fires at a time unless the state is left
+// before.
+type Timer struct {
+	At   time.Time
+	Fire Event
+}
+
+// Dispatch is one effect on its way to a handler.
+type Dispatch struct {
+	ID          string // the same for every attempt: the idempotency key to send along
+	Machine     string
+	Record      string // id of the record, as text
+	Effect      string
+	Version     int64 // of the step that asked for it
+	Attempt     int   // from 1
+	Correlation string
+	Payload     json.RawMessage
+}
+
+// PayloadOf decodes the payload of an effect. No payload is an empty one.
+func PayloadOf[P any](d Dispatch) (P, error) {
+	var p P
+	if len(d.Payload) == 0 {
+		return p, nil
+	}
+	if err := json.Unmarshal(d.Payload, &p); err != nil {
+		return p, fmt.Errorf("payload of effect %s of %s %s: %w", d.Effect, d.Machine, d.Record, err)
+	}
+	return p, nil
+}
+
+// Column is a column with what to store there, see Plain.
+type Column struct {
+	Name  string
+	Value any
+}
+
+// TableWrite is an effect on a table: EffectUpsert, EffectUpdate or
+// EffectDelete of the row with the given key. Columns are the other columns
+// that the effect names; what it does not name stays, or gets its default.
+// Names are SQL identifiers without quotes.
+type TableWrite struct {
+	Table   string
+	Op      EffectKind
+	Key     []Column
+	Columns []Column
+}
+
+// Start asks for a record of another machine.
+type Start struct {
+	Machine string
+	Event   Event // its creation event
+}
+
+// StartOf makes a Start from the payload of an effect, whose names are those of
+// the creation event.
+func StartOf(machine, event string, payload any) (Start, error) {
+	text := []byte("{}")
+	if payload != nil {
+		var err error
+		if text, err = json.Marshal(payload); err != nil {
+			return Start{}, fmt.Errorf("encode event %s of machine %s: %w", event, machine, err)
+		}
+	}
+	return Start{Machine: machine, Event: Event{Name: event, Payload: text}}, nil
+}
+
+// Tables names the SQL objects of a machine. Names are SQL identifiers without
+// quotes. The record table has version, last_event, entered_at, created_at and
+// updated_at besides Columns.
+type Tables struct {
+	Record  string
+	History string
+	ID      string   // column of the id, in both
+	State   string   // column of the state
+	From    string   // column of the history: the old state
+	To      string   // column of the history: the new state
+	Columns []string // of the record table, as Record.Columns says
+	Others  []string // further tables that the schema creates
+	// Partitioned: on PostgreSQL the history is partitioned by created_at.
+	Partitioned bool
+}
+
+// UnknownEffect is the error for an effect that a machine does not have, or not
+// of that kind: what a row of a newer or older table asks for.
+func UnknownEffect(machine, effect string) error {
+	return fmt.Errorf("machine %s has no such effect %q", machine, effect)
+}
+
+// NoAnswer is the error for a handler that returned neither an answer nor an
+// error, or an answer that is not one of the effect's payload structs.
+func NoAnswer(machine, effect string, answer any) error {
+	return fmt.Errorf("machine %s: handler of %s answered %T, not one of the events it may answer with", machine, effect, answer)
+}

@@ -1,0 +1,98 @@
+package fsm_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// ping is a payload; it can't be encoded when it is broken.
+type ping struct {
+	Text   string `json:"text,omitempty"`
+	Broken bool   `json:"-"`
+}
+
+func (ping) EventName() string { return "PING" }
+
+func (p ping) MarshalJSON() ([]byte, error) {
+	if p.Broken {
+		return nil, errors.New("broken")
+	}
+	type plain ping
+	return json.Marshal(plain(p))
+}
+
+func TestEventOf(t *testing.T) {
+	e, err := fsm.EventOf(ping{})
+	if err != nil || e.Name != "PING" || string(e.Payload) != "{}" {
+		t.Errorf("empty: %s %s, %v", e.Name, e.Payload, err)
+	}
+	if a, err := fsm.AnswerOf(ping{Text: "x"}); err != nil || string(a.Payload) != `{"text":"x"}` {
+		t.Errorf("answer: %v, %v", a, err)
+	}
+	if _, err := fsm.EventOf(ping{Broken: true}); err == nil {
+		t.Error("a broken payload is encoded")
+	}
+	if a, err := fsm.AnswerOf(ping{Broken: true}); err == nil || a != nil {
+		t.Errorf("a broken answer is %v", a)
+	}
+	// What the machine itself fires is refused loudly instead of being lost.
+	fired := fsm.Fired(ping{Broken: true})
+	if _, err := fsm.Decode[ping]("m", fired.Name, fired.Payload); !errors.Is(err, fsm.ErrInvalidEvent) {
+		t.Errorf("a broken payload is fired as %s: %v", fired.Payload, err)
+	}
+}
+
+func TestMessageFitsEveryField(t *testing.T) {
+	for _, text := range []string{"", "no disk", "\xff", "a\x00b", strings.Repeat("é", 5000)} {
+		for _, limit := range []int{0, 1, 7} {
+			got := fsm.Message(text, limit)
+			most := limit
+			if limit == 0 {
+				most = 4096
+			}
+			if n := utf8.RuneCountInString(got); n == 0 || n > most || !utf8.ValidString(got) || strings.Contains(got, "\x00") {
+				t.Errorf("Message(%.10q, %d) = %.10q with %d characters", text, limit, got, n)
+			}
+		}
+	}
+	if got := fsm.Message("no disk", 0); got != "no disk" {
+		t.Errorf("a good message becomes %q", got)
+	}
+}
+
+func TestPayloadOf(t *testing.T) {
+	type payload struct{ N int }
+	for _, tt := range []struct {
+		text string
+		want int
+		bad  bool
+	}{{"", 0, false}, {`{"N":3,"more":1}`, 3, false}, {"[]", 0, true}, {`{"N":`, 0, true}} {
+		p, err := fsm.PayloadOf[payload](fsm.Dispatch{Machine: "m", Record: "r", Effect: "e", Payload: json.RawMessage(tt.text)})
+		if p.N != tt.want || (err != nil) != tt.bad {
+			t.Errorf("%q: %v, %v", tt.text, p, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "effect e of m r") {
+			t.Errorf("the error does not say where: %v", err)
+		}
+	}
+}
+
+func TestStartOf(t *testing.T) {
+	s, err := fsm.StartOf("child", "START", struct {
+		A string `json:"a"`
+	}{"x"})
+	if err != nil || s.Machine != "child" || s.Event.Name != "START" || string(s.Event.Payload) != `{"a":"x"}` {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := fsm.StartOf("child", "START", nil); err != nil || string(s.Event.Payload) != "{}" {
+		t.Errorf("no payload: %+v, %v", s, err)
+	}
+	if _, err := fsm.StartOf("child", "START", func() {}); err == nil {
+		t.Error("a function is a payload")
+	}
+}
