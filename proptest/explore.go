@@ -78,8 +78,10 @@ func smallParams(m *ir.Machine) map[*ir.Param]ir.Value {
 func machineClasses(m *ir.Machine) map[domain.Var][]ir.Value {
 	var views []domain.View
 	for _, row := range m.Rows {
-		views = append(views, domain.View{Event: row.Event, Clauses: row.When, Assigns: assigns(row, row.Event)},
-			domain.View{Event: row.Event, Clauses: row.Target().Holds}, domain.View{Clauses: row.Target().Holds})
+		views = append(views, domain.View{Event: row.Event, Clauses: row.When, Assigns: assigns(row, row.Event)})
+		if row.Reject == nil {
+			views = append(views, domain.View{Event: row.Event, Clauses: row.Target().Holds}, domain.View{Clauses: row.Target().Holds})
+		}
 	}
 	for _, ev := range m.Events {
 		views = append(views, domain.View{Event: ev, Clauses: reads(payloadFields(ev))})

@@ -66,10 +66,11 @@ const maxChain = 8
 // row: its guard, what it stores, the holds of its target, and the same for
 // the events that it raises.
 func rowViews(m *ir.Machine, row *ir.Row, ev *ir.Event, depth int) []domain.View {
-	views := []domain.View{
-		{Event: ev, Clauses: own(row.When, ev), Assigns: assigns(row, ev)},
-		{Event: ev, Clauses: row.Target().Holds},
+	views := []domain.View{{Event: ev, Clauses: own(row.When, ev), Assigns: assigns(row, ev)}}
+	if row.Reject != nil {
+		return views
 	}
+	views = append(views, domain.View{Event: ev, Clauses: row.Target().Holds})
 	for _, a := range row.Actions {
 		if a.Metric != nil {
 			views = append(views, domain.View{Event: ev, Clauses: own(a.Metric.When, ev)})

@@ -53,12 +53,15 @@ func (g *generator) condition(row *ir.Row, shared bool) (test, facts) {
 }
 
 // explained reports whether a decision on (state, event) may be refused for
-// want of a guard: no row is taken, or the one that rejects all the rest.
+// want of a guard: no row is taken, or one that rejects.
 func (g *generator) explained(s *ir.State, ev *ir.Event) bool {
 	rows := g.rowsOf(s, ev)
+	rejects := slices.ContainsFunc(rows, func(row *ir.Row) bool { return row.Reject != nil })
+	if rejects && slices.ContainsFunc(rows, func(row *ir.Row) bool { return row.Reject == nil && len(row.When) > 0 }) {
+		return true
+	}
 	for _, row := range rows {
-		rest := row.Otherwise && row.Reject != nil
-		if condition, _ := g.condition(row, sameActors(rows)); condition.known && condition.outcome && !rest {
+		if condition, _ := g.condition(row, sameActors(rows)); condition.known && condition.outcome {
 			return false
 		}
 	}

@@ -88,7 +88,9 @@ func (g *generator) explainRows(s *ir.State, ev *ir.Event) []jen.Code {
 		guards := g.guards(row)
 		args := []jen.Code{jen.Lit(row.Text)}
 		for _, c := range row.When {
-			args = append(args, g.check(guards, c))
+			if row.Reject == nil { // that a refusal did not apply is no obstacle
+				args = append(args, g.check(guards, c))
+			}
 		}
 		candidate := jen.Id("x").Dot("Candidate").Call(checkLines(args)...)
 		if may := g.mayFire(row, guards, s != nil); !may.known && !sameActors(rows) {
@@ -118,11 +120,16 @@ func (g *generator) check(s *scope, c *ir.Clause) *jen.Statement {
 	if !t.known {
 		verdict = t.code()
 	}
-	args := []jen.Code{jen.Lit(c.Text), verdict, g.seen(s, &c.Left)}
+	return g.fsm("Check").Call(append([]jen.Code{jen.Lit(c.Text), verdict}, g.seenBy(s, c)...)...)
+}
+
+// seenBy lists what a clause read.
+func (g *generator) seenBy(s *scope, c *ir.Clause) []jen.Code {
+	out := []jen.Code{g.seen(s, &c.Left)}
 	if !c.Right.IsLit {
-		args = append(args, g.seen(s, &c.Right))
+		out = append(out, g.seen(s, &c.Right))
 	}
-	return g.fsm("Check").Call(args...)
+	return out
 }
 
 func (g *generator) seen(s *scope, o *ir.Operand) *jen.Statement {
@@ -151,7 +158,7 @@ func (g *generator) seen(s *scope, o *ir.Operand) *jen.Statement {
 func (g *generator) explainHolds(f *jen.File, row *ir.Row) {
 	_, known := g.condition(row, false)
 	b := &body{g: g, row: row, facts: known, assigned: map[*ir.Field]value{}}
-	for _, step := range []func(){b.evaluate, b.checkImmutable, b.checkBounds} {
+	for _, step := range []func(){b.checkNamed, b.evaluate, b.checkImmutable, b.checkBounds} {
 		if step(); b.ends {
 			return
 		}

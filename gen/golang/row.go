@@ -41,11 +41,15 @@ type local struct {
 func (g *generator) rowBody(row *ir.Row, f facts) *body {
 	b := &body{g: g, row: row, facts: f, assigned: map[*ir.Field]value{}}
 	if row.Reject != nil {
-		b.leave(g.refusal(row).Dot("Refuse").Call(jen.Lit(row.Text), jen.Lit(row.Reject.Text), jen.Lit(row.Reject.Status)))
+		refusal := g.refusal(row).Dot("Refuse").Call(jen.Lit(row.Text), jen.Lit(row.Reject.Text), jen.Lit(row.Reject.Status))
+		if len(row.When) > 0 {
+			refusal.Dot("On").Call(checkLines(g.grounds(row))...)
+		}
+		b.leave(refusal)
 		return b
 	}
 	for _, step := range []func(){
-		b.evaluate, b.checkImmutable, b.checkBounds, b.checkCreator, b.checkHolds, b.checkPayloads, b.assign,
+		b.checkNamed, b.evaluate, b.checkImmutable, b.checkBounds, b.checkCreator, b.checkHolds, b.checkPayloads, b.assign,
 	} {
 		if step(); b.ends {
 			break
@@ -54,10 +58,19 @@ func (g *generator) rowBody(row *ir.Row, f facts) *body {
 	return b
 }
 
-// refusal begins the answer of a row that rejects. Where it stands for all
-// other rows, it tells what those wanted.
+// grounds are the clauses under which a row refuses; they are known to hold.
+func (g *generator) grounds(row *ir.Row) []jen.Code {
+	var out []jen.Code
+	for _, c := range row.When {
+		args := []jen.Code{jen.Lit(c.Text), jen.Lit(true)}
+		out = append(out, g.fsm("Check").Call(append(args, g.seenBy(g.guards(row), c)...)...))
+	}
+	return out
+}
+
+// refusal begins the answer of a row that rejects: what the other rows wanted.
 func (g *generator) refusal(row *ir.Row) *jen.Statement {
-	if row.Otherwise && g.explained(row.From, row.Event) {
+	if g.explained(row.From, row.Event) {
 		return jen.Id("r").Dot(explainName(row.Event, row.From == nil)).Call(g.explainArgs(row.Event)...)
 	}
 	return g.rejection("ErrRefused", row.Event)
@@ -93,6 +106,17 @@ func (b *body) unless(violation test, rejection *jen.Statement) {
 // refuse leaves a deciding method.
 func refuse(rejection *jen.Statement) *jen.Statement {
 	return jen.Return(jen.Id("Steps").Values(), rejection)
+}
+
+// checkNamed refuses a caller without an id where the row stores who fired it:
+// the record would name nobody.
+func (b *body) checkNamed() {
+	if !b.row.StoresCaller() || b.facts.present["by.ID"] {
+		return
+	}
+	anonymous := test{code: func() *jen.Statement { return jen.Op("!").Id("by").Dot("ID").Dot("IsSet") }}
+	b.unless(anonymous, b.reject("ErrNotAllowed"))
+	b.facts.present["by.ID"] = true
 }
 
 // evaluate computes what the row stores.

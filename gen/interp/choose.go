@@ -89,8 +89,9 @@ func choose(rows []*ir.Row, env *scope) (*ir.Row, []FailedClause) {
 		switch c := firstFalse(row.When, env); {
 		case row.Otherwise:
 			otherwise = higher(otherwise, row)
-		case c != nil:
+		case c != nil && row.Reject == nil:
 			failed = append(failed, failure(row, c, env))
+		case c != nil: // that a refusal did not apply is no obstacle
 		default:
 			best = higher(best, row)
 		}

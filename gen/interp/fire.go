@@ -101,10 +101,10 @@ func one(m *ir.Machine, rec *Record, in Input) (*Step, *Rejection) {
 		r.Reason, r.Clauses = GuardFailed, failed
 		return nil, r
 	case row.Reject != nil:
-		r.Reason, r.Failure = Refused, row.Reject
-		if row.Otherwise {
-			r.Clauses = failed // why it had to answer for the others
-		}
+		r.Reason, r.Failure, r.Clauses = Refused, row.Reject, failed
+		return nil, r
+	case row.StoresCaller() && in.Actor.ID == nil:
+		r.Reason = NotAllowed
 		return nil, r
 	}
 	return take(m, row, env, in, r)

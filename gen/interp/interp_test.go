@@ -173,7 +173,7 @@ func TestCreationChecksThePartyOnTheNewRecord(t *testing.T) {
 	if got := string(interp.MarshalRecord(m, result.Record)); got != want || result.Record.Version != 1 {
 		t.Errorf("record %s, version %d", got, result.Record.Version)
 	}
-	if _, rej := fire(t, m, nil, call{event: "accept", role: "sender"}); rej == nil || rej.Reason != interp.InvalidEvent {
+	if _, rej := fire(t, m, nil, call{event: "accept", role: "sender"}); rej == nil || rej.Reason != interp.NotAllowed {
 		t.Errorf("no actor id for a required field: %v", rej)
 	}
 	if _, rej := fire(t, m, nil, call{event: "bump", payload: `"by":0`, role: "clerk"}); rej == nil || rej.Reason != interp.InvalidTransition {

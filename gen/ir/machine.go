@@ -1,6 +1,10 @@
 package ir
 
-import "github.com/fsmgen/fsmgen/gen/diag"
+import (
+	"slices"
+
+	"github.com/fsmgen/fsmgen/gen/diag"
+)
 
 // Name is a declared name with the comment written above it and its place.
 type Name struct {
@@ -163,6 +167,12 @@ func (r *Row) Target() *State {
 		return r.To
 	}
 	return r.From
+}
+
+// StoresCaller reports whether the row stores who fired it. It then refuses a
+// caller without an id, `system` among them: the record would name nobody.
+func (r *Row) StoresCaller() bool {
+	return slices.ContainsFunc(r.Set, func(a Assign) bool { return a.Value.A.Special == ActorID || a.Value.B.Special == ActorID })
 }
 
 // Assign stores Value into Target.

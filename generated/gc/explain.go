@@ -16,9 +16,7 @@ func (r *Record) explainDeleteRequest(e DeleteRequest, p Params, now time.Time) 
 		x.Candidate("tombstone",
 			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
 		)
-		x.Candidate("delete_denied",
-			fsm.Check("authorized == false", !e.Authorized, fsm.Read("authorized", e.Authorized)),
-		)
+		x.Candidate("delete_denied")
 	case Tombstoned, EligibleForGC, Deleted:
 		// never asked: a row is taken, or there is none
 	}
@@ -34,13 +32,8 @@ func (r *Record) explainRestoreRequest(e RestoreRequest, now time.Time) *fsm.Rej
 			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
 			fsm.Check("retention_until > $now", r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
 		)
-		x.Candidate("restore_denied",
-			fsm.Check("authorized == false", !e.Authorized, fsm.Read("authorized", e.Authorized)),
-		)
-		x.Candidate("restore_too_late",
-			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
-			fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-		)
+		x.Candidate("restore_denied")
+		x.Candidate("restore_too_late")
 	case Live, EligibleForGC, Deleted:
 		// never asked: a row is taken, or there is none
 	}
@@ -70,9 +63,7 @@ func (r *Record) explainGCMark(e GCMark) *fsm.Rejection {
 		x.Candidate("reached",
 			fsm.Check("reachable == true", e.Reachable, fsm.Read("reachable", e.Reachable)),
 		)
-		x.Candidate("not_reached",
-			fsm.Check("reachable == false", !e.Reachable, fsm.Read("reachable", e.Reachable)),
-		)
+		x.Candidate("not_reached")
 	case Live, Tombstoned, Deleted:
 		// never asked: a row is taken, or there is none
 	}

@@ -23,7 +23,7 @@ func (r *Record) DeleteRequest(e DeleteRequest, p Params, now time.Time) (Steps,
 		}
 		// Added: deterministic refusals (document 000, section 5).
 		if !e.Authorized {
-			return Steps{}, r.reject(fsm.ErrRefused, EventDeleteRequest).Refuse("delete_denied", "denied", 403)
+			return Steps{}, r.explainDeleteRequest(e, p, now).Refuse("delete_denied", "denied", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
 		}
 		return Steps{}, r.explainDeleteRequest(e, p, now)
 	case Tombstoned, EligibleForGC, Deleted:
@@ -43,10 +43,12 @@ func (r *Record) RestoreRequest(e RestoreRequest, now time.Time) (Steps, error) 
 			return took(TransitionRestore), nil
 		}
 		if !e.Authorized {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreRequest).Refuse("restore_denied", "denied", 403)
+			return Steps{}, r.explainRestoreRequest(e, now).Refuse("restore_denied", "denied", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
 		}
 		if e.Authorized && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreRequest).Refuse("restore_too_late", "refused", 409)
+			return Steps{}, r.explainRestoreRequest(e, now).Refuse("restore_too_late", "refused", 409).On(fsm.Check("authorized == true", true, fsm.Read("authorized", e.Authorized)),
+				fsm.Check("retention_until <= $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+			)
 		}
 		return Steps{}, r.explainRestoreRequest(e, now)
 	case Live, EligibleForGC, Deleted:
@@ -107,7 +109,7 @@ func (r *Record) GCMark(e GCMark, now time.Time) (Steps, error) {
 			return took(TransitionReached), nil
 		}
 		if !e.Reachable {
-			return Steps{}, r.reject(fsm.ErrRefused, EventGCMark).Refuse("not_reached", "refused", 409)
+			return Steps{}, r.explainGCMark(e).Refuse("not_reached", "refused", 409).On(fsm.Check("reachable == false", true, fsm.Read("reachable", e.Reachable)))
 		}
 		return Steps{}, r.explainGCMark(e)
 	case Live, Tombstoned, Deleted:

@@ -16,9 +16,7 @@ func (r *Record) explainWorkerClaim(e WorkerClaim) *fsm.Rejection {
 		x.Candidate("claim",
 			fsm.Check("locked == true", e.Locked, fsm.Read("locked", e.Locked)),
 		)
-		x.Candidate("row_is_locked",
-			fsm.Check("locked == false", !e.Locked, fsm.Read("locked", e.Locked)),
-		)
+		x.Candidate("row_is_locked")
 	case Delivering, Delivered, RetryWait, DeadLetter:
 		// never asked: a row is taken, or there is none
 	}

@@ -30,7 +30,7 @@ func (r *Record) WorkerClaim(e WorkerClaim, now time.Time) (Steps, error) {
 		}
 		// Added: deterministic refusals (document 000, section 5).
 		if !e.Locked {
-			return Steps{}, r.reject(fsm.ErrRefused, EventWorkerClaim).Refuse("row_is_locked", "refused", 409)
+			return Steps{}, r.explainWorkerClaim(e).Refuse("row_is_locked", "refused", 409).On(fsm.Check("locked == false", true, fsm.Read("locked", e.Locked)))
 		}
 		return Steps{}, r.explainWorkerClaim(e)
 	case Delivering, Delivered, RetryWait, DeadLetter:

@@ -20,16 +20,9 @@ func (r *Record) explainPublishVersion(e PublishVersion) *fsm.Rejection {
 		x.Candidate("quarantine",
 			fsm.Check("policy == quarantine", e.Policy == PolicyQuarantine, fsm.Read("policy", e.Policy)),
 		)
-		x.Candidate("blobs_missing",
-			fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
-			fsm.Check("missing_blobs > 0", e.MissingBlobs > 0, fsm.Read("missing_blobs", e.MissingBlobs)),
-		)
-		x.Candidate("publish_denied",
-			fsm.Check("policy == deny", e.Policy == PolicyDeny, fsm.Read("policy", e.Policy)),
-		)
-		x.Candidate("publish_fail_closed",
-			fsm.Check("policy == unavailable", e.Policy == PolicyUnavailable, fsm.Read("policy", e.Policy)),
-		)
+		x.Candidate("blobs_missing")
+		x.Candidate("publish_denied")
+		x.Candidate("publish_fail_closed")
 	case Published, Tombstoned:
 		// never asked: a row is taken, or there is none
 	}
@@ -45,13 +38,8 @@ func (r *Record) explainTombstoneVersion(e TombstoneVersion) *fsm.Rejection {
 			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
 			fsm.Check("retention_until exists true", e.RetentionUntil.IsSet, fsm.Read("retention_until", e.RetentionUntil)),
 		)
-		x.Candidate("not_authorized",
-			fsm.Check("authorized == false", !e.Authorized, fsm.Read("authorized", e.Authorized)),
-		)
-		x.Candidate("no_retention",
-			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
-			fsm.Check("retention_until exists false", !e.RetentionUntil.IsSet, fsm.Read("retention_until", e.RetentionUntil)),
-		)
+		x.Candidate("not_authorized")
+		x.Candidate("no_retention")
 	case Draft, Tombstoned:
 		// never asked: a row is taken, or there is none
 	}
@@ -68,21 +56,10 @@ func (r *Record) explainRestoreVersion(e RestoreVersion, now time.Time) *fsm.Rej
 			fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
 			fsm.Check("missing_blobs == 0", e.MissingBlobs == 0, fsm.Read("missing_blobs", e.MissingBlobs)),
 		)
-		x.Candidate("retention_over",
-			fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
-			fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-		)
-		x.Candidate("blobs_collected",
-			fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
-			fsm.Check("retention_until > $now", r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-			fsm.Check("missing_blobs > 0", e.MissingBlobs > 0, fsm.Read("missing_blobs", e.MissingBlobs)),
-		)
-		x.Candidate("restore_denied",
-			fsm.Check("policy in [quarantine, deny]", e.Policy == PolicyQuarantine || e.Policy == PolicyDeny, fsm.Read("policy", e.Policy)),
-		)
-		x.Candidate("restore_fail_closed",
-			fsm.Check("policy == unavailable", e.Policy == PolicyUnavailable, fsm.Read("policy", e.Policy)),
-		)
+		x.Candidate("retention_over")
+		x.Candidate("blobs_collected")
+		x.Candidate("restore_denied")
+		x.Candidate("restore_fail_closed")
 	case Draft, Published:
 		// never asked: a row is taken, or there is none
 	}

@@ -31,13 +31,15 @@ func (r *Record) PublishVersion(e PublishVersion, now time.Time) (Steps, error) 
 		}
 		// Added: what the table leaves unsaid, as deterministic refusals (document 000, section 5; F-000-5).
 		if e.Policy == PolicyAllow && e.MissingBlobs > 0 {
-			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).Refuse("blobs_missing", "validation", 422)
+			return Steps{}, r.explainPublishVersion(e).Refuse("blobs_missing", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
+				fsm.Check("missing_blobs > 0", true, fsm.Read("missing_blobs", e.MissingBlobs)),
+			)
 		}
 		if e.Policy == PolicyDeny {
-			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).Refuse("publish_denied", "policy_denied", 403)
+			return Steps{}, r.explainPublishVersion(e).Refuse("publish_denied", "policy_denied", 403).On(fsm.Check("policy == deny", true, fsm.Read("policy", e.Policy)))
 		}
 		if e.Policy == PolicyUnavailable {
-			return Steps{}, r.reject(fsm.ErrRefused, EventPublishVersion).Refuse("publish_fail_closed", "policy_unavailable", 503)
+			return Steps{}, r.explainPublishVersion(e).Refuse("publish_fail_closed", "policy_unavailable", 503).On(fsm.Check("policy == unavailable", true, fsm.Read("policy", e.Policy)))
 		}
 		return Steps{}, r.explainPublishVersion(e)
 	case Published, Tombstoned:
@@ -64,10 +66,12 @@ func (r *Record) TombstoneVersion(e TombstoneVersion, now time.Time) (Steps, err
 			return took(TransitionTombstone), nil
 		}
 		if !e.Authorized {
-			return Steps{}, r.reject(fsm.ErrRefused, EventTombstoneVersion).Refuse("not_authorized", "not_authorized", 403)
+			return Steps{}, r.explainTombstoneVersion(e).Refuse("not_authorized", "not_authorized", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
 		}
 		if e.Authorized && !e.RetentionUntil.IsSet {
-			return Steps{}, r.reject(fsm.ErrRefused, EventTombstoneVersion).Refuse("no_retention", "validation", 422)
+			return Steps{}, r.explainTombstoneVersion(e).Refuse("no_retention", "validation", 422).On(fsm.Check("authorized == true", true, fsm.Read("authorized", e.Authorized)),
+				fsm.Check("retention_until exists false", true, fsm.Read("retention_until", e.RetentionUntil)),
+			)
 		}
 		return Steps{}, r.explainTombstoneVersion(e)
 	case Draft, Tombstoned:
@@ -97,16 +101,21 @@ func (r *Record) RestoreVersion(e RestoreVersion, now time.Time) (Steps, error) 
 			return took(TransitionRestore), nil
 		}
 		if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("retention_over", "validation", 422)
+			return Steps{}, r.explainRestoreVersion(e, now).Refuse("retention_over", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
+				fsm.Check("retention_until <= $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+			)
 		}
 		if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) && e.MissingBlobs > 0 {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("blobs_collected", "validation", 422)
+			return Steps{}, r.explainRestoreVersion(e, now).Refuse("blobs_collected", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
+				fsm.Check("retention_until > $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+				fsm.Check("missing_blobs > 0", true, fsm.Read("missing_blobs", e.MissingBlobs)),
+			)
 		}
 		if e.Policy == PolicyQuarantine || e.Policy == PolicyDeny {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("restore_denied", "policy_denied", 403)
+			return Steps{}, r.explainRestoreVersion(e, now).Refuse("restore_denied", "policy_denied", 403).On(fsm.Check("policy in [quarantine, deny]", true, fsm.Read("policy", e.Policy)))
 		}
 		if e.Policy == PolicyUnavailable {
-			return Steps{}, r.reject(fsm.ErrRefused, EventRestoreVersion).Refuse("restore_fail_closed", "policy_unavailable", 503)
+			return Steps{}, r.explainRestoreVersion(e, now).Refuse("restore_fail_closed", "policy_unavailable", 503).On(fsm.Check("policy == unavailable", true, fsm.Read("policy", e.Policy)))
 		}
 		return Steps{}, r.explainRestoreVersion(e, now)
 	case Draft, Published:

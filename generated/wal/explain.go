@@ -20,9 +20,7 @@ func (r *Record) explainSucceed(e Succeed, by Actor) *fsm.Rejection {
 			fsm.Check("stac_status in [created, updated, no-op]", e.StacStatus == StacCreated || e.StacStatus == StacUpdated || e.StacStatus == StacNoOp, fsm.Read("stac_status", e.StacStatus)),
 			fsm.Check("provenance_status in [ok, partial]", e.ProvenanceStatus == ProvenanceOk || e.ProvenanceStatus == ProvenancePartial, fsm.Read("provenance_status", e.ProvenanceStatus)),
 		)
-		x.Candidate("not_complete",
-			fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
-		)
+		x.Candidate("not_complete")
 	case Pending, Succeeded, Failed, Quarantined:
 		// never asked: a row is taken, or there is none
 	}
@@ -86,9 +84,7 @@ func (r *Record) explainQuarantine(e Quarantine, by Actor) *fsm.Rejection {
 			fsm.Check("policy_satisfied == true", e.PolicySatisfied, fsm.Read("policy_satisfied", e.PolicySatisfied)),
 			fsm.Check("cause == governance_hard_fail", e.Cause == "governance_hard_fail", fsm.Read("cause", e.Cause)),
 		)
-		x.Candidate("refuse_quarantine",
-			fsm.Check("policy_satisfied == false", !e.PolicySatisfied, fsm.Read("policy_satisfied", e.PolicySatisfied)),
-		)
+		x.Candidate("refuse_quarantine")
 	case Failed:
 		x.Candidate("quarantine",
 			fsm.Check("policy_satisfied == true", e.PolicySatisfied, fsm.Read("policy_satisfied", e.PolicySatisfied)),
@@ -99,9 +95,7 @@ func (r *Record) explainQuarantine(e Quarantine, by Actor) *fsm.Rejection {
 			fsm.Check("policy_satisfied == true", e.PolicySatisfied, fsm.Read("policy_satisfied", e.PolicySatisfied)),
 			fsm.Check("cause == governance_hard_fail", e.Cause == "governance_hard_fail", fsm.Read("cause", e.Cause)),
 		)
-		x.Candidate("refuse_quarantine",
-			fsm.Check("policy_satisfied == false", !e.PolicySatisfied, fsm.Read("policy_satisfied", e.PolicySatisfied)),
-		)
+		x.Candidate("refuse_quarantine")
 	case InProgress, Succeeded, Quarantined:
 		// never asked: a row is taken, or there is none
 	}

@@ -98,7 +98,7 @@ func (r *Record) Succeed(e Succeed, by Actor, now time.Time) (Steps, error) {
 		}
 		// Added: 3, "MUST be rejected by validation logic", for what the preconditions exclude.
 		if e.Attempt == r.Attempts {
-			return Steps{}, r.reject(fsm.ErrRefused, EventSucceed, by).Refuse("not_complete", "not_complete", 409)
+			return Steps{}, r.explainSucceed(e, by).Refuse("not_complete", "not_complete", 409).On(fsm.Check("attempt == $attempts", true, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)))
 		}
 		return Steps{}, r.explainSucceed(e, by).Refuse("refuse_late_success", "stale_claim", 409)
 	case Pending, Succeeded, Failed, Quarantined:
@@ -230,7 +230,7 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 			return took(TransitionQuarantineHardFailPending), nil
 		}
 		if !e.PolicySatisfied {
-			return Steps{}, r.reject(fsm.ErrRefused, EventQuarantine, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403)
+			return Steps{}, r.explainQuarantine(e, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403).On(fsm.Check("policy_satisfied == false", true, fsm.Read("policy_satisfied", e.PolicySatisfied)))
 		}
 		return Steps{}, r.explainQuarantine(e, by)
 	case Failed:
@@ -247,7 +247,7 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 			return took(TransitionQuarantineHardFailFailed), nil
 		}
 		if !e.PolicySatisfied {
-			return Steps{}, r.reject(fsm.ErrRefused, EventQuarantine, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403)
+			return Steps{}, r.explainQuarantine(e, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403).On(fsm.Check("policy_satisfied == false", true, fsm.Read("policy_satisfied", e.PolicySatisfied)))
 		}
 		return Steps{}, r.explainQuarantine(e, by)
 	case InProgress, Succeeded, Quarantined:
@@ -266,6 +266,9 @@ func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time)
 		// 5.2: a stale claim "MAY transition to failed or directly back to pending", 3 has no edge in_progress to pending. The list
 		// wins (F-004-1). "Explicit and governed, not implicit": rows of their own, with who did it and why (F-004-18).
 		if (by.Role == RoleWorker || by.Role == RoleOperator) && r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now) {
+			if !by.ID.IsSet {
+				return Steps{}, r.reject(fsm.ErrNotAllowed, EventRecoverStaleClaim, by).OnRow("recover_stale_claim")
+			}
 			r.State = Failed
 			r.ClaimExpiresAt = fsm.None[time.Time]()
 			r.LastErrorCode = fsm.Some("stale_claim")
@@ -307,6 +310,9 @@ func (r *Record) Release(e Release, by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by)
 		}
 		// 7.4. attempts stays, so that the one-off replay remains one: after it, 4.5 refuses another.
+		if !by.ID.IsSet {
+			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by).OnRow("release")
+		}
 		r.State = Pending
 		r.OverrideBy = by.ID
 		r.OverrideReason = fsm.Some(e.OverrideReason)

@@ -19,7 +19,9 @@ type Rejection struct {
 	Row string `json:"row,omitempty"`
 	// Rows are the candidates with the first clause of each that failed; for
 	// ErrHoldsFailed the one clause of the target state.
-	Rows    []Unmet `json:"rows,omitempty"`
+	Rows []Unmet `json:"rows,omitempty"`
+	// Because are the clauses of a row that refuses under a guard of its own.
+	Because []Unmet `json:"because,omitempty"`
 	Failure string  `json:"failure,omitempty"` // failure class of ErrRefused
 	Status  int     `json:"status,omitempty"`  // HTTP status of that class
 	Field   string  `json:"field,omitempty"`   // the field that is wrong
@@ -28,7 +30,7 @@ type Rejection struct {
 	Legal []string `json:"legal,omitempty"`
 }
 
-// Unmet is a clause that did not hold.
+// Unmet is a clause that did not hold; in Because, one that did.
 type Unmet struct {
 	Name   string `json:"name"` // of the row, or of the state whose holds failed
 	Clause string `json:"clause"`
@@ -105,6 +107,14 @@ func (x *Rejection) Refuse(row, class string, status int) *Rejection {
 	return x
 }
 
+// On adds the clauses under which the row refused. It returns x.
+func (x *Rejection) On(clauses ...Clause) *Rejection {
+	for _, c := range clauses {
+		x.Because = append(x.Because, Unmet{Name: x.Row, Clause: c.Text, Seen: c.Seen})
+	}
+	return x
+}
+
 // Error says in one line what was rejected, why, and what is possible.
 func (x *Rejection) Error() string {
 	var b strings.Builder
@@ -122,12 +132,14 @@ func (x *Rejection) Error() string {
 	if x.Field != "" {
 		fmt.Fprintf(&b, ": %s %s", x.Field, x.Problem)
 	}
-	for i, u := range x.Rows {
-		sep := "; "
-		if i == 0 {
-			sep = ": "
-		}
+	sep := ": "
+	for _, u := range x.Because {
+		b.WriteString(sep + u.clause())
+		sep = ", "
+	}
+	for _, u := range x.Rows {
 		b.WriteString(sep + u.String())
+		sep = "; "
 	}
 	if x.Reason == ErrInvalidTransition && len(x.Legal) > 0 {
 		fmt.Fprintf(&b, "; possible: %s", strings.Join(x.Legal, ", "))
@@ -142,12 +154,15 @@ func (x *Rejection) Is(target error) bool {
 }
 
 // String renders u as: name wants clause (field is value).
-func (u Unmet) String() string {
+func (u Unmet) String() string { return u.Name + " wants " + u.clause() }
+
+// clause renders the clause with what it saw.
+func (u Unmet) clause() string {
 	seen := make([]string, len(u.Seen))
 	for i, s := range u.Seen {
 		seen[i] = s.String()
 	}
-	return fmt.Sprintf("%s wants %s (%s)", u.Name, u.Clause, strings.Join(seen, ", "))
+	return fmt.Sprintf("%s (%s)", u.Clause, strings.Join(seen, ", "))
 }
 
 // String renders s as: name is value.

@@ -51,7 +51,7 @@ func TestCreation(t *testing.T) {
 		reason error
 	}{
 		"wrong role":  {seller, 50, fsm.ErrNotAllowed},
-		"no id":       {escrow.Actor{Role: escrow.RoleBuyer}, 50, fsm.ErrInvalidEvent},
+		"no id":       {escrow.Actor{Role: escrow.RoleBuyer}, 50, fsm.ErrNotAllowed},
 		"no role":     {escrow.Actor{}, 50, fsm.ErrNotAllowed},
 		"free":        {buyer, 0, fsm.ErrInvalidEvent},
 		"system":      {escrow.BySystem(), 50, fsm.ErrNotAllowed},
