@@ -191,6 +191,8 @@ func bounds(f *ir.Field) string {
 		noun = " characters"
 	}
 	switch {
+	case f.Type.Base == ir.String && f.Max == nil && *f.Min == 1:
+		return "is empty"
 	case f.Max == nil:
 		return fmt.Sprintf("is less than %d%s", *f.Min, noun)
 	case f.Min == nil:

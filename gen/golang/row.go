@@ -197,7 +197,7 @@ func changes(old, v value) test {
 func (b *body) checkBounds() {
 	for _, a := range b.row.Set {
 		v := b.assigned[a.Target]
-		if v.absent || v.isLit && within(a.Target, v.literal) {
+		if v.absent || v.isLit && within(a.Target, v.literal) || copiesWithin(&a) {
 			continue
 		}
 		if outside := outOfBounds(a.Target, v); len(outside) > 0 {
@@ -205,6 +205,18 @@ func (b *body) checkBounds() {
 		}
 		b.learnBounds(a.Target, v)
 	}
+}
+
+// copiesWithin reports whether a stores a field whose own bounds, which were
+// checked when it came in, are at least as narrow as the target's.
+func copiesWithin(a *ir.Assign) bool {
+	source := a.Value.A.Field
+	if a.Value.Kind != ir.Read || source == nil {
+		return false
+	}
+	low := a.Target.Min == nil || source.Min != nil && *source.Min >= *a.Target.Min
+	high := a.Target.Max == nil || source.Max != nil && *source.Max <= *a.Target.Max
+	return low && high
 }
 
 // learnBounds notes what an int within its bounds is known to be.

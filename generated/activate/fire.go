@@ -11,7 +11,7 @@ import (
 // createStart fills a blank record by START. It changes r only when it returns a step.
 func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
 	}
 	r.State = CheckSnapshot
 	r.ImageID = e.ImageID
@@ -25,7 +25,7 @@ func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 // row complete of machine unpack
 func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
 	}
 	switch r.State {
 	case CheckSnapshot, CreateSnapshot, Register, Complete, Aborted:

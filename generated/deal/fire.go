@@ -371,7 +371,7 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 // AddressReady applies ADDRESS_READY. It changes r only when it returns a step.
 func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, error) {
 	if e.DepositAddress == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAddressReady, by).WithField("deposit_address", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAddressReady, by).WithField("deposit_address", "is empty")
 	}
 	switch r.State {
 	case Accepted:
@@ -402,7 +402,7 @@ func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, e
 // TON Deposit Watcher. The key makes the Kafka retry of one deposit a no-op; another deposit has another key.
 func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
 	if e.TxHash == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField("tx_hash", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField("tx_hash", "is empty")
 	}
 	if e.AmountNano < 1 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDepositConfirmed, by).WithField("amount_nano", "is less than 1")

@@ -167,13 +167,13 @@ func (Start) payload() {}
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Start) check() (field, problem string) {
 	if e.ImageID == "" {
-		return "image_id", "is less than 1 characters"
+		return "image_id", "is empty"
 	}
 	if e.S3Key == "" {
-		return "s3_key", "is less than 1 characters"
+		return "s3_key", "is empty"
 	}
 	if e.Bucket == "" {
-		return "bucket", "is less than 1 characters"
+		return "bucket", "is empty"
 	}
 	return "", ""
 }

@@ -43,9 +43,6 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	case CheckExists:
 		// Skip (Handoff): download, validate and store-metadata do not run.
 		if e.RowCompleted && e.FileExists && e.SizeMatches && e.ChecksumMatches && e.StoredPath.IsSet && e.StoredChecksum.IsSet && e.StoredBytes.IsSet {
-			if e.StoredBytes.V < 0 {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventChecked).OnRow("handoff").WithField("size_bytes", "is out of range")
-			}
 			r.State = Complete
 			r.LocalPath = e.StoredPath
 			r.Checksum = e.StoredChecksum

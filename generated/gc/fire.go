@@ -163,7 +163,7 @@ func (r *Record) GCSweep(e GCSweep, now time.Time) (Steps, error) {
 // createCreate fills a blank record by create. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 	if e.Digest == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is empty")
 	}
 	r.State, r.Digest = Live, e.Digest
 	return took(TransitionCreate), nil
@@ -174,7 +174,7 @@ func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 // Creates a record.
 func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	if e.Digest == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is empty")
 	}
 	switch r.State {
 	case Live, Tombstoned, EligibleForGC, Deleted:

@@ -156,7 +156,7 @@ func (r *Record) Discard(e Discard, now time.Time) (Steps, error) {
 // createCreate fills a blank record by create. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 	if e.Topic == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("topic", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("topic", "is empty")
 	}
 	if e.Payload == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("payload", "is required")
@@ -170,7 +170,7 @@ func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 // Creates a record.
 func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	if e.Topic == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("topic", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("topic", "is empty")
 	}
 	if e.Payload == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("payload", "is required")

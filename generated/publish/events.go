@@ -147,7 +147,7 @@ func (e *PublishVersion) check() (field, problem string) {
 		return "missing_blobs", "is less than 0"
 	}
 	if e.Digest == "" {
-		return "digest", "is less than 1 characters"
+		return "digest", "is empty"
 	}
 	return "", ""
 }

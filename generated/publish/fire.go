@@ -19,9 +19,6 @@ func (r *Record) PublishVersion(e PublishVersion, now time.Time) (Steps, error) 
 			if r.ManifestDigest.IsSet && r.ManifestDigest.V != e.Digest {
 				return Steps{}, r.reject(fsm.ErrImmutable, EventPublishVersion).OnRow("publish").WithField("manifest_digest", "is write-once")
 			}
-			if e.Digest == "" {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventPublishVersion).OnRow("publish").WithField("manifest_digest", "is out of range")
-			}
 			r.State, r.ManifestDigest = Published, fsm.Some(e.Digest)
 			return took(TransitionPublish), nil
 		}

@@ -249,10 +249,10 @@ func (e *Register) check() (field, problem string) {
 		return "payload", "is required"
 	}
 	if e.ConsulServiceID.IsSet && e.ConsulServiceID.V == "" {
-		return "consul_service_id", "is less than 1 characters"
+		return "consul_service_id", "is empty"
 	}
 	if e.ConsulServiceName.IsSet && e.ConsulServiceName.V == "" {
-		return "consul_service_name", "is less than 1 characters"
+		return "consul_service_name", "is empty"
 	}
 	if e.ConsulHealthCheck.IsSet && e.ConsulHealthCheck.V == "" {
 		return "consul_health_check", "is required"
@@ -600,10 +600,10 @@ func (CorrectPayload) payload() {}
 // check returns the first field that is not valid and what is wrong with it.
 func (e *CorrectPayload) check() (field, problem string) {
 	if e.ConsulServiceID.IsSet && e.ConsulServiceID.V == "" {
-		return "consul_service_id", "is less than 1 characters"
+		return "consul_service_id", "is empty"
 	}
 	if e.ConsulServiceName.IsSet && e.ConsulServiceName.V == "" {
-		return "consul_service_name", "is less than 1 characters"
+		return "consul_service_name", "is empty"
 	}
 	if e.ConsulHealthCheck.IsSet && e.ConsulHealthCheck.V == "" {
 		return "consul_health_check", "is required"

@@ -774,7 +774,7 @@ func (r *Record) CorrectPayload(e CorrectPayload, by Actor, now time.Time) (Step
 // createCreate fills a blank record by create. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) {
 	if e.NodeID == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is empty")
 	}
 	if by.Role != RoleExternal && by.Role != RoleSystem {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCreate, by)
@@ -788,7 +788,7 @@ func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) 
 // Creates a record.
 func (r *Record) fireCreate(e Create, by Actor, now time.Time) (Steps, error) {
 	if e.NodeID == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is empty")
 	}
 	switch r.State {
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:

@@ -12,7 +12,7 @@ import (
 // createStart fills a blank record by START. It changes r only when it returns a step.
 func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
 	}
 	r.State = CheckUnpacked
 	r.ImageID = e.ImageID
@@ -27,7 +27,7 @@ func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 // row complete of machine download
 func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
 	}
 	switch r.State {
 	case CheckUnpacked, CreateDevice, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:

@@ -249,7 +249,7 @@ func (e *Create) check() (field, problem string) {
 		return "expires_at", "is not in the years 1 to 9999"
 	}
 	if e.ExpectedDigest == "" {
-		return "expected_digest", "is less than 1 characters"
+		return "expected_digest", "is empty"
 	}
 	if e.ExpectedLength < 0 {
 		return "expected_length", "is less than 0"

@@ -165,10 +165,10 @@ func (Discover) payload() {}
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Discover) check() (field, problem string) {
 	if e.Dataset == "" {
-		return "dataset", "is less than 1 characters"
+		return "dataset", "is empty"
 	}
 	if e.ObjectURI == "" {
-		return "object_uri", "is less than 1 characters"
+		return "object_uri", "is empty"
 	}
 	if !fsm.InRange(e.TimeRangeStart) {
 		return "time_range_start", "is not in the years 1 to 9999"
@@ -262,7 +262,7 @@ func (Fail) payload() {}
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Fail) check() (field, problem string) {
 	if e.LastErrorCode == "" {
-		return "last_error_code", "is less than 1 characters"
+		return "last_error_code", "is empty"
 	}
 	if e.IntegrityStatus.IsSet && !e.IntegrityStatus.V.Valid() {
 		return "integrity_status", "is no value of quality"

@@ -206,7 +206,7 @@ func (r *Record) Replay(e Replay, by Actor, p Params, now time.Time) (Steps, err
 // Quarantine applies quarantine. It changes r only when it returns a step.
 func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error) {
 	if e.Cause == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventQuarantine, by).WithField("cause", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventQuarantine, by).WithField("cause", "is empty")
 	}
 	switch r.State {
 	case Pending:
@@ -219,9 +219,6 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 			return took(TransitionQuarantinePending), nil
 		}
 		if e.PolicySatisfied && e.Cause != "governance_hard_fail" && !r.LastErrorCode.IsSet {
-			if e.Cause == "" {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventQuarantine, by).OnRow("quarantine_with_cause").WithField("last_error_code", "is out of range")
-			}
 			r.State, r.LastErrorCode = Quarantined, fsm.Some(e.Cause)
 			return took(TransitionQuarantineWithCause), nil
 		}
@@ -259,7 +256,7 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 // RecoverStaleClaim applies recover_stale_claim. It changes r only when it returns a step.
 func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time) (Steps, error) {
 	if e.OverrideReason == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRecoverStaleClaim, by).WithField("override_reason", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRecoverStaleClaim, by).WithField("override_reason", "is empty")
 	}
 	switch r.State {
 	case InProgress:
@@ -299,10 +296,10 @@ func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time)
 // Release applies release. It changes r only when it returns a step.
 func (r *Record) Release(e Release, by Actor, now time.Time) (Steps, error) {
 	if e.OverrideReason == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField("override_reason", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField("override_reason", "is empty")
 	}
 	if e.ChangeRecord == "" {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField("change_record", "is less than 1 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField("change_record", "is empty")
 	}
 	switch r.State {
 	case Quarantined:
