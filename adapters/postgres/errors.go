@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -134,4 +135,13 @@ func taken(about subject, refused *pgconn.PgError) error {
 		return &engine.ExistsError{Machine: c.Machine, ID: c.ID}
 	}
 	return &engine.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: refused.ConstraintName, Err: refused}
+}
+
+// lost reports whether err means that the connection is gone.
+func lost(conn *pgx.Conn, err error) bool {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) {
+		return refused.SeverityUnlocalized == "FATAL" || refused.SeverityUnlocalized == "PANIC"
+	}
+	return conn.IsClosed() && !pgconn.SafeToRetry(err)
 }

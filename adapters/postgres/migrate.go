@@ -15,12 +15,12 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// known is the version of the engine's tables that this store works with: the
+// Version is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const known = 2
+const Version = 2
 
 // names of the migrations, in their order.
-var names = [known]string{"0001_engine", "0002_fences"}
+var names = [Version]string{"0001_engine", "0002_fences"}
 
 // Migrate creates the schema, brings the engine's tables to the current version
 // and creates what the machines lack, in one transaction under an advisory
@@ -30,7 +30,7 @@ var names = [known]string{"0001_engine", "0002_fences"}
 // machine is a *TableError.
 func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[pgx.Tx]) error {
 	err := s.alone(ctx, func(tx pgx.Tx) error {
-		if err := migrate(ctx, tx, known); err != nil {
+		if err := migrate(ctx, tx, Version); err != nil {
 			return err
 		}
 		return createMachines(ctx, tx, machines)
@@ -41,8 +41,8 @@ func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[pgx.Tx]) 
 // MigrateTo brings the engine's tables, and only those, to another version.
 // Version 0 is without them: what they hold is lost.
 func (s *Store) MigrateTo(ctx context.Context, version int) error {
-	if version < 0 || version > known {
-		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, known)
+	if version < 0 || version > Version {
+		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, Version)
 	}
 	s.migrated.Store(false)
 	err := s.alone(ctx, func(tx pgx.Tx) error { return migrate(ctx, tx, version) })
@@ -92,8 +92,8 @@ func migrate(ctx context.Context, tx pgx.Tx, want int) error {
 	if err != nil {
 		return err
 	}
-	if found > known {
-		return &engine.SchemaError{Found: found, Known: known}
+	if found > Version {
+		return &engine.SchemaError{Found: found, Known: Version}
 	}
 	for ; found < want; found++ {
 		if err := step(ctx, tx, names[found]+".up.sql", "INSERT INTO fsm_schema (version) VALUES ($1)", found+1); err != nil {
@@ -152,8 +152,8 @@ func (s *Store) current(ctx context.Context) error {
 	if err != nil {
 		return wrap("read the schema version", err)
 	}
-	if found != known {
-		return &engine.SchemaError{Found: found, Known: known}
+	if found != Version {
+		return &engine.SchemaError{Found: found, Known: Version}
 	}
 	s.migrated.Store(true)
 	return nil

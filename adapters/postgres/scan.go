@@ -1,11 +1,14 @@
 package postgres
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -20,11 +23,40 @@ func scan(rows pgx.Rows, dest ...any) error {
 	}
 	var problems []error
 	for i, f := range fields {
-		if err := types.Scan(f.DataTypeOID, f.Format, values[i], dest[i]); err != nil {
+		if err := scanColumn(types, f, values[i], dest[i]); err != nil {
 			problems = append(problems, fmt.Errorf("column %s: %w", f.Name, err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// scanColumn reads one column. pgx hands an array to a sql.Scanner in its wire
+// format; here it becomes JSON, which records read.
+func scanColumn(types *pgtype.Map, f pgconn.FieldDescription, value []byte, dest any) error {
+	list, isScanner := dest.(fsm.Scanner)
+	typ, known := types.TypeForOID(f.DataTypeOID)
+	if !isScanner || !known || value == nil {
+		return types.Scan(f.DataTypeOID, f.Format, value, dest)
+	}
+	array, ok := typ.Codec.(*pgtype.ArrayCodec)
+	if !ok {
+		return types.Scan(f.DataTypeOID, f.Format, value, dest)
+	}
+	decoded, err := array.DecodeValue(types, f.DataTypeOID, f.Format, value)
+	if err != nil {
+		return err
+	}
+	elements, _ := decoded.([]any) // what DecodeValue returns for an array
+	for i, e := range elements {
+		if u, ok := e.([16]byte); ok {
+			elements[i] = fsm.UUID(u)
+		}
+	}
+	encoded, err := json.Marshal(elements)
+	if err != nil {
+		return err
+	}
+	return list.Scan(string(encoded))
 }
 
 // text reads a text where null is "".

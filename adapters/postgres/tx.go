@@ -46,9 +46,7 @@ func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 // ended explains why a commit did not succeed. What the server says is certain,
 // unless it was shutting the connection down.
 func ended(conn *pgx.Conn, err error) error {
-	var refused *pgconn.PgError
-	said := errors.As(err, &refused) && refused.SeverityUnlocalized != "FATAL" && refused.SeverityUnlocalized != "PANIC"
-	if said || !conn.IsClosed() || pgconn.SafeToRetry(err) {
+	if !lost(conn, err) {
 		return wrap("commit", err)
 	}
 	return fmt.Errorf("commit: %w", &UnknownOutcomeError{Err: err})

@@ -48,8 +48,13 @@ func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error
 	if err := s.current(ctx); err != nil {
 		return nil, err
 	}
+	// Looking costs no lock, so many idle workers are in nobody's way.
+	idle, err := s.idle(ctx, c)
+	if err != nil || idle {
+		return nil, wrap("claim", err)
+	}
 	var tasks []engine.Task
-	err := s.inTx(ctx, func(tx *sql.Tx) error {
+	err = s.inTx(ctx, func(tx *sql.Tx) error {
 		effects, err := claimEffects(ctx, tx, c)
 		if err != nil {
 			return err
@@ -62,6 +67,20 @@ func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error
 		return nil, wrap("claim", err)
 	}
 	return tasks, nil
+}
+
+// idle reports whether nothing is due.
+func (s *Store) idle(ctx context.Context, c engine.Claim) (bool, error) {
+	idle := true
+	for _, machine := range c.Machines {
+		for query, limit := range map[string]int{dueEffects: c.Effects, dueDeadlines: c.Deadlines} {
+			err := each(ctx, s.readers, func(*cells) { idle = false }, query, machine, instant(c.Now), min(limit, 1))
+			if err != nil || !idle {
+				return false, err
+			}
+		}
+	}
+	return true, nil
 }
 
 // due is a task with what it is ordered by.

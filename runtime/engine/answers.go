@@ -50,10 +50,10 @@ func (e *Engine[Tx]) settle(ctx context.Context, s Settlement) error {
 // fireTask fires the event of a task; the task ends in the same transaction.
 func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) error {
 	return e.patiently(ctx, func(ctx context.Context) error {
-		r.now = e.now()
+		r.now = later(e.now(), r.notBefore)
 		var p plan[Tx]
 		err := e.store.InTx(ctx, func(tx Tx) (err error) {
-			p, err = e.apply(ctx, tx, r)
+			p, err = e.apply(ctx, tx, ours, r)
 			return err
 		})
 		if err == nil {
@@ -63,6 +63,14 @@ func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) error {
 		e.countRefusal(r, err)
 		return e.fatal(ctx, r, err)
 	})
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // answer fires the event that an effect answered with, by the system, and
@@ -113,10 +121,11 @@ func (e *Engine[Tx]) taskRequest(m *definition[Tx], id string, event fsm.Event, 
 	}, nil
 }
 
-// unrecordable reports whether an event was accepted and can't be stored, or
-// meets a record that can't be read: trying again at once would not help.
+// unrecordable reports whether an answer is no event of the machine, or was
+// accepted and can't be stored, or meets a record that can't be read: trying
+// again at once would not help, and to forget it would leave the record waiting.
 func unrecordable(err error) bool {
 	var handler *HandlerError
-	return errors.Is(err, ErrRefused) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrExists) ||
+	return errors.Is(err, fsm.ErrInvalidEvent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrExists) ||
 		errors.Is(err, ErrKeyUsed) || errors.As(err, &handler)
 }

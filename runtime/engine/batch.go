@@ -108,7 +108,7 @@ func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes [
 			results[i] = p.outcome
 			plans = append(plans, p)
 		}
-		return e.write(ctx, tx, plans...)
+		return e.write(ctx, tx, ours, plans...)
 	})
 	if err != nil {
 		return false

@@ -25,13 +25,16 @@ func (e *Engine[Tx]) expire(ctx context.Context, t Task) error {
 		return err
 	}
 	e.observe(row.Machine, MetricDeadlineLag, r.now.Sub(row.DueAt).Seconds(), "event", row.Event.Name)
+	// It was due when it was claimed. A clock that jumps back since does not
+	// make its event come too early, to be refused and lost.
+	r.notBefore = row.DueAt
 	err = e.fireTask(ctx, r)
 	var x *fsm.Rejection
 	switch {
 	case errors.Is(err, ErrLeaseLost):
 		e.count(row.Machine, MetricLateTimers, "event", row.Event.Name)
 		return nil
-	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !unrecordable(err):
+	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !errors.Is(err, ErrRefused):
 		e.count(row.Machine, MetricRefusedTimers, "event", row.Event.Name)
 		e.config.Logger.WarnContext(ctx, "deadline refused", "machine", row.Machine, "record", row.RecordID,
 			"event", row.Event.Name, "error", err, "correlation", row.Correlation)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -117,13 +118,12 @@ func (e *Engine[Tx]) succeed(ctx context.Context, m *definition[Tx], d delivery,
 // fail stores that the attempt has failed: the effect is repeated later, or its
 // failure is answered, or it becomes a dead letter.
 func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
-	e.config.Logger.WarnContext(ctx, "effect failed", "machine", d.row.Machine, "record", d.row.RecordID, "effect", d.row.Effect,
-		"attempt", d.letter.Attempts, "error", cause, "correlation", d.row.Correlation)
+	e.tellFailure(ctx, d, cause)
 	if info.Delivery == fsm.AtMostOnce && unknownOutcome(cause) {
 		return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
 	}
 	if !d.spent() && repeatable(info, cause) {
-		s, err := d.failed(cause.Error(), e.now(), e.config.Rand())
+		s, err := d.failed(d.message(cause), e.now(), e.config.Rand())
 		if err != nil {
 			return err
 		}
@@ -135,11 +135,11 @@ func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.Effec
 			return e.succeed(ctx, m, d, r)
 		}
 	}
-	event := m.FailEvent(info.Name, tidy(cause.Error()))
+	event := m.FailEvent(info.Name, firstLine(d.message(cause)))
 	if event != nil {
 		if r := e.cleanUp(ctx, m, info, d.dispatch()); r.err != nil {
 			cause = errors.Join(cause, r.err)
-			event = m.FailEvent(info.Name, tidy(cause.Error()))
+			event = m.FailEvent(info.Name, firstLine(d.message(cause)))
 		}
 	}
 	return e.finish(ctx, m, d, event, cause)
@@ -167,7 +167,7 @@ func (e *Engine[Tx]) finish(ctx context.Context, m *definition[Tx], d delivery, 
 	if event == nil {
 		return e.bury(ctx, d, cause)
 	}
-	err := e.answer(ctx, m, d, *event, cause.Error())
+	err := e.answer(ctx, m, d, *event, d.message(cause))
 	if unrecordable(err) {
 		return e.bury(ctx, d, errors.Join(cause, err))
 	}
@@ -177,7 +177,7 @@ func (e *Engine[Tx]) finish(ctx context.Context, m *definition[Tx], d delivery, 
 // bury makes a dead letter of d, which stays until a person requeues or
 // discards it, and keeps back what is behind it in its lane.
 func (e *Engine[Tx]) bury(ctx context.Context, d delivery, cause error) error {
-	s, err := d.buried(cause.Error(), e.now())
+	s, err := d.buried(d.message(cause), e.now())
 	if err != nil {
 		return err
 	}
@@ -217,4 +217,30 @@ func (d delivery) failure(err error, unknown bool) error {
 func unknownOutcome(err error) bool {
 	var handler *HandlerError
 	return errors.As(err, &handler) && handler.Unknown
+}
+
+// message is what a failure says besides which record and effect it is about:
+// the row that keeps it knows that.
+func (d delivery) message(err error) string {
+	about := d.failure(errors.New(""), false).Error()
+	return tidy(strings.ReplaceAll(err.Error(), about, ""))
+}
+
+// tellFailure logs a failed attempt.
+func (e *Engine[Tx]) tellFailure(ctx context.Context, d delivery, cause error) {
+	attrs := []any{
+		"machine", d.row.Machine, "record", d.row.RecordID, "effect", d.row.Effect,
+		"attempt", d.letter.Attempts, "error", cause, "correlation", d.row.Correlation,
+	}
+	var panicked *PanicError
+	if errors.As(cause, &panicked) {
+		attrs = append(attrs, "stack", string(panicked.Stack))
+	}
+	e.config.Logger.WarnContext(ctx, "effect failed", attrs...)
+}
+
+// firstLine is what a record may keep of a failure: not what was joined to it.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return line
 }

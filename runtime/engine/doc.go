@@ -74,7 +74,11 @@
 // A handler that ignores its context can't be stopped: after HandlerTimeout it is
 // left alone and may still be at work while the effect is repeated. Its result
 // reaches nobody. Log lines and metrics of a step may be lost by a crash right
-// after the commit. A lock that a spec declares on an event or effect is not
-// taken: the version and the lease keep records and effects safe without it.
-// Traces are not emitted yet; metrics leave through Config.Metrics.
+// after the commit.
+//
+// Not there yet: traces; metrics that a spec has the engine measure (of: timeout,
+// state_duration, fatal), for which the engine's own stand in; the locks that a
+// spec declares, without which the version and the lease keep records and effects
+// safe; asking again for work whose answer the record refused, which Resume does
+// not do.
 package engine

@@ -98,10 +98,7 @@ func (m OutboxRow) dispatch(attempt int64) fsm.Dispatch {
 
 // tellLog returns the log line of an effect.
 func (e *Engine[Tx]) tellLog(at place[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(info.Level)); err != nil {
-		level = slog.LevelInfo
-	}
+	level := logLevel(info.Level)
 	message := info.Message
 	if message == "" {
 		message = effect.Name
@@ -110,6 +107,24 @@ func (e *Engine[Tx]) tellLog(at place[Tx], effect fsm.Effect, info fsm.EffectInf
 		e.config.Logger.Log(ctx, level, message, "machine", at.request.machine.Name(), "record", at.request.id,
 			"effect", effect.Name, "payload", effect.Payload, "correlation", at.request.correlation)
 	}
+}
+
+// LevelCritical is the level of a log effect that a spec calls CRITICAL.
+const LevelCritical = slog.LevelError + 4
+
+// logLevel is the level that the spec calls so.
+func logLevel(name string) slog.Level {
+	switch name {
+	case "DEBUG":
+		return slog.LevelDebug
+	case "WARNING":
+		return slog.LevelWarn
+	case "ERROR":
+		return slog.LevelError
+	case "CRITICAL":
+		return LevelCritical
+	}
+	return slog.LevelInfo
 }
 
 // tellMetric returns the measurement of an effect.

@@ -28,7 +28,7 @@ func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) erro
 	}
 	var p plan[Tx]
 	err := e.store.InTx(ctx, func(tx Tx) (err error) {
-		p, err = e.apply(ctx, tx, f)
+		p, err = e.apply(ctx, tx, ours, f)
 		return err
 	})
 	if err != nil {

@@ -67,7 +67,7 @@ func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing, create bool) (
 	if err != nil {
 		return Outcome{}, describe(f, err)
 	}
-	p, err := e.apply(ctx, tx, r)
+	p, err := e.apply(ctx, tx, callers, r)
 	if err != nil {
 		e.countRefusal(r, err)
 	}
@@ -90,7 +90,7 @@ func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 	}
 	var p plan[Tx]
 	err := e.store.InTx(ctx, func(tx Tx) (err error) {
-		p, err = e.apply(ctx, tx, r)
+		p, err = e.apply(ctx, tx, ours, r)
 		return err
 	})
 	if err == nil {
@@ -106,7 +106,7 @@ func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 
 // apply loads, decides and writes, in this order: nothing is written before the
 // machine has decided, and no handler runs before the record's row is ours.
-func (e *Engine[Tx]) apply(ctx context.Context, tx Tx, r request[Tx]) (plan[Tx], error) {
+func (e *Engine[Tx]) apply(ctx context.Context, tx Tx, whose owner, r request[Tx]) (plan[Tx], error) {
 	rows, err := e.load(ctx, tx, []request[Tx]{r})
 	if err != nil {
 		return plan[Tx]{}, err
@@ -115,7 +115,7 @@ func (e *Engine[Tx]) apply(ctx context.Context, tx Tx, r request[Tx]) (plan[Tx],
 	if err != nil {
 		return plan[Tx]{}, err
 	}
-	return p, e.write(ctx, tx, p)
+	return p, e.write(ctx, tx, whose, p)
 }
 
 // replayed looks whether r lost a race against itself: the same call with the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -17,6 +18,14 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the failure.
 func (e *PermanentError) Unwrap() error { return e.Err }
+
+// PanicError is a panic, of a handler or on the way to it.
+type PanicError struct {
+	Value any
+	Stack []byte // where it was
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // reply is what came of calling a handler.
 type reply struct {
@@ -44,7 +53,7 @@ func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, f func(context.Co
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				replies <- reply{err: &HandlerError{Unknown: true, Err: panicked(v)}}
+				replies <- reply{err: &HandlerError{Unknown: true, Err: &PanicError{Value: v, Stack: debug.Stack()}}}
 			}
 		}()
 		replies <- f(ctx)

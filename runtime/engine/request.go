@@ -20,6 +20,7 @@ type request[Tx any] struct {
 	callKey     string
 	correlation string
 	now         time.Time
+	notBefore   time.Time   // of a deadline: when it was due
 	task        *Settlement // what ends with this event; nil: a caller fires
 }
 

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -65,18 +68,34 @@ func (e *Engine[Tx]) claim(ctx context.Context, effects, deadlines int) ([]Task,
 // do carries out a task. An error is that of its record alone: it is reported,
 // and the worker goes on with the others.
 func (e *Engine[Tx]) do(ctx context.Context, t Task) {
-	var err error
 	machine, record, what, correlation := t.Effect.Machine, t.Effect.RecordID, t.Effect.Effect, t.Effect.Correlation
 	if t.Kind == TaskDeadline {
 		machine, record, what, correlation = t.Deadline.Machine, t.Deadline.RecordID, t.Deadline.Event.Name, t.Deadline.Correlation
-		err = e.expire(ctx, t)
-	} else {
-		err = e.deliver(ctx, t)
 	}
-	if err != nil {
-		e.config.Logger.ErrorContext(ctx, "task failed", "kind", string(t.Kind), "machine", machine, "record", record,
-			"task", what, "error", err, "correlation", correlation)
+	err := e.survive(ctx, t)
+	if err == nil {
+		return
 	}
+	level, message := slog.LevelError, "task failed"
+	if errors.Is(err, ErrLeaseLost) {
+		level, message = slog.LevelWarn, "another worker has taken over"
+	}
+	e.config.Logger.Log(ctx, level, message, "kind", string(t.Kind), "machine", machine, "record", record,
+		"task", what, "error", err, "correlation", correlation)
+}
+
+// survive carries out a task and turns a panic on the way, be it of a machine, a
+// store or a metrics hook, into an error: the lease runs out then.
+func (e *Engine[Tx]) survive(ctx context.Context, t Task) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	if t.Kind == TaskDeadline {
+		return e.expire(ctx, t)
+	}
+	return e.deliver(ctx, t)
 }
 
 // backOff says that the store failed and waits: PollInterval, and twice as long

@@ -164,6 +164,10 @@ type Commit struct {
 	Disarm     []TimerKind
 	Arm        []TimerRow
 	Keys       []KeyRow
+	// Last, on the last commit of a Save within InTx, says that the transaction
+	// does nothing more: the store may commit in the same round trip. Within a
+	// caller's own transaction it means nothing.
+	Last bool
 }
 
 // HistoryRow is one transition taken: a row of the history.

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 )
 
@@ -21,16 +20,27 @@ func checkNested(ctx context.Context) error {
 	return nil
 }
 
+// owner tells whose transaction it is.
+type owner bool
+
+const (
+	ours    owner = true  // it ends with what the engine writes
+	callers owner = false // it goes on, and somebody else commits
+)
+
 // write carries out plans within a transaction. The store comes first: a
 // conflict is found there, before any handler has run.
-func (e *Engine[Tx]) write(ctx context.Context, tx Tx, plans ...plan[Tx]) error {
+func (e *Engine[Tx]) write(ctx context.Context, tx Tx, whose owner, plans ...plan[Tx]) error {
 	var commits []Commit
+	calls := 0
 	for _, p := range plans {
 		commits = append(commits, p.commits...)
+		calls += len(p.calls)
 	}
 	if len(commits) == 0 {
 		return nil
 	}
+	commits[len(commits)-1].Last = whose == ours && calls == 0
 	if err := e.store.Save(ctx, tx, commits); err != nil {
 		return err
 	}
@@ -51,19 +61,11 @@ func callTx[Tx any](ctx context.Context, tx Tx, call txCall[Tx]) (err error) {
 	d := call.dispatch
 	defer func() {
 		if v := recover(); v != nil {
-			err = panicked(v)
+			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 		if err != nil {
 			err = &HandlerError{Machine: d.Machine, ID: d.Record, Effect: d.Effect, Err: err}
 		}
 	}()
 	return call.machine.HandleTx(ctx, tx, d)
-}
-
-// panicked turns a recovered panic into an error that says where it was.
-func panicked(v any) error {
-	// The stack is cut because it is stored with the message that failed.
-	const longest = 2000
-	stack := debug.Stack()
-	return fmt.Errorf("the handler panicked: %v\n%s", v, stack[:min(len(stack), longest)])
 }

@@ -27,9 +27,9 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 type bench[Tx any] struct {
 	*testing.T
 	Subject[Tx]
-	ctx                                                      context.Context
+	ctx                                                     context.Context
 	deals, wals, uploads, downloads, unpacks, registrations engine.Machine[Tx]
-	ids                                                      int
+	ids                                                     int
 }
 
 func newBench[Tx any](t *testing.T, open Open[Tx]) *bench[Tx] {

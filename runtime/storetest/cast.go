@@ -34,6 +34,7 @@ func (b *bench[Tx]) registered(node string) head[Tx] {
 	external := registration.ByExternal("x-1").Caller()
 	h := b.fire(b.new(b.registrations), registration.Create{NodeID: node}, external)
 	return b.fire(h, registration.Register{
+		Payload:      fsm.Some(fsm.JSON(`{"node":1}`)),
 		DeploymentID: fsm.Some("d"), Environment: fsm.Some("e"), NetworkID: fsm.Some("n"),
 		ConsulServiceID: fsm.Some("c"), ConsulServiceName: fsm.Some("s"), ConsulTags: fsm.Some([]string{"a", `b"c`}),
 		ConsulHealthCheck: fsm.Some(fsm.JSON(`{"http":"x"}`)), PostgresRecord: fsm.Some(fsm.JSON(`{"k":[1,"two"]}`)),

@@ -138,7 +138,7 @@ func TestRejectionsExplainThemselves(t *testing.T) {
 			_, err := r.Pay(escrow.Pay{Tx: "t", Amount: 1}, escrow.BySystem(), p, now)
 			return err
 		},
-		"escrow: pay by system in offered: invalid event: tx is less than 1 characters": func() error {
+		"escrow: pay by system in offered: invalid event: tx is empty": func() error {
 			_, err := r.Pay(escrow.Pay{Amount: 50}, escrow.BySystem(), p, now)
 			return err
 		},
