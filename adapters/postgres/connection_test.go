@@ -20,7 +20,11 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 	p := newProxy(t, d)
 	s := p.store(t, d)
 	ctx := context.Background()
-	must(t, save(s, creation(t, 100))) // the statements are prepared
+	keyed := func(n int) engine.Commit {
+		c := creation(t, n)
+		c.Keys = []engine.KeyRow{{Machine: "deal", Key: "call:" + id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
+		return c
+	}
 	for i, tt := range []struct {
 		name, cut string
 		last      bool // the commit is in the pipeline of Save
@@ -32,9 +36,13 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 		{"answer of a commit", "answer", false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := creation(t, i)
+			c := keyed(i)
 			c.Last = tt.last
-			c.Keys = []engine.KeyRow{{Machine: "deal", Key: "call:" + id(i), RecordID: id(i), Event: "CREATE", Version: 1, CreatedAt: epoch}}
+			for n, last := range []bool{true, false} { // prepares the statements
+				warm := keyed(100 + 10*i + n)
+				warm.Last = last
+				must(t, save(s, warm))
+			}
 			err := s.InTx(ctx, func(tx pgx.Tx) error {
 				if _, err := s.Load(ctx, tx, []engine.Query{query(i)}); err != nil {
 					return err

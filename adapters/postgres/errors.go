@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -137,11 +138,28 @@ func taken(about subject, refused *pgconn.PgError) error {
 	return &engine.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: refused.ConstraintName, Err: refused}
 }
 
-// lost reports whether err means that the connection is gone.
-func lost(conn *pgx.Conn, err error) bool {
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
-		return refused.SeverityUnlocalized == "FATAL" || refused.SeverityUnlocalized == "PANIC"
+// usable returns an error if a commit can't even be sent.
+func usable(ctx context.Context, conn *pgx.Conn) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	return conn.IsClosed() && !pgconn.SafeToRetry(err)
+	if conn.IsClosed() {
+		return errors.New("the connection is closed")
+	}
+	return nil
+}
+
+// ended explains why a commit that was sent did not succeed. What the server
+// says is certain, unless it was shutting the connection down. What pgx says
+// about errors that are safe to retry is not asked: after a connection broke
+// while it was reading, it reports that it could not begin.
+func ended(conn *pgx.Conn, err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.SeverityUnlocalized != "FATAL" && refused.SeverityUnlocalized != "PANIC" {
+		return wrap("commit", err)
+	}
+	if !conn.IsClosed() {
+		return wrap("commit", err)
+	}
+	return fmt.Errorf("commit: %w", &UnknownOutcomeError{Err: err})
 }

@@ -27,10 +27,17 @@ type notifier struct {
 	channel  string
 	interval time.Duration
 
-	mu      sync.Mutex
+	stop    chan struct{} // closed by close
 	sending sync.WaitGroup
-	busy    bool // a goroutine is at it
-	more    bool // there was work since it last sent
+
+	mu     sync.Mutex
+	closed bool
+	busy   bool // a goroutine is at it
+	more   bool // there was work since it last sent
+}
+
+func newNotifier(pool *pgxpool.Pool, channel string, interval time.Duration) *notifier {
+	return &notifier{pool: pool, channel: channel, interval: interval, stop: make(chan struct{})}
 }
 
 // notify returns at once.
@@ -38,7 +45,7 @@ func (n *notifier) notify() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.more = true
-	if !n.busy {
+	if !n.busy && !n.closed {
 		n.busy = true
 		n.sending.Go(n.send)
 	}
@@ -50,7 +57,10 @@ func (n *notifier) send() {
 		ctx, cancel := context.WithTimeout(context.Background(), notifyTimeout)
 		_, _ = n.pool.Exec(ctx, "SELECT pg_notify($1, '')", n.channel) // a lost one is found by polling
 		cancel()
-		time.Sleep(n.interval)
+		select {
+		case <-time.After(n.interval):
+		case <-n.stop:
+		}
 	}
 }
 
@@ -61,5 +71,13 @@ func (n *notifier) next() bool {
 	return n.busy
 }
 
-// wait returns when nothing is being sent.
-func (n *notifier) wait() { n.sending.Wait() }
+// close sends what is left to be told and returns.
+func (n *notifier) close() {
+	n.mu.Lock()
+	if !n.closed {
+		n.closed = true
+		close(n.stop)
+	}
+	n.mu.Unlock()
+	n.sending.Wait()
+}

@@ -17,6 +17,8 @@ type proxy struct {
 	mu       sync.Mutex
 	cut      string // "request": drop the next one; "answer": drop the next one; "": neither
 	conns    []net.Conn
+	speaking string // who spoke last
+	turns    int    // how often a request followed an answer
 }
 
 // newProxy begins to forward to the server of d.
@@ -71,6 +73,10 @@ func (p *proxy) forward(to, from net.Conn, direction string) {
 func (p *proxy) cuts(direction string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if direction == "request" && p.speaking != direction {
+		p.turns++
+	}
+	p.speaking = direction
 	if p.cut != direction {
 		return false
 	}
@@ -83,6 +89,18 @@ func (p *proxy) cutNext(direction string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.cut = direction
+}
+
+// roundTrips counts those of f.
+func (p *proxy) roundTrips(f func()) int {
+	count := func() int {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.turns
+	}
+	before := count()
+	f()
+	return count() - before
 }
 
 // breakAll ends every connection.
@@ -100,7 +118,7 @@ func (p *proxy) store(t *testing.T, d *database) *Store {
 	t.Helper()
 	config, err := PoolConfig(d.dsn, Options{Schema: d.schema})
 	must(t, err)
-	config.MaxConns = 4
+	config.MaxConns = 1 // nothing else uses a connection that a transaction has
 	config.ConnConfig.DialFunc = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", p.address)
 	}

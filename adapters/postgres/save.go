@@ -50,6 +50,9 @@ func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 		p.add(subject{commit: &commits[0]}, "SELECT pg_notify($1, '')", s.notifier.channel)
 	}
 	if last {
+		if err := usable(ctx, own.conn); err != nil {
+			return wrap("commit", err)
+		}
 		p.batch.Queue("COMMIT")
 	}
 	if err := p.send(ctx, tx, last); err != nil {
@@ -99,7 +102,7 @@ func (p *pipeline) send(ctx context.Context, tx pgx.Tx, last bool) error {
 	for _, about := range p.subjects {
 		if _, err := results.Exec(); err != nil {
 			_ = results.Close() // says the same
-			if last && lost(tx.Conn(), err) {
+			if last && tx.Conn().IsClosed() {
 				return ended(tx.Conn(), err)
 			}
 			return explain(about, err)

@@ -82,14 +82,15 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	channel := channelPrefix + o.Schema
 	return &Store{
 		pool: pool, schema: o.Schema,
-		notifier: &notifier{pool: pool, channel: channel, interval: o.NotifyInterval},
+		notifier: newNotifier(pool, channel, o.NotifyInterval),
 		listener: newListener(pool, channel),
 	}, nil
 }
 
-// Close closes the connection on which the store listens and waits for
-// notifications under way. Nothing may call the store any more.
+// Close sends the notification that is left to be sent, and closes the
+// connection on which the store listens. It is called after the last use of the
+// store, and may be called again.
 func (s *Store) Close(ctx context.Context) error {
-	s.notifier.wait()
+	s.notifier.close()
 	return s.listener.close(ctx)
 }

@@ -34,22 +34,13 @@ func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 		}
 		return err
 	}
-	if err := t.Commit(ctx); err != nil && !errors.Is(err, pgx.ErrTxClosed) {
-		return ended(t.conn, err)
+	if err := t.finish(ctx); err != nil {
+		return err
 	}
 	if t.work {
 		s.notifier.notify()
 	}
 	return nil
-}
-
-// ended explains why a commit did not succeed. What the server says is certain,
-// unless it was shutting the connection down.
-func ended(conn *pgx.Conn, err error) error {
-	if !lost(conn, err) {
-		return wrap("commit", err)
-	}
-	return fmt.Errorf("commit: %w", &UnknownOutcomeError{Err: err})
 }
 
 // transaction is a pgx.Tx that begins with its first query, in the same round
@@ -74,6 +65,20 @@ func (t *transaction) begin(ctx context.Context) (pgx.Tx, error) {
 	var err error
 	t.tx, err = t.conn.BeginTx(ctx, readCommitted)
 	return t.tx, err
+}
+
+// finish commits what the last Save has not committed.
+func (t *transaction) finish(ctx context.Context) error {
+	if t.done {
+		return nil
+	}
+	if err := usable(ctx, t.conn); err != nil {
+		return wrap("commit", err)
+	}
+	if err := t.Commit(ctx); err != nil {
+		return ended(t.conn, err)
+	}
+	return nil
 }
 
 // abandon rolls back what was not committed.

@@ -14,7 +14,7 @@ import (
 func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
 	s.work.Store(true)
 	for i := range commits {
-		w := writer{store: s, tx: tx, sql: s.statementsOf(commits[i].Tables), commit: &commits[i]}
+		w := writer{store: s, tx: tx, commit: &commits[i]}
 		if err := w.write(ctx); err != nil {
 			return err
 		}
@@ -26,9 +26,11 @@ func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) e
 type writer struct {
 	store  *Store
 	tx     *sql.Tx
-	sql    *statements
 	commit *engine.Commit
 }
+
+// sql returns the statements of the machine.
+func (w *writer) sql() *statements { return w.store.statementsOf(w.commit.Tables) }
 
 func (w *writer) write(ctx context.Context) error {
 	if err := w.expect(ctx); err != nil {
@@ -129,14 +131,14 @@ func (w *writer) step(ctx context.Context, st *engine.StepWrite) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.exec(ctx, w.sql.narrate, w.commit.Key, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
+	_, err = w.exec(ctx, w.sql().narrate, w.commit.Key, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
 		null(st.By.Role), null(st.By.ID), null(st.Payload), null(st.Correlation), instant(st.At))
 	return err
 }
 
 func (w *writer) create(ctx context.Context, st *engine.StepWrite, values []any) error {
 	at := instant(st.At)
-	_, err := w.tx.ExecContext(ctx, w.sql.insert, append(values, st.Version, st.Event, at, at, at)...)
+	_, err := w.tx.ExecContext(ctx, w.sql().insert, append(values, st.Version, st.Event, at, at, at)...)
 	if _, _, ok := duplicate(err); !ok {
 		return w.failed(ctx, err)
 	}
@@ -152,7 +154,7 @@ func (w *writer) move(ctx context.Context, st *engine.StepWrite, values []any) e
 		entered = instant(st.At)
 	}
 	args := append(values[1:], st.Version, st.Event, entered, instant(st.At), w.commit.Key, st.From, st.Version-1)
-	moved, err := w.exec(ctx, w.sql.update, args...)
+	moved, err := w.exec(ctx, w.sql().update, args...)
 	if err != nil || moved == 1 {
 		return err
 	}
@@ -218,7 +220,7 @@ type conflict struct {
 
 func (w *writer) conflict(ctx context.Context, expected int64) conflict {
 	now := conflict{ConflictError: engine.ConflictError{Machine: w.commit.Machine, ID: w.commit.ID, Expected: expected}}
-	now.err = each(ctx, w.tx, func(c *cells) { now.Version, now.State = c.int(), c.text() }, w.sql.now, w.commit.Key)
+	now.err = each(ctx, w.tx, func(c *cells) { now.Version, now.State = c.int(), c.text() }, w.sql().now, w.commit.Key)
 	return now
 }
 

@@ -22,6 +22,8 @@ type specs struct {
 	// asked names the files that the user named, as Source.Path; nil: the
 	// whole folder.
 	asked map[string]bool
+	// unread says why some file of the folder could not be read.
+	unread error
 }
 
 // maxRead is well above what the parser accepts: it, not we, says that a
@@ -104,19 +106,24 @@ func (w *world) loadOne(args []string) (*specs, error) {
 }
 
 // readFolder reads every spec of the folder; shown is its name in messages.
-// What cannot be read is left out: ask reports it if it was named.
+// What cannot be read is left out: ask reports it if it was named, or the whole
+// folder was.
 func (s *specs) readFolder(shown string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); (ext != ".yaml" && ext != ".yml") || strings.HasPrefix(e.Name(), ".") {
+		if ext := filepath.Ext(e.Name()); (ext != ".yaml" && ext != ".yml") || strings.HasPrefix(e.Name(), ".") || e.IsDir() {
 			continue
 		}
-		if data, err := readSpec(filepath.Join(s.dir, e.Name())); err == nil {
-			s.files = append(s.files, gen.Source{Path: filepath.ToSlash(filepath.Join(shown, e.Name())), Data: data})
+		path := filepath.ToSlash(filepath.Join(shown, e.Name()))
+		data, err := readSpec(filepath.Join(s.dir, e.Name()))
+		if err != nil {
+			s.unread = errors.Join(s.unread, fmt.Errorf("read %s: %w", path, reason(err)))
+			continue
 		}
+		s.files = append(s.files, gen.Source{Path: path, Data: data})
 	}
 	return nil
 }
@@ -126,6 +133,9 @@ func (s *specs) readFolder(shown string) error {
 func (s *specs) ask(abs, shown string, folder bool) error {
 	if folder {
 		s.asked = nil
+		if s.unread != nil {
+			return s.unread
+		}
 		if len(s.files) == 0 {
 			return usagef("%s has no spec (*.yaml); write one, or run: fsmgen init NAME", shown)
 		}
@@ -143,6 +153,14 @@ func (s *specs) ask(abs, shown string, folder bool) error {
 		s.asked[path] = true
 	}
 	return nil
+}
+
+// reason is what err says beside the path.
+func reason(err error) error {
+	if at := (*fs.PathError)(nil); errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 func readSpec(path string) ([]byte, error) {

@@ -199,12 +199,14 @@ func platforms() []string {
 }
 
 // reservedPackages lists packages of Go's standard library and of the
-// runtime, and names that the go command treats specially.
+// runtime, and names that the go command treats specially or refuses, such as
+// those of Windows devices.
 func reservedPackages() []string {
 	return strings.Fields(`
 		bufio builtin bytes cmp context crypto debug documentation embed encoding errors expvar flag fmt fs fsm go hash html
 		http image index internal io iter json log main maps math mime net os path plugin proptest rand reflect
 		regexp runtime slices slog sort sql strconv strings structs sync syscall template testdata testing text
 		time unicode unique unsafe url utf8 vendor weak
-		driver engine xml atomic exec signal`)
+		driver engine xml atomic exec signal
+		aux con prn nul com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9`)
 }

@@ -33,10 +33,14 @@ func fewValues(f *ir.Field) []ir.Value {
 			out = append(out, v.Text)
 		}
 		return out
-	case f.Type.Base == ir.Int && f.Min != nil && f.Max != nil && *f.Max >= *f.Min && *f.Max-*f.Min < maxFew:
+	case f.Type.Base == ir.Int && f.Min != nil && f.Max != nil && *f.Max >= *f.Min:
+		width := uint64(*f.Max) - uint64(*f.Min) // the difference of two int64 fits
+		if width >= maxFew {
+			return nil
+		}
 		var out []ir.Value
-		for v := *f.Min; v <= *f.Max; v++ {
-			out = append(out, v)
+		for n := range int64(width) + 1 {
+			out = append(out, *f.Min+n)
 		}
 		return out
 	}

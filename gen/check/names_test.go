@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,6 +26,10 @@ func TestNames(t *testing.T) {
 		"reserved table":         {tail: "tables:\n  table:\n    key: [a]\n    columns: {a: int}", code: "FSM014", want: `table "table" is a reserved word`},
 		"reserved table column":  {tail: "tables:\n  rows:\n    key: [check]\n    columns: {check: int}", code: "FSM014", want: `column "check" is a reserved word`},
 		"fixed column":           {fields: "last_event: optional string", code: "FSM012", want: `field "last_event" becomes "last_event" in table order_records`},
+		"long column":            {fields: strings.Repeat("f", 64) + ": optional string", code: "FSM086", want: "has 64 bytes, of which PostgreSQL keeps 63"},
+		"long table":             {tail: "tables:\n  " + strings.Repeat("t", 64) + ":\n    key: [a]\n    columns: {a: int}", code: "FSM086", want: "table \"ttt"},
+		"capitals under sql":     {tail: "sql: {history: Steps}", code: "FSM086", want: `table "Steps" is no name that SQL keeps without quotes`},
+		"schema under sql":       {tail: "sql: {table: shop.orders}", code: "FSM086", want: `table "shop.orders" is no name`},
 		"two columns":            {fields: "a_b: optional int\n  a-b: optional int", code: "FSM012", want: `field "a-b" becomes "a_b" in table order_records, like field "a_b"`},
 		"table of the machine":   {tail: "tables:\n  order_history:\n    key: [a]\n    columns: {a: int}", code: "FSM012", want: `table "order_history" becomes "order_history" in the database, like history table`},
 		"event field and record": {fields: "amount: optional int", events: "settle: {fields: {amount: int}}", code: "FSM015", want: `field "amount" of event "settle" has the name of field "amount"`},
@@ -65,5 +70,13 @@ func TestPackageNames(t *testing.T) {
 		if found == ok {
 			t.Errorf("machine %q: accepted is %t, want %t (%v)", name, !found, ok, codesIn(list))
 		}
+	}
+}
+
+// TestColumnsMayHave63Bytes: the longest name that both databases keep.
+func TestColumnsMayHave63Bytes(t *testing.T) {
+	list, _ := one(t, strings.Replace(Example("FSM022"), "states:", "fields: {"+strings.Repeat("f", 63)+": optional string}\nstates:", 1))
+	if slices.Contains(codesIn(list), codeSQLName) {
+		t.Errorf("got %v", list.Sorted())
 	}
 }

@@ -20,11 +20,11 @@ const (
 // both hold: the choice would depend on the order of the file.
 func (s *subject) overlap() {
 	for _, g := range s.groups {
-		pairs := rivalPairs(g.rows)
-		if len(g.rows) > maxPairwise {
-			pairs = s.sweep(g)
+		pairs := s.sweep
+		if len(g.rows) <= maxPairwise {
+			pairs = func(g *group) [][2]*ir.Row { return rivalPairs(g.rows) }
 		}
-		for _, p := range pairs {
+		for _, p := range pairs(g) {
 			s.overlapping(g, p[0], p[1])
 		}
 	}

@@ -136,7 +136,8 @@ func bounds(c Column) string {
 	}
 }
 
-// timeShape admits fixed width text that orders as time does.
+// timeShape admits fixed width text that orders as time does. That the day and
+// the hour exist is for strftime to say.
 const timeShape = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z"
 
 // scalarShape is "" where the SQL type already refuses every other value.
@@ -152,7 +153,9 @@ func (d dialect) scalarShape(c Column) string {
 	case base == ir.Bool:
 		return col + " IN (0, 1)"
 	case base == ir.Time:
-		return col + " GLOB '" + timeShape + "' AND " + col + " >= '0001'"
+		second := "substr(" + col + ", 1, 19)" // without the fraction, which strftime would round up
+		return col + " GLOB '" + timeShape + "' AND " + col + " >= '0001'\n" +
+			"            AND strftime('%Y-%m-%dT%H:%M:%S', " + second + ", '+0 days') IS " + second
 	case base == ir.UUID:
 		return col + " GLOB '????????-????-????-????-????????????'\n            AND length(replace(" + col + ", '-', '')) = 32" +
 			" AND replace(" + col + ", '-', '') NOT GLOB '*[^0-9a-f]*'"

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,7 +38,8 @@ func eachDatabase(t *testing.T, test func(t *testing.T, db *database)) {
 
 func openSQLite(t *testing.T) *database {
 	t.Helper()
-	path := "file:" + filepath.Join(t.TempDir(), "test.db") + "?_pragma=foreign_keys(1)&_pragma=synchronous(off)"
+	file := url.URL{Path: filepath.Join(t.TempDir(), "test.db")} // the name of a test may hold a #
+	path := "file:" + file.EscapedPath() + "?_pragma=foreign_keys(1)&_pragma=synchronous(off)"
 	return &database{name: "sqlite", conn: open(t, "sqlite", path), script: ddl.SQLite}
 }
 

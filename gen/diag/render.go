@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ const maxExcerpt = 100
 func Text(l *List, src Sources, colour bool) []byte {
 	var b bytes.Buffer
 	paint := painter(colour)
-	lines := map[string][]string{}
+	lines := map[string][][]rune{}
 	for _, d := range l.Sorted() {
 		tint := red
 		if d.Severity == Warning {
@@ -63,17 +64,19 @@ func painter(colour bool) func(style, text string) string {
 type excerpt struct{ line, caret string }
 
 // excerptOf cuts the line of a span out of its source. The lines of a file
-// are split once and kept in cache.
-func excerptOf(cache map[string][]string, src Sources, at Span) (excerpt, bool) {
+// are split once and kept in cache: many diagnostics may share a long one.
+func excerptOf(cache map[string][][]rune, src Sources, at Span) (excerpt, bool) {
 	lines, ok := cache[at.File]
 	if !ok {
-		lines = strings.Split(string(src[at.File]), "\n")
+		for line := range strings.SplitSeq(string(src[at.File]), "\n") {
+			lines = append(lines, []rune(printable(strings.TrimSuffix(line, "\r"))))
+		}
 		cache[at.File] = lines
 	}
 	if len(src[at.File]) == 0 || at.Start.Line < 1 || at.Start.Line > len(lines) {
 		return excerpt{}, false
 	}
-	line := []rune(printable(strings.TrimSuffix(lines[at.Start.Line-1], "\r")))
+	line := lines[at.Start.Line-1]
 	start := min(max(at.Start.Col-1, 0), len(line))
 	end := len(line)
 	if at.End.Line == at.Start.Line {
@@ -96,7 +99,7 @@ func cut(line []rune, start, end int) excerpt {
 		to = min(to, from+maxExcerpt)
 	}
 	head, tail := "", ""
-	if strings.TrimSpace(string(line[:from])) != "" {
+	if slices.ContainsFunc(line[:from], func(r rune) bool { return !unicode.IsSpace(r) }) {
 		head = "…"
 	}
 	if to < len(line) {

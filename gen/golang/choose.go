@@ -88,7 +88,7 @@ func rowComment(row *ir.Row) []jen.Code {
 	var out []jen.Code
 	if doc := strings.TrimSpace(row.Doc); doc != "" {
 		for _, line := range strings.Split(doc, "\n") {
-			out = append(out, jen.Comment("// "+strings.TrimSpace(line)))
+			out = append(out, jen.Comment(commentLine(line)))
 		}
 	}
 	return out

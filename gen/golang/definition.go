@@ -67,11 +67,7 @@ func (g *generator) tableFacts(f *jen.File) {
 	strings := jen.Index().String()
 	coreMethod(f, "Name", "is the name of the machine.", nil, jen.String(), jen.Return(jen.Id("MachineName")))
 	coreMethod(f, "Version", "is the version of the table.", nil, jen.String(), jen.Return(jen.Id("MachineVersion")))
-	effects := jen.Return(jen.Nil())
-	if len(g.m.Effects)+len(g.m.Metrics) > 0 {
-		effects = jen.Return(jen.Id("EffectInfos").Call())
-	}
-	coreMethod(f, "Effects", "lists what the table says about each effect and metric.", nil, jen.Index().Add(g.fsm("EffectInfo")), effects)
+	coreMethod(f, "Effects", "lists what the table says about each effect and metric.", nil, jen.Index().Add(g.fsm("EffectInfo")), jen.Return(g.allEffectInfos()))
 	coreMethod(f, "States", "names every state in the order of the spec.", nil, strings.Clone(), names(func(*ir.State) bool { return true }))
 	coreMethod(f, "TerminalStates", "names the states that no transition leaves.", nil, strings.Clone(),
 		names(func(s *ir.State) bool { return s.Terminal }))

@@ -35,6 +35,14 @@ func (g *generator) effectInfos(f *jen.File) {
 			jen.Return(jen.Index().Add(g.fsm("EffectInfo")).Values(lines(infos)))))
 }
 
+// allEffectInfos lists them in an expression: nil where there is nothing to tell.
+func (g *generator) allEffectInfos() *jen.Statement {
+	if len(g.m.Effects)+len(g.m.Metrics) == 0 {
+		return jen.Nil()
+	}
+	return jen.Id("EffectInfos").Call()
+}
+
 func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 	cells := []jen.Code{
 		jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e))), jen.Id("Delivery").Op(":").Add(g.fsm(deliveryName(e.Delivery))),

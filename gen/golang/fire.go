@@ -80,8 +80,12 @@ func (g *generator) prologue(b *jen.Group, ev *ir.Event, creation bool) {
 		b.Id("now").Op("=").Add(g.fsm("Instant").Call(jen.Id("now")))
 	}
 	for _, p := range payload(ev) {
-		if cut := instantOf(p.typ); cut != "" {
-			x := jen.Id("e").Dot(naming.Exported(p.field.Text))
+		x := jen.Id("e").Dot(naming.Exported(p.field.Text))
+		switch cut := instantOf(p.typ); {
+		case cut == "":
+		case cut == instantList && p.typ.Optional:
+			b.If(x.Clone().Dot("IsSet")).Block(x.Clone().Dot("V").Op("=").Add(g.fsm(cut).Call(x.Clone().Dot("V"))))
+		default:
 			b.Add(x.Clone()).Op("=").Add(g.fsm(cut).Call(x.Clone()))
 		}
 	}
@@ -121,11 +125,13 @@ func instantOf(t ir.Type) string {
 		return "OptionalInstant"
 	case t.Base == ir.Time:
 		return "Instant"
-	case t.Base == ir.ListOf && t.Elem.Base == ir.Time && !t.Optional:
-		return "InstantList"
+	case t.Base == ir.ListOf && t.Elem.Base == ir.Time:
+		return instantList
 	}
 	return ""
 }
+
+const instantList = "InstantList"
 
 // stateCase is one case of a decision; states that decide alike share it.
 type stateCase struct {

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -207,10 +208,20 @@ func comment(sentence, doc string) *jen.Statement {
 	}
 	s := &jen.Statement{}
 	for _, line := range lines {
-		line = strings.TrimSpace(strings.ReplaceAll(line, "\r", ""))
-		s.Comment(strings.TrimRight("// "+line, " ")).Line()
+		s.Comment(commentLine(line)).Line()
 	}
 	return s
+}
+
+// commentLine is a line of a doc as a comment. One that begins like a build
+// constraint is quoted: gofmt would move it to the top of the file, and the go
+// command obey it.
+func commentLine(line string) string {
+	line = strings.TrimSpace(strings.ReplaceAll(line, "\r", ""))
+	if strings.HasPrefix(line, "+build") {
+		line = strconv.Quote(line)
+	}
+	return strings.TrimRight("// "+line, " ")
 }
 
 // declare adds a commented declaration to f.

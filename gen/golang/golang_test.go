@@ -2,10 +2,12 @@ package golang_test
 
 import (
 	"bytes"
+	"fmt"
 	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,13 +127,37 @@ func TestSpecsCompile(t *testing.T) {
 	}
 }
 
-// TestEveryConstructCompiles builds a machine that uses what no spec does. It
-// skips the checker, which has much to say about that machine: what lowers
-// must compile.
+// TestEveryConstructCompiles builds machines that use what no spec does. It
+// skips the checker, which has much to say about them: what lowers must compile.
 func TestEveryConstructCompiles(t *testing.T) {
-	dir := module(t, lower(t, "testdata/odd.yaml"))
+	dir := module(t, slices.Concat(lower(t, "testdata/odd.yaml"), lower(t, "testdata/absent.yaml"), lower(t, "testdata/docs.yaml")))
 	if out, err := goTool(t, dir, "vet", "./..."); err != nil {
 		t.Fatalf("go vet: %v\n%s", err, out)
+	}
+}
+
+// TestManyStates: more states than a byte counts and a union of types takes.
+func TestManyStates(t *testing.T) {
+	const states = 300
+	var spec strings.Builder
+	spec.WriteString("machine: many\nversion: 1.0.0\nstates:\n  s0: {kind: initial}\n")
+	for i := 1; i < states; i++ {
+		fmt.Fprintf(&spec, "  s%d: {kind: success}\n", i)
+	}
+	fmt.Fprintf(&spec, "events: {next: {}, skip: {}}\ntransitions:\n  - {name: skip, from: \"*\", on: skip, to: s%d}\n", states-1)
+	for i := range states - 1 {
+		fmt.Fprintf(&spec, "  - {name: n%d, from: s%d, on: next, to: s%d}\n", i, i, i+1)
+	}
+	path := filepath.Join(t.TempDir(), "many.yaml")
+	write(t, path, []byte(spec.String()))
+	dir := module(t, lower(t, path))
+	for state, legal := range map[string]bool{"InS7": true, "InS299": false} {
+		write(t, filepath.Join(dir, "user/user.go"), []byte("package user\n\nimport (\n\t\"time\"\n\n\t\"example.com/machines/many\"\n)\n\n"+
+			"func fire(in many."+state+", now time.Time) (many.View, error) { return many.FireNext(in, now) }\n\nvar _ = fire\n"))
+		out, err := goTool(t, dir, "vet", "./...")
+		if legal && err != nil || !legal && !strings.Contains(out, "does not satisfy many.NextFrom (missing method fromNext)") {
+			t.Errorf("next in %s: %v\n%s", state, err, out)
+		}
 	}
 }
 

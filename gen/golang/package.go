@@ -12,7 +12,7 @@ func (g *generator) doc(f *jen.File) {
 	if doc := strings.TrimSpace(g.m.Doc); doc != "" {
 		f.PackageComment("//")
 		for _, line := range strings.Split(doc, "\n") {
-			f.PackageComment(strings.TrimRight("// "+strings.TrimSpace(line), " "))
+			f.PackageComment(commentLine(line))
 		}
 	}
 	for _, line := range g.usage() {

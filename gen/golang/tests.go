@@ -150,7 +150,7 @@ func (g *generator) testFunctions(f *jen.File) {
 	test("Generated Go and the interpreter decide alike.", "TestEquivalence",
 		g.proptest("Equivalence").Call(jen.Id("t"), spec("t"), subject.Clone()))
 	test("What the package says of itself is what the table says.", "TestTable",
-		g.proptest("Table").Call(jen.Id("t"), spec("t"), jen.Id("States").Call(), jen.Id("Transitions").Call(), jen.Id("EffectInfos").Call()))
+		g.proptest("Table").Call(jen.Id("t"), spec("t"), jen.Id("States").Call(), jen.Id("Transitions").Call(), g.allEffectInfos()))
 	test("SQLite and PostgreSQL store what the machine produces and refuse what it refuses.", "TestDatabases",
 		g.proptest("Databases").Call(jen.Id("t"), spec("t"), jen.Id("PostgresSchema").Call(), jen.Id("SQLiteSchema").Call()))
 	test("Random lives keep every holds and invariant.", "TestProperties",

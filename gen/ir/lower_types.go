@@ -206,13 +206,14 @@ func parseLiteral(text string, t Type) (Value, bool) {
 		return v, err == nil
 	case Time:
 		v, err := time.Parse(time.RFC3339Nano, text)
-		return v.UTC().Truncate(time.Microsecond), err == nil
+		v = v.UTC().Truncate(time.Microsecond)
+		return v, err == nil && 1 <= v.Year() && v.Year() <= 9999
 	case UUID:
 		return text, uuidText.MatchString(text)
 	case JSON:
 		var b bytes.Buffer
 		err := json.Compact(&b, []byte(text))
-		return b.String(), err == nil
+		return b.String(), err == nil && b.String() != "null"
 	case EnumOf:
 		declared := slices.ContainsFunc(t.Enum.Values, func(n Name) bool { return n.Text == text })
 		return text, declared
@@ -242,7 +243,7 @@ func literalHelp(text string, t Type) string {
 	case UUID:
 		return "write 8-4-4-4-12 lower-case hexadecimal digits"
 	case JSON:
-		return "write valid JSON in quotes"
+		return "write valid JSON in quotes, but not null, which is absence"
 	}
 	return "write a value of type " + t.String()
 }

@@ -29,6 +29,10 @@ const (
 	maxDepth = 24      // the language needs 8
 )
 
+// unwritable are the characters that YAML can escape and that neither Go nor
+// PostgreSQL accepts in a text: NUL, and the byte order mark.
+const unwritable = "\x00\ufeff"
+
 // Parse reads one spec and checks its shape. It returns nil when the file is
 // not readable as a spec at all; every problem is added to l.
 func Parse(path string, data []byte, l *diag.List) *File {
@@ -143,6 +147,10 @@ func (r *reader) node(y *yaml.Node, depth int) *Node {
 	}
 	if y.Kind == yaml.AliasNode || y.Anchor != "" {
 		r.list.Errorf(CodeUnreadable, n.Span, "write the value out", "anchors and aliases are not part of the language")
+		return n
+	}
+	if i := strings.IndexAny(n.Text+n.Comment, unwritable); i >= 0 {
+		r.list.Errorf(CodeUnreadable, n.Span, "leave it out", "the text holds %+q, which no source file and no database takes", []rune((n.Text + n.Comment)[i:])[0])
 		return n
 	}
 	switch y.Kind {

@@ -36,15 +36,18 @@ CREATE TABLE activate_records (
         CHECK (run_id GLOB '????????-????-????-????-????????????'
             AND length(replace(run_id, '-', '')) = 32 AND replace(run_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT activate_entered_at_time
-        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'),
+        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT activate_image_id_range
         CHECK (length(image_id) >= 1),
     CONSTRAINT activate_reason_declared
         CHECK (reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed')),
     CONSTRAINT activate_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT activate_updated_at_time
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(updated_at, 1, 19), '+0 days') IS substr(updated_at, 1, 19)),
     CONSTRAINT activate_register_holds
         CHECK (state <> 'register' OR device_path IS NOT NULL),
     CONSTRAINT activate_complete_holds
@@ -150,7 +153,8 @@ CREATE TABLE activate_history (
     CONSTRAINT activate_history_payload_json
         CHECK (json_valid(payload)),
     CONSTRAINT activate_history_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT activate_history_begins_with_creation
         CHECK ((version = 1) = (from_state IS NULL)),
     CONSTRAINT activate_history_edge
@@ -217,7 +221,8 @@ CREATE TABLE snapshots (
     CONSTRAINT snapshots_active_bool
         CHECK (active IN (0, 1)),
     CONSTRAINT snapshots_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     -- Goes with the row that it refers to.
     CONSTRAINT snapshots_image_id_refers_to_unpacked_images
         FOREIGN KEY (image_id) REFERENCES unpacked_images (image_id) ON DELETE CASCADE

@@ -35,7 +35,8 @@ CREATE TABLE deals (
         CHECK (deal_id GLOB '????????-????-????-????-????????????'
             AND length(replace(deal_id, '-', '')) = 32 AND replace(deal_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT deal_entered_at_time
-        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'),
+        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT deal_price_nano_range
         CHECK (price_nano >= 1),
     CONSTRAINT deal_deposit_address_range
@@ -45,15 +46,18 @@ CREATE TABLE deals (
     CONSTRAINT deal_creative_json
         CHECK (json_valid(creative)),
     CONSTRAINT deal_publish_at_time
-        CHECK (publish_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND publish_at >= '0001'),
+        CHECK (publish_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND publish_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(publish_at, 1, 19), '+0 days') IS substr(publish_at, 1, 19)),
     CONSTRAINT deal_advertiser_cancels_bool
         CHECK (advertiser_cancels IN (0, 1)),
     CONSTRAINT deal_owner_cancels_bool
         CHECK (owner_cancels IN (0, 1)),
     CONSTRAINT deal_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT deal_updated_at_time
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(updated_at, 1, 19), '+0 days') IS substr(updated_at, 1, 19)),
     -- advertiser and owner are different people
     CONSTRAINT deal_parties_are_two
         CHECK (COALESCE(advertiser_id <> owner_id, false)),
@@ -280,7 +284,8 @@ CREATE TABLE deal_events (
     CONSTRAINT deal_history_payload_json
         CHECK (json_valid(payload)),
     CONSTRAINT deal_history_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT deal_history_actor_role
         CHECK (actor_role IN ('advertiser', 'owner', 'admin', 'operator', 'system')),
     CONSTRAINT deal_history_begins_with_creation

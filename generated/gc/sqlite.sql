@@ -31,11 +31,13 @@ CREATE TABLE gc_records (
         CHECK (blob_id GLOB '????????-????-????-????-????????????'
             AND length(replace(blob_id, '-', '')) = 32 AND replace(blob_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT gc_entered_at_time
-        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'),
+        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT gc_digest_range
         CHECK (length(digest) >= 1),
     CONSTRAINT gc_retention_until_time
-        CHECK (retention_until GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND retention_until >= '0001'),
+        CHECK (retention_until GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND retention_until >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(retention_until, 1, 19), '+0 days') IS substr(retention_until, 1, 19)),
     CONSTRAINT gc_marking_run_uuid
         CHECK (marking_run GLOB '????????-????-????-????-????????????'
             AND length(replace(marking_run, '-', '')) = 32 AND replace(marking_run, '-', '') NOT GLOB '*[^0-9a-f]*'),
@@ -46,11 +48,14 @@ CREATE TABLE gc_records (
         CHECK (swept_run GLOB '????????-????-????-????-????????????'
             AND length(replace(swept_run, '-', '')) = 32 AND replace(swept_run, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT gc_deleted_at_time
-        CHECK (deleted_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND deleted_at >= '0001'),
+        CHECK (deleted_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND deleted_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(deleted_at, 1, 19), '+0 days') IS substr(deleted_at, 1, 19)),
     CONSTRAINT gc_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT gc_updated_at_time
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(updated_at, 1, 19), '+0 days') IS substr(updated_at, 1, 19)),
     CONSTRAINT gc_tombstoned_holds
         CHECK (state <> 'tombstoned' OR retention_until IS NOT NULL),
     CONSTRAINT gc_eligible_for_gc_holds
@@ -163,7 +168,8 @@ CREATE TABLE gc_history (
     CONSTRAINT gc_history_payload_json
         CHECK (json_valid(payload)),
     CONSTRAINT gc_history_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT gc_history_begins_with_creation
         CHECK ((version = 1) = (from_state IS NULL)),
     CONSTRAINT gc_history_edge

@@ -36,7 +36,8 @@ CREATE TABLE outbox_records (
         CHECK (message_id GLOB '????????-????-????-????-????????????'
             AND length(replace(message_id, '-', '')) = 32 AND replace(message_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT outbox_entered_at_time
-        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'),
+        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT outbox_topic_range
         CHECK (length(topic) >= 1),
     CONSTRAINT outbox_payload_json
@@ -44,18 +45,23 @@ CREATE TABLE outbox_records (
     CONSTRAINT outbox_attempts_range
         CHECK (attempts >= 0),
     CONSTRAINT outbox_available_at_time
-        CHECK (available_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND available_at >= '0001'),
+        CHECK (available_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND available_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(available_at, 1, 19), '+0 days') IS substr(available_at, 1, 19)),
     CONSTRAINT outbox_delivered_at_time
-        CHECK (delivered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND delivered_at >= '0001'),
+        CHECK (delivered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND delivered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(delivered_at, 1, 19), '+0 days') IS substr(delivered_at, 1, 19)),
     CONSTRAINT outbox_lease_token_uuid
         CHECK (lease_token GLOB '????????-????-????-????-????????????'
             AND length(replace(lease_token, '-', '')) = 32 AND replace(lease_token, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT outbox_discarded_at_time
-        CHECK (discarded_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND discarded_at >= '0001'),
+        CHECK (discarded_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND discarded_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(discarded_at, 1, 19), '+0 days') IS substr(discarded_at, 1, 19)),
     CONSTRAINT outbox_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT outbox_updated_at_time
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(updated_at, 1, 19), '+0 days') IS substr(updated_at, 1, 19)),
     CONSTRAINT outbox_delivering_holds
         CHECK (state <> 'delivering' OR (
             lease_token IS NOT NULL
@@ -160,7 +166,8 @@ CREATE TABLE outbox_history (
     CONSTRAINT outbox_history_payload_json
         CHECK (json_valid(payload)),
     CONSTRAINT outbox_history_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT outbox_history_begins_with_creation
         CHECK ((version = 1) = (from_state IS NULL)),
     CONSTRAINT outbox_history_edge

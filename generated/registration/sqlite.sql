@@ -48,7 +48,8 @@ CREATE TABLE registration_records (
         CHECK (registration_id GLOB '????????-????-????-????-????????????'
             AND length(replace(registration_id, '-', '')) = 32 AND replace(registration_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT registration_entered_at_time
-        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'),
+        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT registration_node_id_range
         CHECK (length(node_id) >= 1),
     CONSTRAINT registration_consul_service_id_range
@@ -76,9 +77,11 @@ CREATE TABLE registration_records (
     CONSTRAINT registration_postgres_cleanup_declared
         CHECK (postgres_cleanup IN ('pending', 'removed', 'failed')),
     CONSTRAINT registration_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT registration_updated_at_time
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(updated_at, 1, 19), '+0 days') IS substr(updated_at, 1, 19)),
     -- retry_count never exceeds its maximum
     CONSTRAINT registration_retries_are_limited
         CHECK (COALESCE(retry_count <= 3, false)),
@@ -254,7 +257,8 @@ CREATE TABLE registration_history (
     CONSTRAINT registration_history_payload_json
         CHECK (json_valid(payload)),
     CONSTRAINT registration_history_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT registration_history_actor_role
         CHECK (actor_role IN ('external', 'system')),
     CONSTRAINT registration_history_begins_with_creation

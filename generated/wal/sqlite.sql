@@ -43,19 +43,23 @@ CREATE TABLE wal_records (
         CHECK (wal_id GLOB '????????-????-????-????-????????????'
             AND length(replace(wal_id, '-', '')) = 32 AND replace(wal_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT wal_entered_at_time
-        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'),
+        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT wal_dataset_range
         CHECK (length(dataset) >= 1),
     CONSTRAINT wal_object_uri_range
         CHECK (length(object_uri) >= 1),
     CONSTRAINT wal_time_range_start_time
-        CHECK (time_range_start GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND time_range_start >= '0001'),
+        CHECK (time_range_start GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND time_range_start >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(time_range_start, 1, 19), '+0 days') IS substr(time_range_start, 1, 19)),
     CONSTRAINT wal_attempts_range
         CHECK (attempts >= 0),
     CONSTRAINT wal_last_attempt_at_time
-        CHECK (last_attempt_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND last_attempt_at >= '0001'),
+        CHECK (last_attempt_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND last_attempt_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(last_attempt_at, 1, 19), '+0 days') IS substr(last_attempt_at, 1, 19)),
     CONSTRAINT wal_claim_expires_at_time
-        CHECK (claim_expires_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND claim_expires_at >= '0001'),
+        CHECK (claim_expires_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND claim_expires_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(claim_expires_at, 1, 19), '+0 days') IS substr(claim_expires_at, 1, 19)),
     CONSTRAINT wal_integrity_status_declared
         CHECK (integrity_status IN ('ok', 'suspect', 'failed')),
     CONSTRAINT wal_metadata_status_declared
@@ -73,9 +77,11 @@ CREATE TABLE wal_records (
     CONSTRAINT wal_change_record_range
         CHECK (length(change_record) >= 1),
     CONSTRAINT wal_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT wal_updated_at_time
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(updated_at, 1, 19), '+0 days') IS substr(updated_at, 1, 19)),
     CONSTRAINT wal_in_progress_holds
         CHECK (status <> 'in_progress' OR (
             claim_expires_at IS NOT NULL
@@ -203,7 +209,8 @@ CREATE TABLE wal_history (
     CONSTRAINT wal_history_payload_json
         CHECK (json_valid(payload)),
     CONSTRAINT wal_history_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT wal_history_actor_role
         CHECK (actor_role IN ('worker', 'replayer', 'governance', 'operator', 'system')),
     CONSTRAINT wal_history_begins_with_creation

@@ -126,7 +126,7 @@ func claimIsExclusive[Tx any](b *bench[Tx]) {
 	var mu sync.Mutex
 	holders := map[string]int{}
 	b.atOnce(func(s engine.Store[Tx], i int) error {
-		for {
+		for range records * (lanes + 1) { // more can't be there
 			c := b.claim(901+i, epoch)
 			c.Effects, c.Deadlines = 3, 2
 			tasks, err := s.Claim(b.ctx, c)
@@ -142,6 +142,7 @@ func claimIsExclusive[Tx any](b *bench[Tx]) {
 			}
 			mu.Unlock()
 		}
+		return nil
 	})
 	if len(holders) != records*(lanes+1) {
 		b.Errorf("%d of %d rows were claimed", len(holders), records*(lanes+1))
@@ -165,7 +166,7 @@ func laneOneAtATime[Tx any](b *bench[Tx]) {
 	b.must(b.save(c))
 	var held, done atomic.Int64
 	b.atOnce(func(s engine.Store[Tx], i int) error {
-		for done.Load() < rows {
+		for done.Load() < rows && !b.Failed() {
 			tasks, err := s.Claim(b.ctx, b.claim(901+i, epoch))
 			for _, t := range tasks {
 				if n := held.Add(1); n != 1 {

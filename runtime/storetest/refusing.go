@@ -20,7 +20,8 @@ func refusing[Tx any]() []test[Tx] {
 		{"ARewrittenImmutableFieldIsRefused", immutableIsRefused[Tx]},
 		{"AHistoryThatLiesIsRefused", lyingHistory[Tx]},
 		{"AMissingReferenceIsRefused", missingReference[Tx]},
-		{"AUnknownOutboxStateIsRefused", unknownOutboxState[Tx]},
+		{"WhatIsReferredToStays", referredStays[Tx]},
+		{"AnUnknownOutboxStateIsRefused", unknownOutboxState[Tx]},
 		{"ARefusedSaveLeavesNothing", refusedLeavesNothing[Tx]},
 	}
 }
@@ -108,6 +109,21 @@ func missingReference[Tx any](b *bench[Tx]) {
 		Columns: []fsm.Column{{Name: "device_id", Value: "12345678"}, {Name: "device_name", Value: "thin-12345678"}},
 	}}
 	b.refuses(h, c, "")
+}
+
+// referredStays deletes a row that another refers to.
+func referredStays[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	c := b.about(h)
+	image := []fsm.Column{{Name: "image_id", Value: "img"}}
+	c.Writes = []fsm.TableWrite{
+		{Table: "images", Op: fsm.EffectUpsert, Key: image, Columns: []fsm.Column{{Name: "s3_key", Value: "k"}, {Name: "download_status", Value: "completed"}}},
+		{Table: "unpacked_images", Op: fsm.EffectUpsert, Key: image, Columns: []fsm.Column{{Name: "device_id", Value: "12345678"}, {Name: "device_name", Value: "thin-12345678"}}},
+	}
+	b.must(b.save(c))
+	c.Writes = []fsm.TableWrite{{Table: "images", Op: fsm.EffectDelete, Key: image}}
+	b.refuses(h, c, "")
+	b.image("img", "completed", 1)
 }
 
 func unknownOutboxState[Tx any](b *bench[Tx]) {

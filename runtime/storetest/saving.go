@@ -17,6 +17,7 @@ func saving[Tx any]() []test[Tx] {
 		{"AnAbsentRecordIsNoError", absentRecord[Tx]},
 		{"StaleVersionIsAConflictThatSaysWhatIsThere", staleVersion[Tx]},
 		{"StaleStateIsAConflict", staleState[Tx]},
+		{"TheVersionCountsNotOnlyTheState", versionCounts[Tx]},
 		{"MovingNothingIsAConflict", movingNothing[Tx]},
 		{"HistoryIsGapless", historyIsGapless[Tx]},
 		{"AChainIsSeveralSteps", chainIsSeveralSteps[Tx]},
@@ -77,6 +78,20 @@ func staleState[Tx any](b *bench[Tx]) {
 	c.Steps[0].From = "NEGOTIATING"
 	b.wants(b.save(c), engine.ErrConflict)
 	b.stands(h)
+}
+
+// versionCounts has two writers build on one version with steps that stay in
+// the state: the state alone would let both through.
+func versionCounts[Tx any](b *bench[Tx]) {
+	h := b.funded()
+	first, moved := b.commit(h, deal.MutualCancel{}, owner, epoch)
+	second, _ := b.commit(h, deal.MutualCancel{}, advertiser, epoch)
+	b.must(b.save(first))
+	conflict := as[*engine.ConflictError](b, b.save(second))
+	if conflict.Expected != 5 || conflict.Version != 6 || conflict.State != "FUNDED" {
+		b.Fatalf("the conflict says %+v", conflict)
+	}
+	b.stands(moved)
 }
 
 func movingNothing[Tx any](b *bench[Tx]) {

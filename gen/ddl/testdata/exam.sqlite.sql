@@ -39,7 +39,8 @@ CREATE TABLE exams (
         CHECK (exam_id GLOB '????????-????-????-????-????????????'
             AND length(replace(exam_id, '-', '')) = 32 AND replace(exam_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT exam_entered_at_time
-        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'),
+        CHECK (entered_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND entered_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT exam_title_range
         CHECK (length(title) BETWEEN 2 AND 5),
     CONSTRAINT exam_points_range
@@ -49,9 +50,11 @@ CREATE TABLE exams (
     CONSTRAINT exam_passed_bool
         CHECK (passed IN (0, 1)),
     CONSTRAINT exam_starts_at_time
-        CHECK (starts_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND starts_at >= '0001'),
+        CHECK (starts_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND starts_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(starts_at, 1, 19), '+0 days') IS substr(starts_at, 1, 19)),
     CONSTRAINT exam_ends_at_time
-        CHECK (ends_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND ends_at >= '0001'),
+        CHECK (ends_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND ends_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(ends_at, 1, 19), '+0 days') IS substr(ends_at, 1, 19)),
     CONSTRAINT exam_token_uuid
         CHECK (token GLOB '????????-????-????-????-????????????'
             AND length(replace(token, '-', '')) = 32 AND replace(token, '-', '') NOT GLOB '*[^0-9a-f]*'),
@@ -62,9 +65,11 @@ CREATE TABLE exams (
     CONSTRAINT exam_marks_list
         CHECK (json_valid(marks) AND json_type(marks) = 'array'),
     CONSTRAINT exam_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT exam_updated_at_time
-        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'),
+        CHECK (updated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND updated_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(updated_at, 1, 19), '+0 days') IS substr(updated_at, 1, 19)),
     CONSTRAINT exam_small_goal
         CHECK (COALESCE(goal <= 100, false)),
     CONSTRAINT exam_running_holds
@@ -185,7 +190,8 @@ CREATE TABLE exam_steps (
     CONSTRAINT exam_history_payload_json
         CHECK (json_valid(payload)),
     CONSTRAINT exam_history_created_at_time
-        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'),
+        CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
     CONSTRAINT exam_history_actor_role
         CHECK (actor_role IN ('student', 'system')),
     CONSTRAINT exam_history_begins_with_creation
