@@ -69,7 +69,7 @@ func (w *walk) holdsAlone(s interp.Step) {
 		if w.done[fmt.Sprintf("holds %s %d", state, i)] || readsFrom(c) {
 			continue
 		}
-		if broken := breakOne(s, state.Holds, i, true); broken != nil && w.once("holds %s %d", state, i) {
+		if broken := breakOne(w.machine, s, state.Holds, i, true); broken != nil && w.once("holds %s %d", state, i) {
 			row := rowOf(s)
 			row.record = broken
 			w.refuse(brokenHolds, "", func() error { return w.db.insertRecord(w.machine, row) }, "%s without %s", state, c.Text)

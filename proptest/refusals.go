@@ -131,7 +131,7 @@ func (w *walk) holds(s interp.Step) {
 		if w.done[fmt.Sprintf("holds %s %d", state, i)] {
 			continue
 		}
-		if broken := breakOne(s, state.Holds, i, false); broken != nil && w.once("holds %s %d", state, i) {
+		if broken := breakOne(w.machine, s, state.Holds, i, false); broken != nil && w.once("holds %s %d", state, i) {
 			w.update(brokenHolds, "", s, func(r *recordRow) { r.record = broken }, "%s without %s", state, c.Text)
 		}
 	}
@@ -145,7 +145,7 @@ func (w *walk) never(s interp.Step) {
 			continue
 		}
 		for i, c := range n.Unless {
-			if broken := breakOne(s, n.Unless, i, false); broken != nil && w.once("never %s %d", inv, i) {
+			if broken := breakOne(w.machine, s, n.Unless, i, false); broken != nil && w.once("never %s %d", inv, i) {
 				w.update(brokenNever, "", s, func(r *recordRow) { r.record = broken }, "%s without %s", inv, c.Text)
 			}
 		}
@@ -154,8 +154,8 @@ func (w *walk) never(s interp.Step) {
 
 // breakOne returns the step's new record with values that make just clause i
 // false, or nil if there are none. Only free lets it change write-once fields.
-func breakOne(s interp.Step, clauses []*ir.Clause, i int, free bool) *interp.Record {
-	space := domain.Join(&ir.Machine{}, now, domain.View{Clauses: clauses})
+func breakOne(m *ir.Machine, s interp.Step, clauses []*ir.Clause, i int, free bool) *interp.Record {
+	space := domain.Join(m, now, domain.View{Clauses: clauses})
 	for _, v := range slices.Clone(space.Vars) {
 		if v.Field != nil {
 			space.Extend(v, s.After.Get(v.Field))

@@ -81,8 +81,11 @@ func UUID(n int) ir.Value { return fmt.Sprintf("00000000-0000-4000-8000-%012x", 
 // differ from them and, up to a limit, from each other.
 func others(known []ir.Value, size int, nth func(int) ir.Value) []ir.Value {
 	out := slices.Clone(known)
-	for n := range min(size, maxOthers) {
-		out = append(out, nth(n))
+	for n, missing := 0, min(size, maxOthers); missing > 0; n++ {
+		if v := nth(n); !contains(known, v) {
+			out = append(out, v)
+			missing--
+		}
 	}
 	return distinct(out)
 }

@@ -1,6 +1,9 @@
 package fsm
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TimeLayout is how a time is written where a database has no type for it:
 // fixed width, so text order is time order.
@@ -24,8 +27,12 @@ func OptionalInstant(t Optional[time.Time]) Optional[time.Time] {
 	return t
 }
 
-// InstantList applies [Instant] to a copy of a list.
+// InstantList applies [Instant] to a list: to a copy of it, unless there is
+// nothing to cut.
 func InstantList(list []time.Time) []time.Time {
+	if !slices.ContainsFunc(list, func(t time.Time) bool { return t != Instant(t) }) {
+		return list
+	}
 	out := make([]time.Time, len(list))
 	for i, t := range list {
 		out[i] = Instant(t)
