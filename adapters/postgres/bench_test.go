@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -41,6 +42,19 @@ func BenchmarkWrite(b *testing.B) {
 		SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'FUNDED', 1, 'DEPOSIT_CONFIRMED', now(), 7, 8, 100, 'tx', 100, 'held' FROM generate_series(0, %d) AS n;
 		ALTER TABLE deals ENABLE TRIGGER deal_insert; ANALYZE deals`, benchRecords-1))
 	var n atomic.Int64
+	for _, way := range ways { // connects, and prepares the statements
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				for range 50 {
+					if err := way.fire(s, n.Add(1)); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+	}
 	for _, clients := range []int{1, 16} {
 		for _, way := range ways {
 			b.Run(fmt.Sprintf("%s/%d", way.name, clients), func(b *testing.B) {
@@ -146,11 +160,11 @@ func byHand(s *Store, n int64) error {
 	if err != nil {
 		return err
 	}
-	return one(conn.Exec(ctx, handAll, id(k), version, epoch, eventID(k, version+1).String(), handPayload))
+	return oneRow(conn.Exec(ctx, handAll, id(k), version, epoch, eventID(k, version+1).String(), handPayload))
 }
 
-// one fails unless one row was written.
-func one(tag interface{ RowsAffected() int64 }, err error) error {
+// oneRow fails unless one row was written.
+func oneRow(tag interface{ RowsAffected() int64 }, err error) error {
 	if err == nil && tag.RowsAffected() != 1 {
 		return fmt.Errorf("%d rows were written", tag.RowsAffected())
 	}
@@ -165,7 +179,7 @@ func fourTrips(s *Store, n int64) error {
 		if err != nil {
 			return err
 		}
-		return one(tx.Exec(ctx, handAll, id(k), version, epoch, eventID(k, version+1).String(), handPayload))
+		return oneRow(tx.Exec(ctx, handAll, id(k), version, epoch, eventID(k, version+1).String(), handPayload))
 	})
 }
 

@@ -24,9 +24,9 @@
 //
 // # Round trips
 //
-// A transaction begins with its first query and in the same packet, and what an
-// event leads to is one pipeline of statements: an event costs a read and a
-// write. See [Store.Save].
+// A transaction begins with its first write and in the same packet, and what an
+// event leads to is one pipeline of statements, which commits: an event costs a
+// read and a write. See [Store.Save].
 //
 // # Wake-ups
 //

@@ -14,9 +14,9 @@ import (
 func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
 	b := &pgx.Batch{}
 	for _, q := range queries {
-		queueLoad(b, q)
+		s.queueLoad(b, q)
 	}
-	results := tx.SendBatch(ctx, b)
+	results := reading(ctx, tx, b)
 	rows := make([]engine.Row, len(queries))
 	for i, q := range queries {
 		var err error
@@ -39,8 +39,8 @@ const (
 
 // queueLoad queues the statements of a query. The task comes last: what it says
 // is never older than the record.
-func queueLoad(b *pgx.Batch, q engine.Query) {
-	b.Queue(selectRecords(q.Tables)+" WHERE "+quoted(q.Tables.ID)+" = $1", q.Key)
+func (s *Store) queueLoad(b *pgx.Batch, q engine.Query) {
+	b.Queue(s.texts.of(q.Tables, one), q.Key)
 	if len(q.Keys) > 0 {
 		b.Queue(selectKeys, q.Machine, q.Keys)
 	}

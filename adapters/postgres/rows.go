@@ -1,36 +1,59 @@
 package postgres
 
 import (
+	"fmt"
 	"slices"
-	"time"
+	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// cancelWork leaves alone what is done: see the column open.
-const cancelWork = `UPDATE fsm_outbox AS o SET cancelled = true
-	FROM unnest($1::text[], $2::text[]) AS c (machine, record_id)
-	WHERE o.machine = c.machine AND o.record_id = c.record_id AND o.open AND o.work AND NOT o.cancelled`
-
-// cancel queues the end of the work of the records whose state was left.
-func (p *pipeline) cancel(wave []*engine.Commit) {
-	left := slices.DeleteFunc(slices.Clone(wave), func(c *engine.Commit) bool { return !c.CancelWork })
-	if len(left) == 0 {
-		return
-	}
-	p.add(subject{commit: left[0]}, cancelWork,
-		column(left, func(c *engine.Commit) string { return c.Machine }),
-		column(left, func(c *engine.Commit) string { return c.ID }))
+// target is a table of the engine that rows of type R are inserted into.
+type target[R any] struct {
+	one  string // for a single row, with plain parameters
+	many string // for several, with an array a column
+	// values of a row, in the order of the columns
+	values []func(R) any
 }
 
-const insertOutbox = `INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload,
-		correlation, created_at, state, attempts, available_at, delivered_at, discarded_at, last_error, resolution, cancelled)
-	SELECT message_id::uuid, machine, record_id, version, seq, effect, lane, delivery, work, payload::json,
-		correlation, created_at, state, attempts, available_at, delivered_at, discarded_at, last_error, resolution, cancelled
-	FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::boolean[], $10::text[],
-		$11::text[], $12::timestamptz[], $13::text[], $14::bigint[], $15::timestamptz[], $16::timestamptz[], $17::timestamptz[], $18::text[], $19::text[], $20::boolean[])
-		AS r (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload,
-		correlation, created_at, state, attempts, available_at, delivered_at, discarded_at, last_error, resolution, cancelled)`
+// field is a column of a target.
+type field[R any] struct {
+	name, typ string
+	value     func(R) any
+}
+
+// newTarget makes the statements. A single row has its own because PostgreSQL
+// plans one with arrays anew each time, hoping to gain from their length, and
+// that takes longer than the insertion.
+func newTarget[R any](table, conflict string, fields ...field[R]) (t target[R]) {
+	var names, plain, arrays []string
+	for i, f := range fields {
+		names = append(names, f.name)
+		plain = append(plain, fmt.Sprintf("$%d", i+1))
+		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", i+1, f.typ))
+		t.values = append(t.values, f.value)
+	}
+	into := "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") "
+	t.one = into + "VALUES (" + strings.Join(plain, ", ") + ")" + conflict
+	t.many = into + "SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")" + conflict
+	return t
+}
+
+// insert queues rows in one statement.
+func insert[R any](p *pipeline, about subject, t target[R], rows []R) {
+	args := make([]any, len(t.values))
+	if len(rows) == 1 {
+		for i, value := range t.values {
+			args[i] = value(rows[0])
+		}
+		p.add(about, t.one, args...)
+		return
+	}
+	for i, value := range t.values {
+		args[i] = column(rows, value)
+	}
+	p.add(about, t.many, args...)
+}
 
 // outbox queues the effects to be delivered.
 func (p *pipeline) outbox(wave []*engine.Commit) {
@@ -39,64 +62,62 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 		return
 	}
 	p.work = true
-	type row = engine.OutboxRow
-	p.add(subject{commit: wave[0]}, insertOutbox,
-		column(rows, func(r row) string { return r.MessageID }),
-		column(rows, func(r row) string { return r.Machine }),
-		column(rows, func(r row) string { return r.RecordID }),
-		column(rows, func(r row) int64 { return r.Version }),
-		column(rows, func(r row) int64 { return int64(r.Seq) }),
-		column(rows, func(r row) string { return r.Effect }),
-		column(rows, func(r row) string { return r.Lane }),
-		column(rows, func(r row) string { return string(r.Delivery) }),
-		column(rows, func(r row) bool { return r.Work }),
-		column(rows, func(r row) *string { return nullable(r.Payload) }),
-		column(rows, func(r row) *string { return nullable(r.Correlation) }),
-		column(rows, func(r row) time.Time { return r.CreatedAt }),
-		column(rows, func(r row) string { return r.State }),
-		column(rows, func(r row) int64 { return r.Attempts }),
-		column(rows, func(r row) *time.Time { return nullableInstant(r.AvailableAt) }),
-		column(rows, func(r row) *time.Time { return nullableInstant(r.DeliveredAt) }),
-		column(rows, func(r row) *time.Time { return nullableInstant(r.DiscardedAt) }),
-		column(rows, func(r row) *string { return nullable(r.LastError) }),
-		column(rows, func(r row) *string { return nullable(r.Resolution) }),
-		column(rows, func(r row) bool { return r.Cancelled }))
+	insert(p, subject{commit: wave[0]}, outboxTarget, rows)
 }
 
-const (
-	disarm = `DELETE FROM fsm_deadlines AS d
-	USING unnest($1::text[], $2::text[], $3::text[]) AS c (machine, record_id, kind)
-	WHERE d.machine = c.machine AND d.record_id = c.record_id AND d.kind = c.kind`
+var outboxTarget = newTarget("fsm_outbox", "",
+	field[engine.OutboxRow]{"message_id", "uuid", func(r engine.OutboxRow) any { return r.MessageID }},
+	field[engine.OutboxRow]{"machine", "text", func(r engine.OutboxRow) any { return r.Machine }},
+	field[engine.OutboxRow]{"record_id", "text", func(r engine.OutboxRow) any { return r.RecordID }},
+	field[engine.OutboxRow]{"version", "bigint", func(r engine.OutboxRow) any { return r.Version }},
+	field[engine.OutboxRow]{"seq", "integer", func(r engine.OutboxRow) any { return int32(r.Seq) }},
+	field[engine.OutboxRow]{"effect", "text", func(r engine.OutboxRow) any { return r.Effect }},
+	field[engine.OutboxRow]{"lane", "text", func(r engine.OutboxRow) any { return r.Lane }},
+	field[engine.OutboxRow]{"delivery", "text", func(r engine.OutboxRow) any { return string(r.Delivery) }},
+	field[engine.OutboxRow]{"work", "boolean", func(r engine.OutboxRow) any { return r.Work }},
+	field[engine.OutboxRow]{"payload", "json", func(r engine.OutboxRow) any { return nullable(r.Payload) }},
+	field[engine.OutboxRow]{"correlation", "text", func(r engine.OutboxRow) any { return nullable(r.Correlation) }},
+	field[engine.OutboxRow]{"created_at", "timestamptz", func(r engine.OutboxRow) any { return r.CreatedAt }},
+	field[engine.OutboxRow]{"state", "text", func(r engine.OutboxRow) any { return r.State }},
+	field[engine.OutboxRow]{"attempts", "bigint", func(r engine.OutboxRow) any { return r.Attempts }},
+	field[engine.OutboxRow]{"available_at", "timestamptz", func(r engine.OutboxRow) any { return nullableInstant(r.AvailableAt) }},
+	field[engine.OutboxRow]{"delivered_at", "timestamptz", func(r engine.OutboxRow) any { return nullableInstant(r.DeliveredAt) }},
+	field[engine.OutboxRow]{"discarded_at", "timestamptz", func(r engine.OutboxRow) any { return nullableInstant(r.DiscardedAt) }},
+	field[engine.OutboxRow]{"last_error", "text", func(r engine.OutboxRow) any { return nullable(r.LastError) }},
+	field[engine.OutboxRow]{"resolution", "text", func(r engine.OutboxRow) any { return nullable(r.Resolution) }},
+	field[engine.OutboxRow]{"cancelled", "boolean", func(r engine.OutboxRow) any { return r.Cancelled }},
+)
 
-	arm = `INSERT INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
-	SELECT machine, record_id, kind, version, due_at, event, payload::json, correlation
-	FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::text[], $7::text[], $8::text[])
-		AS r (machine, record_id, kind, version, due_at, event, payload, correlation)
-	ON CONFLICT (machine, record_id, kind) DO UPDATE SET version = EXCLUDED.version, due_at = EXCLUDED.due_at,
+const (
+	// cancelWork leaves alone what is done: see the column open.
+	cancelWork = `UPDATE fsm_outbox SET cancelled = true WHERE machine = $1 AND record_id = $2 AND open AND work AND NOT cancelled`
+
+	disarm = `DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = $3`
+
+	// An arming never keeps the lease of the row that it replaces.
+	rearm = ` ON CONFLICT (machine, record_id, kind) DO UPDATE SET version = EXCLUDED.version, due_at = EXCLUDED.due_at,
 		event = EXCLUDED.event, payload = EXCLUDED.payload, correlation = EXCLUDED.correlation,
 		lease_token = NULL, lease_until = NULL, worker = NULL`
 )
 
+// cancel queues the end of the work of the records whose state was left.
+func (p *pipeline) cancel(wave []*engine.Commit) {
+	for _, c := range wave {
+		if c.CancelWork {
+			p.add(subject{commit: c}, cancelWork, c.Machine, c.ID)
+		}
+	}
+}
+
 // deadlines queues what is disarmed and what is armed. What is armed again is
 // replaced, and not deleted first.
 func (p *pipeline) deadlines(wave []*engine.Commit) {
-	type timer struct {
-		machine, id string
-		kind        engine.TimerKind
-	}
-	gone := collect(wave, func(c *engine.Commit) (out []timer) {
+	for _, c := range wave {
 		for _, kind := range c.Disarm {
 			if !slices.ContainsFunc(c.Arm, func(t engine.TimerRow) bool { return t.Kind == kind }) {
-				out = append(out, timer{c.Machine, c.ID, kind})
+				p.add(subject{commit: c}, disarm, c.Machine, c.ID, string(kind))
 			}
 		}
-		return out
-	})
-	if len(gone) > 0 {
-		p.add(subject{commit: wave[0]}, disarm,
-			column(gone, func(t timer) string { return t.machine }),
-			column(gone, func(t timer) string { return t.id }),
-			column(gone, func(t timer) string { return string(t.kind) }))
 	}
 	rows := collect(wave, func(c *engine.Commit) []engine.TimerRow { return c.Arm })
 	if len(rows) == 0 {
@@ -104,20 +125,19 @@ func (p *pipeline) deadlines(wave []*engine.Commit) {
 	}
 	// What is raised is due at once; a timeout is found by polling.
 	p.work = p.work || slices.ContainsFunc(rows, func(t engine.TimerRow) bool { return t.Kind == engine.TimerRaise })
-	type row = engine.TimerRow
-	p.add(subject{commit: wave[0]}, arm,
-		column(rows, func(r row) string { return r.Machine }),
-		column(rows, func(r row) string { return r.RecordID }),
-		column(rows, func(r row) string { return string(r.Kind) }),
-		column(rows, func(r row) int64 { return r.Version }),
-		column(rows, func(r row) time.Time { return r.DueAt }),
-		column(rows, func(r row) string { return r.Event.Name }),
-		column(rows, func(r row) *string { return nullable(r.Event.Payload) }),
-		column(rows, func(r row) *string { return nullable(r.Correlation) }))
+	insert(p, subject{commit: wave[0]}, deadlineTarget, rows)
 }
 
-const insertKeys = `INSERT INTO fsm_keys (machine, key, record_id, event, version, created_at)
-	SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::timestamptz[])`
+var deadlineTarget = newTarget("fsm_deadlines", rearm,
+	field[engine.TimerRow]{"machine", "text", func(r engine.TimerRow) any { return r.Machine }},
+	field[engine.TimerRow]{"record_id", "text", func(r engine.TimerRow) any { return r.RecordID }},
+	field[engine.TimerRow]{"kind", "text", func(r engine.TimerRow) any { return string(r.Kind) }},
+	field[engine.TimerRow]{"version", "bigint", func(r engine.TimerRow) any { return r.Version }},
+	field[engine.TimerRow]{"due_at", "timestamptz", func(r engine.TimerRow) any { return r.DueAt }},
+	field[engine.TimerRow]{"event", "text", func(r engine.TimerRow) any { return r.Event.Name }},
+	field[engine.TimerRow]{"payload", "json", func(r engine.TimerRow) any { return nullable(r.Event.Payload) }},
+	field[engine.TimerRow]{"correlation", "text", func(r engine.TimerRow) any { return nullable(r.Correlation) }},
+)
 
 // keys queues the idempotency keys.
 func (p *pipeline) keys(wave []*engine.Commit) {
@@ -125,12 +145,14 @@ func (p *pipeline) keys(wave []*engine.Commit) {
 	if len(rows) == 0 {
 		return
 	}
-	type row = engine.KeyRow
-	p.add(subject{commit: wave[0], keys: rows}, insertKeys,
-		column(rows, func(r row) string { return r.Machine }),
-		column(rows, func(r row) string { return r.Key }),
-		column(rows, func(r row) string { return r.RecordID }),
-		column(rows, func(r row) string { return r.Event }),
-		column(rows, func(r row) int64 { return r.Version }),
-		column(rows, func(r row) time.Time { return r.CreatedAt }))
+	insert(p, subject{commit: wave[0], keys: rows}, keyTarget, rows)
 }
+
+var keyTarget = newTarget("fsm_keys", "",
+	field[engine.KeyRow]{"machine", "text", func(r engine.KeyRow) any { return r.Machine }},
+	field[engine.KeyRow]{"key", "text", func(r engine.KeyRow) any { return r.Key }},
+	field[engine.KeyRow]{"record_id", "text", func(r engine.KeyRow) any { return r.RecordID }},
+	field[engine.KeyRow]{"event", "text", func(r engine.KeyRow) any { return r.Event }},
+	field[engine.KeyRow]{"version", "bigint", func(r engine.KeyRow) any { return r.Version }},
+	field[engine.KeyRow]{"created_at", "timestamptz", func(r engine.KeyRow) any { return r.CreatedAt }},
+)

@@ -10,9 +10,9 @@ import (
 
 // Save writes accepted events in one round trip: a pipeline of statements that
 // the server stops at the first failure. A statement that finds no row to
-// change fails too (see migration 0002), so nothing behind it is done; in the
-// last write of a transaction of InTx (engine.Commit.Last) the COMMIT is part of
-// the same pipeline.
+// change fails too (see migration 0002), so nothing behind it is done. The last
+// write of a transaction of InTx (engine.Commit.Last) commits with the pipeline,
+// and where nothing but reads came before, the pipeline is the transaction.
 //
 // A step is one statement: the UPDATE of the record, from which the INSERT of
 // its history row follows. What else the commits lead to is one statement a
@@ -30,10 +30,7 @@ import (
 // One statement for everything would gain no more, and there would be a text,
 // with a plan, for each combination of what an event can lead to.
 func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) error {
-	if len(commits) == 0 {
-		return nil
-	}
-	p := &pipeline{}
+	p := &pipeline{texts: &s.texts}
 	for _, wave := range waves(commits) {
 		p.steps(wave)
 		p.writes(wave)
@@ -43,26 +40,20 @@ func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 		p.deadlines(wave)
 		p.keys(wave)
 	}
-	own, _ := tx.(*transaction)
-	last := own != nil && commits[len(commits)-1].Last
-	if !last && own == nil && p.work {
+	if len(p.subjects) == 0 {
+		return nil
+	}
+	own, ours := tx.(*transaction)
+	switch {
+	case ours && commits[len(commits)-1].Last:
+		return p.commit(ctx, own)
+	case ours:
+		own.work = own.work || p.work
+	case p.work:
 		// The caller commits, so only the transaction itself can tell.
 		p.add(subject{commit: &commits[0]}, "SELECT pg_notify($1, '')", s.notifier.channel)
 	}
-	if last {
-		if err := usable(ctx, own.conn); err != nil {
-			return wrap("commit", err)
-		}
-		p.batch.Queue("COMMIT")
-	}
-	if err := p.send(ctx, tx, last); err != nil {
-		return err
-	}
-	if own != nil {
-		own.work = own.work || p.work
-		own.done = own.done || last
-	}
-	return nil
+	return p.send(tx.SendBatch(ctx, &p.batch))
 }
 
 // waves splits commits so that no record occurs twice in a wave: within a wave
@@ -86,6 +77,7 @@ func waves(commits []engine.Commit) [][]*engine.Commit {
 
 // pipeline is a batch that knows what each of its statements is about.
 type pipeline struct {
+	texts    *texts
 	batch    pgx.Batch
 	subjects []subject
 	work     bool // it leaves something that a worker can do at once
@@ -96,23 +88,31 @@ func (p *pipeline) add(about subject, sql string, args ...any) {
 	p.subjects = append(p.subjects, about)
 }
 
-// send runs the pipeline. last says that it ends with COMMIT.
-func (p *pipeline) send(ctx context.Context, tx pgx.Tx, last bool) error {
-	results := tx.SendBatch(ctx, &p.batch)
+// commit runs the pipeline as the end of t.
+func (p *pipeline) commit(ctx context.Context, t *transaction) error {
+	if err := usable(ctx, t.conn); err != nil {
+		return wrap("commit", err)
+	}
+	err := p.send(t.sendLast(ctx, &p.batch))
+	if err != nil && t.conn.IsClosed() {
+		return ended(t.conn, err)
+	}
+	if err == nil {
+		t.work, t.done = t.work || p.work, true
+	}
+	return err
+}
+
+// send reads the results of the pipeline.
+func (p *pipeline) send(results pgx.BatchResults) error {
 	for _, about := range p.subjects {
 		if _, err := results.Exec(); err != nil {
 			_ = results.Close() // says the same
-			if last && tx.Conn().IsClosed() {
-				return ended(tx.Conn(), err)
-			}
 			return explain(about, err)
 		}
 	}
 	if err := results.Close(); err != nil {
-		if last {
-			return ended(tx.Conn(), err)
-		}
-		return wrap("save", err)
+		return explain(p.subjects[0], err)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRoundTrips counts what goes over the wire: an event is a read and one
-// write. The read begins the transaction, the last write commits it.
+// write.
 func TestRoundTrips(t *testing.T) {
 	d := openDatabase(t)
 	d.migrated(t)
@@ -35,6 +35,7 @@ func TestRoundTrips(t *testing.T) {
 		}))
 	}
 	event(1, true) // prepares the statements
+	event(4, false)
 	if n := p.roundTrips(func() { event(2, true) }); n != 2 {
 		t.Errorf("an event that is the last write took %d round trips, want 2", n)
 	}
@@ -75,6 +76,27 @@ func TestConflictSkipsTheCommit(t *testing.T) {
 	}
 	if n := d.count(t, "deal_events"); n != 2 {
 		t.Errorf("there are %d history rows, want 2", n)
+	}
+}
+
+// TestCommitThatFailsIsNoSuccess: a constraint that is checked only at commit,
+// which all statements have passed before.
+func TestCommitThatFailsIsNoSuccess(t *testing.T) {
+	d := openDatabase(t)
+	s := d.migrated(t)
+	d.exec(t, `CREATE TABLE nowhere (message_id uuid PRIMARY KEY);
+		ALTER TABLE fsm_outbox ADD FOREIGN KEY (message_id) REFERENCES nowhere DEFERRABLE INITIALLY DEFERRED`)
+	for _, last := range []bool{true, false} {
+		c := creation(t, 1)
+		c.Last = last
+		err := save(s, c)
+		var unknown *UnknownOutcomeError
+		if err == nil || errors.As(err, &unknown) {
+			t.Errorf("last %v: the error is %v, want a refusal", last, err)
+		}
+		if n := d.count(t, "deals"); n != 0 {
+			t.Errorf("last %v: %d deals were stored", last, n)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done engine.Settlement) e
 	p := &pipeline{}
 	c := &engine.Commit{Machine: done.Machine, ID: done.RecordID, Task: &done}
 	p.tasks([]*engine.Commit{c})
-	if err := p.send(ctx, tx, false); err != nil {
+	if err := p.send(tx.SendBatch(ctx, &p.batch)); err != nil {
 		return err
 	}
 	if own, ok := tx.(*transaction); ok {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -13,20 +14,142 @@ import (
 func (p *pipeline) steps(wave []*engine.Commit) {
 	for _, c := range wave {
 		for _, s := range c.Steps {
-			var q statement
+			about := subject{commit: c, expected: s.Version - 1}
 			if s.Version == 1 {
-				q = insertion(c, s)
+				p.add(about, p.texts.of(c.Tables, insertion), insertionArgs(c, s)...)
+			} else if s.Entered {
+				p.add(about, p.texts.of(c.Tables, move), changeArgs(c, s)...)
 			} else {
-				q = change(c, s)
+				p.add(about, p.texts.of(c.Tables, stay), changeArgs(c, s)...)
 			}
-			p.add(subject{commit: c, expected: s.Version - 1}, q.sql.String(), q.args...)
 		}
 		if len(c.Steps) == 0 && c.Expect > 0 {
-			q := expectation(c)
-			p.add(subject{commit: c, expected: c.Expect}, q.sql.String(), q.args...)
+			p.add(subject{commit: c, expected: c.Expect}, p.texts.of(c.Tables, expect), c.Key, c.Expect, c.ID)
 		}
 	}
 }
+
+// form tells the statements about a record apart.
+type form int
+
+const (
+	insertion form = iota // a record begins
+	move                  // the step enters a state
+	stay                  // the step is internal
+	expect                // no step: the record must be at a version
+	one                   // a record is read
+)
+
+// texts remembers the statements of each record table: building one takes about
+// as long as sending it.
+type texts struct{ known sync.Map } // of textKey to string
+
+type textKey struct {
+	table string
+	form  form
+}
+
+func (x *texts) of(t fsm.Tables, f form) string {
+	key := textKey{t.Record, f}
+	if sql, ok := x.known.Load(key); ok {
+		return sql.(string)
+	}
+	var sql string
+	switch f {
+	case insertion:
+		sql = insertionText(t)
+	case move, stay:
+		sql = changeText(t, f == move)
+	case expect:
+		sql = expectText(t)
+	case one:
+		sql = selectRecords(t) + " WHERE " + quoted(t.ID) + " = $1"
+	}
+	x.known.Store(key, sql)
+	return sql
+}
+
+// insertionText creates a record with its first history row:
+//
+//	WITH r AS (INSERT INTO deals (deal_id, …, version, last_event, entered_at, created_at, updated_at)
+//		VALUES ($1, …, $n, $n+1, $n+2, $n+3, $n+3, $n+3) RETURNING 1)
+//	INSERT INTO deal_events (…) SELECT $n+4, … FROM r
+func insertionText(t fsm.Tables) string {
+	n := len(t.Columns)
+	return fmt.Sprintf("WITH r AS (INSERT INTO %s (%s, version, last_event, entered_at, created_at, updated_at) VALUES (%s, $%[4]d, $%[4]d, $%[4]d) RETURNING 1)\n",
+		quoted(t.Record), quotedAll(t.Columns), places(1, n+2), n+3) + historyText(t, n+4)
+}
+
+func insertionArgs(c *engine.Commit, s engine.StepWrite) []any {
+	return append(append(s.Record.Values(), s.Version, s.Event, s.At), historyArgs(c, s)...)
+}
+
+// changeText moves a record on if it is where it was read:
+//
+//	WITH r AS (UPDATE deals SET version = $1, last_event = $2, updated_at = $3, entered_at = $3, status = $8, …
+//		WHERE deal_id = $4 AND status = $5 AND version = $6 RETURNING 1),
+//	h AS (INSERT INTO deal_events (…) SELECT $n, … FROM r)
+//	SELECT fsm_conflict('deals', 'deal_id', 'status', $7) WHERE NOT EXISTS (SELECT FROM r)
+func changeText(t fsm.Tables, entered bool) string {
+	const first = 8
+	var b strings.Builder
+	fmt.Fprintf(&b, "WITH r AS (UPDATE %s SET version = $1, last_event = $2, updated_at = $3", quoted(t.Record))
+	if entered {
+		b.WriteString(", entered_at = $3")
+	}
+	for i, name := range t.Columns[1:] {
+		fmt.Fprintf(&b, ", %s = $%d", quoted(name), first+i)
+	}
+	fmt.Fprintf(&b, " WHERE %s = $4 AND %s = $5 AND version = $6 RETURNING 1),\nh AS (%s)\n%s",
+		quoted(t.ID), quoted(t.State), historyText(t, first+len(t.Columns)-1), fenceText(t, 7))
+	return b.String()
+}
+
+func changeArgs(c *engine.Commit, s engine.StepWrite) []any {
+	args := append(make([]any, 0, 64), s.Version, s.Event, s.At, c.Key, s.From, s.Version-1, c.ID)
+	return append(append(args, s.Record.Values()[1:]...), historyArgs(c, s)...)
+}
+
+// expectText locks the record, which must be at a version.
+func expectText(t fsm.Tables) string {
+	return fmt.Sprintf("WITH r AS (SELECT 1 FROM %s WHERE %s = $1 AND version = $2 FOR NO KEY UPDATE)\n%s",
+		quoted(t.Record), quoted(t.ID), fenceText(t, 3))
+}
+
+// historyText inserts the history row of a step if r found the record. Its
+// parameters are historyArgs, from $first on.
+func historyText(t fsm.Tables, first int) string {
+	columns := []string{
+		"event_id", t.ID, "version", "event_type", t.From, t.To, "transition",
+		"actor_role", "actor_id", "payload", "correlation_id", "created_at",
+	}
+	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM r", quoted(t.History), quotedAll(columns), places(first, len(columns)))
+}
+
+func historyArgs(c *engine.Commit, s engine.StepWrite) []any {
+	return []any{
+		s.EventID.String(), c.Key, s.Version, s.Event, nullable(s.From), s.To, s.Transition,
+		nullable(s.By.Role), nullable(s.By.ID), nullable(s.Payload), nullable(s.Correlation), s.At,
+	}
+}
+
+// fenceText fails the statement if r found nothing; $id is the id as text.
+func fenceText(t fsm.Tables, id int) string {
+	return fmt.Sprintf("SELECT fsm_conflict(%s, %s, %s, $%d) WHERE NOT EXISTS (SELECT FROM r)",
+		literal(t.Record), literal(t.ID), literal(t.State), id)
+}
+
+// places lists n parameters from $first on.
+func places(first, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = "$" + strconv.Itoa(first+i)
+	}
+	return strings.Join(list, ", ")
+}
+
+// literal returns an SQL string.
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // statement is SQL with its parameters.
 type statement struct {
@@ -44,79 +167,9 @@ func (q *statement) param(v any) string {
 
 // params adds parameters and returns their places as a list.
 func (q *statement) params(values []any) string {
-	places := make([]string, len(values))
-	for i, v := range values {
-		places[i] = q.param(v)
-	}
-	return strings.Join(places, ", ")
-}
-
-// insertion creates a record with its first history row:
-//
-//	WITH r AS (INSERT INTO deals (deal_id, …) VALUES ($1, …) RETURNING 1)
-//	INSERT INTO deal_events (…) SELECT $n, … FROM r
-func insertion(c *engine.Commit, s engine.StepWrite) (q statement) {
-	columns := append(s.Record.Columns(), "version", "last_event", "entered_at", "created_at", "updated_at")
-	values := append(s.Record.Values(), s.Version, s.Event, s.At, s.At, s.At)
-	q.write("WITH r AS (INSERT INTO %s (%s) VALUES (%s) RETURNING 1)\n", quoted(c.Tables.Record), quotedAll(columns), q.params(values))
-	q.history(c, s)
-	return q
-}
-
-// change moves a record on if it is where it was read:
-//
-//	WITH r AS (UPDATE deals SET … WHERE deal_id = $1 AND status = $2 AND version = $3 RETURNING 1),
-//	h AS (INSERT INTO deal_events (…) SELECT $n, … FROM r)
-//	SELECT fsm_conflict('deals', 'deal_id', 'status', $m) WHERE NOT EXISTS (SELECT FROM r)
-func change(c *engine.Commit, s engine.StepWrite) (q statement) {
-	q.write("WITH r AS (UPDATE %s SET version = %s, last_event = %s, updated_at = %s",
-		quoted(c.Tables.Record), q.param(s.Version), q.param(s.Event), q.param(s.At))
-	if s.Entered {
-		q.write(", entered_at = %s", q.param(s.At))
-	}
-	values := s.Record.Values()
-	for i, name := range s.Record.Columns() {
-		if name != c.Tables.ID {
-			q.write(", %s = %s", quoted(name), q.param(values[i]))
-		}
-	}
-	q.write(" WHERE %s = %s AND %s = %s AND version = %s RETURNING 1),\nh AS (",
-		quoted(c.Tables.ID), q.param(c.Key), quoted(c.Tables.State), q.param(s.From), q.param(s.Version-1))
-	q.history(c, s)
-	q.write(")\n")
-	q.fence(c)
-	return q
-}
-
-// expectation locks the record, which must be at a version:
-//
-//	WITH r AS (SELECT FROM deals WHERE deal_id = $1 AND version = $2 FOR NO KEY UPDATE)
-//	SELECT fsm_conflict(…) WHERE NOT EXISTS (SELECT FROM r)
-func expectation(c *engine.Commit) (q statement) {
-	q.write("WITH r AS (SELECT 1 FROM %s WHERE %s = %s AND version = %s FOR NO KEY UPDATE)\n",
-		quoted(c.Tables.Record), quoted(c.Tables.ID), q.param(c.Key), q.param(c.Expect))
-	q.fence(c)
-	return q
-}
-
-// history inserts the history row of a step if r found the record.
-func (q *statement) history(c *engine.Commit, s engine.StepWrite) {
-	t := c.Tables
-	columns := []string{
-		"event_id", t.ID, "version", "event_type", t.From, t.To, "transition",
-		"actor_role", "actor_id", "payload", "correlation_id", "created_at",
-	}
-	values := []any{
-		s.EventID.String(), c.Key, s.Version, s.Event, nullable(s.From), s.To, s.Transition,
-		nullable(s.By.Role), nullable(s.By.ID), nullable(s.Payload), nullable(s.Correlation), s.At,
-	}
-	q.write("INSERT INTO %s (%s) SELECT %s FROM r", quoted(t.History), quotedAll(columns), q.params(values))
-}
-
-// fence fails the statement if r found nothing.
-func (q *statement) fence(c *engine.Commit) {
-	q.write("SELECT fsm_conflict(%s, %s, %s, %s) WHERE NOT EXISTS (SELECT FROM r)",
-		q.param(c.Tables.Record), q.param(c.Tables.ID), q.param(c.Tables.State), q.param(c.ID))
+	first := len(q.args) + 1
+	q.args = append(q.args, values...)
+	return places(first, len(values))
 }
 
 // writes queues the effects on tables, in their order.

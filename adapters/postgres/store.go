@@ -19,7 +19,7 @@ type Options struct {
 	// Schema holds the tables; Migrate creates it. Default: public.
 	Schema string
 	// NotifyInterval is the least time between two NOTIFYs of this process.
-	// Default: 5 milliseconds.
+	// Default: 10 milliseconds.
 	NotifyInterval time.Duration
 }
 
@@ -31,7 +31,7 @@ func (o Options) withDefaults() Options {
 		o.Schema = "public"
 	}
 	if o.NotifyInterval == 0 {
-		o.NotifyInterval = 5 * time.Millisecond
+		o.NotifyInterval = 10 * time.Millisecond
 	}
 	return o
 }
@@ -47,13 +47,14 @@ func (o Options) validate() error {
 }
 
 // PoolConfig reads a connection string and sets the search path to the schema
-// of o. Adjust the rest as you like, and make the pool with
+// of o, and the isolation level that transactions have by themselves. Adjust the rest as you like, and make the pool with
 // pgxpool.NewWithConfig.
 func PoolConfig(dsn string, o Options) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
 	config.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.withDefaults().Schema}.Sanitize()
 	return config, nil
 }
@@ -64,6 +65,7 @@ type Store struct {
 	schema   string
 	notifier *notifier
 	listener *listener
+	texts    texts
 	migrated atomic.Bool // the engine's tables were seen to be current
 }
 

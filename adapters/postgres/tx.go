@@ -44,8 +44,10 @@ func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 }
 
 // transaction is a pgx.Tx that begins with its first query, in the same round
-// trip where that is a batch. It is not safe for concurrent use, as no
-// transaction of pgx is.
+// trip where that is a batch. What Load reads before that is not part of it:
+// Save compares the version anyway, and in READ COMMITTED each statement has a
+// snapshot of its own. It is not safe for concurrent use, as no transaction of
+// pgx is.
 type transaction struct {
 	conn *pgx.Conn
 	tx   pgx.Tx // nil: nothing was sent yet
@@ -140,6 +142,27 @@ func (t *transaction) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResu
 		return pgx.FailedBatchResults(b, err)
 	}
 	return results
+}
+
+// reading sends the queries of a Load, which begin no transaction.
+func reading(ctx context.Context, tx pgx.Tx, b *pgx.Batch) pgx.BatchResults {
+	if t, ok := tx.(*transaction); ok && t.tx == nil && !t.done {
+		return t.conn.SendBatch(ctx, b)
+	}
+	return tx.SendBatch(ctx, b)
+}
+
+// sendLast sends b and commits. A pipeline is a transaction by itself where none
+// has begun.
+func (t *transaction) sendLast(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	if t.done {
+		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
+	}
+	if t.tx == nil {
+		return t.conn.SendBatch(ctx, b)
+	}
+	b.Queue("COMMIT")
+	return t.tx.SendBatch(ctx, b)
 }
 
 // Exec runs a statement.

@@ -111,16 +111,15 @@ func (st *stage) recovered(ctx context.Context, cut []cutShort) (finding, error)
 	repeated, cancelled := 0, 0
 	for _, c := range cut {
 		var state string
-		var attempts int
 		var left bool
-		err := st.rows(ctx, func(r *sql.Rows) error { return r.Scan(&state, &attempts, &left) },
-			"SELECT state, attempts, cancelled FROM fsm_outbox WHERE message_id = ?", c.id)
+		err := st.rows(ctx, func(r *sql.Rows) error { return r.Scan(&state, &left) },
+			"SELECT state, cancelled FROM fsm_outbox WHERE message_id = ?", c.id)
 		switch {
 		case err != nil:
 			return f, err
 		case left:
 			cancelled++
-		case state == "delivered" && attempts > 1, state == "dead_letter":
+		case state == "delivered", state == "dead_letter":
 			repeated++
 		default:
 			f.problems++

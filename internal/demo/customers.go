@@ -17,6 +17,7 @@ type board struct {
 	opened, resting, records int
 	transitions              int64
 	refused                  int
+	restless                 []string // the records that are not at rest, and their states
 }
 
 // customers fire the events of one machine's records, all records at once. They
@@ -54,11 +55,11 @@ func (b board) done(c *customers) bool {
 	return (c.role.Open == nil || b.opened == c.records) && b.resting == b.records
 }
 
-// serve goes on until ctx ends. A new record is opened every other round.
+// serve goes on until ctx ends. A new record is opened every round.
 func (c *customers) serve(ctx context.Context) error {
-	const pause = 50 * time.Millisecond
-	for n := 0; ctx.Err() == nil; n++ {
-		if c.role.Open != nil && c.board.opened < c.records && n%2 == 0 {
+	const pause = 80 * time.Millisecond
+	for ctx.Err() == nil {
+		if c.role.Open != nil && c.board.opened < c.records {
 			if err := c.open(ctx, c.board.opened); err != nil {
 				return c.ended(ctx, err)
 			}
@@ -119,6 +120,7 @@ func (c *customers) round(ctx context.Context) error {
 			seen.resting++
 			continue
 		}
+		seen.restless = append(seen.restless, fmt.Sprintf("%s %s in %s", c.name(), s.ID, s.Record.StateName()))
 		going.Go(func() { failures <- c.act(ctx, s, move) })
 	}
 	going.Wait()
@@ -128,7 +130,8 @@ func (c *customers) round(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.board.records, c.board.resting, c.board.transitions = seen.records, seen.resting, seen.transitions
+	seen.opened, seen.refused = c.board.opened, c.board.refused
+	c.board = seen
 	return err
 }
 

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 	"time"
 )
 
 // patience is how long the durable act may take before something is wrong.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // durable runs all ten machines on a database file: customers in this process,
 // the worker in a child process that is killed in the middle.
@@ -50,6 +52,7 @@ type director struct {
 	began     time.Time
 	customers []*customers
 	worker    *child
+	failed    chan error // of customers
 	progress  progress
 	cut       []cutShort // what the killed worker had in hand
 }
@@ -68,37 +71,43 @@ func (d *director) play(ctx context.Context) (err error) {
 			err = errors.Join(err, d.worker.kill())
 		}
 	}()
-	serving, close := context.WithCancel(ctx)
-	failed := make(chan error, len(d.stage.cast))
+	serving, leave := context.WithCancel(ctx)
+	var open sync.WaitGroup
+	defer func() {
+		leave()
+		open.Wait()
+	}()
+	d.failed = make(chan error, len(d.stage.cast))
 	for place := range d.stage.cast {
 		c := newCustomers(d.stage, place, d.o.records)
 		d.customers = append(d.customers, c)
-		go func() { failed <- c.serve(serving) }()
+		open.Go(func() {
+			if err := c.serve(serving); err != nil {
+				d.failed <- err
+			}
+		})
 	}
-	defer func() {
-		close()
-		for range d.stage.cast {
-			err = errors.Join(err, <-failed)
-		}
-	}()
 	d.progress = newProgress(d.t, d.o.live, d.customers, d.began)
-	return d.acts(ctx, failed)
+	return d.acts(ctx)
 }
 
 // acts are what happens in order while the customers are at it.
-func (d *director) acts(ctx context.Context, failed chan error) error {
-	for _, act := range []func(context.Context, chan error) error{
-		func(ctx context.Context, failed chan error) error { return d.until(ctx, failed, d.inTheMiddle) },
-		d.killAndRestart,
-		func(ctx context.Context, failed chan error) error { return d.until(ctx, failed, d.allDone) },
-		d.mend,
-		func(ctx context.Context, failed chan error) error { return d.until(ctx, failed, d.allDone) },
-	} {
-		if err := act(ctx, failed); err != nil {
-			return err
-		}
+func (d *director) acts(ctx context.Context) error {
+	if err := d.until(ctx, d.inTheMiddle); err != nil {
+		return err
 	}
-	d.progress.clear()
+	if err := d.killAndRestart(ctx); err != nil {
+		return err
+	}
+	if err := d.until(ctx, d.allDone); err != nil {
+		return err
+	}
+	if err := d.mend(ctx); err != nil {
+		return err
+	}
+	if err := d.until(ctx, d.allDone); err != nil {
+		return err
+	}
 	worker := d.worker
 	d.worker = nil
 	if err := worker.stop(); err != nil {
@@ -108,8 +117,8 @@ func (d *director) acts(ctx context.Context, failed chan error) error {
 	return nil
 }
 
-// until waits, with a look at the records now and then, until condition holds.
-func (d *director) until(ctx context.Context, failed chan error, condition func(context.Context) (bool, error)) error {
+// until waits until condition holds, and shows the progress meanwhile.
+func (d *director) until(ctx context.Context, condition func(context.Context) (bool, error)) error {
 	const pause = 40 * time.Millisecond
 	for {
 		if ok, err := condition(ctx); ok || err != nil {
@@ -117,16 +126,25 @@ func (d *director) until(ctx context.Context, failed chan error, condition func(
 		}
 		d.progress.show()
 		select {
-		case err := <-failed:
-			failed <- nil // each is waited for once more
-			if err != nil {
-				return err
-			}
+		case err := <-d.failed:
+			return err
+		case err := <-d.worker.ended:
+			d.worker = nil
+			return fmt.Errorf("the worker ended by itself: %w", errors.Join(errors.New("see "+d.stage.logFile()), err))
 		case <-ctx.Done():
-			return fmt.Errorf("the records are not done after %s: see %s", patience, d.stage.database())
+			return fmt.Errorf("after %s there is still something to do, see %s: %s", patience, d.stage.database(), d.restless())
 		case <-time.After(pause):
 		}
 	}
+}
+
+// restless lists the records that are not at rest.
+func (d *director) restless() string {
+	var list []string
+	for _, c := range d.customers {
+		list = append(list, c.seen().restless...)
+	}
+	return strings.Join(list, ", ")
 }
 
 // say prints a line below which the progress goes on.
@@ -155,12 +173,15 @@ func (d *director) inTheMiddle(ctx context.Context) (bool, error) {
 		what = ""
 	}
 	n, err := d.stage.number(ctx, "SELECT count(*) FROM fsm_outbox WHERE "+what+"state = 'delivering'")
-	return n > 0, err
+	if n > 0 || err != nil {
+		return true, err
+	}
+	return d.allDone(ctx) // too late, and better than never
 }
 
 // killAndRestart kills the worker in the middle of what it is doing. Nothing of
 // this is announced to it.
-func (d *director) killAndRestart(ctx context.Context, _ chan error) error {
+func (d *director) killAndRestart(ctx context.Context) error {
 	worker := d.worker
 	d.worker = nil
 	if err := worker.kill(); err != nil {
@@ -184,7 +205,7 @@ func (d *director) killAndRestart(ctx context.Context, _ chan error) error {
 	if d.worker, err = spawn(d.stage.setting); err != nil {
 		return err
 	}
-	d.say("worker %d started; the leases of the dead one run out after 2 s", d.worker.pid())
+	d.say("worker %d started; the leases of the dead one run out %s after the claim", d.worker.pid(), lease/speed)
 	return nil
 }
 
@@ -202,7 +223,7 @@ func (d *director) allDone(ctx context.Context) (bool, error) {
 
 // mend is the operator: the dead letters of the deals get another chance, once
 // what stood against them is removed. The others are left for you to look at.
-func (d *director) mend(ctx context.Context, _ chan error) error {
+func (d *director) mend(ctx context.Context) error {
 	letters, err := d.stage.engine.DeadLetters(ctx, "deal", 0)
 	if err != nil {
 		return err
@@ -215,6 +236,6 @@ func (d *director) mend(ctx context.Context, _ chan error) error {
 			return err
 		}
 	}
-	d.say("%d dead letters of deals requeued by the operator, and what they kept back goes on", len(letters))
+	d.say("the operator mends what the dead letters of the deals met and requeues them: %d", len(letters))
 	return nil
 }

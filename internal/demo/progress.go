@@ -39,22 +39,33 @@ func (p progress) show() {
 	p.t.line("%5.1fs  %d of %d records at rest, %d transitions", time.Since(p.began).Seconds(), resting, records, transitions)
 }
 
-// draw replaces the bars on the terminal.
+// draw replaces the bars on the terminal, in one write.
 func (p progress) draw() {
-	p.clear()
+	var b strings.Builder
+	fmt.Fprint(&b, p.erase())
 	for _, c := range p.customers {
-		b := c.seen()
-		p.t.line("%s %s %3d of %3d at rest %6d transitions", pad(c.name(), 14), p.t.paint(green, bar(b.resting, max(b.records, c.records))), b.resting, b.records, b.transitions)
+		seen, whole := c.seen(), c.records
+		if c.role.Open == nil {
+			whole = seen.records
+		}
+		fmt.Fprintf(&b, "%s %s %3d of %3d at rest %6d transitions\n",
+			pad(c.name(), 14), p.t.paint(green, bar(seen.resting, whole)), seen.resting, whole, seen.transitions)
 	}
 	*p.drawn = len(p.customers)
+	fmt.Fprint(p.t.out, b.String())
 }
 
 // clear removes the bars.
-func (p progress) clear() {
-	if *p.drawn > 0 {
-		fmt.Fprintf(p.t.out, "\x1b[%dA\x1b[J", *p.drawn)
+func (p progress) clear() { fmt.Fprint(p.t.out, p.erase()) }
+
+// erase returns what removes the bars.
+func (p progress) erase() string {
+	if *p.drawn == 0 {
+		return ""
 	}
+	n := *p.drawn
 	*p.drawn = 0
+	return fmt.Sprintf("\x1b[%dA\x1b[J", n)
 }
 
 // bar is done of whole as a bar.

@@ -19,6 +19,10 @@ import (
 // second. Deadlines, leases and pauses before a repeat follow it.
 const speed = 60
 
+// lease is how long a worker holds an effect that it does not report on: three
+// seconds by the wall clock.
+const lease = 3 * time.Minute
+
 // acceleratedClock runs from start on, speed times as fast as the wall clock.
 // Two processes with the same origin agree on the time.
 type acceleratedClock struct{ origin time.Time }
@@ -54,8 +58,9 @@ func open(ctx context.Context, s setting) (*stage, error) {
 		return nil, err
 	}
 	// A commit that a killed process made survives it; that it also survives a
-	// loss of power would cost the demo some seconds.
-	if st.store, err = sqlite.Open(ctx, s.database(), sqlite.Options{Synchronous: sqlite.Normal}); err != nil {
+	// loss of power would cost the demo some seconds. Two busy processes share
+	// the file, so each is patient.
+	if st.store, err = sqlite.Open(ctx, s.database(), sqlite.Options{Synchronous: sqlite.Normal, BusyTimeout: time.Minute}); err != nil {
 		return nil, errors.Join(err, st.close())
 	}
 	st.cast = service.Cast(st.out, st.store)
@@ -66,7 +71,7 @@ func open(ctx context.Context, s setting) (*stage, error) {
 	st.engine, err = engine.New(st.store, engine.Config{
 		Clock:          s.clock,
 		Logger:         slog.New(slog.NewJSONHandler(st.log, nil)),
-		Lease:          2 * time.Minute, // two seconds by the wall clock
+		Lease:          lease,
 		PollInterval:   25 * time.Millisecond,
 		HandlerTimeout: 1500 * time.Millisecond,
 		StopTimeout:    time.Second,

@@ -43,6 +43,7 @@ func work(ctx context.Context, args []string, input io.Reader) (err error) {
 type child struct {
 	command *exec.Cmd
 	input   io.Closer
+	ended   chan error // how the process ended; read once
 }
 
 // spawn starts this very program as a worker.
@@ -60,7 +61,9 @@ func spawn(s setting) (*child, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start a worker: %w", err)
 	}
-	return &child{command, input}, nil
+	c := &child{command, input, make(chan error, 1)}
+	go func() { c.ended <- command.Wait() }()
+	return c, nil
 }
 
 func (c *child) pid() int { return c.command.Process.Pid }
@@ -70,16 +73,15 @@ func (c *child) kill() error {
 	if err := c.command.Process.Kill(); err != nil {
 		return fmt.Errorf("kill worker %d: %w", c.pid(), err)
 	}
-	var exit *exec.ExitError
-	if err := c.command.Wait(); !errors.As(err, &exit) {
-		return fmt.Errorf("worker %d was killed and ended with %w", c.pid(), errors.Join(errors.New("no exit status"), err))
+	if err := <-c.ended; err == nil {
+		return fmt.Errorf("worker %d ended by itself before it was killed", c.pid())
 	}
 	return nil
 }
 
 // stop lets the process end by itself.
 func (c *child) stop() error {
-	if err := errors.Join(c.input.Close(), c.command.Wait()); err != nil {
+	if err := errors.Join(c.input.Close(), <-c.ended); err != nil {
 		return fmt.Errorf("stop worker %d: %w", c.pid(), err)
 	}
 	return nil

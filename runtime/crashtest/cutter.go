@@ -9,7 +9,7 @@ import (
 // cutter counts how often each point is hit, and ends the process where it was
 // told to.
 type cutter struct {
-	diary    *diary
+	diary    diary
 	scenario string
 	cut      *Cut
 	record   bool // note every point that is passed

@@ -1,7 +1,7 @@
 package crashtest
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,21 +64,23 @@ func dispatched(kind entryKind, d fsm.Dispatch) entry {
 	}
 }
 
-// diary is an append-only file. An entry is one write, which a kill of the
-// process does not undo.
+// diary is the append-only file of one scenario. An entry is one write, which a
+// kill of the process does not undo.
 type diary struct{ file *os.File }
 
-func diaryFile(dir string) string { return filepath.Join(dir, "diary") }
+const diarySuffix = ".diary"
 
-func openDiary(dir string) (*diary, error) {
-	f, err := os.OpenFile(diaryFile(dir), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func diaryFile(dir, tag string) string { return filepath.Join(dir, tag+diarySuffix) }
+
+func openDiary(dir, tag string) (diary, error) {
+	f, err := os.OpenFile(diaryFile(dir, tag), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open the diary: %w", err)
+		return diary{}, fmt.Errorf("open a diary: %w", err)
 	}
-	return &diary{f}, nil
+	return diary{f}, nil
 }
 
-func (d *diary) write(e entry) error {
+func (d diary) write(e entry) error {
 	line, err := json.Marshal(e)
 	if err == nil {
 		_, err = d.file.Write(append(line, '\n'))
@@ -89,25 +91,35 @@ func (d *diary) write(e entry) error {
 	return nil
 }
 
-// readDiary returns all entries; none if there is no diary yet.
-func readDiary(dir string) ([]entry, error) {
-	f, err := os.Open(diaryFile(dir))
+// readDiary returns what the diary of a scenario says; nothing if there is none.
+func readDiary(dir, tag string) ([]entry, error) {
+	text, err := os.ReadFile(diaryFile(dir, tag))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the diary: %w", err)
+		return nil, fmt.Errorf("read a diary: %w", err)
 	}
-	defer f.Close()
 	var out []entry
-	for lines := bufio.NewScanner(f); ; {
-		if !lines.Scan() {
-			return out, lines.Err()
-		}
+	for line := range bytes.Lines(text) {
 		var e entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			return nil, fmt.Errorf("line %d of the diary: %w", len(out)+1, err)
+		if err := json.Unmarshal(line, &e); err != nil {
+			return nil, fmt.Errorf("diary of %s, line %d: %w", tag, len(out)+1, err)
 		}
 		out = append(out, e)
 	}
+	return out, nil
+}
+
+// readDiaries returns all diaries by the tags of their scenarios.
+func readDiaries(dir string, p plan) (map[string][]entry, error) {
+	out := map[string][]entry{}
+	for _, sc := range p.Scenarios {
+		entries, err := readDiary(dir, sc.Tag)
+		if err != nil {
+			return nil, err
+		}
+		out[sc.Tag] = entries
+	}
+	return out, nil
 }

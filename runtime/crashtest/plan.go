@@ -1,12 +1,14 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 )
 
 // plan is what child processes have to do.
@@ -57,28 +59,26 @@ func Live[Tx any](ctx context.Context, db Database[Tx], dir string) (err error) 
 	if err != nil {
 		return err
 	}
-	past, err := readDiary(dir)
-	if err != nil {
-		return err
-	}
-	lived := map[string][]entry{}
-	for _, e := range past {
-		lived[e.Scenario] = append(lived[e.Scenario], e)
-	}
 	s, closeStage, err := openStage(ctx, db, p, dir)
 	if err != nil {
 		return err
 	}
-	for _, sc := range p.Scenarios {
-		before := lived[sc.Tag]
-		if len(before) > 0 && before[len(before)-1].Entry == ended {
-			continue
-		}
-		if err := s.live(ctx, sc, before); err != nil {
+	for _, sc := range p.Scenarios[p.begun(dir):] {
+		if err := s.live(ctx, sc); err != nil {
 			return err
 		}
 	}
 	return closeStage()
+}
+
+// begun returns the number of the last scenario that has begun, since those
+// before it have ended.
+func (p plan) begun(dir string) int {
+	n := sort.Search(len(p.Scenarios), func(i int) bool {
+		_, err := os.Stat(diaryFile(dir, p.Scenarios[i].Tag))
+		return err != nil
+	})
+	return max(n-1, 0)
 }
 
 // rehearsal is a plan that lives every life once, without a cut.
@@ -90,46 +90,43 @@ func rehearsal[Tx any](name string, g group[Tx]) plan {
 	return p
 }
 
-
-// choose plans a kill in each window, at what was killed least so far. With
-// every, it plans one at each point of each label: each transition, each
-// effect.
-func choose(p plan, past []entry, windows []Window, every bool) (plan, []Window) {
+// choose plans a kill in each window: at what was killed least so far, in the
+// shortest life. With every, it plans one at each point of each label: each
+// transition, each effect.
+func choose(p plan, past map[string][]entry, windows []Window, every bool) (plan, []Window) {
+	found := map[Window][]entry{}
 	lifeOf := map[string]string{}
 	for _, sc := range p.Scenarios {
 		lifeOf[sc.Tag] = sc.Life
-	}
-	found := map[Window][]entry{}
-	for _, e := range past {
-		if e.Entry == passed {
-			w := Window{e.Machine, e.Kind, e.Point}
-			found[w] = append(found[w], e)
+		for _, e := range past[sc.Tag] {
+			if e.Entry == passed {
+				w := Window{e.Machine, e.Kind, e.Point}
+				found[w] = append(found[w], e)
+			}
 		}
 	}
 	out := plan{Group: p.Group, Scenarios: slices.Clone(p.Scenarios)}
 	var missed []Window
 	killed := map[string]int{} // by machine and label
-	taken := map[string]bool{}
 	for _, w := range windows {
-		candidates := found[w]
-		if len(candidates) == 0 {
-			missed = append(missed, w)
-			continue
-		}
-		if !every {
-			candidates = []entry{slices.MinFunc(candidates, func(a, b entry) int { return killed[w.Machine+a.Label] - killed[w.Machine+b.Label] })}
-		}
+		candidates := slices.Clone(found[w])
+		slices.SortStableFunc(candidates, func(a, b entry) int {
+			return cmp.Or(killed[w.Machine+a.Label]-killed[w.Machine+b.Label], len(past[a.Scenario])-len(past[b.Scenario]))
+		})
+		taken := map[string]bool{}
 		for _, e := range candidates {
-			window := w.String() + " of " + e.Label
-			if taken[window] {
+			if taken[e.Label] || len(taken) > 0 && !every {
 				continue
 			}
-			taken[window] = true
+			taken[e.Label] = true
 			killed[w.Machine+e.Label]++
 			cut := e.cut()
 			out.Scenarios = append(out.Scenarios, scenario{
-				Tag: fmt.Sprintf("k%04d", len(out.Scenarios)), Life: lifeOf[e.Scenario], Cut: &cut, Window: window,
+				Tag: fmt.Sprintf("k%04d", len(out.Scenarios)), Life: lifeOf[e.Scenario], Cut: &cut, Window: w.String() + " of " + e.Label,
 			})
+		}
+		if len(candidates) == 0 {
+			missed = append(missed, w)
 		}
 	}
 	return out, missed

@@ -11,22 +11,22 @@ type Point string
 
 // The points, in the order in which one transition passes them.
 const (
-	ClaimBefore   Point = "claim.before"     // work is due and nobody holds it
-	ClaimAfter    Point = "claim.after"      // it is leased and not begun
-	QueryBefore   Point = "query.before"     // about to ask whether an effect has happened
-	QueryAfter    Point = "query.after"      // the answer is known here only
-	HandlerBefore Point = "handler.before"   // about to touch the world
-	HandlerAfter  Point = "handler.after"    // the world has changed, and nobody noted it
-	TxBefore      Point = "tx.before"        // nothing has begun
-	LoadBefore    Point = "load.before"      // a transaction is open
-	SaveBefore    Point = "save.before"      // it is decided, and nothing is written
-	SaveAfter     Point = "save.after"       // it is written, not committed
-	TxCallBefore  Point = "tx_call.before"   // a handler inside the transaction is about to write
-	TxCallAfter   Point = "tx_call.after"    // it has written
-	SettleBefore  Point = "settle.before"    // the outcome of a task is known here only
-	SettleAfter   Point = "settle.after"     // it is written, not committed
-	CommitBefore  Point = "commit.before"    // all is written
-	CommitAfter   Point = "commit.after"     // it is committed, and nobody was told
+	ClaimBefore   Point = "claim.before"   // work is due and nobody holds it
+	ClaimAfter    Point = "claim.after"    // it is leased and not begun
+	QueryBefore   Point = "query.before"   // about to ask whether an effect has happened
+	QueryAfter    Point = "query.after"    // the answer is known here only
+	HandlerBefore Point = "handler.before" // about to touch the world
+	HandlerAfter  Point = "handler.after"  // the world has changed, and nobody noted it
+	TxBefore      Point = "tx.before"      // nothing has begun
+	LoadBefore    Point = "load.before"    // a transaction is open
+	SaveBefore    Point = "save.before"    // it is decided, and nothing is written
+	SaveAfter     Point = "save.after"     // it is written, not committed
+	TxCallBefore  Point = "tx_call.before" // a handler inside the transaction is about to write
+	TxCallAfter   Point = "tx_call.after"  // it has written
+	SettleBefore  Point = "settle.before"  // the outcome of a task is known here only
+	SettleAfter   Point = "settle.after"   // it is written, not committed
+	CommitBefore  Point = "commit.before"  // all is written
+	CommitAfter   Point = "commit.after"   // it is committed, and nobody was told
 )
 
 // Kind says what is under way at a point.

@@ -1,6 +1,7 @@
 package crashtest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,14 +29,16 @@ type stage[Tx any] struct {
 	group    group[Tx]
 	engine   *engine.Engine[Tx]
 	sql      *sql.DB
-	diary    *diary
+	dir      string
+	diary    diary
 	cutter   *cutter
 	clock    *clock
 
-	tag    string
-	script script
-	mu     sync.Mutex
-	past   []entry // the diary of this scenario
+	tag     string
+	script  script
+	resumed bool // another process was killed in this life
+	mu      sync.Mutex
+	past    []entry // the diary of this scenario
 }
 
 // clock is moved by the script alone.
@@ -66,14 +69,10 @@ func openStage[Tx any](ctx context.Context, db Database[Tx], p plan, dir string)
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &stage[Tx]{database: db, group: g, clock: &clock{}, cutter: &cutter{record: p.Record}}
-	if s.diary, err = openDiary(dir); err != nil {
-		return nil, nil, errors.Join(err, closeStore())
-	}
+	s := &stage[Tx]{database: db, group: g, dir: dir, clock: &clock{}, cutter: &cutter{record: p.Record}}
 	if s.sql, err = db.SQL(); err != nil {
 		return nil, nil, errors.Join(err, closeStore())
 	}
-	s.cutter.diary = s.diary
 	var machines []engine.Machine[Tx]
 	for _, m := range g.machines {
 		machines = append(machines, witness[Tx]{m.Machine, s})
@@ -88,15 +87,25 @@ func openStage[Tx any](ctx context.Context, db Database[Tx], p plan, dir string)
 
 // live lives a scenario from its beginning, or on from where the last process
 // was killed.
-func (s *stage[Tx]) live(ctx context.Context, sc scenario, past []entry) error {
+func (s *stage[Tx]) live(ctx context.Context, sc scenario) error {
 	l, err := s.group.life(sc.Life)
 	if err != nil {
 		return err
 	}
+	past, err := readDiary(s.dir, sc.Tag)
+	if err != nil || len(past) > 0 && past[len(past)-1].Entry == ended {
+		return err
+	}
+	if s.diary, err = openDiary(s.dir, sc.Tag); err != nil {
+		return err
+	}
+	defer s.diary.file.Close()
+	s.cutter.diary = s.diary
 	s.tag, s.script, s.past = sc.Tag, l.script(sc.Tag), past
 	s.cutter.scenario, s.cutter.counts, s.cutter.cut = sc.Tag, map[Point]int{}, sc.Cut
 	s.clock.set(epoch)
-	if len(past) > 0 {
+	s.resumed = len(past) > 0
+	if s.resumed {
 		s.cutter.cut = nil // killed once
 		for _, e := range past {
 			if e.Entry == clockSet {
@@ -173,6 +182,12 @@ func (s *stage[Tx]) rest(ctx context.Context) error {
 			continue
 		}
 		next, ok, err := s.nextRepeat(ctx)
+		if err == nil && !ok && s.resumed {
+			if held, err := s.held(ctx); err != nil || held {
+				time.Sleep(5 * time.Millisecond)
+				continue
+			}
+		}
 		if err != nil || !ok {
 			return err
 		}
@@ -193,6 +208,30 @@ func (s *stage[Tx]) nextRepeat(ctx context.Context) (at time.Time, ok bool, err 
 	}
 	at, err = parseTime(text.String)
 	return at, err == nil, err
+}
+
+// held reports whether something is due that nobody could claim: a server needs
+// a moment to notice that a process is dead, and keeps its locks for so long.
+func (s *stage[Tx]) held(ctx context.Context) (bool, error) {
+	var n int
+	err := s.sql.QueryRowContext(ctx, `SELECT count(*) FROM fsm_outbox AS o
+		WHERE state IN ('pending', 'delivering') AND CAST(cancelled AS text) IN ('0', 'false')
+			AND NOT EXISTS (SELECT 1 FROM fsm_outbox AS p
+				WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.lane = o.lane AND p.state = 'dead_letter')`).Scan(&n)
+	if err != nil || n > 0 {
+		return n > 0, err
+	}
+	due := false
+	err = scan(ctx, s.sql, "SELECT CAST(due_at AS text) FROM fsm_deadlines", func(rows *sql.Rows) error {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		at, err := parseTime(text)
+		due = due || !at.After(s.clock.Now())
+		return err
+	})
+	return due, err
 }
 
 // parseTime reads a time as SQLite keeps it or as PostgreSQL prints it.
@@ -223,7 +262,7 @@ func (s *stage[Tx]) setClock(t time.Time) error {
 
 // write adds to the diary of this scenario.
 func (s *stage[Tx]) write(e entry) error {
-	e.Scenario = s.tag
+	e.Scenario = cmp.Or(e.Scenario, s.tag)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.past = append(s.past, e)

@@ -48,7 +48,9 @@ func (e *Engine[Tx]) settle(ctx context.Context, s Settlement) error {
 }
 
 // fireTask fires the event of a task; the task ends in the same transaction.
-func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) error {
+func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) (err error) {
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
 	return e.patiently(ctx, func(ctx context.Context) error {
 		r.now = later(e.now(), r.notBefore)
 		var p plan[Tx]

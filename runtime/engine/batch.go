@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -10,7 +11,8 @@ import (
 // returns an outcome for each, in their order; Outcome.Err says why an event
 // was not accepted. Events of one record are applied in their order. Each event
 // is all or nothing by itself: one that is refused does not keep its neighbours
-// from being stored.
+// from being stored. After ErrStore the outcome of an event may be unknown, as
+// with Fire: it is not fired again.
 //
 // The error is that of the context; the outcomes up to there are returned with
 // it, and the others carry it.
@@ -19,6 +21,8 @@ func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome
 	if err := checkNested(ctx); err != nil {
 		return outcomes, err
 	}
+	ctx, end := e.config.Trace(ctx, Operation{Kind: OpBatch, Size: len(firings)})
+	defer func() { end(refusals(outcomes)) }()
 	var items []item[Tx]
 	for i, f := range firings {
 		r, err := e.request(f, false)
@@ -29,13 +33,21 @@ func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome
 		items = append(items, item[Tx]{i, r})
 	}
 	for _, round := range rounds(items, e.config.Batch) {
-		if ctx.Err() == nil && e.fireRound(ctx, round, outcomes) {
+		failure := ctx.Err()
+		if failure == nil {
+			failure = e.fireRound(ctx, round, outcomes)
+		}
+		if failure == nil {
 			continue
 		}
 		// Someone else's write, or a refusal of the database, undid the round:
-		// one at a time tells whose it was.
+		// one at a time tells whose it was. What the store failed to say may have
+		// been committed.
 		for _, it := range round {
-			o, err := e.fireAlone(ctx, it.request)
+			o, err := Outcome{}, failure
+			if !errors.Is(failure, ErrStore) {
+				o, err = e.fireAlone(ctx, it.request)
+			}
 			if err != nil {
 				o = Outcome{Err: describe(firings[it.index], err)}
 			}
@@ -85,9 +97,9 @@ func (e *Engine[Tx]) fireAlone(ctx context.Context, r request[Tx]) (Outcome, err
 	return e.fire(ctx, r)
 }
 
-// fireRound applies a round in one transaction and fills in the outcomes. It
-// reports whether that succeeded; a rejection is an outcome too.
-func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes []Outcome) bool {
+// fireRound applies a round in one transaction and fills in the outcomes; a
+// rejection is an outcome too. An error leaves the outcomes as they are.
+func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes []Outcome) error {
 	var plans []plan[Tx]
 	results := make([]Outcome, len(round))
 	err := e.store.InTx(ctx, func(tx Tx) error {
@@ -111,7 +123,7 @@ func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes [
 		return e.write(ctx, tx, ours, plans...)
 	})
 	if err != nil {
-		return false
+		return err
 	}
 	for i, it := range round {
 		if results[i].Err != nil {
@@ -120,5 +132,5 @@ func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes [
 		outcomes[it.index] = results[i]
 		e.Committed(ctx, results[i])
 	}
-	return true
+	return nil
 }

@@ -25,6 +25,9 @@ type Config struct {
 	// Metrics gets measurements, those of the machines and the engine's own;
 	// it must be quick and safe for concurrent use. Default: none.
 	Metrics func(Metric)
+	// Trace is told of what the engine does, and of what came of it. Default:
+	// none.
+	Trace TraceFunc
 	// Worker names this process to people who look into the database. Default:
 	// host name and process id.
 	Worker string
@@ -78,6 +81,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Metrics == nil {
 		c.Metrics = func(Metric) {}
+	}
+	if c.Trace == nil {
+		c.Trace = untraced
 	}
 	if c.Worker == "" {
 		host, _ := os.Hostname() // a name for people: without one the process id has to do

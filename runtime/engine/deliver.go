@@ -98,21 +98,27 @@ func (e *Engine[Tx]) cleanUp(ctx context.Context, m *definition[Tx], info fsm.Ef
 
 // succeed stores that the effect has happened, and fires its answer.
 func (e *Engine[Tx]) succeed(ctx context.Context, m *definition[Tx], d delivery, r reply) error {
-	if r.answer == nil {
-		s, err := d.delivered("", e.now())
-		if err != nil {
-			return err
-		}
-		e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "delivered")
-		return e.settle(ctx, s)
-	}
-	err := e.answer(ctx, m, d, *r.answer, "")
+	err := e.conclude(ctx, m, d, r)
 	if unrecordable(err) {
 		// The handler did its part, so this is a failed attempt of ours: it is
 		// repeated by the policy, since a person may mend what stands against it.
 		return e.fail(ctx, m, m.effects[d.row.Effect], d, err)
 	}
 	return err
+}
+
+// conclude stores that the effect has happened. An unrecordable error leaves the
+// row as it is.
+func (e *Engine[Tx]) conclude(ctx context.Context, m *definition[Tx], d delivery, r reply) error {
+	if r.answer != nil {
+		return e.answer(ctx, m, d, *r.answer, "")
+	}
+	s, err := d.delivered("", e.now())
+	if err != nil {
+		return err
+	}
+	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "delivered")
+	return e.settle(ctx, s)
 }
 
 // fail stores that the attempt has failed: the effect is repeated later, or its
@@ -132,7 +138,13 @@ func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.Effec
 	}
 	if info.Delivery == fsm.Queryable && !errors.Is(cause, errSpentLost) {
 		if r := e.query(ctx, m, d.dispatch()); r.err == nil && r.done {
-			return e.succeed(ctx, m, d, r)
+			err := e.conclude(ctx, m, d, r)
+			if unrecordable(err) {
+				// It has happened, so it would be wrong to tell the record that it
+				// failed: a person has to mend what stands against it.
+				return e.bury(ctx, d, errors.Join(cause, err))
+			}
+			return err
 		}
 	}
 	event := m.FailEvent(info.Name, firstLine(d.message(cause)))

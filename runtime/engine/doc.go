@@ -76,7 +76,7 @@
 // reaches nobody. Log lines and metrics of a step may be lost by a crash right
 // after the commit.
 //
-// Not there yet: traces; metrics that a spec has the engine measure (of: timeout,
+// Not there yet: metrics that a spec has the engine measure (of: timeout,
 // state_duration, fatal), for which the engine's own stand in; the locks that a
 // spec declares, without which the version and the lease keep records and effects
 // safe; asking again for work whose answer the record refused, which Resume does

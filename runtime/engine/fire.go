@@ -53,20 +53,24 @@ func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
 	}
 }
 
-func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing, create bool) (Outcome, error) {
+func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing, create bool) (o Outcome, err error) {
 	r, err := e.request(f, create)
 	if err != nil {
 		return Outcome{}, describe(f, err)
 	}
-	o, err := e.fire(ctx, r)
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
+	o, err = e.fire(ctx, r)
 	return o, describe(f, err)
 }
 
-func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing, create bool) (Outcome, error) {
+func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing, create bool) (o Outcome, err error) {
 	r, err := e.request(f, create)
 	if err != nil {
 		return Outcome{}, describe(f, err)
 	}
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
 	p, err := e.apply(ctx, tx, callers, r)
 	if err != nil {
 		e.countRefusal(r, err)

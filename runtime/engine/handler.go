@@ -45,8 +45,12 @@ var (
 // panic is an error. A handler that heeds its context may still report within
 // the grace that follows; one that does not is left alone, and what it returns
 // later reaches nobody: the lease token of its attempt is spent by then.
-func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, f func(context.Context) reply) reply {
+func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, f func(context.Context) reply) (r reply) {
 	const grace = 100 * time.Millisecond
+	ctx, end := e.config.Trace(ctx, Operation{
+		Kind: OpHandle, Machine: d.Machine, Record: d.Record, Name: d.Effect, Correlation: d.Correlation, Attempt: d.Attempt,
+	})
+	defer func() { end(r.err) }()
 	ctx, cancel := context.WithTimeout(ctx, e.config.HandlerTimeout)
 	defer cancel()
 	replies := make(chan reply, 1) // buffered: an abandoned handler does not block
@@ -58,7 +62,6 @@ func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, f func(context.Co
 		}()
 		replies <- f(ctx)
 	}()
-	var r reply
 	select {
 	case r = <-replies:
 	case <-ctx.Done():

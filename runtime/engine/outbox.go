@@ -32,8 +32,9 @@ func (d delivery) limit() int64 { return int64(d.policy.Attempts) + 1 }
 // worker died, or lost its lease.
 func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.String() }
 
-// repeat reports whether the effect was attempted before.
-func (d delivery) repeat() bool { return d.row.Attempts > 0 }
+// repeat reports whether the effect was attempted before: also where a person,
+// who leaves a resolution, gave it its attempts again.
+func (d delivery) repeat() bool { return d.row.Attempts > 0 || d.row.Resolution != "" }
 
 // spent reports whether no further attempt is allowed after this one.
 func (d delivery) spent() bool { return d.letter.Attempts >= d.limit() }

@@ -72,7 +72,9 @@ func (e *Engine[Tx]) do(ctx context.Context, t Task) {
 	if t.Kind == TaskDeadline {
 		machine, record, what, correlation = t.Deadline.Machine, t.Deadline.RecordID, t.Deadline.Event.Name, t.Deadline.Correlation
 	}
+	ctx, end := e.config.Trace(ctx, t.operation())
 	err := e.survive(ctx, t)
+	end(err)
 	if err == nil {
 		return
 	}

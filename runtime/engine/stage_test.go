@@ -62,6 +62,7 @@ type stage struct {
 	awake   chan struct{}       // a sleeping handler may go on
 	asleep  chan struct{}       // closed when the round of the sleeping handler ends
 	over    context.Context     // ends with the test
+	traced  []string            // see trace
 }
 
 func newStage(t *testing.T) *stage {

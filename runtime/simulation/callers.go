@@ -1,9 +1,11 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -57,8 +59,21 @@ func (p *play[Tx]) fire(ctx context.Context) {
 		p.create(ctx)
 		return
 	}
-	r := oneOf(p.dice, p.records)
+	r := p.pick(ctx)
 	p.send(ctx, p.invent(ctx, r.role, r.id, false))
+}
+
+// pick draws a record, mostly one that is there.
+func (p *play[Tx]) pick(ctx context.Context) record[Tx] {
+	const tries = 4
+	var r record[Tx]
+	for range tries {
+		r = oneOf(p.dice, p.records)
+		if row, err := p.read(ctx, r.role, r.id); err == nil && row.Record != nil {
+			break
+		}
+	}
+	return r
 }
 
 // invent makes up a call; mostly one that the record accepts as it is now.
@@ -174,7 +189,7 @@ func (p *play[Tx]) batch(ctx context.Context) {
 	var calls []*call
 	var firings []engine.Firing
 	for range 2 + p.dice.below(4) {
-		r := oneOf(p.dice, p.records)
+		r := p.pick(ctx)
 		c := p.note(p.invent(ctx, r.role, r.id, false))
 		calls = append(calls, c)
 		firings = append(firings, engine.Firing{Machine: c.machine, ID: c.id, Event: payload{c.event}, Call: c.call})
@@ -196,7 +211,7 @@ func (p *play[Tx]) fireTx(ctx context.Context) {
 	if len(p.records) == 0 {
 		return
 	}
-	r := oneOf(p.dice, p.records)
+	r := p.pick(ctx)
 	c := p.note(p.invent(ctx, r.role, r.id, false))
 	w := oneOf(p.dice, p.workers)
 	err := p.subject.Store.InTx(ctx, func(tx Tx) error {
@@ -226,6 +241,7 @@ func (p *play[Tx]) resolve(ctx context.Context) {
 	if err != nil || len(letters) == 0 {
 		return
 	}
+	slices.SortFunc(letters, func(a, b engine.OutboxRow) int { return cmp.Compare(a.MessageID, b.MessageID) })
 	letter := oneOf(p.dice, letters)
 	do, how := w.engine.Requeue, "requeues"
 	if p.dice.chance(300) {
@@ -241,7 +257,7 @@ func (p *play[Tx]) resume(ctx context.Context) {
 	if len(p.records) == 0 {
 		return
 	}
-	r := oneOf(p.dice, p.records)
+	r := p.pick(ctx)
 	did, err := oneOf(p.dice, p.workers).engine.Resume(ctx, r.role.Name(), r.id, "somebody", "for a reason")
 	p.journal.count("a record is resumed")
 	p.journal.say("resume %s %s: timer %t, requeued %d, %s", r.role.Name(), alias(r.id), did.Timer, did.Requeued, kind(err))

@@ -45,8 +45,8 @@ var troupes = [...][]string{
 // Tables compiles the specs of a folder, for the interpreter and for payloads.
 func Tables(folder string) ([]*ir.Machine, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("list specs of %s: %w", folder, err)
+	if err != nil || len(paths) == 0 {
+		return nil, fmt.Errorf("no specs in %s: %v", folder, err)
 	}
 	var sources []gen.Source
 	for _, path := range paths {

@@ -42,6 +42,28 @@ func (j *journal) problem(format string, args ...any) {
 	j.problems = append(j.problems, p)
 }
 
+// Happenings lists what the counts of many plays must all contain: every fault,
+// every course of a handler, and what else a play can lead to.
+func Happenings() []string {
+	out := []string{
+		"accepted", "replayed", "already there", "told: rejected: guard_failed", "told: rejected: invalid_transition", "told: rejected: not_allowed",
+		"told: conflict", "told: record exists", "told: idempotency key is used", "told: injected", "told: refused", "told: handler failed",
+		"a batch", "a caller's own transaction", "a record is resumed", "a person requeues a dead letter", "a person discards a dead letter",
+		"a query", "a query fails", "a handler in a transaction fails", "something else happens in between", "log: another worker has taken over",
+		"a worker is killed", "a worker is replaced", "the clock jumps", "the clock jumps back", "a state is left while its work is under way",
+		"counted: fsm_late_timers_total", "counted: fsm_refused_answers_total", "counted: fsm_unrecordable_events_total",
+	}
+	for _, f := range faults {
+		if f.what != none {
+			out = append(out, string(f.what))
+		}
+	}
+	for _, c := range courses {
+		out = append(out, "a handler "+string(c.what))
+	}
+	return out
+}
+
 // lines is what the engine logs; errors are left out, since stores word theirs
 // in their own ways.
 type lines struct{ journal *journal }

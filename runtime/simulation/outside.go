@@ -60,9 +60,9 @@ func (o *outside) renewed(id string, token fsm.UUID, until time.Time) {
 	}
 }
 
-// begin notes an attempt. It returns nil for a cleanup, which has an id of its
-// own and no row.
-func (o *outside) begin(d fsm.Dispatch, delivery fsm.Delivery) *message {
+// begin notes an attempt of an effect, whose lane the table names. It returns nil
+// for a cleanup, which has an id of its own and no row.
+func (o *outside) begin(d fsm.Dispatch, delivery fsm.Delivery, to string) *message {
 	m := o.messages[d.ID]
 	if m == nil {
 		return nil
@@ -79,14 +79,13 @@ func (o *outside) begin(d fsm.Dispatch, delivery fsm.Delivery) *message {
 	if m.happened && delivery == fsm.Queryable {
 		o.journal.problem("%s has happened and is repeated without being asked for", describe(r))
 	}
-	o.checkLane(m)
+	o.checkLane(m, lane{d.Machine, d.Record, to})
 	return m
 }
 
 // checkLane sees to the order of a lane: one at a time, and never back. An
 // attempt whose lease is over is nobody's.
-func (o *outside) checkLane(m *message) {
-	l := lane{m.row.Machine, m.row.RecordID, m.row.Lane}
+func (o *outside) checkLane(m *message, l lane) {
 	last := o.lanes[l]
 	o.lanes[l] = m
 	if last == nil || last == m {
@@ -119,7 +118,7 @@ func describe(r engine.OutboxRow) string {
 }
 
 // canonical is JSON text as every store gives it: databases order members and
-// space in their own ways.
+// space in their own ways. A member that is null might as well be missing.
 func canonical(text json.RawMessage) string {
 	if len(text) == 0 {
 		return ""
@@ -127,6 +126,9 @@ func canonical(text json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
 		return string(text)
+	}
+	if members, ok := v.(map[string]any); ok {
+		maps.DeleteFunc(members, func(_ string, v any) bool { return v == nil })
 	}
 	out, err := json.Marshal(v)
 	if err != nil {

@@ -81,7 +81,7 @@ func (s Simulation[Tx]) run(t *testing.T, seed uint64) Report {
 }
 
 // acts is how many acts a play has at least; it has less than twice as many.
-const acts = 60
+const acts = 40
 
 // deepest is how many things can be under way at once, one within another.
 const deepest = 2
@@ -99,9 +99,10 @@ type play[Tx any] struct {
 	names   int // of workers, so far
 	records []record[Tx]
 	calls   []*call
-	depth   int         // of what is under way within something else
-	hanging atomic.Bool // a handler hangs: nothing else begins
-	calm    bool        // nothing goes wrong any more
+	tried   map[string]int // deadlines, at the end: how often they came
+	depth   int            // of what is under way within something else
+	hanging atomic.Bool    // a handler hangs: nothing else begins
+	calm    bool           // nothing goes wrong any more
 	over    chan struct{}
 }
 
@@ -115,7 +116,7 @@ type record[Tx any] struct {
 func (s Simulation[Tx]) stage(subject Subject[Tx], seed uint64) (*play[Tx], error) {
 	c := &clock{now: epoch, latest: epoch}
 	j := &journal{clock: c, counts: map[string]int{}}
-	p := &play[Tx]{subject: subject, dice: newDice(seed), clock: c, journal: j, outside: newOutside(c, j), over: make(chan struct{})}
+	p := &play[Tx]{subject: subject, dice: newDice(seed), clock: c, journal: j, outside: newOutside(c, j), over: make(chan struct{}), tried: map[string]int{}}
 	var err error
 	if p.roles, err = cast[Tx](p.dice, s.Tables); err != nil {
 		return nil, err
@@ -130,6 +131,9 @@ func (s Simulation[Tx]) stage(subject Subject[Tx], seed uint64) (*play[Tx], erro
 			return u
 		},
 		Metrics: func(m engine.Metric) {
+			if m.Name == engine.MetricAttempts && m.Labels[1].Value == "late" {
+				j.count("a state is left while its work is under way")
+			}
 			if strings.HasPrefix(m.Name, "fsm_") && m.Type == "counter" && m.Name != engine.MetricTransitions {
 				j.count("counted: " + m.Name)
 			}

@@ -69,6 +69,7 @@ func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 		}
 		return nil
 	})
+	s.keepOpen.Store(false)
 	switch {
 	case err != nil:
 	case fault == unknown:
@@ -103,7 +104,23 @@ func (s *store[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) er
 		commits = slices.Clone(commits)
 		commits[len(commits)-1].Last = false
 	}
-	return s.Store.Save(ctx, tx, commits)
+	return reworded(s.Store.Save(ctx, tx, commits))
+}
+
+var errWorded = errors.New("the database says no")
+
+// reworded leaves out how a driver words a refusal: a record may keep it, and
+// each store has its own words.
+func reworded(err error) error {
+	var refused *engine.RefusedError
+	var unique *engine.UniqueError
+	switch {
+	case errors.As(err, &refused):
+		return &engine.RefusedError{Machine: refused.Machine, ID: refused.ID, Err: errWorded}
+	case errors.As(err, &unique):
+		return &engine.UniqueError{Machine: unique.Machine, ID: unique.ID, Constraint: unique.Constraint, Err: errWorded}
+	}
+	return err
 }
 
 // Claim leases work. What is due at the same time comes in an order that a store

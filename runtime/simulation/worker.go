@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,8 +114,8 @@ func (m actors[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, err
 
 func (m actors[Tx]) handle(ctx context.Context, d fsm.Dispatch, c course) (*fsm.Event, error) {
 	p := m.worker.play
-	info := m.info(d.Effect)
-	msg := p.outside.begin(d, info.Delivery)
+	effect := m.effect(d.Effect)
+	msg := p.outside.begin(d, fsm.Delivery(effect.Delivery), cmp.Or(effect.To, effect.Text))
 	if msg == nil {
 		msg = &message{} // a cleanup
 	} else {
@@ -229,11 +230,6 @@ func (m actors[Tx]) Query(_ context.Context, d fsm.Dispatch) (*fsm.Event, bool, 
 	p.journal.count("a query")
 	p.journal.say("  %s: query %s %s.%s: %t", m.worker.name, alias(d.Record), d.Machine, d.Effect, msg.happened)
 	return msg.answer, msg.happened, nil
-}
-
-func (m actors[Tx]) info(effect string) fsm.EffectInfo {
-	infos := m.Effects()
-	return infos[slices.IndexFunc(infos, func(i fsm.EffectInfo) bool { return i.Name == effect })]
 }
 
 func (m actors[Tx]) effect(name string) *ir.Effect {

@@ -8,13 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fsmgen/fsmgen/generated/activate"
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/generated/download"
-	"github.com/fsmgen/fsmgen/generated/registration"
-	"github.com/fsmgen/fsmgen/generated/unpack"
-	"github.com/fsmgen/fsmgen/generated/upload"
-	"github.com/fsmgen/fsmgen/generated/wal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -22,32 +16,21 @@ import (
 // epoch is when every test begins.
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 
-// bench is a migrated store with the machines that write to it. Their handlers
-// are missing: a store calls none.
+// bench is a migrated store with the machines that write to it.
 type bench[Tx any] struct {
 	*testing.T
 	Subject[Tx]
-	ctx                                                     context.Context
-	deals, wals, uploads, downloads, unpacks, registrations engine.Machine[Tx]
-	ids                                                     int
+	cast[Tx]
+	ctx context.Context
+	ids int
 }
 
 func newBench[Tx any](t *testing.T, open Open[Tx]) *bench[Tx] {
 	t.Helper()
 	t.Parallel()
-	b := &bench[Tx]{
-		T: t, Subject: open(t), ctx: t.Context(),
-		deals: deal.Define[Tx](nil, deal.DefaultParams()), wals: wal.Define[Tx](nil, wal.DefaultParams()), uploads: upload.Define[Tx](nil),
-		downloads: download.Define[Tx](nil, download.DefaultParams()), unpacks: unpack.Define[Tx](nil, unpack.DefaultParams()),
-		registrations: registration.Define[Tx](nil, registration.DefaultParams()),
-	}
+	b := &bench[Tx]{T: t, Subject: open(t), cast: newCast[Tx](), ctx: t.Context()}
 	b.must(b.Store.Migrate(b.ctx, b.machines()))
 	return b
-}
-
-// machines lists them so that one refers to another that comes later.
-func (b *bench[Tx]) machines() []engine.Machine[Tx] {
-	return []engine.Machine[Tx]{activate.Define[Tx](nil), b.unpacks, b.downloads, b.deals, b.wals, b.uploads, b.registrations}
 }
 
 func (b *bench[Tx]) must(err error) {

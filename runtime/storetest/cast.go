@@ -3,12 +3,39 @@ package storetest
 import (
 	"fmt"
 
+	"github.com/fsmgen/fsmgen/generated/activate"
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/generated/wal"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
+
+// cast are the machines of the exam. Their handlers are missing: a store calls
+// none.
+type cast[Tx any] struct {
+	activates, deals, wals, uploads, downloads, unpacks, registrations engine.Machine[Tx]
+}
+
+func newCast[Tx any]() cast[Tx] {
+	return cast[Tx]{
+		activates: activate.Define[Tx](nil), deals: deal.Define[Tx](nil, deal.DefaultParams()), wals: wal.Define[Tx](nil, wal.DefaultParams()),
+		uploads: upload.Define[Tx](nil), downloads: download.Define[Tx](nil, download.DefaultParams()),
+		unpacks: unpack.Define[Tx](nil, unpack.DefaultParams()), registrations: registration.Define[Tx](nil, registration.DefaultParams()),
+	}
+}
+
+// machines lists them so that one refers to another that comes later.
+func (c cast[Tx]) machines() []engine.Machine[Tx] {
+	return []engine.Machine[Tx]{c.activates, c.unpacks, c.downloads, c.deals, c.wals, c.uploads, c.registrations}
+}
+
+// Machines are the machines of the exam. A subject whose tables take long to
+// make can begin with a copy of a database that has theirs.
+func Machines[Tx any]() []engine.Machine[Tx] { return newCast[Tx]().machines() }
 
 // funded saves a deal whose deposit has arrived.
 func (b *bench[Tx]) funded() head[Tx] {
@@ -59,4 +86,18 @@ func (b *bench[Tx]) counts(from string, want int) {
 	if n := b.Count(b.T, from); n != want {
 		b.Fatalf("there are %d %s, want %d", n, from, want)
 	}
+}
+
+// walWorker claims ingest units.
+var walWorker = wal.ByWorker("w-1").Caller()
+
+// walFailure reports a claim that was never made.
+var walFailure = wal.Fail{Attempt: 7, LastErrorCode: "x", LastErrorMessage: "x"}
+
+// walClaimed makes an ingest unit that is in progress.
+func (s *stage[Tx]) walClaimed() string {
+	s.Helper()
+	id := s.create("wal", wal.Discover{Dataset: "d", ObjectURI: "s3://a", TimeRangeStart: epoch}, walWorker)
+	s.accepts("wal", id, wal.Claim{}, walWorker)
+	return id
 }

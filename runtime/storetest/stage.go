@@ -26,15 +26,15 @@ type stage[Tx any] struct {
 	script script[Tx]
 	log    safeBuffer
 
-	mu     sync.Mutex
-	now    time.Time
-	tokens int
-	counts map[string]int // engine metrics, by name
+	mu      sync.Mutex
+	now     time.Time
+	tokens  int
+	metrics map[string]int // how often each was measured
 }
 
 func newStage[Tx any](t *testing.T, open Open[Tx]) *stage[Tx] {
 	t.Helper()
-	s := &stage[Tx]{bench: newBench(t, open), now: epoch, counts: map[string]int{}}
+	s := &stage[Tx]{bench: newBench(t, open), now: epoch, metrics: map[string]int{}}
 	s.script.lines = map[string]line[Tx]{}
 	s.config = engine.Config{
 		Clock: s, Worker: "w", Lease: time.Minute, Rand: func() float64 { return 0.5 }, NewToken: s.token,
@@ -85,13 +85,13 @@ func (s *stage[Tx]) token() fsm.UUID {
 func (s *stage[Tx]) measure(m engine.Metric) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.counts[m.Name]++
+	s.metrics[m.Name]++
 }
 
 func (s *stage[Tx]) counted(metric string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.counts[metric]
+	return s.metrics[metric]
 }
 
 // safeBuffer is where the log goes.

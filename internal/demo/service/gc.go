@@ -39,10 +39,10 @@ func nextOfBlob(r *gc.Record, at Point) Move {
 		}
 		return system(gc.DeleteRequest{Authorized: true})
 	case gc.Tombstoned:
-		if at.N%5 == 4 {
+		switch early := at.Now.Before(r.RetentionUntil.V); {
+		case early && at.N%5 == 4:
 			return system(gc.RestoreRequest{Authorized: true})
-		}
-		if at.Now.Before(r.RetentionUntil.V) {
+		case early:
 			return Move{Wrong: gc.RestoreRequest{}, By: fsm.System()}
 		}
 		return system(gc.RetentionElapsed{})

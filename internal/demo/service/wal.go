@@ -15,7 +15,7 @@ const maxClaims = 3
 
 func walRole(o Outside) Role {
 	return Role{
-		Machine: wal.Define[*sql.Tx](walHandlers{o}, wal.Params{MaxAttempts: maxClaims, ClaimTimeout: 2 * time.Minute}),
+		Machine: wal.Define[*sql.Tx](walHandlers{o}, wal.Params{MaxAttempts: maxClaims, ClaimTimeout: 4 * time.Minute}),
 		Open: func(n int, now time.Time) (Opening, error) {
 			event := wal.Discover{Dataset: "goes-16", ObjectURI: fmt.Sprintf("s3://nodd/%d.nc", n), TimeRangeStart: now}
 			return Opening{event, ingest()}, o.put("sqs", receipt(n), []byte(event.ObjectURI))
@@ -60,6 +60,9 @@ func nextOfUnit(r *wal.Record, at Point) Move {
 		stale.Attempt = 0
 		return Move{By: ingest(), Event: done, Wrong: stale}
 	case wal.Failed:
+		if r.Attempts >= maxClaims { // only a service that is slower than its claims comes here
+			return Move{By: wal.ByGovernance("policy-1").Caller(), Event: wal.Quarantine{PolicySatisfied: true, Cause: "replays exhausted"}}
+		}
 		return Move{By: wal.ByReplayer("replay-1").Caller(), Event: wal.Replay{ReplayAllowed: true, ReplayReason: wal.ReplayCodeIncident}}
 	case wal.Succeeded, wal.Quarantined:
 	}
