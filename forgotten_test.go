@@ -94,8 +94,7 @@ func checkComments(t *testing.T, folder string) {
 func undocumented(d ast.Decl) string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		plain := d.Recv != nil && selfEvident[d.Name.Name]
-		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !plain {
+		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !(d.Recv != nil && selfEvident[d.Name.Name]) {
 			return d.Name.Name
 		}
 	case *ast.GenDecl:
