@@ -94,7 +94,8 @@ func checkComments(t *testing.T, folder string) {
 func undocumented(d ast.Decl) string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:
-		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !(d.Recv != nil && selfEvident[d.Name.Name]) {
+		plain := d.Recv != nil && selfEvident[d.Name.Name]
+		if d.Name.IsExported() && d.Doc == nil && exportedReceiver(d) && !plain {
 			return d.Name.Name
 		}
 	case *ast.GenDecl:
