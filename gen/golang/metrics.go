@@ -1,8 +1,6 @@
 package golang
 
 import (
-	"strconv"
-
 	"github.com/dave/jennifer/jen"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -48,19 +46,10 @@ func (g *generator) metricBuilder(f *jen.File, x *ir.Metric) {
 	f.Line()
 }
 
-// number is a value as a measurement: durations count in seconds, an absent
-// value is 0.
+// number is a whole number as a measurement; an absent one is 0.
 func (g *generator) number(v value) *jen.Statement {
-	switch {
-	case v.absent:
+	if v.absent {
 		return jen.Lit(0)
-	case v.isLit && v.typ.Base == ir.String: // a literal of a spec without a type
-		if n, err := strconv.ParseFloat(v.literal.(string), 64); err == nil {
-			return jen.Lit(n)
-		}
-		return jen.Lit(0)
-	case v.typ.Base == ir.Duration:
-		return jen.Parens(v.code()).Dot("Seconds").Call()
 	}
 	return jen.Float64().Call(v.code())
 }

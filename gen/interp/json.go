@@ -114,11 +114,7 @@ func MarshalEffect(e Effect) []byte {
 }
 
 func labels(e Effect) json.RawMessage {
-	value := ir.Value(int64(1))
-	if e.Value != nil {
-		value = e.Value
-	}
-	members := []member{{"value", mustJSON(value)}}
+	members := []member{{"value", mustJSON(measured(e))}}
 	type label struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
@@ -131,6 +127,17 @@ func labels(e Effect) json.RawMessage {
 		members = append(members, member{"labels", mustJSON(list)})
 	}
 	return object(members)
+}
+
+// measured is the value of a metric as observers take it, a float64: whole
+// numbers beyond 2^53 are rounded to the nearest. An absent value is 0, and a
+// metric that names none counts 1.
+func measured(e Effect) float64 {
+	if e.Metric.Value == nil {
+		return 1
+	}
+	n, _ := e.Value.(int64)
+	return float64(n)
 }
 
 func kindOf(e Effect) string {
