@@ -32,7 +32,7 @@ generate: ## Compile the tables of spec/ into generated/
 	go run ./cmd/fsmgen generate
 
 .PHONY: demo
-demo: ## Compile the ten tables and walk two machines through to the end
+demo: ## Compile the ten tables and run the ten machines durably, with a kill in the middle
 	go run ./internal/demo
 
 .PHONY: test
@@ -55,6 +55,13 @@ test-modules:
 race: $(BIN)/parts ## Run the tests of the main module three times under the race detector
 	$(BIN)/parts -- go test -race -shuffle=on -count=3 -timeout 60m ./...
 
+# How long make soak plays.
+SOAK ?= 1h
+
+.PHONY: soak
+soak: $(BIN)/parts ## Play simulations of engine, stores and faults for SOAK (1h)
+	FSMGEN_SOAK=$(SOAK) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./runtime/simulation
+
 .PHONY: golden
 golden: $(BIN)/parts ## Rewrite the golden files; read the diff before you commit it
 	FSMGEN_GOLDEN=1 $(BIN)/parts -- go test -count=1 ./...
@@ -69,15 +76,16 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: bench
-bench: $(BIN)/benchstat ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md
-	go -C bench test -run '^$$' -bench . -benchmem -count $(COUNT) . | tee $(BIN)/bench.txt
+bench: $(BIN)/benchstat $(BIN)/parts ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md
+	$(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench . -skip 'Recovery|Idle' -benchmem -count $(COUNT) -timeout 2h . | tee $(BIN)/bench.txt
+	FSMGEN_BENCH_FULL=1 $(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench 'Recovery|Idle' -benchtime 1x -timeout 2h . | tee -a $(BIN)/bench.txt
 	$(BIN)/benchstat $(BIN)/bench.txt
 	go -C bench run ./table < $(BIN)/bench.txt > $(BIN)/benchmarks.md
 	cp $(BIN)/benchmarks.md docs/benchmarks.md
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run gofmt, go vet and the linters of .golangci.yml on every module
-	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs -r ls 2>/dev/null | xargs -r gofmt -l); \
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | { xargs -r ls 2>/dev/null || true; } | xargs -r gofmt -l); \
 	[ -z "$$unformatted" ] || { echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; }
 	@for module in $(MODULES); do \
 		echo "lint $$module"; \

@@ -38,13 +38,22 @@ var rules = []rule{
 	{folder: "gen/golang", allowed: []string{"std", "gen/diag", "gen/ir", "gen/naming", "github.com/dave/jennifer/jen"}},
 	{folder: "gen", allowed: []string{"std", "gen/*"}},
 	{folder: "runtime/fsm", allowed: []string{"std"}, forbidden: []string{"os", "net", "database/sql", "context", "math/rand", "math/rand/v2"}},
+	{folder: "runtime/engine", allowed: []string{"std", "runtime/fsm", "generated/outbox"}},
+	{folder: "runtime/crashtest", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/*"}},
+	{folder: "runtime/simulation", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "runtime/engine", "generated/*"}},
+	{folder: "runtime/storetest", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/*"}},
+	{folder: "adapters/sqlite", allowed: []string{"std", "runtime/fsm", "runtime/engine", "modernc.org/sqlite", "modernc.org/sqlite/*"}},
+	{folder: "adapters/postgres", allowed: []string{"std", "runtime/fsm", "runtime/engine", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
+	{folder: "adapters/prometheus", allowed: []string{"std", "runtime/fsm", "runtime/engine", "github.com/prometheus/client_golang/*"}},
+	{folder: "adapters/otel", allowed: []string{"std", "runtime/fsm", "runtime/engine", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/*"}},
 	{folder: "generated/*", allowed: []string{"std", "runtime/fsm"}},
 	{folder: "proptest", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "pgregory.net/rapid", "modernc.org/*", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
 	{folder: "cmd/fsmgen/internal/output", allowed: []string{"std", "gen"}},
 	{folder: "cmd/fsmgen/internal/simulate", allowed: []string{"std", "gen/diag", "gen/interp", "gen/ir"}},
 	{folder: "cmd/fsmgen/internal/starter", allowed: []string{"std", "gen/naming"}},
 	{folder: "cmd/fsmgen", allowed: []string{"std", "gen", "gen/*", "cmd/fsmgen/internal/*", "github.com/spf13/cobra", "github.com/mattn/go-isatty"}},
-	{folder: "internal/demo", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "generated/*", "github.com/mattn/go-isatty"}},
+	{folder: "internal/demo/service", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/*", "adapters/sqlite"}},
+	{folder: "internal/demo", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "runtime/engine", "generated/*", "adapters/sqlite", "internal/demo/*", "github.com/mattn/go-isatty"}},
 }
 
 func TestImports(t *testing.T) {

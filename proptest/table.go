@@ -1,6 +1,7 @@
 package proptest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -48,10 +49,7 @@ func Table[S state[E], E event, T transition[S, E]](t testing.TB, spec *Spec, st
 		return fmt.Sprintf("%s: from %q on %s to %s, internal %v, raises %q, effects %v",
 			x, named(x.From()), x.Event(), x.To(), x.Internal(), named(x.Raises()), x.Effects())
 	}))
-	compareLists(t, "effect", describeEffects(m), describeAll(effects, func(e fsm.EffectInfo) string {
-		return fmt.Sprintf("%s: %s, delivery %q, lane %q, work %v, cleanup %q, fails %v, lost %v",
-			e.Name, e.Kind, e.Delivery, e.Lane, e.Work, e.Cleanup, e.HasFails, e.HasLost)
-	}))
+	compareLists(t, "effect", describeAll(effectInfos(m), describeEffect), describeAll(effects, describeEffect))
 	count(t, "%s: %d states, %d transitions and %d effects and metrics are as the table says", m, len(states), len(transitions), len(effects))
 }
 
@@ -130,24 +128,33 @@ var kinds = map[ir.EffectKind]fsm.EffectKind{
 	ir.Update: fsm.EffectUpdate, ir.Delete: fsm.EffectDelete, ir.Start: fsm.EffectStart,
 }
 
-func describeEffects(m *ir.Machine) []string {
-	describe := func(name string, kind fsm.EffectKind, delivery ir.Delivery, lane string, work bool, cleanup string, fails, lost bool) string {
-		return fmt.Sprintf("%s: %s, delivery %q, lane %q, work %v, cleanup %q, fails %v, lost %v", name, kind, delivery, lane, work, cleanup, fails, lost)
-	}
-	out := describeAll(m.Effects, func(e *ir.Effect) string {
-		lane, cleanup := "", ""
+func describeEffect(e fsm.EffectInfo) string {
+	return fmt.Sprintf("%s: %s %s of %q, delivery %q, lane %q, work %v, cleanup %q, fails %v, lost %v, labels %q, buckets %v",
+		e.Name, e.Kind, e.Metric, e.Of, e.Delivery, e.Lane, e.Work, e.Cleanup, e.HasFails, e.HasLost, e.Labels, e.Buckets)
+}
+
+// effectInfos is what the spec says of effects and metrics, as far as
+// describeEffect tells it.
+func effectInfos(m *ir.Machine) []fsm.EffectInfo {
+	var out []fsm.EffectInfo
+	for _, e := range m.Effects {
+		info := fsm.EffectInfo{
+			Name: e.Text, Kind: kinds[e.Kind], Delivery: fsm.Delivery(e.Delivery), Work: e.IsWork(), HasFails: e.Fails != nil, HasLost: e.Lost != nil,
+		}
 		if e.Kind == ir.Call {
-			lane = e.To
-			if lane == "" {
-				lane = e.Text
-			}
+			info.Lane = cmp.Or(e.To, e.Text)
 		}
 		if e.Cleanup != nil {
-			cleanup = e.Cleanup.Text
+			info.Cleanup = e.Cleanup.Text
 		}
-		return describe(e.Text, kinds[e.Kind], e.Delivery, lane, e.IsWork(), cleanup, e.Fails != nil, e.Lost != nil)
-	})
-	return append(out, describeAll(m.Metrics, func(x *ir.Metric) string {
-		return describe(x.Text, fsm.EffectMetric, "", "", false, "", false, false)
-	})...)
+		out = append(out, info)
+	}
+	for _, x := range m.Metrics {
+		info := fsm.EffectInfo{Name: x.Text, Kind: fsm.EffectMetric, Metric: x.Type, Of: fsm.Observed(x.Of), Buckets: x.Buckets}
+		for _, l := range x.Labels {
+			info.Labels = append(info.Labels, l.Name)
+		}
+		out = append(out, info)
+	}
+	return out
 }

@@ -17,6 +17,11 @@ BenchmarkUpload/stateless-2      100	 590 ns/op	 9 B/op	 3 allocs/op
 BenchmarkCompile/specs=10-2        4	200000000 ns/op	 0.25 cpu-s/op
 BenchmarkCompile/rows=1000-2       4	200000000 ns/op	 0.3 cpu-s/op	 300 cpu-ns/row
 BenchmarkCompile/rows=10000-2      1	4000000000 ns/op	 4.5 cpu-s/op	 450 cpu-ns/row
+BenchmarkPostgresFire/clients=1-2     4	 900 engine-events/s	 0.85 of-by-hand
+BenchmarkPostgresFire/clients=16-2    4	 900 engine-events/s	 0.75 of-by-hand
+BenchmarkPostgresBatch-2              4	 8.5 of-one-at-a-time
+BenchmarkSQLite/sync=FULL/turns-2     4	 0.91 of-by-hand
+BenchmarkRelay-2                      4	 9876.5 engine-messages/s	 1.25 of-river
 `
 
 func TestRunTellsWhatWasNotReached(t *testing.T) {
@@ -31,7 +36,10 @@ func TestRunTellsWhatWasNotReached(t *testing.T) {
 		"| looplab/fsm against generated | at least 50 times | 100 times | yes |",
 		"| qmuntal/stateless against generated | at least 50 times | 49 times | **no** |",
 		"| time per row, 10,000 rows against 1,000 | at most 2.00 times | 1.50 times | yes |",
+		"| PostgreSQL, one event at a time, 16 clients: throughput against by hand | at least 0.80 times | 0.75 times | **no** |",
+		"| PostgreSQL, FireBatch against one event at a time, 1 client | at least 8.0 times | 8.5 times | yes |",
 		"| Upload/generated | 3 | 12.0 ns | 0 |",
+		"| Relay | engine-messages/s | 1 | 9876 |",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, out.String())

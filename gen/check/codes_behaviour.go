@@ -142,7 +142,7 @@ func metricRules() []Rule {
 			"Buckets belong to a histogram and are upper bounds in rising order.",
 			"metrics:\n  attempts: {type: histogram, value: $attempts, buckets: [1, 2, 5, 10]}"),
 		fails("FSM092", "metric without a value",
-			"A histogram or gauge that rows list observes a `value`; a metric that the engine measures brings its own.",
+			"A histogram or gauge that rows list observes a `value`; a metric that somebody else observes (`of`) brings its own, and its own moment.",
 			"metrics:\n  attempts: {type: histogram, value: $attempts, buckets: [1, 2, 5]}"),
 	}
 }

@@ -58,5 +58,7 @@ func (s *subject) metricValue(x *ir.Metric) {
 		s.report(codeMetricValue, x.Span, "add `value: $field`", "%s %q has no value to observe", x.Type, x.Text)
 	case x.Of != "" && x.Value != nil:
 		s.report(codeMetricValue, x.Value.Span, "remove the value", "metric %q measures %s and takes no value", x.Text, x.Of)
+	case x.Of != "" && len(x.When) > 0:
+		s.report(codeMetricValue, x.Span, "remove the clauses", "metric %q measures %s and takes no `when`", x.Text, x.Of)
 	}
 }

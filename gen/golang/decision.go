@@ -235,7 +235,7 @@ func (g *generator) stepData(f *jen.File) {
 	t := func(name string) *jen.Statement { return jen.Id("t").Dot(name).Call() }
 	step := g.fsm("Step").Values(lines([]jen.Code{
 		cell("Transition", t("String")), cell("Event", jen.Id("carried").Dot("Name")), cell("To", t("To").Dot("String").Call()),
-		cell("Internal", t("Internal")), cell("Terminal", t("To").Dot("Terminal").Call()),
+		cell("Internal", t("Internal")), cell("Terminal", t("To").Dot("Terminal").Call()), cell("Kind", t("To").Dot("Kind").Call()),
 		cell("Payload", jen.Id("carried").Dot("Payload")), cell("By", jen.Id("by")), cell("Record", jen.Op("&").Id("r")),
 		cell("Effects", jen.Id("Effects").Call(jen.Id("t"), jen.Op("&").Id("r"), jen.Id("e"), jen.Id("c"))),
 	}))

@@ -146,6 +146,9 @@ func (g *generator) callers(f *jen.File) {
 // keyOf emits the keys that events have of themselves:
 //
 //	func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
+//		if e.Name != EventDepositConfirmed.String() {
+//			return "", false
+//		}
 //		payload, err := DecodeEvent(e.Name, e.Payload)
 //		if err != nil {
 //			return "", false
@@ -159,6 +162,7 @@ func (g *generator) callers(f *jen.File) {
 func (g *generator) keyOf(f *jen.File) {
 	none := func() *jen.Statement { return jen.Return(jen.Lit(""), jen.False()) }
 	var cases []jen.Code
+	var keyless *jen.Statement // e is none of the events that have a key
 	var carries, reads bool
 	for _, ev := range g.m.Events {
 		if ev.Key == nil {
@@ -172,6 +176,11 @@ func (g *generator) keyOf(f *jen.File) {
 		if !present.known {
 			code = append(code[:len(code)-1], jen.If(present.code()).Block(code[len(code)-1]), none())
 		}
+		other := jen.Id("e").Dot("Name").Op("!=").Id(naming.GoEvent.Of(ev.Text)).Dot("String").Call()
+		if keyless != nil {
+			other = keyless.Op("&&").Add(other)
+		}
+		keyless = other
 		carries, reads = carries || key.fromEvent, reads || key.fromRecord
 		cases = append(cases, jen.Case(jen.Id(naming.Exported(ev.Text))).Block(code...))
 	}
@@ -183,6 +192,7 @@ func (g *generator) keyOf(f *jen.File) {
 		return
 	}
 	body := []jen.Code{
+		jen.If(keyless).Block(none()),
 		jen.List(jen.Id("payload"), jen.Err()).Op(":=").Id("DecodeEvent").Call(jen.Id("e").Dot("Name"), jen.Id("e").Dot("Payload")),
 		jen.If(jen.Err().Op("!=").Nil()).Block(none()),
 	}

@@ -25,6 +25,16 @@ func (g *generator) effectInfos(f *jen.File) {
 				}
 			}))
 		}
+		if len(x.Labels) > 0 {
+			cells = append(cells, jen.Id("Labels").Op(":").Index().String().ValuesFunc(func(list *jen.Group) {
+				for _, l := range x.Labels {
+					list.Lit(l.Name)
+				}
+			}))
+		}
+		if x.Of != "" {
+			cells = append(cells, jen.Id("Of").Op(":").Add(g.fsm(observedName(x.Of))))
+		}
 		infos = append(infos, jen.Values(cells...))
 	}
 	if len(infos) == 0 {
@@ -86,6 +96,18 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 		text("Machine", e.Machine.Text)
 	}
 	return cells
+}
+
+func observedName(of string) string {
+	switch of {
+	case "timeout":
+		return "OfTimeout"
+	case "state_duration":
+		return "OfStateDuration"
+	case "fatal":
+		return "OfFatal"
+	}
+	return "OfService"
 }
 
 func deliveryName(d ir.Delivery) string {

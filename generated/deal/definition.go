@@ -116,6 +116,9 @@ func actorOf(c fsm.Caller) (a Actor, err error) {
 // KeyOf returns the idempotency key that e has by its own template, false for none. r is nil for a
 // creation.
 func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
+	if e.Name != EventDepositConfirmed.String() {
+		return "", false
+	}
 	payload, err := DecodeEvent(e.Name, e.Payload)
 	if err != nil {
 		return "", false

@@ -2,33 +2,188 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-func TestDemoWalksBothMachinesToTheEnd(t *testing.T) {
+// TestMain lets the test binary be the worker process too.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == workerCommand {
+		if err := work(context.Background(), os.Args[2:], os.Stdin); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// expected says in which states the records of a machine may come to rest, and
+// how many of ten become dead letters that stay.
+var expected = []struct {
+	machine string
+	rest    []string
+	dead    int
+}{
+	{"deal", []string{"COMPLETED_RELEASED", "CANCELLED", "REFUNDED", "EXPIRED"}, 0},
+	{"registration", []string{"registered", "deregistered"}, 0},
+	{"download", []string{"COMPLETE", "aborted"}, 0},
+	{"unpack", []string{"COMPLETE", "aborted"}, 0},
+	{"activate", []string{"COMPLETE", "aborted"}, 0},
+	{"upload", []string{"committed", "aborted"}, 0},
+	{"publish", []string{"published", "tombstoned"}, 0},
+	{"gc", []string{"live", "deleted"}, 1},
+	{"outbox", []string{"delivered", "dead_letter"}, 0},
+	{"wal", []string{"succeeded", "quarantined"}, 1},
+}
+
+func TestDemo(t *testing.T) {
+	const records = 10
+	folder := t.TempDir()
 	var out bytes.Buffer
-	if err := run(&out, "../..", false); err != nil {
+	if err := run(&out, options{root: "../..", folder: folder, records: records}); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{
-		"10 tables compiled",
-		"The deal ended in COMPLETED_RELEASED",
-		"The registration ended in deregistered",
-		"refused in FUNDED",
-		"by the clock",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
+	t.Run("walks both machines to the end", func(t *testing.T) {
+		for _, want := range []string{
+			"10 tables compiled",
+			"The deal ended in COMPLETED_RELEASED",
+			"The registration ended in deregistered",
+			"refused in FUNDED",
+			"by the clock",
+		} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in\n%s", want, out.String())
+			}
 		}
-	}
+	})
+	t.Run("kills and recovers", func(t *testing.T) {
+		for _, want := range []string{"killed (SIGKILL)", "taken up again", "ok  history is gapless", "requeues them: 1", "was told to stop (SIGTERM) and has"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("no %q in\n%s", want, out.String())
+			}
+		}
+	})
 	if strings.Contains(out.String(), "\x1b") {
 		t.Error("colours without a terminal")
+	}
+	st, err := open(t.Context(), setting{folder: folder, clock: acceleratedClock{time.Now()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("every machine comes to rest", func(t *testing.T) { comeToRest(t, st, records) })
+	t.Run("checks find what is broken", func(t *testing.T) { findWhatIsBroken(t, st) })
+}
+
+// comeToRest holds the end table against what the stories lead to.
+func comeToRest(t *testing.T, st *stage, records int) {
+	counts := map[string]map[string]int{}
+	retries := 0
+	for i, want := range expected {
+		f, err := measure(t.Context(), st, st.cast[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.machine != want.machine {
+			t.Fatalf("machine %d is %s, want %s", i, f.machine, want.machine)
+		}
+		counts[f.machine] = map[string]int{}
+		for _, s := range f.states {
+			counts[f.machine][s.state] = s.n
+			if !slices.Contains(want.rest, s.state) {
+				t.Errorf("%s: %d records in %s, where none comes to rest", f.machine, s.n, s.state)
+			}
+		}
+		if f.dead != want.dead {
+			t.Errorf("%s: %d dead letters, want %d", f.machine, f.dead, want.dead)
+		}
+		if st.cast[i].Open != nil && f.records != records {
+			t.Errorf("%s: %d records, want %d", f.machine, f.records, records)
+		}
+		if f.transitions < 2*f.records {
+			t.Errorf("%s: %d transitions of %d records", f.machine, f.transitions, f.records)
+		}
+		retries += f.retries
+	}
+	if retries == 0 {
+		t.Error("no effect was repeated")
+	}
+	// What completes starts the next machine of the chain, once.
+	for _, link := range [][2]string{{"download", "unpack"}, {"unpack", "activate"}} {
+		started := 0
+		for _, n := range counts[link[1]] {
+			started += n
+		}
+		if completed := counts[link[0]]["COMPLETE"]; completed != started || completed == 0 {
+			t.Errorf("%d of %s completed and %d of %s were started", completed, link[0], started, link[1])
+		}
+	}
+}
+
+// findWhatIsBroken breaks what the checks look at: each must notice. That they
+// find nothing in what the demo left was asked by the demo itself.
+func findWhatIsBroken(t *testing.T, st *stage) {
+	drop(t, st)
+	for _, tt := range []struct {
+		name, damage string
+		check        func(context.Context) (finding, error)
+	}{
+		{"gap", "UPDATE publish_history SET version = version + 100 WHERE version > 2", st.gapless},
+		{"astray", "UPDATE publish_records SET version = version + 1", st.atTheEnd},
+		{"booked twice", "INSERT INTO service_ledger SELECT message_id || '-2', deal_id, account, nano FROM service_ledger WHERE account = 'EXTERNAL_TON'", st.ledger},
+		{"not audited", "DELETE FROM service_notes WHERE machine = 'publish'", st.onceEach},
+		{"left undone", "UPDATE fsm_outbox SET state = 'pending', available_at = created_at WHERE machine = 'publish'", st.settled},
+	} {
+		alter(t, st, tt.damage)
+		if f, err := tt.check(t.Context()); err != nil || f.problems == 0 {
+			t.Errorf("%s went unnoticed: %+v, %v", tt.name, f, err)
+		}
+	}
+}
+
+// drop removes the triggers, which would not let the damage happen.
+func drop(t *testing.T, st *stage) {
+	t.Helper()
+	var names []string
+	err := st.rows(t.Context(), func(r *sql.Rows) error {
+		var name string
+		err := r.Scan(&name)
+		names = append(names, name)
+		return err
+	}, "SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("%d triggers: %v", len(names), err)
+	}
+	for _, name := range names {
+		alter(t, st, `DROP TRIGGER "`+name+`"`)
+	}
+}
+
+func alter(t *testing.T, st *stage, statement string) {
+	t.Helper()
+	err := st.store.InTx(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), statement)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestDemoNeedsTheSpecs(t *testing.T) {
-	if err := run(&bytes.Buffer{}, t.TempDir(), false); err == nil || !strings.Contains(err.Error(), "make demo") {
+	err := run(&bytes.Buffer{}, options{root: t.TempDir()})
+	if err == nil || !strings.Contains(err.Error(), "make demo") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,11 +1,16 @@
-// Command demo shows the project at work: it compiles the ten tables of spec/
-// in memory, then walks a deal and a registration through to the end with the
-// packages that were generated from them. Run it with `make demo`.
+// Command demo shows the project at work. It compiles the ten tables of spec/
+// in memory, walks a deal and a registration through to the end with the
+// packages that were generated from them, and then runs all ten machines
+// durably: on a database file, with a worker process that is killed in the
+// middle. Run it with `make demo`.
 //
-// Nothing outside happens: the clock is virtual and effects are only shown.
+// In the walks nothing outside happens: the clock is virtual and effects are
+// only shown. In the durable act the work is real and the systems outside are
+// stand-ins, see package service.
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,18 +18,34 @@ import (
 	"github.com/mattn/go-isatty"
 )
 
+// options say what is shown and how.
+type options struct {
+	root    string // the folder with spec/ and generated/
+	folder  string // for the database and the systems outside; "": a new one, which stays
+	records int    // of each machine
+	colour  bool
+	live    bool // progress is drawn over
+}
+
 func main() {
-	colour := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isatty.IsTerminal(os.Stdout.Fd())
-	if err := run(os.Stdout, ".", colour); err != nil {
+	if err := command(); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
 }
 
-// run shows everything; root is the folder with spec/ and generated/.
-func run(out io.Writer, root string, colour bool) error {
-	t := newTranscript(out, colour)
-	if err := compile(t, root); err != nil {
+func command() error {
+	if len(os.Args) > 1 && os.Args[1] == workerCommand {
+		return work(context.Background(), os.Args[2:], os.Stdin)
+	}
+	terminal := os.Getenv("TERM") != "dumb" && isatty.IsTerminal(os.Stdout.Fd())
+	return run(os.Stdout, options{root: ".", records: 20, live: terminal, colour: terminal && os.Getenv("NO_COLOR") == ""})
+}
+
+// run shows everything.
+func run(out io.Writer, o options) error {
+	t := newTranscript(out, o.colour)
+	if err := compile(t, o.root); err != nil {
 		return err
 	}
 	if err := walkDeal(t); err != nil {
@@ -32,6 +53,9 @@ func run(out io.Writer, root string, colour bool) error {
 	}
 	if err := walkRegistration(t); err != nil {
 		return fmt.Errorf("walk a registration: %w", err)
+	}
+	if err := durable(t, o); err != nil {
+		return fmt.Errorf("run durably: %w", err)
 	}
 	return nil
 }

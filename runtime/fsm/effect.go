@@ -48,6 +48,18 @@ type Label struct {
 	Value string `json:"value"`
 }
 
+// Observed names what a metric is about that somebody else than the machine
+// observes.
+type Observed string
+
+// What is observed.
+const (
+	OfTimeout       Observed = "timeout"        // a timeout of a state, by the engine
+	OfStateDuration Observed = "state_duration" // the leaving of a state, by the engine
+	OfFatal         Observed = "fatal"          // an event that could not be recorded, by the engine
+	OfService       Observed = "service"        // by the service around the machine
+)
+
 // EffectInfo is what the table says about an effect or metric, whatever the
 // step.
 type EffectInfo struct {
@@ -62,6 +74,8 @@ type EffectInfo struct {
 	Machine  string   // of start; of a table effect, the owner of the table
 	Metric   string   // counter, gauge or histogram
 	Buckets  []float64
+	Labels   []string // of a metric, in order
+	Of       Observed // of a metric that no row lists; "": rows list it
 
 	// Of calls.
 	Retry    RetryPolicy // of its failure class

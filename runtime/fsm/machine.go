@@ -107,6 +107,7 @@ type Step struct {
 	To         string
 	Internal   bool            // the state is not left: its timer and work stay
 	Terminal   bool            // To is terminal
+	Kind       string          // semantic role of To: initial, operational, snapshot, success, error or terminal
 	Payload    json.RawMessage // what the event carried
 	By         Caller
 	Record     Record   // a copy of the record after this step

@@ -1,0 +1,197 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// TestLostCommitIsAnsweredByTheKey breaks the connection while a commit is
+// under way, before the server hears of it and after it has committed. The
+// caller can't tell the two apart; the key can.
+func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
+	d := openDatabase(t)
+	d.migrated(t)
+	p := newProxy(t, d)
+	s := p.store(t, d)
+	ctx := context.Background()
+	keyed := func(n int) engine.Commit {
+		c := creation(t, n)
+		c.Keys = []engine.KeyRow{{Machine: "deal", Key: "call:" + id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
+		return c
+	}
+	for i, tt := range []struct {
+		name, cut string
+		last      bool // the commit is in the pipeline of Save
+		happened  bool
+	}{
+		{"request of a pipelined commit", "request", true, false},
+		{"answer of a pipelined commit", "answer", true, true},
+		{"request of a commit", "request", false, false},
+		{"answer of a commit", "answer", false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := keyed(i)
+			c.Last = tt.last
+			for n, last := range []bool{true, false} { // prepares the statements
+				warm := keyed(100 + 10*i + n)
+				warm.Last = last
+				must(t, save(s, warm))
+			}
+			err := s.InTx(ctx, func(tx pgx.Tx) error {
+				if _, err := s.Load(ctx, tx, []engine.Query{query(i)}); err != nil {
+					return err
+				}
+				if !tt.last {
+					err := s.Save(ctx, tx, []engine.Commit{c})
+					p.cutNext(tt.cut)
+					return err
+				}
+				p.cutNext(tt.cut)
+				return s.Save(ctx, tx, []engine.Commit{c})
+			})
+			var unknown *UnknownOutcomeError
+			if !errors.As(err, &unknown) || !errors.Is(err, engine.ErrStore) {
+				t.Fatalf("the error is %v, want an unknown outcome", err)
+			}
+			q := query(i)
+			q.Keys = []string{"call:" + id(i)}
+			must(t, s.InTx(ctx, func(tx pgx.Tx) error {
+				rows, err := s.Load(ctx, tx, []engine.Query{q})
+				if err == nil && (len(rows[0].Keys) == 1) != tt.happened {
+					t.Errorf("the key says that it happened: %v", !tt.happened)
+				}
+				if err == nil && (rows[0].Record != nil) != tt.happened {
+					t.Errorf("the record says that it happened: %v", !tt.happened)
+				}
+				return err
+			}))
+		})
+	}
+}
+
+// TestLossBeforeTheCommitIsKnown loses the connection while nothing could have
+// been committed: that is no unknown outcome.
+func TestLossBeforeTheCommitIsKnown(t *testing.T) {
+	d := openDatabase(t)
+	d.migrated(t)
+	p := newProxy(t, d)
+	s := p.store(t, d)
+	ctx := context.Background()
+	must(t, save(s, creation(t, 100)))
+	err := s.InTx(ctx, func(tx pgx.Tx) error {
+		if _, err := s.Load(ctx, tx, []engine.Query{query(1)}); err != nil {
+			return err
+		}
+		p.cutNext("answer")
+		return s.Save(ctx, tx, []engine.Commit{creation(t, 1)})
+	})
+	var unknown *UnknownOutcomeError
+	if errors.As(err, &unknown) || !errors.Is(err, engine.ErrStore) {
+		t.Fatalf("the error is %v, want a failure of the store", err)
+	}
+	must(t, save(s, creation(t, 1)))
+}
+
+// TestNotificationWakesAnotherProcess measures how long a waiting worker of
+// another process takes to hear of a commit.
+func TestNotificationWakesAnotherProcess(t *testing.T) {
+	d := openDatabase(t)
+	writer := d.migrated(t)
+	worker := d.store(t)
+	listen(t, worker)
+	var longest time.Duration
+	for i := range 20 {
+		drain(t, worker)
+		woken := make(chan time.Time, 1)
+		go func() {
+			_ = worker.Wait(context.Background(), time.Minute) // its only error is the context's
+			woken <- time.Now()
+		}()
+		begun := time.Now()
+		must(t, save(writer, creation(t, i)))
+		longest = max(longest, (<-woken).Sub(begun))
+	}
+	t.Logf("from the begin of a transaction to the wake-up of another store: at most %v of 20", longest)
+	if longest > 5*time.Second {
+		t.Errorf("a wake-up took %v: that is polling", longest)
+	}
+}
+
+// TestCallersTransactionNotifies: the store does not see it commit, so the
+// transaction carries the notification itself.
+func TestCallersTransactionNotifies(t *testing.T) {
+	d := openDatabase(t)
+	s := d.migrated(t)
+	worker := d.store(t)
+	listen(t, worker)
+	drain(t, worker)
+	ctx := context.Background()
+	must(t, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		return s.Save(ctx, tx, []engine.Commit{creation(t, 1)})
+	}))
+	begun := time.Now()
+	must(t, worker.Wait(ctx, time.Minute))
+	if waited := time.Since(begun); waited > 30*time.Second {
+		t.Errorf("it waited for %v", waited)
+	}
+}
+
+// TestListenerReconnects breaks the connection that listens. The worker is
+// woken, since it may have missed something, and hears the next commit.
+func TestListenerReconnects(t *testing.T) {
+	d := openDatabase(t)
+	writer := d.migrated(t)
+	p := newProxy(t, d)
+	worker := p.store(t, d)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	listen(t, worker)
+	drain(t, worker)
+
+	woken := make(chan error, 1)
+	go func() { woken <- worker.Wait(ctx, time.Hour) }()
+	p.breakAll()
+	must(t, <-woken)
+
+	listen(t, worker)
+	drain(t, worker)
+	go func() { woken <- worker.Wait(ctx, time.Hour) }()
+	must(t, save(writer, creation(t, 1)))
+	must(t, <-woken)
+}
+
+// TestWaitWithoutServer lets the time pass: polling goes on, and does not spin.
+func TestWaitWithoutServer(t *testing.T) {
+	d := openDatabase(t)
+	p := newProxy(t, d)
+	worker := p.store(t, d)
+	must(t, p.listener.Close())
+	begun := time.Now()
+	must(t, worker.Wait(context.Background(), 50*time.Millisecond))
+	if waited := time.Since(begun); waited < 50*time.Millisecond {
+		t.Errorf("it returned after %v", waited)
+	}
+}
+
+// listen makes s listen: the first Wait only connects.
+func listen(t *testing.T, s *Store) {
+	t.Helper()
+	must(t, s.Wait(context.Background(), time.Minute))
+}
+
+// drain takes notifications that are on their way.
+func drain(t *testing.T, s *Store) {
+	t.Helper()
+	for begun := time.Now(); ; begun = time.Now() {
+		must(t, s.Wait(context.Background(), 20*time.Millisecond))
+		if time.Since(begun) >= 20*time.Millisecond {
+			return
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package postgres
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// UnknownOutcomeError says that the connection broke while a commit was under
+// way: it may or may not have happened. Fire again with the same idempotency
+// key: it is answered as a replay if it had. errors.Is finds engine.ErrStore.
+type UnknownOutcomeError struct{ Err error }
+
+func (e *UnknownOutcomeError) Error() string {
+	return fmt.Sprintf("the outcome of the commit is unknown: %v", e.Err)
+}
+
+// Is makes errors.Is(err, engine.ErrStore) hold.
+func (e *UnknownOutcomeError) Is(target error) bool { return target == engine.ErrStore }
+
+// Unwrap returns what broke the connection.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
+// TableError says that a table of a machine does not fit this version of the
+// machine.
+type TableError struct {
+	Machine, Table string
+	Missing        []string // columns that the machine has and the table has not
+}
+
+func (e *TableError) Error() string {
+	return fmt.Sprintf("machine %s: table %s is of another version of the machine: it lacks %s", e.Machine, e.Table, strings.Join(e.Missing, ", "))
+}
+
+// SearchPathError says that the connections of the pool would not find the
+// tables.
+type SearchPathError struct {
+	Schema  string // of the store
+	Current string // that unqualified names mean
+}
+
+func (e *SearchPathError) Error() string {
+	return fmt.Sprintf("the first schema of the search path is %q and not %q: make the pool with PoolConfig", e.Current, e.Schema)
+}
+
+// SQLSTATEs that the store tells apart. FS001 to FS007 come from the triggers
+// of the machines, FS101 and up from migration 0002.
+const (
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	uniqueViolation      = "23505"
+	stateConflict        = "FS101"
+	stateLeaseLost       = "FS102"
+	stateLetterMoved     = "FS103"
+)
+
+// wrap says that the store failed, unless err is about a race.
+func wrap(attempt string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if raced(err) {
+		return fmt.Errorf("%s: %w: %w", attempt, engine.ErrConflict, err)
+	}
+	return engine.StoreError(attempt, err)
+}
+
+// raced reports whether PostgreSQL gave a transaction up for the sake of
+// another one.
+func raced(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && (refused.Code == serializationFailure || refused.Code == deadlockDetected)
+}
+
+// subject is what a statement of a Save is about.
+type subject struct {
+	commit *engine.Commit
+	keys   []engine.KeyRow // that the statement inserts
+	// expected is the version that the record should have had.
+	expected int64
+	several  []*engine.Commit // a step of each, of one machine; commit is the first
+}
+
+// named is the subject with this id, where there are several. Without it what
+// is said is about the machine.
+func (about subject) named(id string) subject {
+	if len(about.several) == 0 {
+		return about
+	}
+	for _, c := range about.several {
+		if c.ID == id {
+			return subject{commit: c, expected: c.Steps[0].Version - 1}
+		}
+	}
+	return subject{commit: &engine.Commit{Machine: about.commit.Machine, Tables: about.commit.Tables}}
+}
+
+// explain turns the error of a statement into what Save documents.
+func explain(about subject, err error) error {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || raced(err) {
+		return wrap("save", err)
+	}
+	if refused.Code == stateConflict {
+		return conflict(about, refused.Detail)
+	}
+	about = about.named("")
+	c := about.commit
+	switch {
+	case refused.Code == stateLeaseLost:
+		return engine.ErrLeaseLost
+	case refused.Code == stateLetterMoved:
+		return engine.ErrConflict
+	case refused.Code == uniqueViolation:
+		return taken(about, refused)
+	case strings.HasPrefix(refused.Code, "FS"), strings.HasPrefix(refused.Code, "23"), strings.HasPrefix(refused.Code, "22"):
+		return &engine.RefusedError{Machine: c.Machine, ID: c.ID, Err: err}
+	}
+	return wrap("save", err)
+}
+
+// conflict reads what fsm_conflict found.
+func conflict(about subject, detail string) error {
+	var now struct {
+		ID      string
+		Version int64
+		State   string
+	}
+	_ = json.Unmarshal([]byte(detail), &now) // without it, what is there now is unknown
+	about = about.named(now.ID)
+	c := about.commit
+	return &engine.ConflictError{Machine: c.Machine, ID: c.ID, Expected: about.expected, Version: now.Version, State: now.State}
+}
+
+// taken tells which unique constraint was met.
+func taken(about subject, refused *pgconn.PgError) error {
+	c := about.commit
+	switch {
+	case refused.ConstraintName == "fsm_keys_pkey":
+		for _, k := range about.keys {
+			if strings.Contains(refused.Detail, "("+k.Machine+", "+k.Key+")") {
+				return &engine.KeyError{Machine: k.Machine, Key: k.Key}
+			}
+		}
+		return &engine.KeyError{Machine: c.Machine, Key: refused.Detail}
+	case strings.HasPrefix(refused.TableName, "fsm_"):
+		return wrap("save", refused)
+	case refused.ConstraintName == c.Tables.Record+"_pkey":
+		return &engine.ExistsError{Machine: c.Machine, ID: c.ID}
+	}
+	return &engine.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: refused.ConstraintName, Err: refused}
+}
+
+// usable returns an error if a commit can't even be sent.
+func usable(ctx context.Context, conn *pgx.Conn) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if conn.IsClosed() {
+		return errors.New("the connection is closed")
+	}
+	return nil
+}
+
+// ended explains why a commit that was sent did not succeed. What the server
+// says is certain, unless it was shutting the connection down. What pgx says
+// about errors that are safe to retry is not asked: after a connection broke
+// while it was reading, it reports that it could not begin.
+func ended(conn *pgx.Conn, err error) error {
+	var refused *pgconn.PgError
+	if errors.As(err, &refused) && refused.SeverityUnlocalized != "FATAL" && refused.SeverityUnlocalized != "PANIC" {
+		return wrap("commit", err)
+	}
+	if !conn.IsClosed() {
+		return wrap("commit", err)
+	}
+	return fmt.Errorf("commit: %w", &UnknownOutcomeError{Err: err})
+}

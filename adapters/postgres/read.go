@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Read answers a question with one statement, which is its snapshot.
+func (s *Store) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
+	if err := s.current(ctx); err != nil {
+		return engine.Page{}, err
+	}
+	var page engine.Page
+	sql, scanInto, err := question(q)
+	if err != nil {
+		return page, err
+	}
+	rows, err := s.pool.Query(ctx, sql.sql.String(), sql.args...)
+	if err != nil {
+		return page, wrap("read "+string(q.Kind), err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scanInto(&page, rows); err != nil {
+			return page, wrap("read "+string(q.Kind), err)
+		}
+	}
+	return page, wrap("read "+string(q.Kind), rows.Err())
+}
+
+// question returns the statement for q, and how to read a row of its answer.
+func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, error) {
+	switch q.Kind {
+	case engine.ReadRecord, engine.ReadRecords:
+		return readRecords(q), func(p *engine.Page, rows pgx.Rows) error {
+			p.Records = append(p.Records, scanRecord(rows, q.Machine, q.ID, q.Blank()))
+			return nil
+		}, nil
+	case engine.ReadHistory:
+		return readHistory(q), func(p *engine.Page, rows pgx.Rows) error {
+			h, err := scanHistory(rows)
+			p.History = append(p.History, h)
+			return err
+		}, nil
+	case engine.ReadDeadLetters, engine.ReadLetter:
+		return readLetters(q), func(p *engine.Page, rows pgx.Rows) error {
+			l, err := scanLetter(rows)
+			p.Letters = append(p.Letters, l)
+			return err
+		}, nil
+	}
+	return statement{}, nil, fmt.Errorf("read %q: there is no such kind", q.Kind)
+}
+
+func readRecords(q engine.Read) (s statement) {
+	id := quoted(q.Tables.ID)
+	s.write("%s WHERE true", selectRecords(q.Tables))
+	if q.Kind == engine.ReadRecord {
+		s.write(" AND %s = %s", id, s.param(q.Key))
+		return s
+	}
+	if q.State != "" {
+		s.write(" AND %s = %s", quoted(q.Tables.State), s.param(q.State))
+	}
+	if q.After != nil {
+		s.write(" AND %s > %s", id, s.param(q.After))
+	}
+	s.write(" ORDER BY %s LIMIT %s", id, s.param(q.Limit))
+	return s
+}
+
+func readHistory(q engine.Read) (s statement) {
+	t := q.Tables
+	s.write("SELECT event_id, version, transition, %s, event_type, %s, actor_role, actor_id::text, payload, correlation_id, created_at FROM %s",
+		quoted(t.From), quoted(t.To), quoted(t.History))
+	s.write(" WHERE %s = %s AND version > %s ORDER BY version LIMIT %s", quoted(t.ID), s.param(q.Key), s.param(q.AfterVersion), s.param(q.Limit))
+	return s
+}
+
+func scanHistory(rows pgx.Rows) (h engine.HistoryRow, err error) {
+	var payload []byte
+	err = scan(rows, fsm.Into(&h.EventID), &h.Version, &h.Transition, text{&h.From}, &h.Event, &h.To,
+		text{&h.By.Role}, text{&h.By.ID}, &payload, text{&h.Correlation}, instant(&h.At))
+	h.Payload = payload
+	return h, err
+}
+
+func readLetters(q engine.Read) (s statement) {
+	s.write("SELECT %s FROM fsm_outbox", letterColumns)
+	if q.Kind == engine.ReadLetter {
+		s.write(" WHERE message_id = %s", s.param(q.MessageID))
+		return s
+	}
+	s.write(" WHERE state = 'dead_letter' AND NOT cancelled AND discarded_at IS NULL")
+	if q.Machine != "" {
+		s.write(" AND machine = %s", s.param(q.Machine))
+	}
+	if q.ID != "" {
+		s.write(" AND record_id = %s", s.param(q.ID))
+	}
+	s.write(" ORDER BY created_at, version, seq LIMIT %s", s.param(q.Limit))
+	return s
+}

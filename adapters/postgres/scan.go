@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// scan reads the present row. Unlike rows.Scan it leaves rows usable when a
+// column can't be read, so that the rows behind a corrupt one are still found;
+// and it reads as many of the columns as it can.
+func scan(rows pgx.Rows, dest ...any) error {
+	types, fields, values := rows.Conn().TypeMap(), rows.FieldDescriptions(), rows.RawValues()
+	if len(dest) != len(fields) {
+		return fmt.Errorf("%d columns for %d variables", len(fields), len(dest))
+	}
+	var problems []error
+	for i, f := range fields {
+		if err := scanColumn(types, f, values[i], dest[i]); err != nil {
+			problems = append(problems, fmt.Errorf("column %s: %w", f.Name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// scanColumn reads one column. pgx hands an array to a sql.Scanner in its wire
+// format; here it becomes JSON, which records read.
+func scanColumn(types *pgtype.Map, f pgconn.FieldDescription, value []byte, dest any) error {
+	list, isScanner := dest.(fsm.Scanner)
+	typ, known := types.TypeForOID(f.DataTypeOID)
+	if !isScanner || !known || value == nil {
+		return types.Scan(f.DataTypeOID, f.Format, value, dest)
+	}
+	array, ok := typ.Codec.(*pgtype.ArrayCodec)
+	if !ok {
+		return types.Scan(f.DataTypeOID, f.Format, value, dest)
+	}
+	decoded, err := array.DecodeValue(types, f.DataTypeOID, f.Format, value)
+	if err != nil {
+		return err
+	}
+	elements, _ := decoded.([]any) // what DecodeValue returns for an array
+	for i, e := range elements {
+		if u, ok := e.([16]byte); ok {
+			elements[i] = fsm.UUID(u)
+		}
+	}
+	encoded, err := json.Marshal(elements)
+	if err != nil {
+		return err
+	}
+	return list.Scan(string(encoded))
+}
+
+// text reads a text where null is "".
+type text struct{ dest *string }
+
+// Scan implements sql.Scanner.
+func (t text) Scan(src any) error {
+	if src == nil {
+		*t.dest = ""
+		return nil
+	}
+	return fsm.Into(t.dest).Scan(src)
+}
+
+// instant reads a time in UTC.
+func instant(dest *time.Time) fsm.Scanner { return fsm.Into(dest) }
+
+// optionalInstant reads a time that may be null.
+func optionalInstant(dest *fsm.Optional[time.Time]) fsm.Scanner { return fsm.Into(dest) }
+
+// nullable returns s for the database, where an empty text is null.
+func nullable[T ~string | ~[]byte](s T) *string {
+	if len(s) == 0 {
+		return nil
+	}
+	v := string(s)
+	return &v
+}
+
+func nullableInstant(t fsm.Optional[time.Time]) *time.Time {
+	if !t.IsSet {
+		return nil
+	}
+	return &t.V
+}
+
+// column collects one column of many rows, to be sent as an array.
+func column[R, V any](rows []R, value func(R) V) []V {
+	out := make([]V, len(rows))
+	for i, r := range rows {
+		out[i] = value(r)
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package postgres
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Settle stores the outcome of a task.
+func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done engine.Settlement) error {
+	p := &pipeline{}
+	c := &engine.Commit{Machine: done.Machine, ID: done.RecordID, Task: &done}
+	p.tasks([]*engine.Commit{c})
+	if err := p.send(tx.SendBatch(ctx, &p.batch)); err != nil {
+		return err
+	}
+	if own, ok := tx.(*transaction); ok {
+		own.work = own.work || p.work
+	}
+	return nil
+}
+
+const (
+	letter = `UPDATE fsm_outbox SET state = $3, attempts = $4, available_at = $5, delivered_at = $6, discarded_at = $7,
+		last_error = $8, resolution = $9, lease_token = NULL, lease_until = NULL, worker = NULL WHERE message_id = $1`
+
+	// The worker that holds the row ends its task.
+	settleEffect = `WITH r AS (` + letter + ` AND state = 'delivering' AND lease_token = $2 RETURNING 1)
+		SELECT fsm_lease_lost($1::text) WHERE NOT EXISTS (SELECT FROM r)`
+
+	// A person decides about a row that nobody holds and that is in state $2.
+	settleByHand = `WITH r AS (` + letter + ` AND state = $2 AND lease_token IS NULL AND NOT cancelled RETURNING 1)
+		SELECT fsm_letter_moved($1::text) WHERE NOT EXISTS (SELECT FROM r)`
+
+	renewEffect = `WITH r AS (UPDATE fsm_outbox SET lease_until = $3 WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2 RETURNING 1)
+		SELECT fsm_lease_lost($1::text) WHERE NOT EXISTS (SELECT FROM r)`
+
+	settleDeadline = `WITH r AS (DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = $3 AND lease_token = $4 RETURNING 1)
+		SELECT fsm_lease_lost($1::text || ' ' || $2::text) WHERE NOT EXISTS (SELECT FROM r)`
+
+	renewDeadline = `WITH r AS (UPDATE fsm_deadlines SET lease_until = $5 WHERE machine = $1 AND record_id = $2 AND kind = $3 AND lease_token = $4 RETURNING 1)
+		SELECT fsm_lease_lost($1::text || ' ' || $2::text) WHERE NOT EXISTS (SELECT FROM r)`
+)
+
+// settleEffects is settleEffect for several rows: one that is not held by its
+// token fails them all. A row that carries a token is delivering, as a CHECK
+// says; to ask for that too would make the planner, which has seen few such
+// rows, compare each with each.
+const settleEffects = `WITH s AS (
+		SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::text[])
+			AS s (message_id, token, state, attempts, available_at, delivered_at, discarded_at, last_error, resolution)
+	), r AS (
+		UPDATE fsm_outbox AS o SET state = s.state, attempts = s.attempts, available_at = s.available_at, delivered_at = s.delivered_at,
+			discarded_at = s.discarded_at, last_error = s.last_error, resolution = s.resolution, lease_token = NULL, lease_until = NULL, worker = NULL
+		FROM s
+		WHERE o.message_id = s.message_id AND o.lease_token = s.token
+		RETURNING o.message_id
+	)
+	SELECT fsm_lease_lost(s.message_id::text) FROM s WHERE s.message_id NOT IN (SELECT message_id FROM r)`
+
+// tasks queues the settlements of a wave.
+func (p *pipeline) tasks(wave []*engine.Commit) {
+	var effects []*engine.Commit
+	for _, c := range wave {
+		switch {
+		case c.Task == nil:
+		case c.Task.Kind == engine.TaskEffect && c.Task.Renew.IsZero() && c.Task.Token != (fsm.UUID{}):
+			effects = append(effects, c)
+		default:
+			p.settle(subject{commit: c}, *c.Task)
+		}
+	}
+	switch len(effects) {
+	case 0:
+	case 1:
+		p.settle(subject{commit: effects[0]}, *effects[0].Task)
+	default:
+		p.settleAll(effects)
+	}
+}
+
+// settleAll ends the tasks of effects that this worker holds.
+func (p *pipeline) settleAll(of []*engine.Commit) {
+	p.work = true
+	p.add(subject{commit: of[0]}, settleEffects,
+		column(of, func(c *engine.Commit) string { return c.Task.MessageID }),
+		column(of, func(c *engine.Commit) string { return c.Task.Token.String() }),
+		column(of, func(c *engine.Commit) string { return c.Task.Letter.State }),
+		column(of, func(c *engine.Commit) int64 { return c.Task.Letter.Attempts }),
+		column(of, func(c *engine.Commit) *time.Time { return nullableInstant(c.Task.Letter.AvailableAt) }),
+		column(of, func(c *engine.Commit) *time.Time { return nullableInstant(c.Task.Letter.DeliveredAt) }),
+		column(of, func(c *engine.Commit) *time.Time { return nullableInstant(c.Task.Letter.DiscardedAt) }),
+		column(of, func(c *engine.Commit) *string { return nullable(c.Task.Letter.LastError) }),
+		column(of, func(c *engine.Commit) *string { return nullable(c.Task.Letter.Resolution) }))
+}
+
+func (p *pipeline) settle(about subject, t engine.Settlement) {
+	renew := !t.Renew.IsZero()
+	if t.Kind == engine.TaskDeadline {
+		args := []any{t.Machine, t.RecordID, string(t.Timer), t.Token.String()}
+		if renew {
+			p.add(about, renewDeadline, append(args, t.Renew)...)
+			return
+		}
+		p.add(about, settleDeadline, args...)
+		return
+	}
+	if renew {
+		p.add(about, renewEffect, t.MessageID, t.Token.String(), t.Renew)
+		return
+	}
+	sql, holder := settleEffect, any(t.Token.String())
+	if t.Token == (fsm.UUID{}) {
+		sql, holder = settleByHand, t.From
+	}
+	l := t.Letter
+	p.add(about, sql, t.MessageID, holder, l.State, l.Attempts, nullableInstant(l.AvailableAt), nullableInstant(l.DeliveredAt),
+		nullableInstant(l.DiscardedAt), nullable(l.LastError), nullable(l.Resolution))
+	// The lane goes on: what is behind this row may be due.
+	p.work = true
+}

@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// Options is what a store can be told. The zero value of a field means its
+// default.
+type Options struct {
+	// Schema holds the tables; Migrate creates it. Default: public.
+	Schema string
+	// NotifyInterval is the least time between two NOTIFYs of this process: each
+	// is a transaction, beside those of the events. Default: 25 milliseconds.
+	NotifyInterval time.Duration
+}
+
+// longestSchema leaves room for the prefix of the channel's name.
+const longestSchema = 63 - len(channelPrefix)
+
+func (o Options) withDefaults() Options {
+	if o.Schema == "" {
+		o.Schema = "public"
+	}
+	if o.NotifyInterval == 0 {
+		o.NotifyInterval = 25 * time.Millisecond
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	if len(o.Schema) > longestSchema {
+		return fmt.Errorf("postgres: the name of schema %s is longer than %d bytes", o.Schema, longestSchema)
+	}
+	if o.NotifyInterval < 0 {
+		return errors.New("postgres: NotifyInterval must not be negative")
+	}
+	return nil
+}
+
+// PoolConfig reads a connection string and sets the search path to the schema
+// of o, and the isolation level that transactions have by themselves. Adjust the rest as you like, and make the pool with
+// pgxpool.NewWithConfig.
+func PoolConfig(dsn string, o Options) (*pgxpool.Config, error) {
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
+	config.ConnConfig.RuntimeParams["search_path"] = pgx.Identifier{o.withDefaults().Schema}.Sanitize()
+	return config, nil
+}
+
+// Store keeps records in PostgreSQL. It is safe for concurrent use.
+type Store struct {
+	pool     *pgxpool.Pool
+	schema   string
+	notifier *notifier
+	listener *listener
+	texts    texts
+	migrated atomic.Bool // the engine's tables were seen to be current
+}
+
+var _ engine.Store[pgx.Tx] = (*Store)(nil)
+
+// New makes a store of a pool, which stays the caller's: close the store first,
+// then the pool. It does not connect.
+func New(pool *pgxpool.Pool, o Options) (*Store, error) {
+	if pool == nil {
+		return nil, errors.New("postgres: a pool is needed")
+	}
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	channel := channelPrefix + o.Schema
+	return &Store{
+		pool: pool, schema: o.Schema,
+		notifier: newNotifier(pool, channel, o.NotifyInterval),
+		listener: newListener(pool, channel),
+	}, nil
+}
+
+// Close sends the notification that is left to be sent, and closes the
+// connection on which the store listens. It is called after the last use of the
+// store, and may be called again.
+func (s *Store) Close(ctx context.Context) error {
+	s.notifier.close()
+	return s.listener.close(ctx)
+}

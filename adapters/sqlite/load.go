@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Load reads records, keys and the state of tasks.
+func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+	rows := make([]engine.Row, len(queries))
+	for i := range queries {
+		if err := s.load(ctx, tx, &queries[i], &rows[i]); err != nil {
+			return nil, wrap("load "+queries[i].Machine+" "+queries[i].ID, err)
+		}
+	}
+	return rows, nil
+}
+
+func (s *Store) load(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engine.Row) (err error) {
+	err = each(ctx, tx, func(c *cells) { *row = readRecord(c, q.Machine, q.Into) }, s.statementsOf(q.Tables).load, q.Key)
+	if err != nil {
+		return err
+	}
+	if len(q.Keys) > 0 {
+		if row.Keys, err = keysOf(ctx, tx, q.Machine, q.Keys); err != nil {
+			return err
+		}
+	}
+	if q.Task == nil {
+		return nil
+	}
+	return taskState(ctx, tx, q, row)
+}
+
+// readRecord reads a row of a record table into a record.
+func readRecord(c *cells, machine string, into fsm.Record) engine.Row {
+	var row engine.Row
+	id := fsm.Text(c.values[0])
+	for _, pointer := range into.Pointers() {
+		c.into(pointer)
+	}
+	row.Version, row.EnteredAt = c.int(), c.time()
+	if c.err == nil && into.StateName() == "" {
+		c.err = errors.New("it is in no state")
+	}
+	if c.err != nil {
+		return engine.Row{Version: row.Version, Err: &engine.CorruptError{Machine: machine, ID: id, Err: c.err}}
+	}
+	row.Record = into
+	return row
+}
+
+// keysOf returns those of the keys that were consumed.
+func keysOf(ctx context.Context, q querier, machine string, keys []string) (found []engine.KeyRow, err error) {
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	var broken error
+	err = each(ctx, q, func(c *cells) {
+		k := engine.KeyRow{Machine: machine, Key: c.text(), RecordID: c.text(), Event: c.text(), Version: c.int(), CreatedAt: c.time()}
+		if c.err != nil {
+			broken = &engine.CorruptError{Machine: machine, ID: k.RecordID, Err: c.err}
+		}
+		found = append(found, k)
+	}, `SELECT key, record_id, event, version, created_at FROM fsm_keys
+		WHERE machine = ? AND key IN (SELECT value FROM json_each(?))`, machine, string(list))
+	return found, errors.Join(err, broken)
+}
+
+// taskState reads whether a task is still held, and whether it was cancelled.
+func taskState(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engine.Row) error {
+	token := q.Task.Token.String()
+	read := func(c *cells) { row.Held, row.Cancelled = c.bool(), c.bool() }
+	if q.Task.Kind == engine.TaskEffect {
+		return each(ctx, tx, read, `SELECT state = 'delivering' AND lease_token IS ?, cancelled FROM fsm_outbox WHERE message_id = ?`,
+			token, q.Task.MessageID)
+	}
+	return each(ctx, tx, read, `SELECT lease_token IS ?, 0 FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?`,
+		token, q.Machine, q.ID, string(q.Task.Timer))
+}

@@ -1,0 +1,185 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// known is the version of the engine's tables that this store works with: the
+// number of its last migration.
+const known = 1
+
+// names of the migrations, in their order.
+var names = [known]string{"0001_engine"}
+
+// Migrate brings the engine's tables to the current version and creates what
+// the machines lack, in one transaction. Tables may refer to tables of another
+// machine, in any order; a table that refers to one that is nowhere, or that
+// lacks columns of the machine, is a *TableError.
+func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[*sql.Tx]) error {
+	err := s.inTx(ctx, func(tx *sql.Tx) error {
+		if err := migrate(ctx, tx, known); err != nil {
+			return err
+		}
+		for _, m := range machines {
+			if err := create(ctx, tx, m); err != nil {
+				return fmt.Errorf("machine %s: %w", m.Name(), err)
+			}
+		}
+		for _, m := range machines {
+			if err := complete(ctx, tx, m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return wrapTable("migrate", err)
+}
+
+// MigrateTo brings the engine's tables, and only those, to another version.
+// Version 0 is without them: what they hold is lost.
+func (s *Store) MigrateTo(ctx context.Context, version int) error {
+	if version < 0 || version > known {
+		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, known)
+	}
+	s.migrated.Store(false)
+	err := s.inTx(ctx, func(tx *sql.Tx) error { return migrate(ctx, tx, version) })
+	return wrapTable("migrate", err)
+}
+
+// wrapTable keeps the errors that say more than that the store failed.
+func wrapTable(attempt string, err error) error {
+	var schema *engine.SchemaError
+	var table *TableError
+	if errors.As(err, &schema) || errors.As(err, &table) {
+		return fmt.Errorf("%s: %w", attempt, err)
+	}
+	return wrap(attempt, err)
+}
+
+// migrate takes the steps from the version that is there to the one wanted.
+func migrate(ctx context.Context, tx *sql.Tx, want int) error {
+	found, err := version(ctx, tx)
+	if err != nil {
+		return err
+	}
+	if found > known {
+		return &engine.SchemaError{Found: found, Known: known}
+	}
+	if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS fsm_schema (version integer NOT NULL PRIMARY KEY) STRICT"); err != nil {
+		return err
+	}
+	for ; found < want; found++ {
+		if err := step(ctx, tx, names[found]+".up.sql", "INSERT INTO fsm_schema (version) VALUES (?)", found+1); err != nil {
+			return err
+		}
+	}
+	for ; found > want; found-- {
+		if err := step(ctx, tx, names[found-1]+".down.sql", "DELETE FROM fsm_schema WHERE version = ?", found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step runs one migration and records it.
+func step(ctx context.Context, tx *sql.Tx, file, record string, version int) error {
+	script, err := migrations.ReadFile("migrations/" + file)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, string(script)); err != nil {
+		return fmt.Errorf("migration %s: %w", file, err)
+	}
+	_, err = tx.ExecContext(ctx, record, version)
+	return err
+}
+
+// version returns the version of the engine's tables, 0 without them.
+func version(ctx context.Context, q querier) (v int, err error) {
+	there := false
+	err = each(ctx, q, func(*cells) { there = true }, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'fsm_schema'")
+	if err != nil || !there {
+		return 0, err
+	}
+	err = each(ctx, q, func(c *cells) { v = int(c.int()) }, "SELECT coalesce(max(version), 0) FROM fsm_schema")
+	return v, err
+}
+
+// current returns a *engine.SchemaError unless the engine's tables have the
+// version that the statements of this store are written for.
+func (s *Store) current(ctx context.Context) error {
+	if s.migrated.Load() {
+		return nil
+	}
+	found, err := version(ctx, s.readers)
+	if err != nil {
+		return wrap("read the schema version", err)
+	}
+	if found != known {
+		return &engine.SchemaError{Found: found, Known: known}
+	}
+	s.migrated.Store(true)
+	return nil
+}
+
+// create runs the schema of a machine whose record table is not there.
+func create(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error {
+	there, err := columnsOf(ctx, tx, m.Tables().Record)
+	if err != nil || len(there) > 0 {
+		return err
+	}
+	schema, err := m.Schema("sqlite")
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, schema)
+	return err
+}
+
+// complete checks that the tables of a machine have its columns, and that what
+// they refer to exists: SQLite would say so at the first write only.
+func complete(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error {
+	t := m.Tables()
+	there, err := columnsOf(ctx, tx, t.Record)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(there, c) })
+	if len(missing) > 0 {
+		return &TableError{Machine: m.Name(), Table: t.Record, Missing: missing}
+	}
+	for _, table := range append([]string{t.Record, t.History}, t.Others...) {
+		missing, err := texts(ctx, tx, `SELECT DISTINCT f."table" FROM pragma_foreign_key_list(?) AS f
+			WHERE NOT EXISTS (SELECT 1 FROM sqlite_schema AS s WHERE s.type = 'table' AND s.name = f."table" COLLATE NOCASE)`, table)
+		if err != nil {
+			return err
+		}
+		if len(missing) > 0 {
+			return &TableError{Machine: m.Name(), Table: table, Missing: missing}
+		}
+	}
+	return nil
+}
+
+// quoted returns a name as an SQL identifier.
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// quotedAll returns names as a list of SQL identifiers.
+func quotedAll(names []string) string {
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = quoted(name)
+	}
+	return strings.Join(list, ", ")
+}

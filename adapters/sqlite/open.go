@@ -1,0 +1,186 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sqlite3 "modernc.org/sqlite" // also the driver named sqlite
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// Synchronous says when a commit is on the disk.
+type Synchronous string
+
+// The levels.
+const (
+	Full   Synchronous = "FULL"   // when the transaction returns
+	Normal Synchronous = "NORMAL" // at the next checkpoint
+)
+
+// Options of a store. The zero value means the defaults.
+type Options struct {
+	// BusyTimeout is how long a transaction waits for those of other processes
+	// before it fails with ErrBusy; those of this store queue up without a
+	// limit but their contexts. Default 30s.
+	BusyTimeout time.Duration
+	// Synchronous is Full by default.
+	Synchronous Synchronous
+	// Readers is how many questions are answered at once, beside the one
+	// transaction that writes. Default 4.
+	Readers int
+	// MaxBytes bounds the size of the file; a write beyond it is ErrFull.
+	// Default 0: the disk is the bound.
+	MaxBytes int64
+}
+
+// WithDefaults returns o with a value for everything that was left out.
+func (o Options) WithDefaults() Options {
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = 30 * time.Second
+	}
+	if o.Synchronous == "" {
+		o.Synchronous = Full
+	}
+	if o.Readers == 0 {
+		o.Readers = 4
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.BusyTimeout < 0:
+		return fmt.Errorf("option BusyTimeout is negative: %s", o.BusyTimeout)
+	case o.Synchronous != Full && o.Synchronous != Normal:
+		return fmt.Errorf("option Synchronous is neither FULL nor NORMAL: %q", o.Synchronous)
+	case o.Readers < 0:
+		return fmt.Errorf("option Readers is negative: %d", o.Readers)
+	case o.MaxBytes < 0:
+		return fmt.Errorf("option MaxBytes is negative: %d", o.MaxBytes)
+	}
+	return nil
+}
+
+// Store is a SQLite file. It is safe for concurrent use.
+type Store struct {
+	path     string
+	patience time.Duration // Options.BusyTimeout
+	file     os.FileInfo   // what path was when it was opened
+	writer   *sql.DB       // one connection; its transactions begin with the write lock
+	readers  *sql.DB
+	migrated atomic.Bool // the schema was seen at the current version
+	tables   sync.Map    // name of a record table to its *statements
+
+	work  atomic.Bool // the transaction under way wrote what may be work
+	mu    sync.Mutex
+	news  bool          // a commit that no Wait has told of
+	alarm chan struct{} // closed by the next commit
+}
+
+var _ engine.Store[*sql.Tx] = (*Store)(nil)
+
+// Open opens the file at path, or creates it. The engine's tables are made by
+// Migrate.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	o = o.WithDefaults()
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	if path == "" || path == ":memory:" {
+		return nil, fmt.Errorf("open store %q: it needs a file, for several connections share it", path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	s := &Store{path: path, patience: o.BusyTimeout, alarm: make(chan struct{})}
+	if err := s.connect(ctx, o); err != nil {
+		return nil, errors.Join(wrap("open store "+path, err), s.Close())
+	}
+	return s, nil
+}
+
+// connect opens both pools. The writer comes first: it makes the file and
+// turns the write-ahead log on, which the readers need.
+func (s *Store) connect(ctx context.Context, o Options) (err error) {
+	setup := []string{"PRAGMA busy_timeout = 0"} // see begin
+	if o.MaxBytes > 0 {
+		size, err := pageSize(ctx, s.path, o)
+		if err != nil {
+			return err
+		}
+		setup = append(setup, fmt.Sprintf("PRAGMA max_page_count = %d", max(o.MaxBytes/size, 1)))
+	}
+	if s.writer, err = pool(s.path, o, true, setup...); err != nil {
+		return err
+	}
+	s.writer.SetMaxOpenConns(1)
+	s.writer.SetMaxIdleConns(1)
+	if err := s.writer.PingContext(ctx); err != nil {
+		return err
+	}
+	if s.file, err = os.Stat(s.path); err != nil {
+		return err
+	}
+	if s.readers, err = pool(s.path, o, false); err != nil {
+		return err
+	}
+	s.readers.SetMaxOpenConns(o.Readers)
+	s.readers.SetMaxIdleConns(o.Readers)
+	return s.readers.PingContext(ctx)
+}
+
+// pageSize returns how many bytes a page of the file has, which it makes if it
+// is not there.
+func pageSize(ctx context.Context, path string, o Options) (size int64, err error) {
+	db, err := pool(path, o, true)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	err = db.QueryRowContext(ctx, "PRAGMA page_size").Scan(&size)
+	return size, err
+}
+
+// pool opens a pool whose connections are all set up alike. The statements of
+// setup are the last that each begins with.
+func pool(path string, o Options, writes bool, setup ...string) (*sql.DB, error) {
+	q := url.Values{}
+	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
+	q.Set("_foreign_keys", "on")
+	q.Set("_synchronous", string(o.Synchronous))
+	q.Set("_dqs", "0")
+	q.Set("_error_rc", "1")
+	if writes {
+		q.Set("_journal_mode", "WAL")
+		q.Set("_txlock", "immediate")
+	} else {
+		q.Set("_query_only", "on")
+	}
+	dsn := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
+	inner, err := sqlite3.NewConnector(dsn.String())
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector{inner, setup}), nil
+}
+
+// Close closes the file. Transactions that are under way are rolled back.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.readers, s.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,39 @@
+package sqlite
+
+import (
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// outboxColumns are those of a row of the outbox but its lease.
+const outboxColumns = `message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
+	state, attempts, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
+
+const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+func outboxValues(r *engine.OutboxRow) []any {
+	l := r.Letter
+	return []any{
+		r.MessageID, r.Machine, r.RecordID, r.Version, r.Seq, r.Effect, r.Lane, string(r.Delivery), r.Work, null(r.Payload),
+		null(r.Correlation), instant(r.CreatedAt),
+		l.State, l.Attempts, optionalInstant(l.AvailableAt), optionalInstant(l.DeliveredAt), optionalInstant(l.DiscardedAt),
+		null(l.LastError), null(l.Resolution), l.Cancelled,
+	}
+}
+
+// readOutbox reads outboxColumns. The error is a *engine.CorruptError; what
+// could be read is in the row.
+func readOutbox(c *cells) (engine.OutboxRow, error) {
+	r := engine.OutboxRow{
+		MessageID: c.text(), Machine: c.text(), RecordID: c.text(), Version: c.int(), Seq: int(c.int()), Effect: c.text(), Lane: c.text(),
+		Delivery: fsm.Delivery(c.text()), Work: c.bool(), Payload: c.json(), Correlation: c.text(), CreatedAt: c.time(),
+		Letter: engine.Letter{
+			State: c.text(), Attempts: c.int(), AvailableAt: c.optionalTime(), DeliveredAt: c.optionalTime(), DiscardedAt: c.optionalTime(),
+			LastError: c.text(), Resolution: c.text(), Cancelled: c.bool(),
+		},
+	}
+	if c.err != nil {
+		return r, &engine.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: c.err}
+	}
+	return r, nil
+}

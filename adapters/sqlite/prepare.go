@@ -1,0 +1,172 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// mostPrepared bounds how many statements a connection keeps prepared: more
+// than a dozen machines have, and a bound for callers who put values in the text.
+const mostPrepared = 500
+
+// connector opens connections that prepare a statement once. SQLite parses the
+// triggers of a table along with each statement that writes to it, which takes
+// several times as long as the write.
+type connector struct {
+	driver.Connector
+	setup []string // statements that each connection begins with
+}
+
+// Connect opens a connection.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	opened, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inner, ok := opened.(driverConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the driver's connection is a %T, which lacks a method", opened), opened.Close())
+	}
+	for _, statement := range c.setup {
+		if _, err := inner.ExecContext(ctx, statement, nil); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", statement, err), inner.Close())
+		}
+	}
+	return &conn{driverConn: inner, prepared: map[string]*prepared{}}, nil
+}
+
+// driverConn is what database/sql uses of the driver's connection.
+type driverConn interface {
+	driver.Conn
+	driver.ConnPrepareContext
+	driver.ConnBeginTx
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// driverStmt is what database/sql uses of the driver's statements.
+type driverStmt interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// conn is a connection that keeps statements with parameters: those without run
+// once, as a rule. database/sql sees to it that one goroutine uses it at a time.
+type conn struct {
+	driverConn
+	prepared map[string]*prepared
+}
+
+// prepared is a statement that is kept.
+type prepared struct {
+	driverStmt
+	reading bool // rows of it are open: it can't begin anew
+}
+
+// ExecContext runs a statement.
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	p, err := c.prepare(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return c.driverConn.ExecContext(ctx, query, args)
+	}
+	return p.ExecContext(ctx, args)
+}
+
+// QueryContext asks a question.
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	p, err := c.prepare(ctx, query, args)
+	if err != nil {
+		return nil, err
+	}
+	if p == nil {
+		return c.driverConn.QueryContext(ctx, query, args)
+	}
+	opened, err := p.QueryContext(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	r, ok := opened.(driverRows)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the driver's rows are a %T, which lacks a method", opened), opened.Close())
+	}
+	p.reading = true
+	return &rows{driverRows: r, of: p}, nil
+}
+
+// Close closes the connection and what it keeps.
+func (c *conn) Close() error {
+	return errors.Join(c.forget(), c.driverConn.Close())
+}
+
+// prepare returns a statement that is ready to begin; nil: it is not for
+// keeping, or at work already.
+func (c *conn) prepare(ctx context.Context, query string, args []driver.NamedValue) (*prepared, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if p := c.prepared[query]; p != nil {
+		if p.reading {
+			return nil, nil
+		}
+		return p, nil
+	}
+	if len(c.prepared) >= mostPrepared {
+		if err := c.forget(); err != nil {
+			return nil, err
+		}
+	}
+	made, err := c.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := made.(driverStmt)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("the driver's statement is a %T, which lacks a method", made), made.Close())
+	}
+	p := &prepared{driverStmt: s}
+	c.prepared[query] = p
+	return p, nil
+}
+
+// forget closes the statements that nobody reads from.
+func (c *conn) forget() error {
+	var errs []error
+	for query, p := range c.prepared {
+		if !p.reading {
+			errs = append(errs, p.Close())
+			delete(c.prepared, query)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// driverRows is what database/sql uses of the driver's rows.
+type driverRows interface {
+	driver.Rows
+	driver.RowsColumnTypeDatabaseTypeName
+	driver.RowsColumnTypeLength
+	driver.RowsColumnTypeNullable
+	driver.RowsColumnTypePrecisionScale
+	driver.RowsColumnTypeScanType
+}
+
+// rows are those of a statement that is kept.
+type rows struct {
+	driverRows
+	of *prepared
+}
+
+// Close ends the reading: the statement can begin anew.
+func (r *rows) Close() error {
+	r.of.reading = false
+	return r.driverRows.Close()
+}

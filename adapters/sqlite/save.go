@@ -1,0 +1,232 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Save writes accepted events. After an error the transaction is to be rolled
+// back.
+func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+	s.work.Store(true)
+	for i := range commits {
+		w := writer{store: s, tx: tx, commit: &commits[i]}
+		if err := w.write(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writer writes one commit.
+type writer struct {
+	store  *Store
+	tx     *sql.Tx
+	commit *engine.Commit
+}
+
+// sql returns the statements of the machine.
+func (w *writer) sql() *statements { return w.store.statementsOf(w.commit.Tables) }
+
+func (w *writer) write(ctx context.Context) error {
+	if err := w.expect(ctx); err != nil {
+		return err
+	}
+	for i := range w.commit.Steps {
+		if err := w.step(ctx, &w.commit.Steps[i]); err != nil {
+			return err
+		}
+	}
+	for _, tw := range w.commit.Writes {
+		if err := w.table(ctx, tw); err != nil {
+			return err
+		}
+	}
+	if w.commit.Task != nil {
+		if err := w.store.Settle(ctx, w.tx, *w.commit.Task); err != nil {
+			return err
+		}
+	}
+	return w.engineRows(ctx)
+}
+
+// engineRows writes what the engine keeps about the record.
+func (w *writer) engineRows(ctx context.Context) error {
+	c := w.commit
+	if c.CancelWork {
+		if _, err := w.exec(ctx, cancelWork, c.Machine, c.ID); err != nil {
+			return err
+		}
+	}
+	for i := range c.Outbox {
+		if _, err := w.exec(ctx, insertOutbox, outboxValues(&c.Outbox[i])...); err != nil {
+			return err
+		}
+	}
+	for _, kind := range c.Disarm {
+		if _, err := w.exec(ctx, disarm, c.Machine, c.ID, string(kind)); err != nil {
+			return err
+		}
+	}
+	for _, t := range c.Arm {
+		if _, err := w.exec(ctx, arm, t.Machine, t.RecordID, string(t.Kind), t.Version, instant(t.DueAt),
+			t.Event.Name, payload(t.Event.Payload), null(t.Correlation)); err != nil {
+			return err
+		}
+	}
+	for _, k := range c.Keys {
+		if err := w.key(ctx, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_lane SET cancelled = 1
+		WHERE machine = ? AND record_id = ? AND work = 1 AND cancelled = 0
+			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it
+	disarm = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
+	arm    = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	insertKey = `INSERT INTO fsm_keys (machine, key, record_id, event, version, created_at) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT (machine, key) DO NOTHING`
+)
+
+// payload is the JSON of an event, which carries at least {}.
+func payload(text []byte) string {
+	if len(text) == 0 {
+		return "{}"
+	}
+	return string(text)
+}
+
+// expect checks the version of a record that has no step here.
+func (w *writer) expect(ctx context.Context) error {
+	if len(w.commit.Steps) > 0 || w.commit.Expect == 0 {
+		return nil
+	}
+	there := w.conflict(ctx, w.commit.Expect)
+	if there.err == nil && there.Version == w.commit.Expect {
+		return nil
+	}
+	return there.error()
+}
+
+// step writes the record's row and its row of the history.
+func (w *writer) step(ctx context.Context, st *engine.StepWrite) error {
+	values, err := bindAll(st.Record.Values())
+	if err != nil {
+		return &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
+	}
+	if st.Version == 1 {
+		err = w.create(ctx, st, values)
+	} else {
+		err = w.move(ctx, st, values)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = w.exec(ctx, w.sql().narrate, w.commit.Key, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
+		null(st.By.Role), null(st.By.ID), null(st.Payload), null(st.Correlation), instant(st.At))
+	return err
+}
+
+func (w *writer) create(ctx context.Context, st *engine.StepWrite, values []any) error {
+	at := instant(st.At)
+	_, err := w.tx.ExecContext(ctx, w.sql().insert, append(values, st.Version, st.Event, at, at, at)...)
+	if _, _, ok := duplicate(err); !ok {
+		return w.failed(ctx, err)
+	}
+	if there := w.conflict(ctx, 0); there.err == nil && there.Version > 0 {
+		return &engine.ExistsError{Machine: w.commit.Machine, ID: w.commit.ID}
+	}
+	return w.failed(ctx, err)
+}
+
+func (w *writer) move(ctx context.Context, st *engine.StepWrite, values []any) error {
+	var entered any
+	if st.Entered {
+		entered = instant(st.At)
+	}
+	args := append(values[1:], st.Version, st.Event, entered, instant(st.At), w.commit.Key, st.From, st.Version-1)
+	moved, err := w.exec(ctx, w.sql().update, args...)
+	if err != nil || moved == 1 {
+		return err
+	}
+	return w.conflict(ctx, st.Version-1).error()
+}
+
+// table writes a row of one of the machines' further tables.
+func (w *writer) table(ctx context.Context, tw fsm.TableWrite) error {
+	query, args, err := tableWrite(tw)
+	if err != nil {
+		return &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
+	}
+	if args, err = bindAll(args); err != nil {
+		return &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: fmt.Errorf("table %s: %w", tw.Table, err)}
+	}
+	_, err = w.exec(ctx, query, args...)
+	return err
+}
+
+// key consumes an idempotency key.
+func (w *writer) key(ctx context.Context, k engine.KeyRow) error {
+	n, err := w.exec(ctx, insertKey, k.Machine, k.Key, k.RecordID, k.Event, k.Version, instant(k.CreatedAt))
+	if err != nil || n == 1 {
+		return err
+	}
+	there, err := keysOf(ctx, w.tx, k.Machine, []string{k.Key})
+	if err != nil || len(there) == 0 {
+		return wrap("look up key "+k.Key, err)
+	}
+	return &engine.KeyError{Machine: k.Machine, Key: k.Key, RecordID: there[0].RecordID, Event: there[0].Event}
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (w *writer) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	result, err := w.tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, w.failed(ctx, err)
+	}
+	n, err := result.RowsAffected()
+	return n, w.failed(ctx, err)
+}
+
+// failed says what an error of the database means for the commit.
+func (w *writer) failed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	c := w.commit
+	if table, columns, ok := duplicate(err); ok && table == c.Tables.Record {
+		return &engine.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: constraintOf(ctx, w.tx, table, columns), Err: err}
+	}
+	if refused(err) {
+		return &engine.RefusedError{Machine: c.Machine, ID: c.ID, Err: err}
+	}
+	return wrap("save "+c.Machine+" "+c.ID, cause(ctx, err))
+}
+
+// conflict tells what is at the record's place now. err: it can't say.
+type conflict struct {
+	engine.ConflictError
+	err error
+}
+
+func (w *writer) conflict(ctx context.Context, expected int64) conflict {
+	now := conflict{ConflictError: engine.ConflictError{Machine: w.commit.Machine, ID: w.commit.ID, Expected: expected}}
+	now.err = each(ctx, w.tx, func(c *cells) { now.Version, now.State = c.int(), c.text() }, w.sql().now, w.commit.Key)
+	return now
+}
+
+func (c conflict) error() error {
+	if c.err != nil {
+		return wrap("load "+c.Machine+" "+c.ID, c.err)
+	}
+	return &c.ConflictError
+}

@@ -1,0 +1,82 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+const (
+	settleEffect = `UPDATE fsm_outbox
+		SET state = ?, attempts = ?, available_at = ?, delivered_at = ?, discarded_at = ?, last_error = ?, resolution = ?,
+			lease_token = NULL, lease_until = NULL, worker = NULL
+		WHERE message_id = ?`
+	ofWorker = " AND state = 'delivering' AND lease_token = ?"
+	ofPerson = " AND state = ? AND lease_token IS NULL AND cancelled = 0"
+
+	renewEffect    = "UPDATE fsm_outbox SET lease_until = ? WHERE message_id = ? AND state = 'delivering' AND lease_token = ?"
+	renewDeadline  = "UPDATE fsm_deadlines SET lease_until = ? WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
+	settleDeadline = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
+)
+
+// Settle stores the outcome of a task, if the row still carries its token.
+func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) error {
+	query, args, lost := settlement(t)
+	result, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return settleFailed(ctx, t, err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return settleFailed(ctx, t, err)
+	}
+	if n == 0 {
+		return fmt.Errorf("settle %s: %w", taskName(t), lost)
+	}
+	if t.Renew.IsZero() {
+		s.work.Store(true) // the next of its lane may be due
+	}
+	return nil
+}
+
+// settlement returns the statement of a settlement, and what it means when it
+// finds no row.
+func settlement(t engine.Settlement) (query string, args []any, lost error) {
+	token := t.Token.String()
+	if t.Kind == engine.TaskDeadline {
+		args = []any{t.Machine, t.RecordID, string(t.Timer), token}
+		if !t.Renew.IsZero() {
+			return renewDeadline, append([]any{instant(t.Renew)}, args...), engine.ErrLeaseLost
+		}
+		return settleDeadline, args, engine.ErrLeaseLost
+	}
+	if !t.Renew.IsZero() {
+		return renewEffect, []any{instant(t.Renew), t.MessageID, token}, engine.ErrLeaseLost
+	}
+	l := t.Letter
+	args = []any{
+		l.State, l.Attempts, optionalInstant(l.AvailableAt), optionalInstant(l.DeliveredAt), optionalInstant(l.DiscardedAt),
+		null(l.LastError), null(l.Resolution), t.MessageID,
+	}
+	if t.Token == (fsm.UUID{}) {
+		return settleEffect + ofPerson, append(args, t.From), engine.ErrConflict
+	}
+	return settleEffect + ofWorker, append(args, token), engine.ErrLeaseLost
+}
+
+func taskName(t engine.Settlement) string {
+	if t.Kind == engine.TaskDeadline {
+		return fmt.Sprintf("deadline %s of %s %s", t.Timer, t.Machine, t.RecordID)
+	}
+	return "effect " + t.MessageID
+}
+
+func settleFailed(ctx context.Context, t engine.Settlement, err error) error {
+	if refused(err) {
+		return &engine.RefusedError{Machine: t.Machine, ID: taskName(t), Err: err}
+	}
+	return wrap("settle "+taskName(t), cause(ctx, err))
+}

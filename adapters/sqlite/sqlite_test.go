@@ -1,0 +1,131 @@
+package sqlite_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/adapters/sqlite"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/storetest"
+)
+
+func TestStore(t *testing.T) { storetest.Run(t, template(t)) }
+
+func TestEngine(t *testing.T) { storetest.Engine(t, template(t)) }
+
+// template makes every table once, in an empty file, for the exam to copy: that
+// takes longer than most of its questions.
+func template(t *testing.T) storetest.Open[*sql.Tx] {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "template.db")
+	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Migrate(t.Context(), storetest.Machines[*sql.Tx]()), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	made, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T) storetest.Subject[*sql.Tx] { return subject(t, made) }
+}
+
+// subject is a new file with this content.
+func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "store.db")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := open(t, path, sqlite.Options{})
+	other := sync.OnceValue(func() *sql.DB { return raw(t, path) })
+	return storetest.Subject[*sql.Tx]{
+		Store:  store,
+		Reopen: func(t *testing.T) engine.Store[*sql.Tx] { return open(t, path, sqlite.Options{}) },
+		Exec: func(ctx context.Context, tx *sql.Tx, statement string) error {
+			_, err := tx.ExecContext(ctx, statement)
+			return err
+		},
+		Count:     func(t *testing.T, from string) int { return countIn(t, other(), from) },
+		Vandalise: func(t *testing.T, table, statement string) { vandalise(t, path, table, statement) },
+		MigrateTo: store.MigrateTo,
+		Version:   1,
+	}
+}
+
+// open opens a store that is closed with the test.
+func open(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store
+}
+
+// raw is a connection that knows nothing of the store.
+func raw(t testing.TB, path string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", "file:"+path+"?_busy_timeout=5000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxOpenConns(1)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+func count(t testing.TB, path, from string) int {
+	t.Helper()
+	return countIn(t, raw(t, path), from)
+}
+
+func countIn(t testing.TB, db *sql.DB, from string) (n int) {
+	t.Helper()
+	if err := db.QueryRow("SELECT count(*) FROM " + from).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// vandalise runs a statement without the triggers and CHECKs of a table, as the
+// owner of the file can.
+func vandalise(t testing.TB, path, table, statement string) {
+	t.Helper()
+	db := raw(t, path)
+	rows, err := db.Query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?", table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	run := []string{"PRAGMA ignore_check_constraints = ON"}
+	var back []string
+	for rows.Next() {
+		var name, text string
+		if err := rows.Scan(&name, &text); err != nil {
+			t.Fatal(err)
+		}
+		run, back = append(run, fmt.Sprintf("DROP TRIGGER %q", name)), append(back, text)
+	}
+	if err := rows.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range append(append(run, statement), back...) {
+		if _, err := db.Exec(s); err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package sqlite
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// statements are the SQL of one machine's tables.
+type statements struct {
+	// A record: its columns, then version and entered_at.
+	load             string
+	list             [2][2]string // of all states or of one; from the start or above an id: the state, the id, at most
+	insert           string       // columns, version, last_event, entered_at, updated_at, created_at
+	update           string       // columns but the id, version, last_event, entered_at or null, updated_at; id, state, version before
+	now              string       // version and state
+	history, narrate string       // read from, append to the history
+}
+
+// statementsOf returns the statements of a machine, made once.
+func (s *Store) statementsOf(t fsm.Tables) *statements {
+	if known, ok := s.tables.Load(t.Record); ok {
+		return known.(*statements)
+	}
+	made, _ := s.tables.LoadOrStore(t.Record, newStatements(t))
+	return made.(*statements)
+}
+
+func newStatements(t fsm.Tables) *statements {
+	record, id, state := quoted(t.Record), quoted(t.ID), quoted(t.State)
+	sel := "SELECT " + quotedAll(t.Columns) + ", version, entered_at FROM " + record
+	var set strings.Builder
+	for _, column := range t.Columns[1:] {
+		set.WriteString(quoted(column) + " = ?, ")
+	}
+	narrated := "event_id, version, transition, " + quoted(t.From) + ", event_type, " + quoted(t.To) +
+		", actor_role, actor_id, payload, correlation_id, created_at"
+	return &statements{
+		load: fmt.Sprintf("%s WHERE %s = ?", sel, id),
+		list: [2][2]string{
+			{fmt.Sprintf("%s ORDER BY %s LIMIT ?", sel, id), fmt.Sprintf("%s WHERE %s > ? ORDER BY %s LIMIT ?", sel, id, id)},
+			{
+				fmt.Sprintf("%s WHERE %s = ? ORDER BY %s LIMIT ?", sel, state, id),
+				fmt.Sprintf("%s WHERE %s = ? AND %s > ? ORDER BY %s LIMIT ?", sel, state, id, id),
+			},
+		},
+		insert: fmt.Sprintf("INSERT INTO %s (%s, version, last_event, entered_at, updated_at, created_at) VALUES (%s)",
+			record, quotedAll(t.Columns), marks(len(t.Columns)+5)),
+		update: fmt.Sprintf("UPDATE %s SET %sversion = ?, last_event = ?, entered_at = coalesce(?, entered_at), updated_at = ? WHERE %s = ? AND %s = ? AND version = ?",
+			record, set.String(), id, state),
+		now:     fmt.Sprintf("SELECT version, %s FROM %s WHERE %s = ?", state, record, id),
+		history: fmt.Sprintf("SELECT %s FROM %s WHERE %s = ? AND version > ? ORDER BY version LIMIT ?", narrated, quoted(t.History), id),
+		narrate: fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s)", quoted(t.History), id, narrated, marks(12)),
+	}
+}
+
+// page returns the statement that lists records, and its parameters. One that
+// served with and without an id would read each page from the first record on.
+func (s *statements) page(q engine.Read) (query string, args []any) {
+	ofState, above := 0, 0
+	if q.State != "" {
+		ofState, args = 1, append(args, q.State)
+	}
+	if q.After != nil {
+		above, args = 1, append(args, q.After)
+	}
+	return s.list[ofState][above], append(args, q.Limit)
+}
+
+// marks returns n parameters.
+func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
+
+// tableWrite returns the statement of an effect on a table and its parameters.
+func tableWrite(w fsm.TableWrite) (string, []any, error) {
+	var keys, values []any
+	var where, set, names []string
+	for _, c := range w.Key {
+		keys = append(keys, c.Value)
+		names = append(names, c.Name)
+		where = append(where, quoted(c.Name)+" = ?")
+	}
+	key := quotedAll(names)
+	for _, c := range w.Columns {
+		values = append(values, c.Value)
+		names = append(names, c.Name)
+		if w.Op == fsm.EffectUpsert {
+			set = append(set, quoted(c.Name)+" = excluded."+quoted(c.Name))
+		} else {
+			set = append(set, quoted(c.Name)+" = ?")
+		}
+	}
+	table, this := quoted(w.Table), strings.Join(where, " AND ")
+	switch {
+	case w.Op == fsm.EffectDelete:
+		return fmt.Sprintf("DELETE FROM %s WHERE %s", table, this), keys, nil
+	case w.Op == fsm.EffectUpdate && len(set) > 0:
+		return fmt.Sprintf("UPDATE %s SET %s WHERE %s", table, strings.Join(set, ", "), this), append(values, keys...), nil
+	case w.Op == fsm.EffectUpsert:
+		conflict := "NOTHING"
+		if len(set) > 0 {
+			conflict = "UPDATE SET " + strings.Join(set, ", ")
+		}
+		return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO %s", table, quotedAll(names), marks(len(names)), key, conflict),
+			append(keys, values...), nil
+	}
+	return "", nil, fmt.Errorf("table %s: %s of no columns", w.Table, w.Op)
+}

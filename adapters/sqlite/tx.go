@@ -1,0 +1,118 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	codes "modernc.org/sqlite/lib"
+)
+
+// querier is a transaction or a pool.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// InTx runs f in one transaction that holds the write lock from its beginning,
+// so nothing that f reads changes before the commit. A transaction within f
+// would wait for it in vain.
+func (s *Store) InTx(ctx context.Context, f func(*sql.Tx) error) error {
+	if err := s.current(ctx); err != nil {
+		return err
+	}
+	return s.inTx(ctx, f)
+}
+
+func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
+	tx, err := s.begin(ctx)
+	if err != nil {
+		return wrap("begin", cause(ctx, err))
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	if err := f(tx); err != nil {
+		return err
+	}
+	if err := s.here(); err != nil {
+		return wrap("commit", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return wrap("commit", cause(ctx, err))
+	}
+	if s.work.Swap(false) {
+		s.tell()
+	}
+	return nil
+}
+
+// pause is how often the write lock of another process is tried. SQLite's own
+// waiting asks the less often the longer it has waited, and so loses for ever to
+// a process that writes without a break; it does not heed contexts either.
+const pause = time.Millisecond
+
+// begin takes the write lock. Within the process those who want it queue up at
+// the one connection that writes.
+func (s *Store) begin(ctx context.Context) (*sql.Tx, error) {
+	var end time.Time
+	for {
+		tx, err := s.writer.BeginTx(ctx, nil)
+		if code(err)&0xff != codes.SQLITE_BUSY {
+			return tx, err
+		}
+		if end.IsZero() {
+			end = time.Now().Add(s.patience)
+		}
+		if !time.Now().Before(end) {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// cause returns why a context ended where err is only how SQLite noticed it.
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		return errors.Join(ctx.Err(), err)
+	}
+	return err
+}
+
+// tell lets everyone who waits look for work.
+func (s *Store) tell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.news = true
+	close(s.alarm)
+	s.alarm = make(chan struct{})
+}
+
+// Wait returns when this process has committed what may be work since the last
+// Wait, and at the latest after d: what other processes commit is found by
+// polling. What a caller saves in a transaction of its own, not of InTx, is
+// told with the next commit of InTx or found by polling.
+func (s *Store) Wait(ctx context.Context, d time.Duration) error {
+	s.mu.Lock()
+	alarm, news := s.alarm, s.news
+	s.news = false
+	s.mu.Unlock()
+	if news {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-alarm:
+		s.mu.Lock()
+		s.news = false
+		s.mu.Unlock()
+	case <-timer.C:
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgtype"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// byHand is what one would write for the advertiser's consent without the
+// project: the row is read, looked at in Go, and then one statement updates it
+// and inserts the history row and the two messages. The statement is its own
+// transaction.
+type byHand struct{ pool *pgxpool.Pool }
+
+// handDeal is a row of deals.
+type handDeal struct {
+	id                       pgtype.UUID
+	status                   string
+	advertiser, owner, price int64
+	address, tx              *string
+	deposit                  *int64
+	escrow                   string
+	creative                 []byte
+	publishAt                *time.Time
+	advertiserCancels        bool
+	ownerCancels             bool
+	version                  int64
+	enteredAt                time.Time
+}
+
+const (
+	handRead = `SELECT deal_id, status, advertiser_id, owner_id, price_nano, deposit_address, deposit_tx, deposit_nano, escrow, creative,
+		publish_at, advertiser_cancels, owner_cancels, version, entered_at FROM deals WHERE deal_id = $1`
+
+	handWrite = `WITH r AS (
+		UPDATE deals SET advertiser_cancels = true, version = version + 1, last_event = 'MUTUAL_CANCEL', updated_at = $3
+		WHERE deal_id = $1 AND status = 'FUNDED' AND version = $2
+		RETURNING version
+	), h AS (
+		INSERT INTO deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, actor_id, payload, correlation_id, created_at)
+		SELECT $4, $1, version, 'MUTUAL_CANCEL', 'FUNDED', 'FUNDED', 'consent_by_advertiser', 'advertiser', $5, '{}', $6, $3 FROM r
+	)
+	INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
+	SELECT m.id, 'deal', $1::text, r.version, m.seq, m.effect, m.lane, 'keyed', false, m.payload, $6, $3, 'pending', 0, $3
+	FROM r, (VALUES ($7::uuid, 0, 'notify_owner', 'notifications', $8::json), ($9, 1, 'deal.events', 'kafka', $10)) AS m (id, seq, effect, lane, payload)`
+)
+
+// consent is MUTUAL_CANCEL by the advertiser.
+func (h byHand) consent(ctx context.Context, id fsm.UUID, advertiser int64) error {
+	conn, err := h.pool.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	var d handDeal
+	err = conn.QueryRow(ctx, handRead, id.String()).Scan(&d.id, &d.status, &d.advertiser, &d.owner, &d.price, &d.address, &d.tx, &d.deposit, &d.escrow, &d.creative,
+		&d.publishAt, &d.advertiserCancels, &d.ownerCancels, &d.version, &d.enteredAt)
+	if err != nil {
+		return err
+	}
+	if d.status != "FUNDED" || d.advertiser != advertiser || d.ownerCancels {
+		return errors.New("not now, or not this one")
+	}
+	now := time.Now().UTC()
+	notify, err := json.Marshal(map[string]any{"owner_id": d.owner, "status": d.status})
+	if err != nil {
+		return err
+	}
+	event, err := json.Marshal(map[string]any{
+		"deal_id": id.String(), "event_type": d.status, "from_status": d.status, "to_status": d.status, "actor_id": advertiser, "created_at": now,
+	})
+	if err != nil {
+		return err
+	}
+	tag, err := conn.Exec(ctx, handWrite, id.String(), d.version, now, random(), advertiser, random(), random(), notify, random(), event)
+	if err == nil && tag.RowsAffected() != 2 {
+		return fmt.Errorf("%d messages were written: another writer was first", tag.RowsAffected())
+	}
+	return err
+}

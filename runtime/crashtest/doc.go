@@ -1,0 +1,37 @@
+// Package crashtest proves what a durable engine has to survive: being killed
+// at every boundary between two durable facts, and being raced.
+//
+// # The crash proof
+//
+// Scripted lives take records of a machine through its table. A child process
+// lives them on a real database, over a store and over handlers that know by
+// name where something has just become durable, or is about to: the points. At
+// the chosen hit of a point the process kills itself with SIGKILL. The next
+// child finds what the first one left, recovers, lives the life to its end and
+// goes on with the next one, to be killed at another point.
+//
+// A window is a point together with the machine and with what is under way
+// there: a creation, an event of a caller, an answer, a deadline, a delivery.
+// Which windows a machine has to pass is said beside its lives. The proof fails
+// if one of them was never hit.
+//
+// # The judge
+//
+// What the lives left is judged without the engine: the tables are read with
+// SQL, what handlers did is read from a diary that they wrote, and what should
+// be there follows from the static table of the generated package. Besides, a
+// life that was cut has to end like the same life that nobody cut.
+//
+// Work has to end with its state: the database itself notes who leases what, and
+// handlers note how their record stands when they are called.
+//
+// # Fleets and storms
+//
+// In a fleet three processes share the work of one life, and the first of them
+// that gets to a window is killed there; the others take over. The time of all is
+// in a file, and stands still but for what they wait for. In a storm the server
+// is killed under many clients instead; time is real then. Both are judged by the
+// same judge.
+//
+// The package knows neither SQLite nor PostgreSQL: a [Database] is handed in.
+package crashtest

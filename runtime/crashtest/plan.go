@@ -1,0 +1,164 @@
+package crashtest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// plan is what child processes have to do.
+type plan struct {
+	Group     string     `json:"group"`
+	Record    bool       `json:"record"` // note every point that is passed
+	Scenarios []scenario `json:"scenarios"`
+}
+
+// scenario is one life in the database. Its tag is the correlation id of all
+// that comes of it.
+type scenario struct {
+	Tag    string `json:"tag"`
+	Life   string `json:"life"`
+	Cut    *Cut   `json:"cut,omitempty"`
+	Window string `json:"window,omitempty"`
+}
+
+func planFile(dir string) string { return filepath.Join(dir, "plan.json") }
+
+func (p plan) store(dir string) error {
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = os.WriteFile(planFile(dir), text, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("store the plan: %w", err)
+	}
+	return nil
+}
+
+func readPlan(dir string) (p plan, err error) {
+	text, err := os.ReadFile(planFile(dir))
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("read the plan: %w", err)
+	}
+	return p, nil
+}
+
+// Live is what a child process does: it lives the lives of the plan in dir,
+// goes on with one that a process before it did not end, and kills itself where
+// the plan says so. It returns when nothing is left to do.
+func Live[Tx any](ctx context.Context, db Database[Tx], dir string) (err error) {
+	p, err := readPlan(dir)
+	if err != nil {
+		return err
+	}
+	s, closeStage, err := openStage(ctx, db, p, dir, &cutter{record: p.Record}, &ownClock{}, engine.Config{Worker: "crashtest"})
+	if err != nil {
+		return err
+	}
+	for _, sc := range p.Scenarios[p.begun(dir):] {
+		if err := s.live(ctx, sc); err != nil {
+			return err
+		}
+	}
+	return closeStage()
+}
+
+// begun returns the number of the last scenario that has begun, since those
+// before it have ended.
+func (p plan) begun(dir string) int {
+	n := sort.Search(len(p.Scenarios), func(i int) bool {
+		_, err := os.Stat(diaryFile(dir, p.Scenarios[i].Tag))
+		return err != nil
+	})
+	return max(n-1, 0)
+}
+
+// rehearsal is a plan that lives every life once, without a cut.
+func rehearsal[Tx any](name string, g group[Tx]) plan {
+	p := plan{Group: name, Record: true}
+	for i, l := range g.lives {
+		p.Scenarios = append(p.Scenarios, scenario{Tag: fmt.Sprintf("r%03d", i), Life: l.name})
+	}
+	return p
+}
+
+// choose plans a kill in each window: at what was killed least so far, in the
+// shortest life. With every, it plans one at each point of each label: each
+// transition, each effect.
+func choose(p plan, past map[string][]entry, windows []Window, every bool) (plan, []Window) {
+	found := map[Window][]entry{}
+	lifeOf := map[string]string{}
+	for _, sc := range p.Scenarios {
+		lifeOf[sc.Tag] = sc.Life
+		for _, e := range past[sc.Tag] {
+			if e.Entry == passed {
+				w := Window{e.Machine, e.Kind, e.Point}
+				found[w] = append(found[w], e)
+			}
+		}
+	}
+	out := plan{Group: p.Group, Scenarios: slices.Clone(p.Scenarios)}
+	var missed []Window
+	killed := map[string]int{} // by machine and label
+	for _, w := range windows {
+		candidates := slices.Clone(found[w])
+		slices.SortStableFunc(candidates, func(a, b entry) int {
+			return cmp.Or(killed[w.Machine+a.Label]-killed[w.Machine+b.Label], len(past[a.Scenario])-len(past[b.Scenario]))
+		})
+		taken := map[string]bool{}
+		for _, e := range candidates {
+			if taken[e.Label] || len(taken) > 0 && !every {
+				continue
+			}
+			taken[e.Label] = true
+			killed[w.Machine+e.Label]++
+			cut := e.cut()
+			out.Scenarios = append(out.Scenarios, scenario{
+				Tag: fmt.Sprintf("k%04d", len(out.Scenarios)), Life: lifeOf[e.Scenario], Cut: &cut, Window: w.String() + " of " + e.Label,
+			})
+		}
+		if len(candidates) == 0 {
+			missed = append(missed, w)
+		}
+	}
+	return out, missed
+}
+
+// chooseShared plans a kill for each kind of thing that the workers of a fleet
+// do, at points that take turns; with every, at each point. Lives in which a
+// handler moves the clock are left out: it would move it for all workers.
+func chooseShared[Tx any](p plan, past map[string][]entry, g group[Tx], every bool) (plan, []Window) {
+	past = maps.Clone(past)
+	for _, sc := range p.Scenarios {
+		if l, err := g.life(sc.Life); err != nil || l.script(sc.Tag).movesClock() {
+			delete(past, sc.Tag)
+		}
+	}
+	var windows []Window
+	turn := 0
+	for _, m := range g.machines {
+		for _, k := range m.kinds {
+			points := sharedPoints(k)
+			if len(points) > 0 && !every {
+				points = points[turn%len(points):][:1]
+				turn++
+			}
+			for _, at := range points {
+				windows = append(windows, Window{m.Name(), k, at})
+			}
+		}
+	}
+	out, missed := choose(p, past, windows, false)
+	return out, slices.DeleteFunc(windows, func(w Window) bool { return slices.Contains(missed, w) })
+}

@@ -1,0 +1,245 @@
+package crashtest
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Proof is what Prove needs.
+type Proof[Tx any] struct {
+	Database Database[Tx]
+	// Child returns the command of a process that calls Live with dir.
+	Child func(ctx context.Context, dir string) *exec.Cmd
+	// Worker returns the command of a process that calls Work with dir and name,
+	// and with its standard input as what says stop.
+	Worker func(ctx context.Context, dir, name string) *exec.Cmd
+	// Every kills at each point of each transition and of each effect, not only
+	// once in each window.
+	Every bool
+}
+
+// Prove kills the lives of a group of machines in every window, and judges
+// what is left. The database has to be empty.
+func Prove[Tx any](t *testing.T, name string, p Proof[Tx]) {
+	g, err := groupOf[Tx](name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := prepare(t, p.Database, g)
+	dir := t.TempDir()
+	rehearsed := rehearsal(name, g)
+	if kills := runPlan(t, p, rehearsed, dir); kills != 0 {
+		t.Fatalf("the rehearsal was killed %d times", kills)
+	}
+	calm := verdict(t, db, g, rehearsed, dir)
+	var windows []Window
+	for _, m := range g.machines {
+		windows = append(windows, windowsOf(m.Name(), m.kinds)...)
+	}
+	killing, missed := choose(rehearsed, calm.diary, windows, p.Every)
+	for _, w := range missed {
+		t.Errorf("no life passes the window %s", w)
+	}
+	kills := runPlan(t, p, killing, dir)
+	if want := len(killing.Scenarios) - len(rehearsed.Scenarios); kills != want {
+		t.Errorf("%d processes were killed, want %d", kills, want)
+	}
+	stormy := verdict(t, db, g, killing, dir)
+	compareEndings(t, killing, calm, stormy)
+	for _, m := range g.machines {
+		hit, of := countExercised(t, killing, stormy.diary, windowsOf(m.Name(), m.kinds))
+		taken := transitionsTaken(stormy.facts, m.Name())
+		Count(t, "%s: %d of %d windows exercised on %s; the lives take %d of %d transitions", m.Name(), hit, of, p.Database.Name, taken, len(m.edges))
+	}
+	shared, windows := chooseShared(killing, calm.diary, g, p.Every)
+	killedTogether := runFleet(t, p, shared, len(killing.Scenarios), windows, dir)
+	hit, of := countExercised(t, shared, verdict(t, db, g, shared, dir).diary, windows)
+	if hit != killedTogether {
+		t.Errorf("%d workers were killed in %d windows", killedTogether, hit)
+	}
+	if t.Failed() {
+		return
+	}
+	Count(t, "%s: %d of %d windows exercised on %s while %d workers share the work", name, hit, of, p.Database.Name, fleetSize)
+	t.Logf("%s: %d lives, %d processes killed; nothing accepted was lost, nothing doubled, no record off its table", name, len(shared.Scenarios), kills+killedTogether)
+}
+
+// countExercised tells how many of the windows were exercised, and fails the
+// test for each of the others.
+func countExercised(t *testing.T, p plan, past map[string][]entry, windows []Window) (hit, of int) {
+	t.Helper()
+	exercised := exercisedWindows(p, past)
+	for _, w := range windows {
+		if exercised[w.String()] > 0 {
+			hit++
+		} else {
+			t.Errorf("window %s was never hit", w)
+		}
+	}
+	return hit, len(windows)
+}
+
+func prepare[Tx any](t *testing.T, d Database[Tx], g group[Tx]) *sql.DB {
+	t.Helper()
+	store, closeStore, err := d.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(store.Migrate(t.Context(), g.definitions()), closeStore()); err != nil {
+		t.Fatal(err)
+	}
+	db, err := d.SQL()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := createWitnesses(t.Context(), db, d.Watch); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// runPlan starts one process after the other until one gets to the end of the
+// plan. It returns how many were killed on the way.
+func runPlan[Tx any](t *testing.T, p Proof[Tx], what plan, dir string) (kills int) {
+	t.Helper()
+	if err := what.store(dir); err != nil {
+		t.Fatal(err)
+	}
+	for kills <= len(what.Scenarios) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		child := p.Child(ctx, dir)
+		out, err := child.CombinedOutput()
+		late := ctx.Err() != nil
+		cancel()
+		var exit *exec.ExitError
+		switch {
+		case err == nil:
+			return kills
+		case late:
+			t.Fatalf("a process did not end in time:\n%s", out)
+		case !errors.As(err, &exit) || exit.ExitCode() != -1:
+			t.Fatalf("a process failed: %v\n%s", err, out)
+		}
+		kills++
+	}
+	t.Fatalf("after %d processes the plan was not done", kills)
+	return kills
+}
+
+// verdict judges what is in the database.
+func verdict[Tx any](t *testing.T, db *sql.DB, g group[Tx], p plan, dir string) *judge {
+	t.Helper()
+	f, err := readFacts(t.Context(), db, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past, err := readDiaries(dir, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJudge(tablesOf(g), f, past, func(tag, format string, args ...any) {
+		t.Errorf("%s: %s", p.describe(tag), fmt.Sprintf(format, args...))
+	})
+	j.all()
+	return j
+}
+
+// describe says which life a tag is.
+func (p plan) describe(tag string) string {
+	for _, sc := range p.Scenarios {
+		if sc.Tag == tag && sc.Cut != nil {
+			return fmt.Sprintf("life %q killed in %s (%s number %d)", sc.Life, sc.Window, sc.Cut.Point, sc.Cut.N)
+		} else if sc.Tag == tag && sc.Life != "" {
+			return fmt.Sprintf("life %q", sc.Life)
+		}
+	}
+	return "scenario " + tag
+}
+
+// compareEndings fails for a life that was killed and did not end like the one
+// that nobody killed; unless what may be attempted only once was lost, which
+// the record was told.
+func compareEndings(t *testing.T, p plan, calm, stormy *judge) {
+	t.Helper()
+	want := map[string]string{} // by life
+	before, after := calm.endings(), stormy.endings()
+	for _, sc := range p.Scenarios {
+		if sc.Cut == nil {
+			want[sc.Life] = before[sc.Tag]
+			continue
+		}
+		if after[sc.Tag] != want[sc.Life] && !stormy.lossTold(sc.Tag) {
+			t.Errorf("%s ended otherwise than without a kill:\n%s", p.describe(sc.Tag), difference(want[sc.Life], after[sc.Tag]))
+		}
+	}
+}
+
+// difference lists the lines that only one of two texts has.
+func difference(want, got string) string {
+	var out []string
+	for _, side := range []struct{ sign, text, other string }{{"-", want, got}, {"+", got, want}} {
+		for line := range strings.SplitSeq(side.text, "\n") {
+			if !strings.Contains("\n"+side.other+"\n", "\n"+line+"\n") {
+				out = append(out, side.sign+" "+line)
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// exercisedWindows counts the kills in each window that the diary proves:
+// its entry is the last thing that the process did.
+func exercisedWindows(p plan, past map[string][]entry) map[string]int {
+	cuts := map[string]Cut{}
+	for tag, entries := range past {
+		for _, e := range entries {
+			if e.Entry == cutHere {
+				cuts[tag] = e.cut()
+			}
+		}
+	}
+	out := map[string]int{}
+	for _, sc := range p.Scenarios {
+		if sc.Cut != nil && cuts[sc.Tag] == *sc.Cut {
+			window, _, _ := strings.Cut(sc.Window, " of ")
+			out[window]++
+		}
+	}
+	return out
+}
+
+func transitionsTaken(f *facts, machine string) int {
+	seen := map[string]bool{}
+	for _, h := range f.history {
+		if h.machine == machine {
+			seen[h.key()] = true
+		}
+	}
+	return len(seen)
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	if json.Unmarshal([]byte(a), &x) != nil || json.Unmarshal([]byte(b), &y) != nil {
+		return a == b
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// EveryFromEnv reports whether the environment asks for every point: see
+// Proof.Every.
+func EveryFromEnv() bool { return os.Getenv("FSMGEN_CRASH_EVERY") == "1" }

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/generated/outbox"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// DeadLetters returns messages that were given up and wait for a person, oldest
+// first: of one machine, or of all if machine is "".
+func (e *Engine[Tx]) DeadLetters(ctx context.Context, machine string, limit int) ([]OutboxRow, error) {
+	page, err := e.store.Read(ctx, Read{Kind: ReadDeadLetters, Machine: machine, Limit: bounded(limit)})
+	if err != nil {
+		return nil, fmt.Errorf("dead letters: %w", err)
+	}
+	return page.Letters, nil
+}
+
+// Requeue gives a dead letter all its attempts again. who and why are kept with
+// it.
+func (e *Engine[Tx]) Requeue(ctx context.Context, messageID, who, why string) error {
+	return e.resolve(ctx, "requeue", messageID, outbox.Requeue{Resolution: tidy(who + ": " + why)})
+}
+
+// Discard gives a dead letter up for good: it blocks what is behind it in its
+// lane no more. who and why are kept with it.
+func (e *Engine[Tx]) Discard(ctx context.Context, messageID, who, why string) error {
+	return e.resolve(ctx, "discard", messageID, outbox.Discard{Resolution: tidy(who + ": " + why)})
+}
+
+// resolve lets the machine outbox decide what a person wants of a message. One
+// that is no dead letter is a *fsm.Rejection.
+func (e *Engine[Tx]) resolve(ctx context.Context, what, messageID string, event outbox.Payload) error {
+	if err := checkNested(ctx); err != nil {
+		return err
+	}
+	page, err := e.store.Read(ctx, Read{Kind: ReadLetter, MessageID: messageID, Limit: 1})
+	if err == nil && len(page.Letters) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("%s message %s: %w", what, messageID, err)
+	}
+	row := page.Letters[0]
+	if row.Cancelled {
+		return fmt.Errorf("%s message %s: %w", what, messageID, errStateLeft)
+	}
+	d := delivery{row: row}
+	now := e.now()
+	if d.letter, err = openLetter(row); err == nil {
+		err = d.fire(event, now, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if d.letter.State == outbox.Pending {
+		d.letter.AvailableAt = fsm.Some(now)
+	}
+	s := d.settlement()
+	s.From = row.State
+	if err := e.settle(ctx, s); err != nil {
+		return fmt.Errorf("%s message %s: %w", what, messageID, err)
+	}
+	e.config.Logger.InfoContext(ctx, "dead letter resolved", "how", what, "message", messageID, "machine", row.Machine,
+		"record", row.RecordID, "effect", row.Effect, "resolution", d.letter.Resolution.Or(""), "correlation", row.Correlation)
+	return nil
+}
+
+// Resumed is what Resume did.
+type Resumed struct {
+	Timer    bool // the state's timeout was armed
+	Requeued int  // dead letters that got their attempts again
+}
+
+// Resume sets a record going again: it arms the timeout that the record's state
+// has, counted from when the state was entered, in case it got lost or was
+// consumed by an event that the record refused; and it requeues the record's
+// dead letters.
+func (e *Engine[Tx]) Resume(ctx context.Context, machine, id, who, why string) (Resumed, error) {
+	var did Resumed
+	if err := checkNested(ctx); err != nil {
+		return did, err
+	}
+	m, key, err := e.machine(machine, id)
+	if err != nil {
+		return did, err
+	}
+	r := request[Tx]{machine: m, id: fsm.Text(key), key: key, correlation: e.config.NewToken().String(), now: e.now()}
+	if err := e.store.InTx(ctx, func(tx Tx) (err error) {
+		did.Timer, err = e.rearm(ctx, tx, r)
+		return err
+	}); err != nil {
+		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
+	}
+	page, err := e.store.Read(ctx, Read{Kind: ReadDeadLetters, Machine: machine, ID: r.id, Limit: pageLimit})
+	if err != nil {
+		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
+	}
+	for _, letter := range page.Letters {
+		err = errors.Join(err, e.Requeue(ctx, letter.MessageID, who, why))
+		did.Requeued++
+	}
+	return did, err
+}
+
+// rearm arms the timeout of the record's state, unless the record moves on
+// meanwhile.
+func (e *Engine[Tx]) rearm(ctx context.Context, tx Tx, r request[Tx]) (bool, error) {
+	q := r.query()
+	q.Keys = nil
+	rows, err := e.store.Load(ctx, tx, []Query{q})
+	if err != nil {
+		return false, err
+	}
+	row := rows[0]
+	switch {
+	case row.Err != nil:
+		return false, row.Err
+	case row.Record == nil:
+		return false, ErrNotFound
+	}
+	timer := r.machine.TimerOf(row.Record, row.EnteredAt)
+	if timer == nil {
+		return false, nil
+	}
+	return true, e.store.Save(ctx, tx, []Commit{{
+		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Expect: row.Version,
+		Arm: []TimerRow{r.timer(TimerTimeout, row.Version, *timer)},
+	}})
+}

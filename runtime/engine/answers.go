@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// tries bounds how often a worker fires a timer or an answer again after a
+// conflict, and stores an outcome again after a failure of the store. With the
+// pauses of pause that is some seconds; then the lease runs out, and whoever
+// claims the row next begins with what is there.
+const tries = 8
+
+// pause waits before try number n, which counts from 1.
+func pause(ctx context.Context, n int) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(10 * time.Millisecond << n):
+	}
+}
+
+// patiently calls f until it succeeds or fails with something that another try
+// won't mend. It goes on while the engine is being stopped, for as long as a
+// lease lasts: what is being stored has happened already.
+func (e *Engine[Tx]) patiently(ctx context.Context, f func(context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Lease)
+	defer cancel()
+	for n := range tries {
+		if n > 0 {
+			pause(ctx, n)
+		}
+		err = f(ctx)
+		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrStore) {
+			return err
+		}
+	}
+	return err
+}
+
+// fireTask fires the event of a task; the task ends in the same transaction.
+func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) (err error) {
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
+	return e.patiently(ctx, func(ctx context.Context) error {
+		r.now = later(e.now(), r.notBefore)
+		var p plan[Tx]
+		err := e.store.InTx(ctx, func(tx Tx) (err error) {
+			p, err = e.apply(ctx, tx, ours, r)
+			return err
+		})
+		if err == nil {
+			e.Committed(ctx, p.outcome)
+			return nil
+		}
+		e.countRefusal(r, err)
+		return e.fatal(ctx, r, err)
+	})
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// answer fires the event that an effect answered with, by the system, and
+// completes the outbox row in the same transaction. An answer that comes after
+// its state was left, or that the record refuses, completes the row alone. note
+// is kept with the row.
+//
+// An unrecordable error leaves the row as it is, for the caller to settle; any
+// other means that somebody else will: the lease is lost or will run out.
+func (e *Engine[Tx]) answer(ctx context.Context, m *definition[Tx], d delivery, event fsm.Event, note string) error {
+	s, err := d.delivered(note, e.now())
+	if err != nil {
+		return err
+	}
+	r, err := e.taskRequest(m, d.row.RecordID, event, d.row.Correlation, &s)
+	if err != nil {
+		return err
+	}
+	err = e.checkSize(r)
+	if err == nil {
+		err = e.fireTask(ctx, r)
+	}
+	outcome := "delivered"
+	var x *fsm.Rejection
+	switch {
+	case errors.Is(err, errStateLeft):
+		outcome, err = "late", e.settle(ctx, s)
+	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !unrecordable(err):
+		e.count(m.Name(), MetricRefused, "event", event.Name)
+		e.config.Logger.WarnContext(ctx, "answer refused", "machine", m.Name(), "record", r.id, "effect", d.row.Effect,
+			"event", event.Name, "error", err, "correlation", r.correlation)
+		outcome, err = "refused", e.settle(ctx, s)
+	}
+	if err == nil {
+		e.count(m.Name(), MetricAttempts, "effect", d.row.Effect, "outcome", outcome)
+	}
+	return err
+}
+
+// taskRequest is an event that the system fires because of a task.
+func (e *Engine[Tx]) taskRequest(m *definition[Tx], id string, event fsm.Event, correlation string, s *Settlement) (request[Tx], error) {
+	_, key, err := e.machine(m.Name(), id)
+	if err != nil {
+		return request[Tx]{}, &CorruptError{Machine: m.Name(), ID: id, Err: err}
+	}
+	return request[Tx]{
+		machine: m, id: id, key: key, event: event, by: fsm.System(), correlation: correlation, now: e.now(), task: s,
+	}, nil
+}
+
+// unrecordable reports whether an answer is no event of the machine, or was
+// accepted and can't be stored, or meets a record that can't be read: trying
+// again at once would not help, and to forget it would leave the record waiting.
+func unrecordable(err error) bool {
+	var handler *HandlerError
+	return errors.Is(err, fsm.ErrInvalidEvent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrExists) ||
+		errors.Is(err, ErrKeyUsed) || errors.As(err, &handler)
+}

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"runtime/debug"
+	"slices"
+	"sync"
+)
+
+// abreast is how many transactions of a batch are under way at once: while the
+// database writes one, the engine decides another.
+const abreast = 4
+
+// FireBatch applies many events, Config.Batch of them in a transaction, and
+// returns an outcome for each, in their order; Outcome.Err says why an event
+// was not accepted. Events of one record are applied in their order. Each event
+// is all or nothing by itself: one that is refused does not keep its neighbours
+// from being stored. After ErrStore the outcome of an event may be unknown, as
+// with Fire: it is not fired again.
+//
+// The error is that of the context; the outcomes up to there are returned with
+// it, and the others carry it.
+func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome, error) {
+	outcomes := make([]Outcome, len(firings))
+	if err := checkNested(ctx); err != nil {
+		return outcomes, err
+	}
+	ctx, end := e.config.Trace(ctx, Operation{Kind: OpBatch, Size: len(firings)})
+	defer func() { end(refusals(outcomes)) }()
+	var items []item[Tx]
+	for i, f := range firings {
+		r, err := e.request(f, false)
+		if err != nil {
+			outcomes[i].Err = describe(f, err)
+			continue
+		}
+		items = append(items, item[Tx]{i, r})
+	}
+	for _, layer := range layers(items) {
+		var all sync.WaitGroup
+		free := make(chan struct{}, abreast)
+		for round := range slices.Chunk(layer, e.config.Batch) {
+			free <- struct{}{}
+			all.Go(func() {
+				defer func() { <-free }()
+				e.applyRound(ctx, round, firings, outcomes)
+			})
+		}
+		all.Wait()
+	}
+	return outcomes, ctx.Err()
+}
+
+// applyRound fills in the outcomes of a round. A panic on the way is one, too.
+func (e *Engine[Tx]) applyRound(ctx context.Context, round []item[Tx], firings []Firing, outcomes []Outcome) {
+	next := 0
+	defer func() {
+		if v := recover(); v != nil {
+			err := &PanicError{Value: v, Stack: debug.Stack()}
+			for _, it := range round[next:] {
+				outcomes[it.index] = Outcome{Err: describe(firings[it.index], err)}
+			}
+		}
+	}()
+	failure := ctx.Err()
+	if failure == nil {
+		failure = e.fireRound(ctx, round, outcomes)
+	}
+	if failure == nil {
+		return
+	}
+	// Someone else's write, or a refusal of the database, undid the round: one
+	// at a time tells whose it was. What the store failed to say may have been
+	// committed.
+	for _, it := range round {
+		o, err := Outcome{}, failure
+		if !errors.Is(failure, ErrStore) {
+			o, err = e.fireAlone(ctx, it.request)
+		}
+		if err != nil {
+			o = Outcome{Err: describe(firings[it.index], err)}
+		}
+		outcomes[it.index] = o
+		next++
+	}
+}
+
+// item is a request with its place in the batch.
+type item[Tx any] struct {
+	index   int
+	request request[Tx]
+}
+
+// layers splits a batch so that none has two events of one record: the n-th
+// layer holds the n-th event of each. Each is sorted by record, so that two
+// batches lock in the same order.
+func layers[Tx any](items []item[Tx]) (layers [][]item[Tx]) {
+	type record struct{ machine, id string }
+	nth := map[record]int{}
+	for _, it := range items {
+		key := record{it.request.machine.Name(), it.request.id}
+		n := nth[key]
+		nth[key]++
+		if n == len(layers) {
+			layers = append(layers, nil)
+		}
+		layers[n] = append(layers[n], it)
+	}
+	for _, layer := range layers {
+		slices.SortFunc(layer, func(a, b item[Tx]) int {
+			return cmp.Or(cmp.Compare(a.request.machine.Name(), b.request.machine.Name()), cmp.Compare(a.request.id, b.request.id))
+		})
+	}
+	return layers
+}
+
+// fireAlone is fire for an event of a batch whose context may have ended.
+func (e *Engine[Tx]) fireAlone(ctx context.Context, r request[Tx]) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return Outcome{}, err
+	}
+	return e.fire(ctx, r)
+}
+
+// fireRound applies a round in one transaction and fills in the outcomes; a
+// rejection is an outcome too. An error leaves the outcomes as they are.
+func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes []Outcome) error {
+	var plans []plan[Tx]
+	results := make([]Outcome, len(round))
+	err := e.store.InTx(ctx, func(tx Tx) error {
+		requests := make([]request[Tx], len(round))
+		for i, it := range round {
+			requests[i] = it.request
+		}
+		rows, err := e.load(ctx, tx, requests)
+		if err != nil {
+			return err
+		}
+		for i, r := range requests {
+			p, err := e.decide(r, rows[i])
+			if err != nil {
+				results[i] = Outcome{Err: describe(Firing{Machine: r.machine.Name(), ID: r.id}, err)}
+				continue
+			}
+			results[i] = p.outcome
+			plans = append(plans, p)
+		}
+		return e.write(ctx, tx, ours, plans...)
+	})
+	if err != nil {
+		return err
+	}
+	for i, it := range round {
+		if results[i].Err != nil {
+			e.countRefusal(it.request, results[i].Err)
+		}
+		outcomes[it.index] = results[i]
+		e.Committed(ctx, results[i])
+	}
+	return nil
+}

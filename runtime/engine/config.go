@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/outbox"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Config is what an engine can be told. The zero value of a field means its
+// default.
+type Config struct {
+	// Clock tells the time. Default: SystemClock.
+	Clock Clock
+	// Logger gets the engine's own messages and the log effects of machines.
+	// Default: slog.Default.
+	Logger *slog.Logger
+	// Metrics gets measurements, those of the machines and the engine's own;
+	// it must be quick and safe for concurrent use. Default: none.
+	Metrics func(Metric)
+	// Trace is told of what the engine does, and of what came of it. Default:
+	// none.
+	Trace TraceFunc
+	// Worker names this process to people who look into the database. Default:
+	// host name and process id.
+	Worker string
+
+	// Lease is how long a claim lasts; a worker renews it while a handler
+	// runs. Default: a minute.
+	Lease time.Duration
+	// PollInterval is how often an idle worker looks for work that nobody
+	// announced: what became due, or what died with another worker. Default: a
+	// second.
+	PollInterval time.Duration
+	// HandlerTimeout is how long a handler may take. Its context ends then; a
+	// handler that goes on is left alone and its result is not taken. Default:
+	// 30 seconds.
+	HandlerTimeout time.Duration
+	// StopTimeout is how long Run lets handlers finish when it is stopped,
+	// before their contexts end too. Default: 10 seconds.
+	StopTimeout time.Duration
+	// Batch is how much one claim takes at most, and how many events of a
+	// FireBatch share a transaction. Default: 100.
+	Batch int
+	// Concurrency is how many effects a worker carries out at once, and how
+	// many deadlines. As many again may have happened and wait to be stored.
+	// Default: 16.
+	Concurrency int
+
+	// TwoStep stores what a step raises as a deadline that is due at once,
+	// instead of taking it in the same transaction.
+	TwoStep bool
+	// MaxPayload is how many bytes the payload of an event may have as JSON;
+	// the database has to hold it several times. Default: 1 MiB.
+	MaxPayload int
+	// Retry is the policy of effects that name no failure class; those that
+	// are at_most_once never repeat. Default: the failure class handler of the
+	// machine outbox, 8 repeats within about 5 minutes.
+	Retry fsm.RetryPolicy
+
+	// Rand draws the jitter of a repeat, in [0, 1). Default: math/rand/v2.
+	Rand func() float64
+	// NewToken makes the token of a lease; it must never give one twice.
+	// Default: random.
+	NewToken func() fsm.UUID
+}
+
+// WithDefaults returns c with its zero fields filled.
+func (c Config) WithDefaults() Config {
+	if c.Clock == nil {
+		c.Clock = SystemClock{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Metrics == nil {
+		c.Metrics = func(Metric) {}
+	}
+	if c.Trace == nil {
+		c.Trace = untraced
+	}
+	if c.Worker == "" {
+		host, _ := os.Hostname() // a name for people: without one the process id has to do
+		c.Worker = fmt.Sprintf("%s/%d", host, os.Getpid())
+	}
+	if c.Retry == (fsm.RetryPolicy{}) {
+		c.Retry = handlerRetry()
+	}
+	if c.Rand == nil {
+		c.Rand = mathrand.Float64
+	}
+	if c.NewToken == nil {
+		c.NewToken = randomToken
+	}
+	c.Lease = cmp.Or(c.Lease, outbox.DefaultParams().Lease)
+	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
+	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
+	c.StopTimeout = cmp.Or(c.StopTimeout, 10*time.Second)
+	c.Batch = cmp.Or(c.Batch, 100)
+	c.Concurrency = cmp.Or(c.Concurrency, 16)
+	c.MaxPayload = cmp.Or(c.MaxPayload, 1<<20)
+	return c
+}
+
+// validate explains everything that is wrong with c.
+func (c Config) validate() error {
+	var problems []error
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"Lease", int64(c.Lease)}, {"PollInterval", int64(c.PollInterval)}, {"HandlerTimeout", int64(c.HandlerTimeout)},
+		{"StopTimeout", int64(c.StopTimeout)}, {"Batch", int64(c.Batch)}, {"Concurrency", int64(c.Concurrency)}, {"MaxPayload", int64(c.MaxPayload)},
+	} {
+		if field.value < 0 {
+			problems = append(problems, fmt.Errorf("%s must not be negative", field.name))
+		}
+	}
+	if c.Retry.Attempts < 0 || c.Retry.First < 0 || c.Retry.Max < 0 || c.Retry.Factor < 0 || c.Retry.Jitter < 0 || c.Retry.Jitter > 1 {
+		problems = append(problems, errors.New("the policy Retry must not be negative, and its Jitter at most 1"))
+	}
+	return errors.Join(problems...)
+}
+
+// handlerRetry is the failure class that the machine outbox has for handlers.
+func handlerRetry() fsm.RetryPolicy {
+	for _, class := range outbox.Failures() {
+		if class.Name == "handler" {
+			return class.Retry
+		}
+	}
+	return fsm.RetryPolicy{}
+}
+
+// randomToken returns a random UUID (version 4).
+func randomToken() fsm.UUID {
+	var u fsm.UUID
+	_, _ = rand.Read(u[:]) // never fails: it ends the process instead
+	return stamp(u, 4)
+}

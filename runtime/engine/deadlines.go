@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// expire fires the event of a due deadline, by the system. The deadline is
+// consumed in the same transaction; also, alone, when the event is refused.
+//
+// One that was disarmed or armed anew meanwhile is left alone: its token is
+// gone. One that can't be recorded stays, and comes due again when its lease
+// runs out: a person may have mended by then what stands against it.
+func (e *Engine[Tx]) expire(ctx context.Context, t Task) error {
+	row := t.Deadline
+	m, err := e.lookup(row.Machine)
+	if err != nil || t.Err != nil {
+		return errors.Join(t.Err, err)
+	}
+	s := Settlement{Kind: TaskDeadline, Token: t.Token, Machine: row.Machine, RecordID: row.RecordID, Timer: row.Kind}
+	r, err := e.taskRequest(m, row.RecordID, row.Event, row.Correlation, &s)
+	if err != nil {
+		return err
+	}
+	e.observe(row.Machine, MetricDeadlineLag, r.now.Sub(row.DueAt).Seconds(), "event", row.Event.Name)
+	// It was due when it was claimed. A clock that jumps back since does not
+	// make its event come too early, to be refused and lost.
+	r.notBefore = row.DueAt
+	err = e.fireTask(ctx, r)
+	var x *fsm.Rejection
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		e.count(row.Machine, MetricLateTimers, "event", row.Event.Name)
+		return nil
+	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !errors.Is(err, ErrRefused):
+		e.count(row.Machine, MetricRefusedTimers, "event", row.Event.Name)
+		e.config.Logger.WarnContext(ctx, "deadline refused", "machine", row.Machine, "record", row.RecordID,
+			"event", row.Event.Name, "error", err, "correlation", row.Correlation)
+		err = e.settle(ctx, s)
+		if errors.Is(err, ErrLeaseLost) {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,260 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// deliver carries out one claimed effect and stores what came of it. It calls
+// handled between the two, unless the effect has failed.
+func (e *Engine[Tx]) deliver(ctx context.Context, t Task, handled func()) error {
+	row := t.Effect
+	m, err := e.lookup(row.Machine)
+	if err != nil {
+		return err
+	}
+	info, known := m.effects[row.Effect]
+	now := e.now()
+	d, err := claimed(row, t.Token, e.policy(info), now)
+	switch {
+	case err != nil:
+		return errors.Join(t.Err, err)
+	case t.Err != nil:
+		return e.bury(ctx, d, t.Err)
+	case !known || info.Kind != fsm.EffectCall || info.Delivery == fsm.InTransaction:
+		return e.bury(ctx, d, fsm.UnknownEffect(row.Machine, row.Effect))
+	}
+	e.observe(row.Machine, MetricOutboxLag, now.Sub(row.AvailableAt.Or(row.CreatedAt)).Seconds(), "effect", row.Effect)
+	working, stop := e.keepLease(ctx, row.MessageID, t.Token)
+	r := e.attempt(working, m, info, d)
+	stop()
+	switch {
+	case r.err == nil:
+		handled()
+		return e.succeed(ctx, m, d, r)
+	case errors.Is(context.Cause(working), ErrLeaseLost):
+		return ErrLeaseLost
+	case ctx.Err() != nil:
+		return e.interrupt(ctx, info, d, r.err)
+	}
+	return e.fail(ctx, m, info, d, r.err)
+}
+
+// policy is how often an effect is repeated, and when.
+func (e *Engine[Tx]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
+	if info.HasRetry || info.Delivery == fsm.AtMostOnce {
+		return info.Retry
+	}
+	return e.config.Retry
+}
+
+// attempt brings the effect about, heeding its delivery class where it was
+// attempted before: a queryable one is asked for, what an attempt left behind is
+// cleaned up, and an at_most_once one that was cut short is not repeated.
+func (e *Engine[Tx]) attempt(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery) reply {
+	dispatch := d.dispatch()
+	if d.cutShort() && info.Delivery == fsm.AtMostOnce {
+		return reply{err: d.failure(errCutShort, true)}
+	}
+	if d.repeat() {
+		if info.Delivery == fsm.Queryable {
+			if r := e.query(ctx, m, dispatch); r.err != nil || r.done {
+				return r
+			}
+		}
+		// Recovery found the last attempt cut short: there is none left.
+		if d.row.Attempts >= d.limit() {
+			return reply{err: d.failure(errSpentLost, false)}
+		}
+		if r := e.cleanUp(ctx, m, info, dispatch); r.err != nil {
+			return r
+		}
+	}
+	return e.handle(ctx, m, dispatch)
+}
+
+// cleanUp removes what an attempt may have left behind.
+func (e *Engine[Tx]) cleanUp(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d fsm.Dispatch) reply {
+	if info.Cleanup == "" {
+		return reply{}
+	}
+	record, err := e.Get(ctx, d.Machine, d.Record)
+	if err != nil {
+		return reply{err: err}
+	}
+	effect, ok := m.CleanupOf(info.Name, record.Record, e.now())
+	if !ok {
+		return reply{err: fsm.UnknownEffect(d.Machine, info.Cleanup)}
+	}
+	if d.Payload, err = json.Marshal(effect.Payload); err != nil {
+		return reply{err: fmt.Errorf("payload of effect %s: %w", effect.Name, err)}
+	}
+	d.ID, d.Effect = identity("cleanup", d.ID).String(), effect.Name
+	return e.handle(ctx, m, d)
+}
+
+// succeed stores that the effect has happened, and fires its answer.
+func (e *Engine[Tx]) succeed(ctx context.Context, m *definition[Tx], d delivery, r reply) error {
+	err := e.conclude(ctx, m, d, r)
+	if unrecordable(err) {
+		// The handler did its part, so this is a failed attempt of ours: it is
+		// repeated by the policy, since a person may mend what stands against it.
+		return e.fail(ctx, m, m.effects[d.row.Effect], d, err)
+	}
+	return err
+}
+
+// conclude stores that the effect has happened. An unrecordable error leaves the
+// row as it is.
+func (e *Engine[Tx]) conclude(ctx context.Context, m *definition[Tx], d delivery, r reply) error {
+	if r.answer != nil {
+		return e.answer(ctx, m, d, *r.answer, "")
+	}
+	s, err := d.delivered("", e.now())
+	if err != nil {
+		return err
+	}
+	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "delivered")
+	return e.settle(ctx, s)
+}
+
+// fail stores that the attempt has failed: the effect is repeated later, or its
+// failure is answered, or it becomes a dead letter.
+func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
+	e.tellFailure(ctx, d, cause)
+	if info.Delivery == fsm.AtMostOnce && unknownOutcome(cause) {
+		return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
+	}
+	if !d.spent() && repeatable(info, cause) {
+		s, err := d.failed(d.message(cause), e.now(), e.config.Rand())
+		if err != nil {
+			return err
+		}
+		e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "retry_later")
+		return e.settle(ctx, s)
+	}
+	if info.Delivery == fsm.Queryable && !errors.Is(cause, errSpentLost) {
+		if r := e.query(ctx, m, d.dispatch()); r.err == nil && r.done {
+			err := e.conclude(ctx, m, d, r)
+			if unrecordable(err) {
+				// It has happened, so it would be wrong to tell the record that it
+				// failed: a person has to mend what stands against it.
+				return e.bury(ctx, d, errors.Join(cause, err))
+			}
+			return err
+		}
+	}
+	event := m.FailEvent(info.Name, firstLine(d.message(cause)))
+	if event != nil {
+		if r := e.cleanUp(ctx, m, info, d.dispatch()); r.err != nil {
+			cause = errors.Join(cause, r.err)
+			event = m.FailEvent(info.Name, firstLine(d.message(cause)))
+		}
+	}
+	return e.finish(ctx, m, d, event, cause)
+}
+
+// repeatable reports whether a failed attempt may be followed by another. An
+// effect that names no failure class and has an event for its failure is not
+// repeated when its handler says that it failed: the table decides what then.
+// It is repeated when nobody could say.
+func repeatable(info fsm.EffectInfo, cause error) bool {
+	var permanent *PermanentError
+	switch {
+	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent):
+		return false
+	case info.HasRetry || !info.HasFails:
+		return true
+	}
+	var handler *HandlerError
+	return !errors.As(cause, &handler) || handler.Unknown
+}
+
+// finish ends an effect that has failed for good by the event that says so; a
+// dead letter where there is none, or where it can't be recorded.
+func (e *Engine[Tx]) finish(ctx context.Context, m *definition[Tx], d delivery, event *fsm.Event, cause error) error {
+	if event == nil {
+		return e.bury(ctx, d, cause)
+	}
+	err := e.answer(ctx, m, d, *event, d.message(cause))
+	if unrecordable(err) {
+		return e.bury(ctx, d, errors.Join(cause, err))
+	}
+	return err
+}
+
+// bury makes a dead letter of d, which stays until a person requeues or
+// discards it, and keeps back what is behind it in its lane.
+func (e *Engine[Tx]) bury(ctx context.Context, d delivery, cause error) error {
+	s, err := d.buried(d.message(cause), e.now())
+	if err != nil {
+		return err
+	}
+	if err := e.settle(ctx, s); err != nil {
+		return err
+	}
+	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "dead_letter")
+	e.config.Logger.ErrorContext(ctx, "a message became a dead letter", "machine", d.row.Machine, "record", d.row.RecordID,
+		"effect", d.row.Effect, "message", d.row.MessageID, "attempts", d.letter.Attempts, "error", cause, "correlation", d.row.Correlation)
+	return nil
+}
+
+// interrupt ends an attempt that Run gave up when it was stopped. Another worker
+// may begin at once where a repeat does no harm. Where it could, the lease runs
+// out first: by then the handler has ended with its process, or has returned.
+func (e *Engine[Tx]) interrupt(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
+	if info.Delivery != fsm.Idempotent && info.Delivery != fsm.Keyed || errors.Is(cause, errNoReturn) {
+		return nil
+	}
+	s, err := d.released(e.now())
+	if err != nil {
+		return err
+	}
+	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "released")
+	return e.settle(ctx, s)
+}
+
+// dispatch is d on its way to its handler.
+func (d delivery) dispatch() fsm.Dispatch { return d.row.dispatch(d.letter.Attempts) }
+
+// failure is a failure of d that no handler reported.
+func (d delivery) failure(err error, unknown bool) error {
+	return &HandlerError{Machine: d.row.Machine, ID: d.row.RecordID, Effect: d.row.Effect, Unknown: unknown, Err: err}
+}
+
+// unknownOutcome reports whether the effect may have happened all the same.
+func unknownOutcome(err error) bool {
+	var handler *HandlerError
+	return errors.As(err, &handler) && handler.Unknown
+}
+
+// message is what a failure says besides which record and effect it is about:
+// the row that keeps it knows that.
+func (d delivery) message(err error) string {
+	about := d.failure(errors.New(""), false).Error()
+	return tidy(strings.ReplaceAll(err.Error(), about, ""))
+}
+
+// tellFailure logs a failed attempt.
+func (e *Engine[Tx]) tellFailure(ctx context.Context, d delivery, cause error) {
+	attrs := []any{
+		"machine", d.row.Machine, "record", d.row.RecordID, "effect", d.row.Effect,
+		"attempt", d.letter.Attempts, "error", cause, "correlation", d.row.Correlation,
+	}
+	var panicked *PanicError
+	if errors.As(cause, &panicked) {
+		attrs = append(attrs, "stack", string(panicked.Stack))
+	}
+	e.config.Logger.WarnContext(ctx, "effect failed", attrs...)
+}
+
+// firstLine is what a record may keep of a failure: not what was joined to it.
+func firstLine(message string) string {
+	line, _, _ := strings.Cut(message, "\n")
+	return line
+}

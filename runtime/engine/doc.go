@@ -1,0 +1,82 @@
+// Package engine runs generated machines durably: it fires events at records,
+// stores what they decide, and carries out what they ask for, across crashes and
+// in any number of processes.
+//
+// # Use
+//
+// In this order: make a store, make an Engine from it and the machines with
+// their handlers, call Migrate, fire events with Create and Fire, and keep Run
+// going in at least one process.
+//
+// # Durable semantics
+//
+// What the package guarantees, together with a store that passes the exam of
+// runtime/storetest:
+//
+//  1. An accepted event is one transaction: for each step the record's row,
+//     compared with the state and version that were read, one row of the
+//     history, its effects, its deadline. A chain of raised events and the
+//     records that it starts are part of it. A rejected event changes nothing.
+//  2. FireTx makes all that part of the caller's own transaction, which it
+//     neither commits nor rolls back.
+//  3. Firing again is safe. With a key, be it the caller's or the event's own, an
+//     accepted event answers the same call again and changes nothing; a key is
+//     used up by acceptance alone and kept for ever. Without one, an event that
+//     leads to where the record is may be AlreadyThere, if the machine says so.
+//  4. Of two writers on one record one commits; the other gets a *ConflictError
+//     that says what is there now. The engine does not fire a caller's event
+//     again by itself. Everything that a worker stores carries the token of its
+//     lease: a worker that lost it stores nothing.
+//  5. Effects are delivered as their class allows. A transaction effect runs
+//     inside the step's transaction, after the record's row is written; its
+//     failure undoes the step. Any other is a row of the outbox, dispatched after
+//     the commit: an idempotent or keyed one may repeat, each time with the same
+//     Dispatch.ID; a queryable one is asked for before it is repeated or given
+//     up; an at_most_once one is attempted once. What an attempt left behind is
+//     cleaned up before a repeat. Messages of one record and lane are delivered
+//     in order, one at a time; a dead letter keeps back what is behind it until
+//     a person requeues or discards it. Other lanes go on. Nothing is claimed to
+//     happen exactly once outside of the database.
+//  6. The answer of an effect is an event, fired by the system in the
+//     transaction that completes the effect. A failed effect is repeated with
+//     bounded exponential backoff and jitter; then its failure is an event, if it
+//     has one, or it is a dead letter. An effect that names no failure class and
+//     answers its failure with an event is not repeated when its handler reports
+//     a failure, only when nobody could report.
+//  7. A deadline is a row that the step arms, and that leaving the state removes,
+//     as it cancels the work of that state. A deadline or an answer that comes
+//     later changes nothing; a deadline whose event is refused is consumed,
+//     logged and counted.
+//  8. A crash leaves records that go on: what was claimed and not settled is
+//     claimed again when its lease has run out, and treated by its class.
+//  9. The database enforces the table as well: that is the work of the generated
+//     schema. What it refuses is a *RefusedError, rolled back; if the machine has
+//     a fatal event, that one is fired then, once.
+//  10. Every call takes a context first, and carries a correlation id: into the
+//     history, the outbox, deadlines, dispatches, log lines, and into whatever
+//     these fire in turn.
+//
+// What goes wrong with one record stays with it: a row that can't be read, an
+// effect that the machine has no longer, a handler that panics or does not return
+// is an error or a dead letter that names the record, and the worker goes on.
+//
+// # Order
+//
+// A firing loads, decides, saves, and then runs the transaction handlers. Save
+// locks a record's row before any row of the outbox, of deadlines or of keys, so
+// that two firings on one record queue up at the record and nowhere else. Log
+// lines and metrics follow the commit. No lock of the engine is held while user
+// code runs; a handler inside a transaction fires with FireTx, and is told so if
+// it does not.
+//
+// # Limits
+//
+// A handler that ignores its context can't be stopped: after HandlerTimeout it is
+// left alone and may still be at work while the effect is repeated. Its result
+// reaches nobody. Log lines and metrics of a step may be lost by a crash right
+// after the commit.
+//
+// Not there yet: the locks that a spec declares, without which the version and
+// the lease keep records and effects safe; asking again for work whose answer the
+// record refused, which Resume does not do.
+package engine

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// place is where an effect was asked for.
+type place[Tx any] struct {
+	request request[Tx]
+	step    fsm.Step
+	version int64
+	seq     int
+}
+
+// id derives what a thing that comes of an effect is called.
+func (at place[Tx]) id(purpose string) fsm.UUID {
+	return identity(purpose, at.request.machine.Name(), at.request.id, strconv.FormatInt(at.version, 10), strconv.Itoa(at.seq))
+}
+
+// txCall is an effect whose delivery is transaction.
+type txCall[Tx any] struct {
+	machine  *definition[Tx]
+	dispatch fsm.Dispatch
+}
+
+// addEffect adds an effect to where its kind and delivery put it: the writes of
+// c, the outbox, the calls inside the transaction, the records to start, or what
+// waits for the commit.
+func (e *Engine[Tx]) addEffect(p *plan[Tx], c *Commit, at place[Tx], effect fsm.Effect) ([]start[Tx], error) {
+	m := at.request.machine
+	info, ok := m.effects[effect.Name]
+	if !ok {
+		return nil, fsm.UnknownEffect(m.Name(), effect.Name)
+	}
+	switch info.Kind {
+	case fsm.EffectCall:
+		return nil, addCall(p, c, at, effect, info)
+	case fsm.EffectUpsert, fsm.EffectUpdate, fsm.EffectDelete:
+		write, err := m.TableWrite(effect)
+		if err != nil {
+			return nil, fmt.Errorf("effect %s: %w", effect.Name, err)
+		}
+		c.Writes = append(c.Writes, write)
+	case fsm.EffectStart:
+		asked, err := m.StartOf(effect)
+		if err != nil {
+			return nil, fmt.Errorf("effect %s: %w", effect.Name, err)
+		}
+		target, err := e.lookup(asked.Machine)
+		if err != nil {
+			return nil, err
+		}
+		return []start[Tx]{{machine: target, id: at.id("start").String(), event: asked.Event}}, nil
+	case fsm.EffectLog:
+		p.outcome.after = append(p.outcome.after, e.tellLog(at, effect, info))
+	case fsm.EffectMetric:
+		p.outcome.after = append(p.outcome.after, e.tellMetric(at, effect, info))
+	}
+	return nil, nil
+}
+
+// addCall adds an effect that a handler carries out.
+func addCall[Tx any](p *plan[Tx], c *Commit, at place[Tx], effect fsm.Effect, info fsm.EffectInfo) error {
+	r := at.request
+	payload, err := json.Marshal(effect.Payload)
+	if err != nil {
+		return fmt.Errorf("payload of effect %s: %w", effect.Name, err)
+	}
+	m := OutboxRow{
+		MessageID: at.id("message").String(), Machine: c.Machine, RecordID: r.id, Version: at.version, Seq: at.seq,
+		Effect: effect.Name, Lane: info.Lane, Delivery: info.Delivery, Work: info.Work, Payload: payload,
+		Correlation: r.correlation, CreatedAt: r.now, Letter: newLetter(r.now),
+	}
+	if m.Lane == "" {
+		m.Lane = effect.Name
+	}
+	if info.Delivery == fsm.InTransaction {
+		p.calls = append(p.calls, txCall[Tx]{r.machine, m.dispatch(1)})
+		return nil
+	}
+	c.Outbox = append(c.Outbox, m)
+	return nil
+}
+
+// dispatch is m on its way to a handler.
+func (m OutboxRow) dispatch(attempt int64) fsm.Dispatch {
+	return fsm.Dispatch{
+		ID: m.MessageID, Machine: m.Machine, Record: m.RecordID, Effect: m.Effect, Version: m.Version,
+		Attempt: int(attempt), Correlation: m.Correlation, Payload: m.Payload,
+	}
+}
+
+// tellLog returns the log line of an effect.
+func (e *Engine[Tx]) tellLog(at place[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
+	level := logLevel(info.Level)
+	message := info.Message
+	if message == "" {
+		message = effect.Name
+	}
+	return func(ctx context.Context) {
+		e.config.Logger.Log(ctx, level, message, "machine", at.request.machine.Name(), "record", at.request.id,
+			"effect", effect.Name, "payload", effect.Payload, "correlation", at.request.correlation)
+	}
+}
+
+// LevelCritical is the level of a log effect that a spec calls CRITICAL.
+const LevelCritical = slog.LevelError + 4
+
+// logLevel is the level that the spec calls so.
+func logLevel(name string) slog.Level {
+	switch name {
+	case "DEBUG":
+		return slog.LevelDebug
+	case "WARNING":
+		return slog.LevelWarn
+	case "ERROR":
+		return slog.LevelError
+	case "CRITICAL":
+		return LevelCritical
+	}
+	return slog.LevelInfo
+}
+
+// tellMetric returns the measurement of an effect.
+func (e *Engine[Tx]) tellMetric(at place[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
+	m, _ := effect.Payload.(fsm.Measurement)
+	return func(context.Context) {
+		e.config.Metrics(Metric{
+			Machine: at.request.machine.Name(), Name: effect.Name, Type: info.Metric,
+			Value: m.Value, Labels: m.Labels, Buckets: info.Buckets,
+		})
+	}
+}

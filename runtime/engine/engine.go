@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Engine fires events at the records of its machines and carries out what they
+// ask for. Any number of engines, in any number of processes, can share a store.
+// It is safe for concurrent use and holds no lock while user code runs.
+type Engine[Tx any] struct {
+	store    Store[Tx]
+	config   Config
+	machines map[string]*definition[Tx] // never written after New
+	endings  settler
+}
+
+// definition is a machine with its tables at hand.
+type definition[Tx any] struct {
+	Machine[Tx]
+	tables   fsm.Tables
+	effects  map[string]fsm.EffectInfo
+	observed map[fsm.Observed][]fsm.EffectInfo // metrics that no step lists
+	hasWork  bool                              // some effect belongs to the state that asks for it
+}
+
+// New makes an engine. It touches no database: call Migrate, then fire events
+// and, in one process at least, Run.
+func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx], error) {
+	c = c.WithDefaults()
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("engine configuration: %w", err)
+	}
+	if store == nil {
+		return nil, errors.New("engine: a store is needed")
+	}
+	e := &Engine[Tx]{store: store, config: c, machines: map[string]*definition[Tx]{}}
+	for _, m := range machines {
+		if _, twice := e.machines[m.Name()]; twice {
+			return nil, fmt.Errorf("engine: machine %s is given twice", m.Name())
+		}
+		e.machines[m.Name()] = define(m)
+	}
+	return e, e.checkStarts()
+}
+
+func define[Tx any](m Machine[Tx]) *definition[Tx] {
+	d := &definition[Tx]{
+		Machine: m, tables: m.Tables(), effects: map[string]fsm.EffectInfo{}, observed: map[fsm.Observed][]fsm.EffectInfo{},
+	}
+	for _, info := range m.Effects() {
+		d.effects[info.Name] = info
+		d.hasWork = d.hasWork || info.Work
+		d.observed[info.Of] = append(d.observed[info.Of], info)
+	}
+	return d
+}
+
+// checkStarts makes sure that every machine that another starts is here too:
+// both are written in one transaction.
+func (e *Engine[Tx]) checkStarts() error {
+	for _, name := range e.names() {
+		for _, info := range e.machines[name].Effects() {
+			if info.Kind == fsm.EffectStart && e.machines[info.Machine] == nil {
+				return fmt.Errorf("engine: machine %s starts machine %s by %s, which is not given", name, info.Machine, info.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// names lists the machines in alphabetical order.
+func (e *Engine[Tx]) names() []string { return slices.Sorted(maps.Keys(e.machines)) }
+
+// Migrate creates or updates the tables of the engine and of its machines.
+func (e *Engine[Tx]) Migrate(ctx context.Context) error {
+	var machines []Machine[Tx]
+	for _, name := range e.names() {
+		machines = append(machines, e.machines[name].Machine)
+	}
+	return e.store.Migrate(ctx, machines)
+}
+
+// machine looks a machine up and reads the id of one of its records.
+func (e *Engine[Tx]) machine(name, id string) (m *definition[Tx], key any, err error) {
+	if m, err = e.lookup(name); err != nil {
+		return nil, nil, err
+	}
+	parsed, err := m.ParseID(id)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: id %q: %w", name, id, err)
+	}
+	return m, fsm.Plain(parsed), nil
+}
+
+func (e *Engine[Tx]) lookup(name string) (*definition[Tx], error) {
+	if m := e.machines[name]; m != nil {
+		return m, nil
+	}
+	return nil, fmt.Errorf("engine: no machine %q; there are %v", name, e.names())
+}
+
+// now is the time that decisions and rows are made with.
+func (e *Engine[Tx]) now() time.Time { return fsm.Instant(e.config.Clock.Now()) }

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// fatal handles an event that was accepted and could not be recorded: the
+// database refused it, or a handler inside the transaction failed. The event is
+// rolled back by now; if the machine has a fatal event, that one is fired once,
+// in a transaction of its own. The cause is returned either way.
+func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) error {
+	var handler *HandlerError
+	if !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler) || ctx.Err() != nil {
+		return cause
+	}
+	e.count(r.machine.Name(), MetricFatal, "event", r.event.Name)
+	var record fsm.Record // after the fatal event; nil: there was none
+	defer func() {
+		phase, kind := "record", "refused"
+		if handler != nil {
+			phase, kind = handler.Effect, "handler"
+		}
+		e.observed(r.machine, fsm.OfFatal, 0, record, "event", r.event.Name, "phase", phase, "error_type", kind)
+	}()
+	event, ok := r.machine.FatalEvent()
+	if !ok || r.create || event.Name == r.event.Name {
+		return cause
+	}
+	f := request[Tx]{
+		machine: r.machine, id: r.id, key: r.key, event: event,
+		by: fsm.System(), correlation: r.correlation, now: e.now(),
+	}
+	var p plan[Tx]
+	err := e.store.InTx(ctx, func(tx Tx) (err error) {
+		p, err = e.apply(ctx, tx, ours, f)
+		return err
+	})
+	if err != nil {
+		return errors.Join(cause, fmt.Errorf("and %s could not be fired: %w", event.Name, err))
+	}
+	e.Committed(ctx, p.outcome)
+	record = p.outcome.Record
+	return cause
+}

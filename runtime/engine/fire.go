@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Create makes a record by one of its creation events. A record with this id
+// that exists already is ErrExists, unless call.Key made it.
+func (e *Engine[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, true)
+}
+
+// Fire applies an event to a record in a transaction of its own. When it
+// returns without an error, what the event leads to is stored and its effects
+// will be carried out; when it returns a *fsm.Rejection, nothing has changed.
+//
+// A *ConflictError says that another writer was first; it is for the caller to
+// decide whether the event still makes sense. After ErrStore the outcome may be
+// unknown: with a key it is safe to fire again.
+func (e *Engine[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, false)
+}
+
+// CreateTx is Create within the caller's transaction: see FireTx.
+func (e *Engine[Tx]) CreateTx(ctx context.Context, tx Tx, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call}, true)
+}
+
+// FireTx applies an event within the caller's transaction, so that it commits
+// together with the caller's own writes, or not at all. The engine neither
+// commits nor rolls back. After an error that is not a *fsm.Rejection the
+// transaction is to be rolled back.
+//
+// Log lines and metrics of the event wait until the caller, having committed,
+// calls Committed with the outcome.
+func (e *Engine[Tx]) FireTx(ctx context.Context, tx Tx, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call}, false)
+}
+
+// Committed emits the log lines and metrics of events that FireTx or CreateTx
+// applied. Call it once the transaction is committed; they are lost otherwise,
+// and nothing else is.
+func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
+	for _, o := range outcomes {
+		for _, emit := range o.after {
+			emit(ctx)
+		}
+	}
+}
+
+func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing, create bool) (o Outcome, err error) {
+	r, err := e.request(f, create)
+	if err != nil {
+		return Outcome{}, describe(f, err)
+	}
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
+	o, err = e.fire(ctx, r)
+	return o, describe(f, err)
+}
+
+func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing, create bool) (o Outcome, err error) {
+	r, err := e.request(f, create)
+	if err != nil {
+		return Outcome{}, describe(f, err)
+	}
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
+	p, err := e.apply(ctx, tx, callers, r)
+	if err != nil {
+		e.countRefusal(r, err)
+	}
+	return p.outcome, describe(f, err)
+}
+
+// describe names the record that an error is about, unless the error does.
+func describe(f Firing, err error) error {
+	record := f.Machine + " " + f.ID + ": "
+	if err == nil || strings.HasPrefix(err.Error(), record) {
+		return err
+	}
+	return fmt.Errorf("%s%w", record, err)
+}
+
+// fire applies r in a transaction of its own.
+func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
+	if err := checkNested(ctx); err != nil {
+		return Outcome{}, err
+	}
+	var p plan[Tx]
+	err := e.store.InTx(ctx, func(tx Tx) (err error) {
+		p, err = e.apply(ctx, tx, ours, r)
+		return err
+	})
+	if err == nil {
+		e.Committed(ctx, p.outcome)
+		return p.outcome, nil
+	}
+	e.countRefusal(r, err)
+	if o, ok := e.replayed(ctx, r, err); ok {
+		return o, nil
+	}
+	return Outcome{}, e.fatal(ctx, r, err)
+}
+
+// apply loads, decides and writes, in this order: nothing is written before the
+// machine has decided, and no handler runs before the record's row is ours.
+func (e *Engine[Tx]) apply(ctx context.Context, tx Tx, whose owner, r request[Tx]) (plan[Tx], error) {
+	rows, err := e.load(ctx, tx, []request[Tx]{r})
+	if err != nil {
+		return plan[Tx]{}, err
+	}
+	p, err := e.decide(r, rows[0])
+	if err != nil {
+		return plan[Tx]{}, err
+	}
+	return p, e.write(ctx, tx, whose, p)
+}
+
+// replayed looks whether r lost a race against itself: the same call with the
+// same key, sent twice, of which the other was accepted.
+func (e *Engine[Tx]) replayed(ctx context.Context, r request[Tx], cause error) (o Outcome, ok bool) {
+	if !errors.Is(cause, ErrConflict) && !errors.Is(cause, ErrExists) && !errors.Is(cause, ErrKeyUsed) {
+		return Outcome{}, false
+	}
+	if len(r.keys(nil)) == 0 {
+		return Outcome{}, false
+	}
+	err := e.store.InTx(ctx, func(tx Tx) error {
+		rows, err := e.load(ctx, tx, []request[Tx]{r})
+		if err != nil {
+			return err
+		}
+		o, ok, err = r.replay(rows[0])
+		return err
+	})
+	return o, ok && err == nil
+}
+
+// countRefusal measures why an event was not accepted.
+func (e *Engine[Tx]) countRefusal(r request[Tx], err error) {
+	var x *fsm.Rejection
+	switch {
+	case errors.As(err, &x):
+		e.count(r.machine.Name(), MetricRejections, "event", r.event.Name, "reason", string(x.Reason))
+	case errors.Is(err, ErrConflict):
+		e.count(r.machine.Name(), MetricConflicts, "event", r.event.Name)
+	}
+}

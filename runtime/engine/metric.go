@@ -1,0 +1,47 @@
+package engine
+
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
+// Metric is one measurement, on its way to whatever collects them.
+type Metric struct {
+	Machine string
+	Name    string
+	Type    string // counter, gauge or histogram
+	Value   float64
+	Labels  []fsm.Label
+	Buckets []float64 // of a histogram; none: the collector's own
+}
+
+// The engine's own metrics; durations are in seconds. Each has the machine
+// besides the labels named here.
+const (
+	MetricTransitions   = "fsm_transitions_total"         // from, event, to
+	MetricRejections    = "fsm_rejections_total"          // event, reason
+	MetricConflicts     = "fsm_conflicts_total"           // event
+	MetricAttempts      = "fsm_effect_attempts_total"     // effect, outcome: delivered, retry_later, dead_letter, late, released
+	MetricLateTimers    = "fsm_late_timers_total"         // event
+	MetricRefusedTimers = "fsm_refused_deadlines_total"   // event
+	MetricRefused       = "fsm_refused_answers_total"     // event
+	MetricOutboxLag     = "fsm_outbox_lag_seconds"        // effect
+	MetricDeadlineLag   = "fsm_deadline_lag_seconds"      // event
+	MetricStateDuration = "fsm_state_duration_seconds"    // state
+	MetricFatal         = "fsm_unrecordable_events_total" // event
+)
+
+// count adds one to a counter. pairs are label names and values in turn.
+func (e *Engine[Tx]) count(machine, name string, pairs ...string) {
+	e.config.Metrics(Metric{Machine: machine, Name: name, Type: "counter", Value: 1, Labels: labels(pairs)})
+}
+
+// observe adds a value to a histogram.
+func (e *Engine[Tx]) observe(machine, name string, value float64, pairs ...string) {
+	e.config.Metrics(Metric{Machine: machine, Name: name, Type: "histogram", Value: value, Labels: labels(pairs)})
+}
+
+func labels(pairs []string) []fsm.Label {
+	out := make([]fsm.Label, 0, len(pairs)/2)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		out = append(out, fsm.Label{Name: pairs[i], Value: pairs[i+1]})
+	}
+	return out
+}

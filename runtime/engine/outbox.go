@@ -1,0 +1,168 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/outbox"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// delivery is an outbox row in the hands of a worker. What becomes of the row is
+// decided by the generated machine outbox, to which this file is the bridge. The
+// methods that end a delivery work on a copy: an outcome that could not be
+// stored can be followed by another.
+type delivery struct {
+	row    OutboxRow // as the claim found it
+	token  fsm.UUID
+	policy fsm.RetryPolicy
+	letter outbox.Record
+}
+
+// newLetter is the letter of a message that was just asked for.
+func newLetter(now time.Time) Letter {
+	return Letter{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
+}
+
+// limit is how many claims a message gets: the first and the repeats.
+func (d delivery) limit() int64 { return int64(d.policy.Attempts) + 1 }
+
+// cutShort reports whether an earlier attempt ended without an outcome: its
+// worker died, or lost its lease.
+func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.String() }
+
+// repeat reports whether the effect was attempted before: also where a person,
+// who leaves a resolution, gave it its attempts again.
+func (d delivery) repeat() bool { return d.row.Attempts > 0 || d.row.Resolution != "" }
+
+// spent reports whether no further attempt is allowed after this one.
+func (d delivery) spent() bool { return d.letter.Attempts >= d.limit() }
+
+// claimed takes an outbox row over from the store's claim: the letter goes
+// through the same transitions that the claim stands for.
+func claimed(row OutboxRow, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (delivery, error) {
+	d := delivery{row: row, token: token, policy: policy}
+	letter, err := openLetter(row)
+	if err != nil {
+		return d, &CorruptError{Machine: row.Machine, ID: row.RecordID, Err: fmt.Errorf("message %s: %w", row.MessageID, err)}
+	}
+	d.letter = letter
+	switch d.letter.State {
+	case outbox.RetryWait:
+		err = d.fire(outbox.TimeReached{}, now, 0)
+	case outbox.Delivering:
+		// Whether the attempts are spent is judged after the claim: recovery may
+		// have to ask, to clean up, or to report first.
+		err = d.fire(outbox.LeaseExpired{}, now, d.letter.Attempts+1)
+	case outbox.Pending, outbox.Delivered, outbox.DeadLetter:
+	}
+	if err != nil {
+		return d, err
+	}
+	err = d.fire(outbox.WorkerClaim{Locked: true, LeaseToken: token}, now, 0)
+	return d, err
+}
+
+// delivered ends d with success. note is kept with it: the failure that was
+// answered with an event, or "".
+func (d delivery) delivered(note string, now time.Time) (Settlement, error) {
+	if err := d.fire(outbox.HandlerSuccess{Token: d.token}, now, 0); err != nil {
+		return Settlement{}, err
+	}
+	if note != "" {
+		d.letter.LastError = fsm.Some(tidy(note))
+	}
+	return d.settlement(), nil
+}
+
+// failed ends an attempt: a repeat is planned, or the message is a dead letter.
+func (d delivery) failed(cause string, now time.Time, share float64) (Settlement, error) {
+	wait, again := d.policy.Backoff(int(d.letter.Attempts), share)
+	limit := d.letter.Attempts
+	if again {
+		limit++
+	}
+	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, limit)
+	return d.settlement(), err
+}
+
+// buried makes d a dead letter, whatever its policy says.
+func (d delivery) buried(cause string, now time.Time) (Settlement, error) {
+	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now, Cause: tidy(cause)}, now, d.letter.Attempts)
+	return d.settlement(), err
+}
+
+// released puts d back for any worker. The attempt counts.
+func (d delivery) released(now time.Time) (Settlement, error) {
+	err := d.fire(outbox.LeaseExpired{}, now, d.letter.Attempts+1)
+	d.letter.AvailableAt = fsm.Some(now)
+	return d.settlement(), err
+}
+
+// fire applies an event of the machine outbox. maxAttempts is its limit on
+// claims; 0 where the event does not ask.
+func (d *delivery) fire(e outbox.Payload, now time.Time, maxAttempts int64) error {
+	params := outbox.DefaultParams()
+	if maxAttempts > 0 {
+		params.MaxAttempts = maxAttempts
+	}
+	_, err := outbox.Fire(&d.letter, e, outbox.Call{Params: params, Now: now})
+	if err != nil {
+		return fmt.Errorf("message %s: %w", d.row.MessageID, err)
+	}
+	return nil
+}
+
+// settlement is what to store of d.
+func (d delivery) settlement() Settlement {
+	return Settlement{
+		Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID, Letter: closeLetter(d.letter, d.row.Letter),
+		Machine: d.row.Machine, RecordID: d.row.RecordID,
+	}
+}
+
+// openLetter reads the letter of a row.
+func openLetter(row OutboxRow) (outbox.Record, error) {
+	id, err := fsm.ParseUUID(row.MessageID)
+	if err != nil {
+		return outbox.Record{}, err
+	}
+	state, err := outbox.ParseState(row.State)
+	if err != nil {
+		return outbox.Record{}, err
+	}
+	return outbox.Record{
+		MessageID: id, State: state, Topic: row.Effect, Payload: "{}", Attempts: row.Attempts,
+		AvailableAt: row.AvailableAt, DeliveredAt: row.DeliveredAt, DiscardedAt: row.DiscardedAt,
+		LastError: optional(row.LastError), Resolution: optional(row.Resolution),
+	}, nil
+}
+
+// closeLetter is what is stored of a letter. before fills in what the machine
+// does not know: since when a row can be claimed.
+func closeLetter(r outbox.Record, before Letter) Letter {
+	l := Letter{
+		State: r.State.String(), Attempts: r.Attempts, AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
+		DiscardedAt: r.DiscardedAt, LastError: r.LastError.Or(""), Resolution: r.Resolution.Or(""), Cancelled: before.Cancelled,
+	}
+	if !l.AvailableAt.IsSet {
+		l.AvailableAt = before.AvailableAt
+	}
+	return l
+}
+
+func optional(text string) fsm.Optional[string] {
+	if text == "" {
+		return fsm.None[string]()
+	}
+	return fsm.Some(text)
+}
+
+// tidy makes an error message storable: databases take neither NUL nor broken
+// UTF-8, and a handler's message may be of any length.
+func tidy(message string) string {
+	const longest = 4000
+	message = strings.ReplaceAll(message[:min(len(message), longest)], "\x00", "")
+	return strings.ToValidUTF8(message, "?")
+}

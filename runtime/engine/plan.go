@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// plan is what follows from accepted events, before anything is written. The
+// fields stand in the order in which they are carried out: what the store
+// writes, the calls that run inside the transaction, and, once it is committed,
+// the log lines and metrics that the outcome holds back.
+type plan[Tx any] struct {
+	commits []Commit
+	calls   []txCall[Tx]
+	outcome Outcome
+}
+
+// plan turns a decision about r into writes.
+func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], error) {
+	p := plan[Tx]{outcome: Outcome{
+		Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
+	}}
+	return p, e.addCommit(&p, r, row, d, 0)
+}
+
+// addCommit adds the commit of one record, then those of the records that it
+// starts. depth is how many starts led here.
+func (e *Engine[Tx]) addCommit(p *plan[Tx], r request[Tx], row Row, d fsm.Decision, depth int) error {
+	c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}
+	version, entered := row.Version, row.EnteredAt
+	var starts []start[Tx]
+	for i, s := range d.Steps {
+		version++
+		c.Steps = append(c.Steps, r.step(s, version))
+		if !s.Internal && s.From != "" {
+			c.CancelWork = r.machine.hasWork
+			// Work of a state that this very chain leaves never begins.
+			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxRow) bool { return m.Work })
+		}
+		r.setTimer(&c, s, version)
+		for seq, effect := range s.Effects {
+			begun, err := e.addEffect(p, &c, place[Tx]{r, s, version, seq}, effect)
+			if err != nil {
+				return err
+			}
+			starts = append(starts, begun...)
+		}
+		p.outcome.after = append(p.outcome.after, e.tellStep(r, s, entered, i == 0))
+		if !s.Internal {
+			entered = r.now
+		}
+	}
+	if d.Raised != nil {
+		c.Arm = append(c.Arm, r.timer(TimerRaise, version, fsm.Timer{At: r.now, Fire: *d.Raised}))
+	}
+	for _, key := range r.keys(row.Record) {
+		c.Keys = append(c.Keys, KeyRow{Machine: c.Machine, Key: key, RecordID: r.id, Event: r.event.Name, Version: version, CreatedAt: r.now})
+	}
+	p.commits = append(p.commits, c)
+	for _, s := range starts {
+		if err := e.addStart(p, r, s, depth+1); err != nil {
+			return &RefusedError{Machine: s.machine.Name(), ID: s.id, Err: fmt.Errorf("started by %s %s: %w", c.Machine, c.ID, err)}
+		}
+	}
+	return nil
+}
+
+// step is what is written about a transition.
+func (r request[Tx]) step(s fsm.Step, version int64) StepWrite {
+	return StepWrite{
+		HistoryRow: HistoryRow{
+			EventID: identity("history", r.machine.Name(), r.id, strconv.FormatInt(version, 10)), Version: version,
+			Transition: s.Transition, From: s.From, Event: s.Event, To: s.To, By: s.By, Payload: s.Payload,
+			Correlation: r.correlation, At: r.now,
+		},
+		Entered: !s.Internal,
+		Record:  s.Record,
+	}
+}
+
+// setTimer makes c arm what s arms, and disarm what s leaves behind. Of the
+// steps of a chain the last one counts.
+func (r request[Tx]) setTimer(c *Commit, s fsm.Step, version int64) {
+	if s.KeepTimer {
+		return
+	}
+	c.Arm = nil
+	if s.Timer != nil {
+		c.Arm = []TimerRow{r.timer(TimerTimeout, version, *s.Timer)}
+	}
+	switch {
+	case s.From == "":
+	case s.Internal:
+		c.Disarm = []TimerKind{TimerTimeout}
+	default:
+		c.Disarm = []TimerKind{TimerTimeout, TimerRaise}
+	}
+}
+
+func (r request[Tx]) timer(kind TimerKind, version int64, t fsm.Timer) TimerRow {
+	return TimerRow{
+		Machine: r.machine.Name(), RecordID: r.id, Kind: kind, Version: version,
+		DueAt: fsm.Instant(t.At), Event: t.Fire, Correlation: r.correlation,
+	}
+}
+
+// start is a record of another machine that a step asks for.
+type start[Tx any] struct {
+	machine *definition[Tx]
+	id      string
+	event   fsm.Event
+}
+
+// addStart decides the creation of a record that another one starts.
+func (e *Engine[Tx]) addStart(p *plan[Tx], parent request[Tx], s start[Tx], depth int) error {
+	// A chain that passes no machine twice is no longer than there are machines;
+	// a longer one is a circle, which would never end.
+	if depth >= len(e.machines) {
+		return errors.New("machines start each other in a circle")
+	}
+	_, key, err := e.machine(s.machine.Name(), s.id)
+	if err != nil {
+		return err
+	}
+	r := request[Tx]{
+		machine: s.machine, id: fsm.Text(key), key: key, event: s.event, create: true,
+		by: fsm.System(), correlation: parent.correlation, now: parent.now,
+	}
+	d, err := r.ask(Row{}, e.config.TwoStep)
+	if err != nil {
+		return err
+	}
+	return e.addCommit(p, r, Row{}, d, depth)
+}
+
+// tellStep returns what is measured and logged about a step once it is
+// committed. entered is when the state that it begins in was entered; first, that
+// the event itself led to it, and not a step before it.
+func (e *Engine[Tx]) tellStep(r request[Tx], s fsm.Step, entered time.Time, first bool) func(context.Context) {
+	return func(ctx context.Context) {
+		name := r.machine.Name()
+		e.count(name, MetricTransitions, "from", s.From, "event", s.Event, "to", s.To)
+		if first && r.timedOut() {
+			e.timeout(r, s, entered)
+		}
+		if !s.Internal && s.From != "" {
+			e.left(r, s, entered)
+		}
+		e.config.Logger.DebugContext(ctx, "transition", "machine", name, "record", r.id, "transition", s.Transition,
+			"from", s.From, "event", s.Event, "to", s.To, "correlation", r.correlation)
+	}
+}

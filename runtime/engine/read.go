@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// pageLimit is how much one question returns at most: more is read page by
+// page, so that an answer fits in memory. Half of that is returned when the
+// caller names no limit.
+const pageLimit = 1000
+
+// Snapshot is a record as it was read.
+type Snapshot struct {
+	ID        string
+	Record    fsm.Record // nil where Err is not
+	Version   int64
+	EnteredAt time.Time // when its state was entered
+	Err       error     // in lists: a *CorruptError, the row can't be read
+}
+
+// Get returns a record: ErrNotFound if there is none, ErrCorrupt if it can't be
+// read.
+func (e *Engine[Tx]) Get(ctx context.Context, machine, id string) (Snapshot, error) {
+	s, err := e.get(ctx, machine, id)
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("get %s %s: %w", machine, id, err)
+	}
+	return s, nil
+}
+
+func (e *Engine[Tx]) get(ctx context.Context, machine, id string) (Snapshot, error) {
+	m, key, err := e.machine(machine, id)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	page, err := e.store.Read(ctx, Read{
+		Kind: ReadRecord, Machine: machine, Tables: m.tables, Blank: m.Blank, ID: fsm.Text(key), Key: key, Limit: 1,
+	})
+	switch {
+	case err != nil:
+		return Snapshot{}, err
+	case len(page.Records) == 0:
+		return Snapshot{}, ErrNotFound
+	}
+	s := snapshot(page.Records[0])
+	return s, s.Err
+}
+
+// List returns records of a machine in a state, or in any if state is "", by
+// ascending id, above the id after ("" for the first page).
+func (e *Engine[Tx]) List(ctx context.Context, machine, state, after string, limit int) ([]Snapshot, error) {
+	m, err := e.lookup(machine)
+	if err != nil {
+		return nil, err
+	}
+	q := Read{Kind: ReadRecords, Machine: machine, Tables: m.tables, Blank: m.Blank, State: state, Limit: bounded(limit)}
+	if after != "" {
+		if _, q.After, err = e.machine(machine, after); err != nil {
+			return nil, err
+		}
+	}
+	page, err := e.store.Read(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", machine, err)
+	}
+	out := make([]Snapshot, len(page.Records))
+	for i, row := range page.Records {
+		out[i] = snapshot(row)
+	}
+	return out, nil
+}
+
+// History returns the steps of a record in their order, those above version
+// after (0 for the first page).
+func (e *Engine[Tx]) History(ctx context.Context, machine, id string, after int64, limit int) ([]HistoryRow, error) {
+	m, key, err := e.machine(machine, id)
+	if err != nil {
+		return nil, err
+	}
+	page, err := e.store.Read(ctx, Read{
+		Kind: ReadHistory, Machine: machine, Tables: m.tables, ID: fsm.Text(key), Key: key, AfterVersion: after, Limit: bounded(limit),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("history of %s %s: %w", machine, id, err)
+	}
+	return page.History, nil
+}
+
+func snapshot(row Row) Snapshot {
+	s := Snapshot{Record: row.Record, Version: row.Version, EnteredAt: row.EnteredAt, Err: row.Err}
+	if row.Record != nil {
+		s.ID = fsm.Text(row.Record.Values()[0])
+		return s
+	}
+	var corrupt *CorruptError
+	if errors.As(row.Err, &corrupt) {
+		s.ID = corrupt.ID
+	}
+	return s
+}
+
+// bounded keeps a page's size between 1 and pageLimit.
+func bounded(limit int) int {
+	if limit <= 0 {
+		return pageLimit / 2
+	}
+	return min(limit, pageLimit)
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Run carries out effects and fires deadlines until ctx ends, and takes over
+// what died with other workers. A store that fails is reported and tried again,
+// ever more slowly.
+//
+// When ctx ends, Run claims nothing more and lets what is going on finish, for
+// StopTimeout; then the contexts of the handlers end, and what has no outcome
+// goes back for others to do. It returns nil: being stopped is no error.
+func (e *Engine[Tx]) Run(ctx context.Context) error {
+	if err := checkNested(ctx); err != nil {
+		return err
+	}
+	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	w := newWorker(e)
+	for failures := 0; ctx.Err() == nil; {
+		n, err := w.round(ctx, working)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			failures++
+			e.backOff(ctx, failures, err)
+		case n == 0:
+			failures = 0
+			w.wait(ctx)
+		default:
+			failures = 0
+		}
+	}
+	w.finish(e.config.StopTimeout, abandon)
+	return nil
+}
+
+// Step carries out one round of what Run does, in the calling goroutine: it
+// claims what is due, does it in order and returns how much that was. Tests that
+// own the clock need no more.
+func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
+	tasks, until, err := e.claim(ctx, e.config.Batch, e.config.Batch)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range tasks {
+		e.do(ctx, t, until, func() {})
+	}
+	return len(tasks), nil
+}
+
+// claim leases due work until a time.
+func (e *Engine[Tx]) claim(ctx context.Context, effects, deadlines int) (tasks []Task, until time.Time, err error) {
+	now := e.now()
+	until = now.Add(e.config.Lease)
+	tasks, err = e.store.Claim(ctx, Claim{
+		Worker: e.config.Worker, Token: e.config.NewToken(), Now: now, Until: until,
+		Machines: e.names(), Effects: effects, Deadlines: deadlines,
+	})
+	return tasks, until, err
+}
+
+// do carries out a task that is leased until a time. An error is that of its
+// record alone: it is reported, and the worker goes on with the others. handled
+// is called when all that is left is to store that an effect has happened.
+func (e *Engine[Tx]) do(ctx context.Context, t Task, until time.Time, handled func()) {
+	machine, record, what, correlation := t.Effect.Machine, t.Effect.RecordID, t.Effect.Effect, t.Effect.Correlation
+	if t.Kind == TaskDeadline {
+		machine, record, what, correlation = t.Deadline.Machine, t.Deadline.RecordID, t.Deadline.Event.Name, t.Deadline.Correlation
+	}
+	ctx, end := e.config.Trace(ctx, t.operation())
+	err := e.survive(ctx, t, until, handled)
+	end(err)
+	if err == nil {
+		return
+	}
+	level, message := slog.LevelError, "task failed"
+	if errors.Is(err, ErrLeaseLost) {
+		level, message = slog.LevelWarn, "another worker has taken over"
+	}
+	e.config.Logger.Log(ctx, level, message, "kind", string(t.Kind), "machine", machine, "record", record,
+		"task", what, "error", err, "correlation", correlation)
+}
+
+// survive carries out a task and turns a panic on the way, be it of a machine, a
+// store or a metrics hook, into an error: the lease runs out then.
+func (e *Engine[Tx]) survive(ctx context.Context, t Task, until time.Time, handled func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	if t.Kind == TaskDeadline {
+		return e.expire(ctx, t)
+	}
+	if !e.now().Before(until) { // it waited for its turn too long: somebody else may be at it
+		return ErrLeaseLost
+	}
+	return e.deliver(ctx, t, handled)
+}
+
+// backOff says that the store failed and waits: PollInterval, and twice as long
+// each time, up to a minute.
+func (e *Engine[Tx]) backOff(ctx context.Context, failures int, err error) {
+	const factor, longest, most = 2, time.Minute, 20
+	policy := fsm.RetryPolicy{First: e.config.PollInterval, Factor: factor, Max: longest, Jitter: 0.2, Attempts: most}
+	delay, _ := policy.Backoff(min(failures, most), e.config.Rand())
+	e.config.Logger.ErrorContext(ctx, "the store failed", "error", err, "failures", failures, "again_in", delay)
+	select {
+	case <-ctx.Done():
+	case <-time.After(delay):
+	}
+}

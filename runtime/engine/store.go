@@ -1,0 +1,345 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Store keeps records, histories, the outbox, deadlines and idempotency keys.
+// Tx is the transaction type of its driver, so that a caller's own writes and a
+// transition commit together.
+//
+// What holds for every method:
+//
+//   - Times are in UTC and cut to microseconds by the engine. A store never
+//     reads a clock: "now" is always given.
+//   - The errors that a method documents are returned so that errors.Is and
+//     errors.As find them; any other failure (connection, disk, syntax) is
+//     wrapped with [StoreError], so that errors.Is(err, ErrStore) holds.
+//     Context errors keep being found by errors.Is through that wrapping.
+//   - A method that returns an error of the database from within a transaction
+//     leaves it to the caller to roll back.
+//   - Locks are taken in one order: record rows first, then the rows of the
+//     outbox, of deadlines and of keys. Save keeps to it whatever the order in
+//     which a commit lists things, so that two commits never wait for each other
+//     in a circle over one record.
+type Store[Tx any] interface {
+	// Migrate brings the engine's tables to the current version by numbered
+	// migrations, and creates the tables of each machine whose record table
+	// does not exist. It can be called again and from several processes at
+	// once. A schema newer than the store knows is a *SchemaError.
+	Migrate(ctx context.Context, machines []Machine[Tx]) error
+
+	// InTx runs f in one transaction, once: it commits when f returns nil, else
+	// it rolls back and returns the error of f as it is. The transaction can
+	// write. A serialisation failure or a deadlock, in f or at commit, is
+	// [ErrConflict]. A panic in f rolls back and goes on up.
+	InTx(ctx context.Context, f func(Tx) error) error
+
+	// Load reads what the queries ask for, one row a query in their order. It
+	// takes no lock. A record or key that does not exist is not an error.
+	Load(ctx context.Context, tx Tx, queries []Query) ([]Row, error)
+
+	// Save writes accepted events, all or none, in the order of the list. For
+	// each commit, in this order:
+	//
+	//  1. Each step: version 1 is an INSERT into Tables.Record; any later one
+	//     an UPDATE of the row with this id, the state From and version
+	//     Version-1. Version, last_event, the record's columns and updated_at
+	//     (At) are set; entered_at too where Entered (created_at on creation).
+	//     A chain is several updates, since triggers judge each edge. After
+	//     each step its history row is inserted, created_at being At.
+	//     Without steps, and with Expect > 0: the record's row is locked and
+	//     must be at that version.
+	//  2. Writes, in their order.
+	//  3. Task is settled, as by Settle.
+	//  4. CancelWork marks as cancelled every row of the outbox with this
+	//     machine and record where work is true, whose state is pending,
+	//     retry_wait, delivering or dead_letter, and that is not cancelled yet.
+	//  5. Rows of the outbox are inserted.
+	//  6. Disarm deletes this record's deadlines of those kinds; then Arm
+	//     inserts or replaces, by (machine, record, kind). An arming never keeps
+	//     the lease of the row that it replaces.
+	//  7. Keys are inserted.
+	//
+	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError, with the version and
+	// state that are there now where the store can say (Version 0: unknown or
+	// no record). The INSERT meets the same id: *ExistsError. A unique
+	// constraint of the machine's own table: *UniqueError. Keys: one is there
+	// already: *KeyError. Task: [ErrLeaseLost]. A CHECK, a trigger (the message
+	// begins with "fsmgen: "), a foreign key, or a type that does not fit:
+	// *RefusedError. After any error the transaction is to be rolled back.
+	Save(ctx context.Context, tx Tx, commits []Commit) error
+
+	// Claim leases due rows of the outbox and due deadlines to a worker, in a
+	// transaction of its own, and returns them oldest first (effects by
+	// AvailableAt, then Version and Seq; deadlines by DueAt).
+	//
+	// A row of the outbox is due if it is not cancelled and its state is
+	// pending or retry_wait with available_at <= Now, or delivering with
+	// lease_until <= Now (its worker died). It must be the head of its lane:
+	// no row of the same (machine, record, lane) with a smaller (version, seq)
+	// is open. Open is: pending or retry_wait, not cancelled; dead_letter, not
+	// cancelled, discarded_at null; delivering, and either not cancelled or
+	// lease_until > Now. Claimed rows get state delivering, attempts + 1,
+	// lease_token Token and lease_until Until; available_at stays. A cancelled
+	// row is never claimed.
+	//
+	// A deadline is due if due_at <= Now and its lease_until is null or
+	// <= Now. Claimed ones get lease_token and lease_until.
+	//
+	// Rows that another worker is claiming at this moment are skipped, not
+	// waited for. Only rows of the given machines are considered. A row that
+	// can't be read (say, someone broke its JSON) is returned with Task.Err, a
+	// *CorruptError, and as much of it as could be read.
+	Claim(ctx context.Context, c Claim) ([]Task, error)
+
+	// Settle stores the outcome of a task: [ErrLeaseLost] if its row does not
+	// carry the settlement's token any more. See Settlement.
+	Settle(ctx context.Context, tx Tx, s Settlement) error
+
+	// Read answers questions outside of any transaction, in one consistent
+	// snapshot a call. Nothing found is an empty page, not an error. A row that
+	// can't be read is in the page with its Err.
+	Read(ctx context.Context, q Read) (Page, error)
+
+	// Wait returns nil when work may have arrived, at the latest after d. It
+	// may return early for no reason. Commits of other processes wake it where
+	// the database can tell (LISTEN and NOTIFY). A context that ends returns
+	// its error.
+	Wait(ctx context.Context, d time.Duration) error
+}
+
+// Query asks for one record, for the outcome of idempotency keys, and for what
+// has become of a task.
+type Query struct {
+	Machine string
+	Tables  fsm.Tables
+	ID      string     // text form, as the engine's tables hold it
+	Key     any        // the id as a driver value, for the record's table
+	Into    fsm.Record // blank; scanned into and returned as Row.Record
+	Keys    []string   // idempotency keys to look up, of this machine; mostly none
+	Task    *TaskRef   // whether it is still held; nil: not asked
+}
+
+// TaskRef names a leased row.
+type TaskRef struct {
+	Kind      TaskKind
+	MessageID string    // of an effect
+	Timer     TimerKind // of a deadline; machine and record are those around it
+	Token     fsm.UUID
+}
+
+// Row is what one query found.
+type Row struct {
+	Record    fsm.Record // Query.Into; nil: no such record
+	Version   int64
+	EnteredAt time.Time // when its state was entered
+	Keys      []KeyRow  // those that exist, in any order
+	// Held: the row of Query.Task is there and carries its token (an effect: in
+	// state delivering). Cancelled: it is an effect whose state was left. Both
+	// are read in the snapshot of the record or after it, never before.
+	Held, Cancelled bool
+	// Err says that the record can't be read: a *CorruptError. Record is nil.
+	Err error
+}
+
+// Commit is one accepted event on one record; or, without steps, the end of a
+// task or a new arming.
+type Commit struct {
+	Machine string
+	Tables  fsm.Tables
+	ID      string // text form
+	Key     any    // driver value
+	Expect  int64  // without steps: the version that the record must have; 0: any
+	Steps   []StepWrite
+	Writes  []fsm.TableWrite
+	// Task is the task whose event this is.
+	Task       *Settlement
+	CancelWork bool // the state was left
+	Outbox     []OutboxRow
+	Disarm     []TimerKind
+	Arm        []TimerRow
+	Keys       []KeyRow
+	// Last, on the last commit of a Save within InTx, says that the transaction
+	// does nothing more: the store may commit in the same round trip. Within a
+	// caller's own transaction it means nothing.
+	Last bool
+}
+
+// HistoryRow is one transition taken: a row of the history.
+type HistoryRow struct {
+	EventID     fsm.UUID
+	Version     int64 // after the step; 1: creation
+	Transition  string
+	From        string // "": creation; null in the history
+	Event       string
+	To          string
+	By          fsm.Caller // the role is null where empty, and so is the id
+	Payload     json.RawMessage
+	Correlation string
+	At          time.Time
+}
+
+// StepWrite is one transition to be written: the record's row and the row of
+// the history.
+type StepWrite struct {
+	HistoryRow
+	Entered bool       // To was entered, also by leaving and entering it again
+	Record  fsm.Record // after the step
+}
+
+// OutboxRow is an effect to be delivered: a row of fsm_outbox. Delivering never
+// changes anything but its letter and its lease.
+type OutboxRow struct {
+	MessageID   string // a UUID, the same however often the step is tried
+	Machine     string
+	RecordID    string
+	Version     int64 // of the step that asked for it
+	Seq         int   // its place within the step
+	Effect      string
+	Lane        string
+	Delivery    fsm.Delivery
+	Work        bool
+	Payload     json.RawMessage
+	Correlation string
+	CreatedAt   time.Time
+	Letter
+}
+
+// Letter is the part of an outbox row that the machine outbox governs. Empty
+// texts are null in the database.
+type Letter struct {
+	State       string                  // pending, delivering, delivered, retry_wait or dead_letter
+	Attempts    int64                   // claims so far
+	AvailableAt fsm.Optional[time.Time] // due from; always there when pending or retry_wait
+	DeliveredAt fsm.Optional[time.Time]
+	DiscardedAt fsm.Optional[time.Time]
+	LastError   string
+	Resolution  string
+	Cancelled   bool // never written by Settle: only CancelWork sets it
+}
+
+// TimerKind tells what a deadline is for. A record has at most one of each.
+type TimerKind string
+
+// The kinds of deadlines.
+const (
+	TimerTimeout TimerKind = "timeout" // the state's timeout
+	TimerRaise   TimerKind = "raise"   // what the last step raised, with Config.TwoStep
+)
+
+// TimerRow is a deadline: a row of fsm_deadlines, whose key is machine, record
+// and kind.
+type TimerRow struct {
+	Machine     string
+	RecordID    string
+	Kind        TimerKind
+	Version     int64 // of the step that armed it
+	DueAt       time.Time
+	Event       fsm.Event
+	Correlation string
+}
+
+// KeyRow is an idempotency key that was consumed: a row of fsm_keys, whose key
+// is machine and key. It is kept for ever.
+type KeyRow struct {
+	Machine   string
+	Key       string
+	RecordID  string
+	Event     string
+	Version   int64 // of the record after the event
+	CreatedAt time.Time
+}
+
+// TaskKind tells outbox rows from deadlines.
+type TaskKind string
+
+// The kinds of tasks.
+const (
+	TaskEffect   TaskKind = "effect"
+	TaskDeadline TaskKind = "deadline"
+)
+
+// Claim asks for work. The limits keep a worker from holding more than it can
+// do within its lease; 0 is none of that kind.
+type Claim struct {
+	Worker    string // for people who look into the database
+	Token     fsm.UUID
+	Now       time.Time
+	Until     time.Time // end of the lease
+	Machines  []string
+	Effects   int // at most so many rows of the outbox
+	Deadlines int // at most so many deadlines
+}
+
+// Task is a leased row.
+type Task struct {
+	Kind  TaskKind
+	Token fsm.UUID
+	// Effect is the row as it was before this claim: its state says whether an
+	// earlier attempt was cut short (delivering), and Attempts does not count
+	// this claim.
+	Effect   OutboxRow
+	Deadline TimerRow
+	Err      error // the row can't be read: a *CorruptError
+}
+
+// Settlement is what becomes of a task. It is one of four:
+//
+//   - Renew set: lease_until becomes Renew, nothing else changes.
+//   - An effect with a Token: the row's letter becomes Letter, its lease ends
+//     (lease_token and lease_until null). It must be delivering and carry the
+//     token, else ErrLeaseLost.
+//   - An effect without a Token, by a person: the same, if its state is From and
+//     it carries no lease and is not cancelled; else ErrConflict.
+//   - A deadline: its row is deleted. It must carry the token, else
+//     ErrLeaseLost: an arming that replaced it has none.
+type Settlement struct {
+	Kind      TaskKind
+	Token     fsm.UUID
+	Renew     time.Time
+	MessageID string // of an effect
+	From      string // see above
+	Letter    Letter // of an effect
+	Machine   string // whose task it is
+	RecordID  string
+	Timer     TimerKind // of a deadline
+}
+
+// ReadKind tells what is read.
+type ReadKind string
+
+// The kinds of reads.
+const (
+	ReadRecord      ReadKind = "record"       // the record ID: Page.Records
+	ReadRecords     ReadKind = "records"      // records in State, ID ascending, above After
+	ReadHistory     ReadKind = "history"      // of the record ID, version ascending, above AfterVersion
+	ReadDeadLetters ReadKind = "dead_letters" // neither cancelled nor discarded, oldest first
+	ReadLetter      ReadKind = "letter"       // the outbox row MessageID: Page.Letters
+)
+
+// Read is a question. Limit is always set, so that an answer fits in memory.
+type Read struct {
+	Kind         ReadKind
+	Machine      string // "" with dead letters: of all machines
+	Tables       fsm.Tables
+	Blank        func() fsm.Record // for each record found
+	ID           string            // with dead letters: of this record only; "": of all
+	Key          any               // driver value of ID
+	State        string            // "": any
+	After        any               // driver value of an id; nil: from the start
+	AfterVersion int64
+	MessageID    string
+	Limit        int
+}
+
+// Page is an answer: the part that the kind of the question names.
+type Page struct {
+	Records []Row
+	History []HistoryRow
+	Letters []OutboxRow
+}

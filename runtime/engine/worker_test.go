@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestWhatAWorkerCanBegin: as much as it has hands, and no more than twice that
+// before it is stored.
+func TestWhatAWorkerCanBegin(t *testing.T) {
+	w := newWorker(&Engine[struct{}]{config: Config{Concurrency: 2}})
+	begins := func() { w.busy[TaskEffect]++; w.open[TaskEffect]++ }
+	happens := func() { w.note(news{kind: TaskEffect}) }
+	ends := func() { w.note(news{TaskEffect, true}) }
+	for i, tt := range []struct {
+		step func()
+		free int
+	}{
+		{func() {}, 2}, {begins, 1}, {begins, 0}, {happens, 1}, {happens, 2}, {begins, 1}, {begins, 0},
+		{happens, 0}, {happens, 0}, {ends, 1}, {ends, 2}, {ends, 2}, {ends, 2},
+	} {
+		if tt.step(); w.free(TaskEffect) != tt.free || w.free(TaskDeadline) != 2 {
+			t.Errorf("after step %d %d effects and %d deadlines can begin, want %d and 2", i, w.free(TaskEffect), w.free(TaskDeadline), tt.free)
+		}
+	}
+}
+
+// TestAWorkerThatIsBehindGathersItsHands: half of them, or what there is after a
+// moment; one that keeps up does not wait.
+func TestAWorkerThatIsBehindGathersItsHands(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		behind bool
+		ends   time.Duration // between one task and the next
+		free   int
+		took   time.Duration
+	}{
+		{"it keeps up", false, time.Millisecond, 0, 0},
+		{"tasks end soon", true, time.Millisecond, 5, 5 * time.Millisecond},
+		{"tasks take their time", true, 4 * time.Millisecond, 2, lull},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const hands = 10
+				w := newWorker(&Engine[struct{}]{config: Config{Concurrency: hands}})
+				w.busy[TaskEffect], w.open[TaskEffect], w.behind[TaskEffect] = hands, hands, tt.behind
+				var tasks sync.WaitGroup
+				defer tasks.Wait()
+				tasks.Go(func() {
+					for range hands {
+						time.Sleep(tt.ends) // of the bubble's clock
+						w.news <- news{kind: TaskEffect}
+					}
+				})
+				begin := time.Now()
+				w.gather(context.Background())
+				if took := time.Since(begin); took != tt.took || w.free(TaskEffect) != tt.free {
+					t.Errorf("%d hands are free after %v, want %d after %v", w.free(TaskEffect), took, tt.free, tt.took)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+func keys[Tx any]() []test[Tx] {
+	return []test[Tx]{
+		{"AConsumedKeyIsFound", keyIsFound[Tx]},
+		{"AKeyIsConsumedOnce", keyOnce[Tx]},
+		{"AKeyIsUniqueForEver", keyForEver[Tx]},
+		{"KeysBelongToAMachine", keysOfMachines[Tx]},
+		{"AKeyGoesWithItsTransaction", keyRollsBack[Tx]},
+	}
+}
+
+func key[Tx any](h head[Tx], name string) engine.KeyRow {
+	return engine.KeyRow{Machine: h.machine.Name(), Key: name, RecordID: h.id, Event: "SUBMIT_OFFER", Version: h.version + 1, CreatedAt: epoch}
+}
+
+func keyIsFound[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	c, h2 := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
+	c.Keys = []engine.KeyRow{key(h, "one"), key(h, `two "%'`)}
+	b.must(b.save(c))
+	row := b.load(h2, engine.Query{Keys: []string{"one", "none", `two "%'`}})
+	if len(row.Keys) != 2 || row.Record == nil {
+		b.Fatalf("it found %s", text(row.Keys))
+	}
+	for _, k := range row.Keys {
+		if want := key(h, k.Key); text(k) != text(want) {
+			b.Errorf("the key is %s, want %s", text(k), text(want))
+		}
+	}
+	// Of a record that is not there the key is found too: a creation asks.
+	if row := b.load(b.new(b.deals), engine.Query{Keys: []string{"one"}}); len(row.Keys) != 1 {
+		b.Errorf("without a record it found %s", text(row.Keys))
+	}
+}
+
+func keyOnce[Tx any](b *bench[Tx]) {
+	h, other := b.deal(), b.deal()
+	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
+	c.Keys = []engine.KeyRow{key(h, "one")}
+	b.must(b.save(c))
+	again, _ := b.commit(other, deal.SubmitOffer{}, advertiser, epoch)
+	again.Keys = []engine.KeyRow{key(other, "one")}
+	err := b.save(again)
+	b.wants(err, engine.ErrKeyUsed)
+	if e := as[*engine.KeyError](b, err); e.Machine != "deal" || e.Key != "one" {
+		b.Fatalf("the error says %+v", e)
+	}
+	b.stands(other)
+}
+
+// keyForEver tries a key again after its record has ended.
+func keyForEver[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	c, h := b.commit(h, deal.Cancel{}, advertiser, epoch)
+	c.Keys = []engine.KeyRow{key(h, "one")}
+	b.must(b.save(c))
+	later := b.about(h)
+	later.Keys = []engine.KeyRow{key(h, "one")}
+	later.Keys[0].CreatedAt = epoch.AddDate(10, 0, 0)
+	b.wants(b.save(later), engine.ErrKeyUsed)
+	b.counts("fsm_keys", 1)
+}
+
+func keysOfMachines[Tx any](b *bench[Tx]) {
+	h, w := b.deal(), b.walRecord("s3://a")
+	for _, r := range []head[Tx]{h, w} {
+		c := b.about(r)
+		c.Keys = []engine.KeyRow{key(r, "one")}
+		b.must(b.save(c))
+	}
+	b.counts("fsm_keys", 2)
+	if row := b.load(w, engine.Query{Keys: []string{"one"}}); len(row.Keys) != 1 || row.Keys[0].RecordID != w.id {
+		b.Fatalf("it found %s", text(row.Keys))
+	}
+}
+
+func keyRollsBack[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
+	c.Keys = []engine.KeyRow{key(h, "one")}
+	c.Steps[0].Version = 7 // no such version to come from
+	b.wants(b.save(c), engine.ErrConflict)
+	if row := b.load(h, engine.Query{Keys: []string{"one"}}); len(row.Keys) != 0 {
+		b.Fatalf("a refused event consumed %s", text(row.Keys))
+	}
+}

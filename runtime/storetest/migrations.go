@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+func migrations[Tx any]() []test[Tx] {
+	return []test[Tx]{
+		{"TwiceIsANoOp", migrateTwice[Tx]},
+		{"SeveralProcessesAtOnce", migrateAtOnce[Tx]},
+		{"UpDownUp", upDownUp[Tx]},
+		{"ADownSchemaIsAClearError", downSchema[Tx]},
+		{"ANewerSchemaIsAClearError", newerSchema[Tx]},
+	}
+}
+
+func migrateTwice[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	b.send(h, b.message(h, 1, "kafka"))
+	b.must(b.Store.Migrate(b.ctx, b.machines()))
+	b.must(b.Reopen(b.T).Migrate(b.ctx, b.machines()))
+	b.stands(h)
+	b.counts("fsm_outbox", 1)
+	b.counts("fsm_schema", b.Version)
+}
+
+func migrateAtOnce[Tx any](b *bench[Tx]) {
+	b.must(b.MigrateTo(b.ctx, 0))
+	stores := []engine.Store[Tx]{b.Store, b.Reopen(b.T), b.Reopen(b.T)}
+	errs := make(chan error)
+	for _, s := range stores {
+		go func() { errs <- s.Migrate(b.ctx, b.machines()) }()
+	}
+	for range stores {
+		b.must(<-errs)
+	}
+	b.stands(b.deal())
+}
+
+// upDownUp takes the engine's tables away and brings them back: the machines'
+// own tables stay.
+func upDownUp[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	for version := b.Version; version >= 0; version-- {
+		b.must(b.MigrateTo(b.ctx, version))
+		b.counts("fsm_schema", version)
+	}
+	for version := range b.Version + 1 {
+		b.must(b.MigrateTo(b.ctx, version))
+		b.counts("fsm_schema", version)
+	}
+	b.must(b.Store.Migrate(b.ctx, b.machines()))
+	b.stands(h)
+	h = b.fire(h, deal.SubmitOffer{}, advertiser)
+	b.send(h, b.message(h, 1, "kafka"))
+	if tasks := b.claims(901, epoch); len(tasks) != 1 {
+		b.Fatalf("claimed %s", text(tasks))
+	}
+}
+
+func downSchema[Tx any](b *bench[Tx]) {
+	b.must(b.MigrateTo(b.ctx, b.Version-1))
+	b.wantsSchema(b.Version - 1)
+}
+
+func newerSchema[Tx any](b *bench[Tx]) {
+	b.must(b.Store.InTx(b.ctx, func(tx Tx) error {
+		return b.Exec(b.ctx, tx, fmt.Sprintf("INSERT INTO fsm_schema (version) VALUES (%d)", b.Version+1))
+	}))
+	b.wantsSchema(b.Version + 1)
+	e := as[*engine.SchemaError](b, b.Reopen(b.T).Migrate(b.ctx, b.machines()))
+	if e.Found != b.Version+1 {
+		b.Fatalf("the error says %+v", e)
+	}
+}
+
+// wantsSchema fails the test unless a store that is opened now refuses to work,
+// because the schema is at version found.
+func (b *bench[Tx]) wantsSchema(found int) {
+	b.Helper()
+	s := b.Reopen(b.T)
+	_, claim := s.Claim(b.ctx, b.claim(901, epoch))
+	_, read := s.Read(b.ctx, engine.Read{Kind: engine.ReadDeadLetters, Limit: 1})
+	for _, err := range []error{claim, read, s.InTx(b.ctx, func(Tx) error { return nil })} {
+		if e := as[*engine.SchemaError](b, err); e.Found != found || e.Known != b.Version {
+			b.Fatalf("the error says %+v, want found %d", e, found)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+func reads[Tx any]() []test[Tx] {
+	return []test[Tx]{
+		{"ARecordIsFoundByItsID", readRecord[Tx]},
+		{"NothingFoundIsAnEmptyPage", readNothing[Tx]},
+		{"RecordsComeInPages", readPages[Tx]},
+		{"HistoryComesInPages", readHistory[Tx]},
+		{"DeadLettersCanBeNarrowed", readDeadLetters[Tx]},
+		{"ACorruptRecordIsNamedAndTheOthersAreRead", readCorrupt[Tx]},
+		{"ACorruptRecordIsLoadedAsAnError", loadCorrupt[Tx]},
+		{"AReadWaitsForNoTransaction", readBesideWrite[Tx]},
+	}
+}
+
+// read asks about h's machine.
+func (b *bench[Tx]) read(h head[Tx], r engine.Read) engine.Page {
+	b.Helper()
+	if h.id != "" {
+		q := b.query(h, engine.Query{})
+		r.ID, r.Key = q.ID, q.Key
+	}
+	r.Machine, r.Tables, r.Blank = h.machine.Name(), h.machine.Tables(), h.machine.Blank
+	page, err := b.Store.Read(b.ctx, r)
+	b.must(err)
+	return page
+}
+
+func readRecord[Tx any](b *bench[Tx]) {
+	b.deal()
+	h := b.deal()
+	page := b.read(h, engine.Read{Kind: engine.ReadRecord, Limit: 1})
+	if len(page.Records) != 1 || page.Records[0].Version != 1 || !page.Records[0].EnteredAt.Equal(epoch) || text(page.Records[0].Record) != text(h.record) {
+		b.Fatalf("it found %s", text(page))
+	}
+}
+
+func readNothing[Tx any](b *bench[Tx]) {
+	for _, kind := range []engine.ReadKind{engine.ReadRecord, engine.ReadRecords, engine.ReadHistory, engine.ReadDeadLetters, engine.ReadLetter} {
+		page := b.read(b.new(b.deals), engine.Read{Kind: kind, MessageID: uuid(7).String(), Limit: 10})
+		if len(page.Records)+len(page.History)+len(page.Letters) != 0 {
+			b.Errorf("%s finds %s", kind, text(page))
+		}
+	}
+}
+
+// readPages lists records of one state, three at a time.
+func readPages[Tx any](b *bench[Tx]) {
+	var all, drafts []string
+	for i := range 10 {
+		h := b.deal()
+		all = append(all, h.id)
+		if i%3 == 0 {
+			b.fire(h, deal.SubmitOffer{}, advertiser)
+		} else {
+			drafts = append(drafts, h.id)
+		}
+	}
+	for state, want := range map[string][]string{"": all, "DRAFT": drafts, "EXPIRED": nil} {
+		var got []string
+		r := engine.Read{Kind: engine.ReadRecords, State: state, Limit: 3}
+		for {
+			page := b.read(head[Tx]{machine: b.deals}, r)
+			if len(page.Records) > r.Limit {
+				b.Fatalf("a page has %d records", len(page.Records))
+			}
+			for _, row := range page.Records {
+				got = append(got, row.Record.(*deal.Record).DealID.String())
+			}
+			if len(page.Records) < r.Limit {
+				break
+			}
+			r.After, _ = b.deals.ParseID(got[len(got)-1])
+		}
+		if !slices.Equal(got, want) {
+			b.Errorf("in state %q: %v\nwant %v", state, got, want)
+		}
+	}
+}
+
+func readHistory[Tx any](b *bench[Tx]) {
+	h := b.funded()
+	var got []int64
+	for after := int64(0); ; {
+		page := b.read(h, engine.Read{Kind: engine.ReadHistory, AfterVersion: after, Limit: 2})
+		for _, row := range page.History {
+			got = append(got, row.Version)
+			after = row.Version
+		}
+		if len(page.History) < 2 {
+			break
+		}
+	}
+	if !slices.Equal(got, []int64{1, 2, 3, 4, 5}) {
+		b.Fatalf("versions %v", got)
+	}
+}
+
+// deadLetters returns the message ids that are listed.
+func (b *bench[Tx]) deadLetters(r engine.Read) []string {
+	b.Helper()
+	r.Kind, r.Limit = engine.ReadDeadLetters, 100
+	page, err := b.Store.Read(b.ctx, r)
+	b.must(err)
+	ids := []string{}
+	for _, l := range page.Letters {
+		ids = append(ids, l.MessageID)
+	}
+	return ids
+}
+
+func readDeadLetters[Tx any](b *bench[Tx]) {
+	h, w, other := b.deal(), b.walRecord("s3://a"), b.deal()
+	first := b.dead(h, 1, "kafka").MessageID
+	second := b.dead(w, 2, "kafka").MessageID
+	third := b.dead(other, 3, "kafka").MessageID
+	for name, tt := range map[string]struct {
+		read engine.Read
+		want []string
+	}{
+		"all":    {engine.Read{}, []string{first, second, third}},
+		"deal":   {engine.Read{Machine: "deal"}, []string{first, third}},
+		"record": {engine.Read{Machine: "deal", ID: other.id}, []string{third}},
+		"none":   {engine.Read{Machine: "upload"}, []string{}},
+	} {
+		if got := b.deadLetters(tt.read); !slices.Equal(got, tt.want) {
+			b.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadDeadLetters, Limit: 2})
+	b.must(err)
+	if len(page.Letters) != 2 {
+		b.Errorf("a page of 2 has %d", len(page.Letters))
+	}
+	// Work whose state was left is of no interest any more.
+	c := b.about(h)
+	work := b.work(h, 4, "ton")
+	c.Outbox = []engine.OutboxRow{work}
+	b.must(b.save(c))
+	task := b.claims(901, epoch)[0]
+	b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter"})))
+	c.Outbox, c.CancelWork = nil, true
+	b.must(b.save(c))
+	if got := b.deadLetters(engine.Read{}); slices.Contains(got, work.MessageID) {
+		b.Errorf("cancelled work is listed: %v", got)
+	}
+}
+
+// corrupt breaks the state of a record.
+func (b *bench[Tx]) corrupt(h head[Tx]) {
+	b.Helper()
+	t := h.machine.Tables()
+	b.Vandalise(b.T, t.Record, fmt.Sprintf("UPDATE %s SET %s = 'nowhere' WHERE %s = '%s'", t.Record, t.State, t.ID, h.id))
+}
+
+func readCorrupt[Tx any](b *bench[Tx]) {
+	before, h, after := b.deal(), b.deal(), b.deal()
+	b.corrupt(h)
+	page := b.read(head[Tx]{machine: b.deals}, engine.Read{Kind: engine.ReadRecords, Limit: 10})
+	if len(page.Records) != 3 {
+		b.Fatalf("the page has %d records", len(page.Records))
+	}
+	e := as[*engine.CorruptError](b, page.Records[1].Err)
+	if e.Machine != "deal" || e.ID != h.id || page.Records[1].Record != nil {
+		b.Fatalf("the error says %v", e)
+	}
+	b.stands(before)
+	b.stands(after)
+	if page := b.read(h, engine.Read{Kind: engine.ReadRecord, Limit: 1}); len(page.Records) != 1 || page.Records[0].Err == nil {
+		b.Fatalf("it found %s", text(page))
+	}
+}
+
+func loadCorrupt[Tx any](b *bench[Tx]) {
+	h, other := b.deal(), b.deal()
+	b.corrupt(h)
+	row := b.load(h, engine.Query{})
+	if e := as[*engine.CorruptError](b, row.Err); e.ID != h.id || row.Record != nil {
+		b.Fatalf("the row is %+v", row)
+	}
+	b.stands(other)
+}
+
+// readBesideWrite reads from within a transaction that has not committed: the
+// read sees what was there before.
+func readBesideWrite[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	c, next := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
+	b.must(b.Store.InTx(b.ctx, func(tx Tx) error {
+		b.must(b.Store.Save(b.ctx, tx, []engine.Commit{c}))
+		page := b.read(h, engine.Read{Kind: engine.ReadRecord, Limit: 1})
+		if len(page.Records) != 1 || page.Records[0].Version != 1 {
+			b.Errorf("it found %s", text(page))
+		}
+		return nil
+	}))
+	b.stands(next)
+}

@@ -1,0 +1,223 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+func deadlinesAreRows[Tx any]() []scene[Tx] {
+	return []scene[Tx]{
+		{"ADeadlineFiresWhenItIsDue", deadlineFires[Tx]},
+		{"AConsentDoesNotKillIt", consentKeeps[Tx]},
+		{"ALateTimerIsANoOp", lateTimerIsNoOp[Tx]},
+		{"ARefusedDeadlineIsConsumedLoggedAndCounted", refusedDeadline[Tx]},
+		{"AnEndedRecordHasNone", endedHasNone[Tx]},
+	}
+}
+
+func deadlineFires[Tx any](s *stage[Tx]) {
+	id := s.offered()
+	s.tick(48*time.Hour - time.Microsecond)
+	s.steps()
+	s.in("deal", id, "OFFER_PENDING", 2)
+	s.tick(time.Microsecond)
+	s.steps()
+	s.in("deal", id, "EXPIRED", 3)
+	s.counts("deal_events WHERE event_type = 'EXPIRE' AND actor_role = 'system'", 1)
+	s.counts("fsm_deadlines", 0)
+}
+
+// consentKeeps records a consent, a step that stays in FUNDED, before the 72 h
+// of that state are over: they still end it.
+func consentKeeps[Tx any](s *stage[Tx]) {
+	id := s.paid()
+	s.tick(time.Hour)
+	s.accepts("deal", id, deal.MutualCancel{}, owner)
+	s.in("deal", id, "FUNDED", 6)
+	s.tick(71*time.Hour - time.Second)
+	s.steps()
+	s.in("deal", id, "FUNDED", 6)
+	s.tick(time.Second)
+	s.steps()
+	s.in("deal", id, "EXPIRED", 7)
+}
+
+// lateTimerIsNoOp leaves a state while a worker holds its due deadline.
+func lateTimerIsNoOp[Tx any](s *stage[Tx]) {
+	id := s.offered()
+	s.steps()
+	s.tick(48 * time.Hour)
+	if held := s.dies(); !slices.Equal(held, []string{"EXPIRE"}) {
+		s.Fatalf("the dead worker held %v", held)
+	}
+	s.accepts("deal", id, deal.CounterOffer{PriceNano: 90}, owner)
+	s.steps()
+	s.in("deal", id, "NEGOTIATING", 3)
+	s.tick(72 * time.Hour) // that state's own
+	s.steps()
+	s.in("deal", id, "EXPIRED", 4)
+}
+
+func refusedDeadline[Tx any](s *stage[Tx]) {
+	id := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	h := head[Tx]{machine: s.deals, id: id, version: 1}
+	c := s.about(h)
+	c.Arm = []engine.TimerRow{s.timer(h, epoch)} // EXPIRE, which DRAFT does not know
+	s.must(s.save(c))
+	s.steps()
+	s.in("deal", id, "DRAFT", 1)
+	s.counts("fsm_deadlines", 0)
+	if s.counted(engine.MetricRefusedTimers) != 1 || !s.log.has("deadline refused") || !s.log.has(id) {
+		s.Fatalf("it was counted %d times", s.counted(engine.MetricRefusedTimers))
+	}
+}
+
+func endedHasNone[Tx any](s *stage[Tx]) {
+	id := s.offered()
+	s.accepts("deal", id, deal.Withdraw{}, advertiser)
+	s.counts("fsm_deadlines", 0)
+	s.tick(1000 * time.Hour)
+	s.steps()
+	s.in("deal", id, "CANCELLED", 3)
+}
+
+func crashes[Tx any]() []scene[Tx] {
+	return []scene[Tx]{
+		{"AWorkerDiesAtEveryStepAndTheRecordArrives", diesAtEveryStep[Tx]},
+		{"ADeadlineOutlivesItsWorker", deadlineOutlives[Tx]},
+		{"AllAttemptsSpentByCrashesIsADeadLetter", spentByCrashes[Tx]},
+	}
+}
+
+// diesAtEveryStep registers a node while every task is first taken by a worker
+// that dies. The timeouts of the states are set aside.
+func diesAtEveryStep[Tx any](s *stage[Tx]) {
+	s.registrations = registration.Define[Tx](nil, registration.Params{
+		ValidatingTimeout: time.Hour, RegisteringPostgresTimeout: time.Hour, RegisteringConsulTimeout: time.Hour, DeregisteringTimeout: time.Hour,
+	})
+	s.restart()
+	s.script.answers("validate_payload", registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed})
+	s.script.answers("postgres.upsert_registration", registration.PostgresSucceeded{PostgresApplied: true})
+	s.script.answers("consul.register", registration.ConsulSucceeded{ConsulApplied: true})
+	h := s.registered("n1")
+	r := s.work(h, 0, "x")
+	r.Effect, r.Lane, r.Payload, r.Delivery = "validate_payload", "validate_payload", []byte(`{"node_id":"n1"}`), fsm.Idempotent
+	s.send(h, r)
+	var held []string
+	for range 3 {
+		held = append(held, s.dies()...)
+		s.restart()
+		_, err := s.engine.Step(s.ctx)
+		s.must(err)
+	}
+	if want := []string{"validate_payload", "postgres.upsert_registration", "consul.register"}; !slices.Equal(held, want) {
+		s.Fatalf("the dead workers held %v", held)
+	}
+	for _, effect := range held {
+		if d := s.only(effect, 1)[0]; d.Attempt != 2 {
+			s.Errorf("%s was attempt %d", effect, d.Attempt)
+		}
+	}
+	page, err := s.engine.List(s.ctx, "registration", "registered", "", 10)
+	s.must(err)
+	if len(page) != 1 {
+		s.Fatalf("%d registrations arrived", len(page))
+	}
+}
+
+func deadlineOutlives[Tx any](s *stage[Tx]) {
+	id := s.offered()
+	s.steps()
+	s.tick(48 * time.Hour)
+	s.dies()
+	s.restart()
+	s.steps()
+	s.in("deal", id, "EXPIRED", 3)
+}
+
+// spentByCrashes lets each worker that takes a message die: in the end nobody
+// is asked to take it any more.
+func spentByCrashes[Tx any](s *stage[Tx]) {
+	s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	for range 30 {
+		s.dies()
+	}
+	s.steps()
+	s.only("deal.events", 0)
+	letters, err := s.engine.DeadLetters(s.ctx, "deal", 10)
+	s.must(err)
+	if len(letters) != 1 || letters[0].LastError == "" {
+		s.Fatalf("the dead letters are %s", text(letters))
+	}
+}
+
+func databaseRefuses[Tx any]() []scene[Tx] {
+	return []scene[Tx]{
+		{"WhatTheMachineCannotAPersonCannot", personCannot[Tx]},
+	}
+}
+
+// personCannot types what people type into databases.
+func personCannot[Tx any](s *stage[Tx]) {
+	id := s.paid()
+	const step = "version = version + 1, last_event = "
+	for name, statement := range map[string]string{
+		"the state alone":                   "UPDATE deals SET status = 'CANCELLED'",
+		"an edge that there is not":         "UPDATE deals SET " + step + "'RESOLVE_FOR_OWNER', status = 'COMPLETED_RELEASED', escrow = 'released'",
+		"no state":                          "UPDATE deals SET " + step + "'SUBMIT_DRAFT', status = 'SUBMITTED'",
+		"a state without what it holds":     "UPDATE deals SET " + step + "'SUBMIT_DRAFT', status = 'CREATIVE_SUBMITTED', creative = NULL",
+		"a version too far":                 "UPDATE deals SET version = version + 2, last_event = 'MUTUAL_CANCEL'",
+		"a field that is written once":      "UPDATE deals SET " + step + "'MUTUAL_CANCEL', owner_id = 9",
+		"a record away":                     "DELETE FROM deals",
+		"history away":                      "DELETE FROM deal_events",
+		"history anew":                      "UPDATE deal_events SET to_status = 'DRAFT'",
+		"a message into no state":           "UPDATE fsm_outbox SET state = 'lost'",
+		"a message with no time to be sent": "UPDATE fsm_outbox SET state = 'pending', available_at = NULL",
+	} {
+		err := s.Store.InTx(s.ctx, func(tx Tx) error { return s.Exec(s.ctx, tx, statement) })
+		if err == nil {
+			s.Errorf("%s: nobody refused %s", name, statement)
+		}
+	}
+	s.in("deal", id, "FUNDED", 5)
+	// What the machine can, they can: the refusals above are no accident.
+	s.must(s.Store.InTx(s.ctx, func(tx Tx) error { return s.Exec(s.ctx, tx, "UPDATE deals SET "+step+"'MUTUAL_CANCEL'") }))
+}
+
+func correlation[Tx any]() []scene[Tx] {
+	return []scene[Tx]{
+		{"OneIDFromTheCallToTheLastConsequence", correlationEndToEnd[Tx]},
+	}
+}
+
+// correlationEndToEnd starts a download with an id and finds it in the
+// histories of all three machines of the chain, and in every call.
+func correlationEndToEnd[Tx any](s *stage[Tx]) {
+	const id = "c-42"
+	s.script.answers("check_exists", download.Checked{})
+	s.script.answers("download_object", download.Downloaded{LocalPath: "/x", Checksum: "c", SizeBytes: 3})
+	s.script.answers("validate_file", valid)
+	s.script.answers("check_unpacked", unpackHandoff)
+	_, err := s.engine.Create(s.ctx, "download", s.id(), download.Start{ImageID: "img", S3Key: "k", Bucket: "b"}, engine.Call{Correlation: id})
+	s.must(err)
+	s.steps()
+	for _, table := range []string{"download_history", "unpack_history", "activate_history"} {
+		all := s.Count(s.T, table)
+		if all == 0 {
+			s.Errorf("%s is empty", table)
+		}
+		s.counts(fmt.Sprintf("%s WHERE correlation_id = '%s'", table, id), all)
+	}
+	for _, d := range s.script.calls {
+		if d.Correlation != id {
+			s.Errorf("%s was called for %q", d.Effect, d.Correlation)
+		}
+	}
+}
