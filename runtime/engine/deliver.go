@@ -37,7 +37,7 @@ func (e *Engine[Tx]) deliver(ctx context.Context, t Task, handled func()) error 
 	case r.err == nil:
 		handled()
 		return e.succeed(ctx, m, d, r)
-	case errors.Is(context.Cause(working), ErrLeaseLost):
+	case errors.Is(context.Cause(working), ErrLeaseLost), errors.Is(r.err, ErrLeaseLost):
 		return ErrLeaseLost
 	case ctx.Err() != nil:
 		return e.interrupt(ctx, info, d, r.err)
@@ -73,6 +73,17 @@ func (e *Engine[Tx]) attempt(ctx context.Context, m *definition[Tx], info fsm.Ef
 		}
 		if r := e.cleanUp(ctx, m, info, dispatch); r.err != nil {
 			return r
+		}
+		// Asking and cleaning up took time, perhaps more than the lease: whoever
+		// can't tell that it is still theirs leaves the message alone.
+		if info.Delivery == fsm.Queryable || info.Cleanup != "" {
+			err := e.renew(ctx, d.row.MessageID, d.token)
+			switch {
+			case ctx.Err() != nil:
+				return reply{err: ctx.Err()}
+			case err != nil:
+				return reply{err: errors.Join(ErrLeaseLost, err)}
+			}
 		}
 	}
 	return e.handle(ctx, m, dispatch)

@@ -1,0 +1,259 @@
+package simulation
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/gen/interp"
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// checkStory replays a history through the interpreter: the record, its messages,
+// its calls inside transactions and its deadline must be those that follow.
+func (f findings[Tx]) checkStory(s story[Tx]) {
+	rec, steps, err := f.replay(s)
+	if err != nil {
+		f.problem(s, "%v", err)
+		return
+	}
+	if rec == nil || int64(len(steps)) != s.row.Version || len(steps) != len(s.history) {
+		f.problem(s, "it is at v%d after %d steps", s.row.Version, len(steps))
+		return
+	}
+	got, err := marshalKnown(s)
+	if want := string(interp.MarshalRecord(s.role.table, rec)); err != nil || got != want {
+		f.problem(s, "the record is %s, its history leads to %s (%v)", got, want, err)
+	}
+	f.checkEffects(s, steps)
+	f.checkAnswers(s, steps)
+	f.checkDeadlines(s, steps)
+}
+
+func (f findings[Tx]) problem(s story[Tx], format string, args ...any) {
+	f.play.journal.problem("%s %s: %s", s.role.Name(), alias(s.id), fmt.Sprintf(format, args...))
+}
+
+// marshalKnown is the stored record as the interpreter writes its own.
+func marshalKnown[Tx any](s story[Tx]) (string, error) {
+	rec, err := known(s.role.table, s.row.Record)
+	if err != nil {
+		return "", err
+	}
+	return string(interp.MarshalRecord(s.role.table, rec)), nil
+}
+
+// taken is a step that the interpreter took, with what the chain after it did.
+type taken struct {
+	interp.Step
+	row     engine.HistoryRow
+	leftNow bool // a later step of the same call left the state
+}
+
+// replay takes the steps of a history.
+func (f findings[Tx]) replay(s story[Tx]) (rec *interp.Record, steps []taken, err error) {
+	table := s.role.table
+	if f.play.config.TwoStep {
+		table = withoutRaise(table)
+	}
+	for len(steps) < len(s.history) {
+		h := s.history[len(steps)]
+		if h.Version != int64(len(steps)+1) {
+			return nil, nil, fmt.Errorf("v%d follows v%d", h.Version, len(steps))
+		}
+		result, err := one(table, s.id, rec, h)
+		if err != nil {
+			return nil, nil, fmt.Errorf("v%d: %w", h.Version, err)
+		}
+		if len(result.Steps) == 0 || len(steps)+len(result.Steps) > len(s.history) {
+			return nil, nil, fmt.Errorf("v%d: %s takes %d steps", h.Version, h.Event, len(result.Steps))
+		}
+		for i, step := range result.Steps {
+			row := s.history[len(steps)]
+			if from := stateName(step.Before.State); row.Transition != step.Row.Text || row.To != step.After.State.Text || row.From != from ||
+				row.Event != step.Input.Event.Text || row.Correlation != h.Correlation || !row.At.Equal(h.At) {
+				return nil, nil, fmt.Errorf("v%d is %s from %s to %s on %s, where the table takes %s from %s to %s", row.Version, row.Transition,
+					row.From, row.To, row.Event, step.Row.Text, from, step.After.State.Text)
+			}
+			left := slices.ContainsFunc(result.Steps[i+1:], func(later interp.Step) bool { return later.Row.To != nil })
+			steps = append(steps, taken{step, row, left})
+		}
+		rec = result.Record
+	}
+	return rec, steps, nil
+}
+
+// one applies an event of a history.
+func one(table *ir.Machine, id string, rec *interp.Record, h engine.HistoryRow) (interp.Result, error) {
+	ev, ok := event(table, h.Event)
+	if !ok {
+		return interp.Result{}, fmt.Errorf("there is no event %s", h.Event)
+	}
+	args, err := interp.UnmarshalPayload(ev, h.Payload)
+	if err != nil {
+		return interp.Result{}, err
+	}
+	by, err := actor(table, h.By)
+	if err != nil {
+		return interp.Result{}, err
+	}
+	in := interp.Input{Event: ev, Args: args, Actor: by, Now: h.At}
+	var result interp.Result
+	var rejection *interp.Rejection
+	if rec == nil {
+		result, rejection = interp.Create(table, id, in)
+	} else {
+		result, rejection = interp.Fire(table, rec, in)
+	}
+	if rejection != nil {
+		return result, fmt.Errorf("the table refuses it: %w", rejection)
+	}
+	return result, nil
+}
+
+// withoutRaise is a table whose rows raise nothing: what they raise is fired by a
+// deadline, and so in the history by itself.
+func withoutRaise(table *ir.Machine) *ir.Machine {
+	m := *table
+	m.Rows = slices.Clone(table.Rows)
+	for i, row := range m.Rows {
+		r := *row
+		r.Raise = nil
+		m.Rows[i] = &r
+	}
+	return &m
+}
+
+func stateName(s *ir.State) string {
+	if s == nil {
+		return ""
+	}
+	return s.Text
+}
+
+// checkEffects compares messages and calls inside transactions with those that
+// the steps ask for.
+func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
+	type place struct{ version, seq int64 }
+	rows := map[place]letter{}
+	for _, l := range f.letters {
+		if l.machine == s.role.Name() && l.record == s.id {
+			rows[place{l.version, l.seq}] = l
+		}
+	}
+	traces := map[trace]int{}
+	for _, t := range f.traces {
+		if t.machine == s.role.Name() && t.record == s.id {
+			traces[t]++
+		}
+	}
+	for n, step := range steps {
+		for seq, e := range step.Effects {
+			at := place{int64(n + 1), int64(seq)}
+			switch {
+			case e.Effect == nil:
+			case e.Effect.Kind == ir.Start:
+				f.checkStart(s, step, e)
+			case e.Effect.Kind != ir.Call:
+			case e.Effect.Delivery == ir.InTransaction:
+				traces[trace{s.role.Name(), s.id, e.Effect.Text, at.version}]--
+			default:
+				l, ok := rows[at]
+				delete(rows, at)
+				skipped := e.Effect.IsWork() && step.leftNow
+				if ok == skipped || ok && (l.effect != e.Effect.Text || l.payload != payloadOf(e) || l.correlation != step.row.Correlation) {
+					f.problem(s, "v%d asks for %s %s, the outbox has %+v", at.version, e.Effect.Text, payloadOf(e), l)
+				}
+			}
+		}
+	}
+	for _, l := range rows {
+		f.problem(s, "the outbox has %s v%d, for which no step asked", l.effect, l.version)
+	}
+	for t, n := range traces {
+		if n != 0 {
+			f.problem(s, "%s v%d ran %+d times too often in its transaction", t.effect, t.version, n)
+		}
+	}
+}
+
+// checkStart looks for the record that a step started.
+func (f findings[Tx]) checkStart(s story[Tx], step taken, e interp.Effect) {
+	var text struct{ Payload json.RawMessage }
+	_ = json.Unmarshal(interp.MarshalEffect(e), &text) // it was just written
+	found := 0
+	for _, other := range f.stories {
+		h := other.history
+		if other.role.Name() == e.Effect.Machine.Text && len(h) > 0 && h[0].Correlation == step.row.Correlation && h[0].At.Equal(step.row.At) &&
+			h[0].By == fsm.System() && canonical(h[0].Payload) == canonical(text.Payload) {
+			found++
+		}
+	}
+	if found != 1 {
+		f.problem(s, "v%d started %s, and there are %d such records", step.row.Version, e.Effect.Machine.Text, found)
+	}
+}
+
+// payloadOf is the payload of an effect as the outbox has it.
+func payloadOf(e interp.Effect) string {
+	var text struct{ Payload json.RawMessage }
+	_ = json.Unmarshal(interp.MarshalEffect(e), &text) // it was just written
+	return canonical(text.Payload)
+}
+
+// checkAnswers looks for answers that came after the state that waited for them
+// was left, and for what came of them all the same.
+func (f findings[Tx]) checkAnswers(s story[Tx], steps []taken) {
+	for _, m := range f.play.outside.sorted() {
+		if m.row.Machine != s.role.Name() || m.row.RecordID != s.id || !m.row.Work {
+			continue
+		}
+		for _, step := range steps[m.row.Version:max(m.row.Version, m.answered-1)] {
+			if step.Row.To != nil {
+				f.problem(s, "v%d answers %s of v%d, whose state was left at v%d", m.answered, m.row.Effect, m.row.Version, step.row.Version)
+			}
+		}
+	}
+}
+
+// checkDeadlines compares the timeout of a record with the one that its last
+// steps armed. One that has come may have been consumed.
+func (f findings[Tx]) checkDeadlines(s story[Tx], steps []taken) {
+	var want interp.Deadline
+	for _, step := range steps {
+		if !step.Deadline.Kept {
+			want = step.Deadline
+		}
+	}
+	terminal := steps[len(steps)-1].After.State.Terminal
+	armed := false
+	for _, d := range f.deadlines {
+		if d.machine != s.role.Name() || d.record != s.id {
+			continue
+		}
+		switch {
+		case terminal:
+			f.problem(s, "it has ended and has a deadline: %s", d.event)
+		case d.kind == string(engine.TimerRaise):
+		case want.At == nil:
+			f.problem(s, "it has a deadline that its state has not: %s", d.event)
+		case !d.at.Equal(*want.At) || d.event != want.Fire.Event.Text:
+			f.problem(s, "it fires %s at %s, its state wants %s at %s", d.event, d.at, want.Fire.Event, *want.At)
+		}
+		armed = armed || d.kind == string(engine.TimerTimeout)
+	}
+	if want.At != nil && !armed && !f.play.clock.came(*want.At) {
+		f.problem(s, "the deadline of its state is gone: %s at %s", want.Fire.Event, *want.At)
+	}
+	for _, l := range f.letters {
+		if terminal && l.machine == s.role.Name() && l.record == s.id && l.work && !l.cancelled && l.state != "delivered" && l.state != "delivering" && !l.discarded {
+			for _, step := range steps[:len(steps)-1] {
+				if step.row.Version == l.version && step.After.State.Text != steps[len(steps)-1].After.State.Text {
+					f.problem(s, "it has ended and still works on %s", l.effect)
+				}
+			}
+		}
+	}
+}
