@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -37,8 +36,6 @@ func knownParts(root string) []part {
 	return []part{
 		&postgres{},
 		&mermaid{dir: mermaidDir(root)},
-		&s3{tools: filepath.Join(root, "tools")},
-		&qemu{tools: filepath.Join(root, "tools")},
 	}
 }
 
