@@ -35,6 +35,7 @@ func TestSeeds(t *testing.T) {
 func TestSoak(t *testing.T) {
 	text := os.Getenv("FSMGEN_SOAK")
 	if text == "" {
+		proof(t, "the soak was not played; make soak SOAK=1h plays it for an hour")
 		t.Skip("FSMGEN_SOAK is not set: it says for how long to play, as in 1h")
 	}
 	long, err := time.ParseDuration(text)
