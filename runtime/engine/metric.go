@@ -18,7 +18,7 @@ const (
 	MetricTransitions   = "fsm_transitions_total"         // from, event, to
 	MetricRejections    = "fsm_rejections_total"          // event, reason
 	MetricConflicts     = "fsm_conflicts_total"           // event
-	MetricAttempts      = "fsm_effect_attempts_total"     // effect, outcome: delivered, retry_later, dead_letter, late, released
+	MetricAttempts      = "fsm_effect_attempts_total"     // effect, outcome: delivered, late, refused, retry_later, dead_letter, released
 	MetricLateTimers    = "fsm_late_timers_total"         // event
 	MetricRefusedTimers = "fsm_refused_deadlines_total"   // event
 	MetricRefused       = "fsm_refused_answers_total"     // event

@@ -94,7 +94,7 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	if m.happened && effect.Delivery == ir.Queryable && o.leases.holder(d.ID, o.clock.peek()) == worker {
 		o.journal.problem("%s has happened and is repeated without being asked for", describe(r))
 	}
-	// A cleanup that comes before may take longer than the lease.
+	// After a cleanup the lease is renewed, of which granted knows nothing.
 	if effect.Cleanup == nil && !o.clock.peek().Before(m.granted[worker]) {
 		o.journal.problem("%s is begun under a lease that is over", describe(r))
 	}
