@@ -137,12 +137,6 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 // service around it. The list may only shrink.
 var awaited = map[string]string{
 	"TestPublishAndEntriesShareOneTransaction":    "a service that persists artifact entries",
-	"TestSecondRunHandsOff":                       "the image pipeline",
-	"TestCrashDuringDownload":                     "the image pipeline",
-	"TestCrashDuringExtract":                      "the image pipeline",
-	"TestDeviceIdentityIsDeterministic":           "the image pipeline",
-	"TestRegisterWritesBothTablesOrNone":          "the image pipeline",
-	"TestManuallyDeletedSnapshotHeals":            "the image pipeline",
 	"TestPayoutLockAndFence":                      "the deal service",
 	"TestOrphanSweepFindsTimedOutDeregistrations": "the registration service",
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -36,6 +37,8 @@ func knownParts(root string) []part {
 	return []part{
 		&postgres{},
 		&mermaid{dir: mermaidDir(root)},
+		&s3{tools: filepath.Join(root, "tools")},
+		&qemu{tools: filepath.Join(root, "tools")},
 	}
 }
 

@@ -1,0 +1,84 @@
+package devicemapper
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"regexp"
+
+	"github.com/fsmgen/fsmgen/services/images"
+)
+
+// found is a volume with what only this adapter knows of it.
+type found struct {
+	images.Volume
+	number uint32 // unless it is Absent
+	device device
+	mounts []mountPoint
+}
+
+var validName = regexp.MustCompile(`^[a-z0-9-]{1,100}$`)
+
+// Look implements images.Volumes.
+func (v *Volumes) Look(ctx context.Context, name string) (images.Volume, error) {
+	f, err := v.find(ctx, name)
+	return f.Volume, err
+}
+
+// find tells what there is under a name.
+func (v *Volumes) find(ctx context.Context, name string) (found, error) {
+	f := found{Volume: images.Volume{Name: name, Condition: images.Absent}}
+	if !validName.MatchString(name) || name == v.pool.name {
+		return f, fmt.Errorf("device-mapper: %q is no name of a volume: it holds a-z, 0-9 and - only", name)
+	}
+	if err := ctx.Err(); err != nil {
+		return f, err
+	}
+	var err error
+	if f.device, err = v.pool.settled(name); err != nil {
+		return f, err
+	}
+	if f.device.live {
+		return f, v.findDevice(&f)
+	}
+	numbers, err := v.numbers.Names(ctx)
+	if err != nil {
+		return f, fmt.Errorf("the number of volume %s: %w", name, err)
+	}
+	number, reserved := numbers[name]
+	if !reserved {
+		return f, nil
+	}
+	has, err := v.pool.has(number)
+	if has {
+		f.Condition, f.number = images.Known, number
+	}
+	return f, err
+}
+
+// findDevice fills in what the kernel knows of a device with a table.
+func (v *Volumes) findDevice(f *found) (err error) {
+	if f.number, err = v.pool.numberOf(f.Name); err != nil {
+		return err
+	}
+	if f.Condition = images.Known; f.device.suspended {
+		return nil // mounting it would hang
+	}
+	f.Condition, f.Path = images.Active, nodeOf(f.Name)
+	if f.mounts, err = mountsOf(f.device.number); err != nil {
+		return explain("look for mounts of", f.Name, err)
+	}
+	for _, m := range f.mounts {
+		if f.Mounted == "" || m.place == v.place(f.Name) {
+			f.Mounted = m.place
+		}
+	}
+	return nil
+}
+
+// place is where a volume is mounted.
+func (v *Volumes) place(name string) string { return filepath.Join(v.config.Mounts, name) }
+
+func missing(op, name string, cause error) error {
+	return &Error{Op: op, Name: name, Kind: images.ErrNotExist, Err: cause}
+}

@@ -1,0 +1,29 @@
+//go:build linux
+
+package devicemapper
+
+import (
+	"testing"
+
+	"github.com/fsmgen/fsmgen/internal/guest"
+	"github.com/fsmgen/fsmgen/services/images/volumetest"
+)
+
+// TestKernel is everything that needs device-mapper. It runs in a guest.
+func TestKernel(t *testing.T) {
+	if !guest.Enter(t) {
+		return
+	}
+	t.Run("Pool", testPool)
+	for name, test := range map[string]func(*testing.T, *subject, *Volumes){
+		"PoolIsMadeAtLast": testPoolIsMade, "NumbersWereLost": testLostNumbers, "ForeignDevice": testForeignDevice,
+		"StaleNode": testStaleNode, "MountedElsewhere": testMountedElsewhere, "LeftSuspended": testLeftSuspended,
+		"LeftProbe": testLeftProbe, "SnapshotsShare": testMapped, "LostWrites": testLostWrites, "NoMkfs": testNoMkfs,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSubject(t)
+			test(t, s, s.reopen(nil).(*Volumes))
+		})
+	}
+	t.Run("Exam", func(t *testing.T) { volumetest.Run(t, openSubject) })
+}

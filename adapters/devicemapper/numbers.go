@@ -1,0 +1,26 @@
+package devicemapper
+
+import "context"
+
+// Numbers keeps which number each volume has in the pool: dm-thin knows
+// devices by numbers of 24 bits only. What it keeps must be durable when Number
+// returns, because the kernel is told next.
+//
+// A number is chosen once and stays until it is released, so a name always
+// means the same device, however often a call is repeated. The one to choose is
+// derived from a hash of the name: if the numbers are ever lost, most devices
+// are found again as soon as somebody asks for their name. Hashes of 24 bits
+// collide among a few thousand names; the name that comes second has the next
+// number that is free, which is why the choice has to be kept.
+type Numbers interface {
+	// Number returns the number of a name, and reserves one first if it has none.
+	// No two names have the same number, whoever asks at the same time.
+	Number(ctx context.Context, name string) (uint32, error)
+	// Release forgets a name. One that is unknown is no error.
+	Release(ctx context.Context, name string) error
+	// Names returns every name with its number.
+	Names(ctx context.Context) (map[string]uint32, error)
+}
+
+// MaxNumber is the largest number of a thin device.
+const MaxNumber = 1<<24 - 1

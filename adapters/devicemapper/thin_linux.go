@@ -1,0 +1,151 @@
+package devicemapper
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// probeSuffix names the device that asks whether the pool has a number. No
+// volume's name ends like this.
+const probeSuffix = ".probe"
+
+func (p *pool) thin(number uint32, sectors uint64) target {
+	return target{length: sectors, kind: "thin", params: fmt.Sprintf("%s %d", p.node, number)}
+}
+
+// has reports whether the pool has a device of this number. Loading a table
+// for it tells: the driver opens the device, and answers ENODATA if there is
+// none. The table never comes into use.
+func (p *pool) has(number uint32) (bool, error) {
+	unlock, err := p.lock()
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	probe := p.name + probeSuffix
+	// One that was left by a process that died keeps its number open.
+	if err := p.remove(probe); err != nil {
+		return false, err
+	}
+	if _, _, err := p.do(unix.DM_DEV_CREATE, command{name: probe}); err != nil {
+		return false, explain("create device", probe, err)
+	}
+	err = p.load(probe, p.thin(number, 1))
+	removed := p.remove(probe)
+	if errors.Is(err, unix.ENODATA) {
+		return false, removed
+	}
+	return true, errors.Join(err, removed)
+}
+
+// create makes an empty device. EEXIST: the pool has the number.
+func (p *pool) create(number uint32) error {
+	return p.message(p.name, fmt.Sprintf("create_thin %d", number))
+}
+
+// snapshot makes a device that shares what the origin holds now. An origin that
+// is active, under its name, is suspended meanwhile. EEXIST: the pool has the
+// number; ENODATA: it does not have the origin's.
+func (p *pool) snapshot(number, origin uint32, originName string) error {
+	unlock, err := p.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	text := fmt.Sprintf("create_snap %d %d", number, origin)
+	d, err := p.look(originName)
+	if err != nil {
+		return err
+	}
+	if !d.live {
+		return p.message(p.name, text)
+	}
+	if err := p.suspend(originName); err != nil {
+		return err
+	}
+	err = p.message(p.name, text)
+	return errors.Join(err, p.resume(originName))
+}
+
+// switchOn makes a device of the pool usable. ENODATA: the pool doesn't have
+// the number.
+func (p *pool) switchOn(name string, number uint32, sectors uint64) error {
+	unlock, err := p.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return p.activate(name, p.thin(number, sectors))
+}
+
+// delete forgets a device that isn't active. One that is gone is no error. The
+// lock keeps probes away, which hold a device open.
+func (p *pool) delete(number uint32) error {
+	unlock, err := p.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := p.remove(p.name + probeSuffix); err != nil {
+		return err
+	}
+	err = p.message(p.name, fmt.Sprintf("delete %d", number))
+	if errors.Is(err, unix.ENODATA) {
+		return nil
+	}
+	return err
+}
+
+// settled is look for a device that another process may just have suspended for
+// a snapshot: what is still suspended under the lock was left by one that died.
+func (p *pool) settled(name string) (device, error) {
+	d, err := p.look(name)
+	if err != nil || !d.suspended {
+		return d, err
+	}
+	unlock, err := p.lock()
+	if err != nil {
+		return device{}, err
+	}
+	defer unlock()
+	return p.look(name)
+}
+
+// numberOf returns the number of an active device.
+func (p *pool) numberOf(name string) (uint32, error) {
+	table, err := p.table(name)
+	if err != nil {
+		return 0, err
+	}
+	if table.kind != "thin" {
+		return 0, &Error{Op: "look at", Name: name, Err: fmt.Errorf("a device of this name is a %s, not a thin device", table.kind)}
+	}
+	at, number, err := parseThinTable(table.params)
+	if err == nil && at != p.at {
+		err = fmt.Errorf("a device of this name is in another pool, %s", at)
+	}
+	return number, explain("look at", name, err)
+}
+
+// mapped is how many bytes of the pool a device refers to, shared or its own.
+func (p *pool) mapped(name string) (int64, error) {
+	status, err := p.status(name)
+	if err != nil {
+		return 0, err
+	}
+	bytes, err := parseThinStatus(status.params)
+	return bytes, explain("read the status of", name, err)
+}
+
+// switchOff removes the device of a volume, which the pool keeps. One that is
+// suspended goes on first: what it holds back would keep it open.
+func (p *pool) switchOff(name string, d device) error {
+	if d.suspended && d.live {
+		if err := p.resume(name); err != nil {
+			return err
+		}
+	}
+	return p.remove(name)
+}

@@ -1,0 +1,223 @@
+package devicemapper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/fsmgen/fsmgen/services/images"
+)
+
+// Volumes are the thin devices of one pool. It implements images.Volumes, and
+// may be used by any number of goroutines, beside other processes.
+type Volumes struct {
+	config  Config
+	numbers Numbers
+	pool    *pool
+}
+
+var _ images.Volumes = (*Volumes)(nil)
+
+// New opens the pool, and makes it first if it isn't active. images.ErrUnsupported:
+// this kernel has no device-mapper or no thin-pool, or it needs root.
+func New(config Config, numbers Numbers) (*Volumes, error) {
+	config = config.withDefaults()
+	if err := config.validate(); err != nil {
+		return nil, fmt.Errorf("device-mapper: %w", err)
+	}
+	c, err := openControl()
+	if err != nil {
+		return nil, err
+	}
+	p, err := openPool(c, config)
+	if err != nil {
+		return nil, errors.Join(err, c.file.Close())
+	}
+	c.step = config.Step // of the calls, not of this
+	return &Volumes{config: config, numbers: numbers, pool: p}, nil
+}
+
+// Close ends the use of the pool, which stays active with all its volumes.
+func (v *Volumes) Close() error { return v.pool.file.Close() }
+
+// Create implements images.Volumes. It reserves a number, makes the device,
+// activates it, formats it and mounts it.
+func (v *Volumes) Create(ctx context.Context, name string) (images.Volume, error) {
+	number, err := v.reserve(ctx, "create", name)
+	if err == nil {
+		err = isNew("create", name, v.pool.create(number))
+	}
+	if err == nil {
+		err = v.switchOn(name, number)
+	}
+	if err == nil {
+		err = v.format(ctx, name)
+	}
+	if err == nil {
+		err = v.mount(name)
+	}
+	if err != nil {
+		return images.Volume{}, err
+	}
+	return v.Look(ctx, name)
+}
+
+// Snapshot implements images.Volumes.
+func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (images.Volume, error) {
+	from, err := v.find(ctx, origin)
+	if err == nil {
+		err = v.isOrigin(from)
+	}
+	if err != nil {
+		return images.Volume{}, err
+	}
+	number, err := v.reserve(ctx, "snapshot", name)
+	if err == nil {
+		err = isNew("snapshot", name, v.pool.snapshot(number, from.number, origin))
+	}
+	if errors.Is(err, unix.ENODATA) { // deleted meanwhile
+		err = noOrigin(origin, err)
+	}
+	if err == nil {
+		err = v.switchOn(name, number)
+	}
+	if err != nil {
+		return images.Volume{}, err
+	}
+	return v.Look(ctx, name)
+}
+
+// isOrigin refuses a volume that is mounted for writing, and one of ours that
+// became read-only because it lost writes.
+func (v *Volumes) isOrigin(from found) error {
+	if from.Condition == images.Absent {
+		return noOrigin(from.Name, unix.ENODATA)
+	}
+	for _, m := range from.mounts {
+		if !m.readOnly || m.place == v.place(from.Name) {
+			return &Error{Op: "snapshot", Name: from.Name, Kind: images.ErrBusy, Advice: "unmount it first", Err: fmt.Errorf("it is mounted at %s: %w", m.place, unix.EBUSY)}
+		}
+	}
+	return nil
+}
+
+func noOrigin(name string, cause error) error {
+	return &Error{Op: "snapshot", Name: name, Kind: images.ErrNoOrigin, Err: cause}
+}
+
+// reserve returns the number of a volume that is about to be made.
+func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) {
+	f, err := v.find(ctx, name)
+	if err == nil && f.Condition != images.Absent {
+		err = isNew(op, name, unix.EEXIST)
+	}
+	if err == nil {
+		err = v.pool.writable()
+	}
+	if err == nil {
+		err = v.config.Step("reserve number")
+	}
+	if err != nil {
+		return 0, err
+	}
+	number, err := v.numbers.Number(ctx, name)
+	if err == nil && number > MaxNumber {
+		err = fmt.Errorf("%d has more than 24 bits", number)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("a number for volume %s: %w", name, err)
+	}
+	return number, nil
+}
+
+// isNew makes images.ErrExists of EEXIST. The pool itself answers it for a name
+// that was not known if the number is that of a device which was made under
+// this name before and whose number was lost.
+func isNew(op, name string, err error) error {
+	if errors.Is(err, unix.EEXIST) {
+		return &Error{Op: op, Name: name, Kind: images.ErrExists, Advice: "use it, or destroy it first", Err: err}
+	}
+	return err
+}
+
+func (v *Volumes) switchOn(name string, number uint32) error {
+	return v.pool.switchOn(name, number, v.config.VolumeBytes/sectorSize)
+}
+
+// format tells a full pool from other failures of mkfs, whose exit code doesn't.
+func (v *Volumes) format(ctx context.Context, name string) error {
+	if err := v.config.Step("format"); err != nil {
+		return err
+	}
+	err := format(ctx, v.config.Mkfs, nodeOf(name))
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, v.pool.writable())
+}
+
+// Activate implements images.Volumes.
+func (v *Volumes) Activate(ctx context.Context, name string) (images.Volume, error) {
+	f, err := v.find(ctx, name)
+	if err != nil {
+		return f.Volume, err
+	}
+	if f.Condition == images.Absent {
+		return f.Volume, missing("activate", name, unix.ENODATA)
+	}
+	err = v.switchOn(name, f.number)
+	if errors.Is(err, unix.ENODATA) { // deleted meanwhile
+		err = missing("activate", name, err)
+	}
+	if err != nil {
+		return f.Volume, err
+	}
+	return v.Look(ctx, name)
+}
+
+// Deactivate removes the device of a volume that isn't mounted, which stays
+// known. One that isn't active is no error. images.ErrBusy.
+func (v *Volumes) Deactivate(ctx context.Context, name string) error {
+	f, err := v.find(ctx, name)
+	if err != nil || !f.device.exists {
+		return err
+	}
+	return v.pool.switchOff(name, f.device)
+}
+
+// List implements images.Volumes.
+func (v *Volumes) List(ctx context.Context) ([]images.Volume, error) {
+	numbers, err := v.numbers.Names(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the numbers of the volumes: %w", err)
+	}
+	var all []images.Volume
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		volume, err := v.Look(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if volume.Condition != images.Absent {
+			all = append(all, volume)
+		}
+	}
+	return all, nil
+}
+
+// Usage implements images.Volumes.
+func (v *Volumes) Usage(context.Context) (images.Usage, error) {
+	s, err := v.pool.usage()
+	block := int64(v.pool.blockSectors) * sectorSize
+	return images.Usage{
+		Used: s.usedData * block, Total: s.totalData * block,
+		UsedMeta: s.usedMeta * metadataBlock, TotalMeta: s.totalMeta * metadataBlock,
+	}, err
+}
+
+// Mapped returns how many bytes of the pool an active volume refers to, be they
+// shared or its own.
+func (v *Volumes) Mapped(_ context.Context, name string) (int64, error) { return v.pool.mapped(name) }

@@ -1,0 +1,56 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"github.com/fsmgen/fsmgen/services/images"
+)
+
+// Error is a call that failed. It wraps the sentence of images that it amounts
+// to, if any, and its cause.
+type Error struct {
+	Op   string // what was attempted, like "snapshot"
+	Name string // of the volume
+	Kind error  // of images.Err…; nil: none of them
+	Err  error
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s volume %s: ", e.Op, e.Name)
+	if e.Kind != nil {
+		text += e.Kind.Error() + ": "
+	}
+	text += e.Err.Error()
+	if errors.Is(e.Kind, images.ErrFull) {
+		text += " (destroy volumes that nobody needs, or enlarge the disk)"
+	}
+	return text
+}
+
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Kind == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// explain makes an Error of a failure.
+func explain(op, name string, err error) error {
+	var known *Error
+	if err == nil || errors.As(err, &known) {
+		return err
+	}
+	e := &Error{Op: op, Name: name, Err: err}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		e.Kind = images.ErrFull
+	// A rename onto a folder that isn't empty; every volume has something in it.
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTEMPTY):
+		e.Kind = images.ErrExists
+	}
+	return e
+}

@@ -1,0 +1,128 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/fsmgen/fsmgen/services/images"
+)
+
+// Directory is an object store of plain files: a bucket is a directory below
+// Root, a key a path below that. No key and no symbolic link leads out of its
+// bucket. A key that is no clean relative path ("a//b", "../c", "/d") names
+// nothing here, although S3 knows such keys.
+//
+// The ETag of a file tells its length and the time of its last change. A file
+// that is rewritten or replaced while it is read is noticed by these and by its
+// inode.
+type Directory struct {
+	Root string
+}
+
+var _ images.Objects = Directory{}
+
+// Fetch is the contract of images.Objects.
+func (d Directory) Fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
+	object, err := d.fetch(ctx, bucket, key, temp, path, progress)
+	if err != nil {
+		return images.Object{}, fmt.Errorf("fetch object %q of bucket %q below %s: %w", key, bucket, d.Root, err)
+	}
+	return object, nil
+}
+
+func (d Directory) fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
+	root, file, err := d.open(bucket, key)
+	if err != nil {
+		return images.Object{}, err
+	}
+	defer root.Close()
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return images.Object{}, err
+	}
+	l, err := land(temp, path, info.Size(), progress)
+	if err != nil {
+		return images.Object{}, err
+	}
+	defer l.abandon()
+	err = l.take(readerFunc(func(p []byte) (int, error) {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		return file.Read(p)
+	}))
+	if err != nil {
+		return images.Object{}, fmt.Errorf("after %d of %d bytes: %w", l.size, info.Size(), err)
+	}
+	if err := unchanged(root, key, info, l.size); err != nil {
+		return images.Object{}, err
+	}
+	return l.finish(etagOf(info))
+}
+
+// open opens the file of a key, and its bucket.
+func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
+	if !fs.ValidPath(bucket) || bucket == "." || filepath.Base(bucket) != bucket {
+		return nil, nil, fmt.Errorf("%w: a bucket is the name of a directory", images.ErrNoObject)
+	}
+	if !fs.ValidPath(key) || key == "." {
+		return nil, nil, fmt.Errorf("%w: a key is a clean relative path here, without . and .. in it", images.ErrNoObject)
+	}
+	root, err := os.OpenRoot(filepath.Join(d.Root, bucket))
+	if err != nil {
+		return nil, nil, judgeLocal(err)
+	}
+	// Without O_NONBLOCK a named pipe would keep open waiting for a writer.
+	file, err := root.OpenFile(filepath.FromSlash(key), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		root.Close()
+		return nil, nil, judgeLocal(err)
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		file.Close()
+		root.Close()
+		return nil, nil, errors.Join(fmt.Errorf("%w: the key names something that is no regular file", images.ErrNoObject), err)
+	}
+	return root, file, nil
+}
+
+// unchanged fails if the key no longer names the file that was read, as it was
+// when reading began.
+func unchanged(root *os.Root, key string, before fs.FileInfo, read int64) error {
+	after, err := root.Stat(filepath.FromSlash(key))
+	if err != nil {
+		return fmt.Errorf("%w: %w", images.ErrChanged, err)
+	}
+	if read != before.Size() || etagOf(before) != etagOf(after) || !os.SameFile(before, after) {
+		return fmt.Errorf("%w: it had %d bytes when reading began: fetch it again when it is at rest", images.ErrChanged, before.Size())
+	}
+	return nil
+}
+
+// judgeLocal leaves the name out of what the system says: the key is told
+// already, in quotes.
+func judgeLocal(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	var errno syscall.Errno
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: check the rights of the file and of the directories above it: %w", images.ErrDenied, err)
+	case !errors.As(err, &errno), // a bucket that is a file, a link out of the bucket
+		errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.EINVAL):
+		return fmt.Errorf("%w: check the bucket and the key; links out of a bucket are not followed: %w", images.ErrNoObject, err)
+	}
+	return err
+}
+
+func etagOf(info fs.FileInfo) string {
+	return fmt.Sprintf("%x-%x", info.Size(), info.ModTime().UnixNano())
+}

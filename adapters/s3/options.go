@@ -1,0 +1,148 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+)
+
+// Options say which endpoint a Store talks to, and how patiently. The zero
+// value is AWS itself, without credentials.
+type Options struct {
+	// Endpoint is the URL of the service. Default: that of AWS for the region.
+	Endpoint string
+	// Region is part of every signature. Default: us-east-1.
+	Region string
+	// Credentials sign the requests. Default: none, for public buckets.
+	Credentials aws.CredentialsProvider
+	// PathStyle puts the bucket into the path instead of the host name, as most
+	// endpoints other than AWS want it.
+	PathStyle bool
+	// HTTPClient carries the requests. Default: one that gives up on a
+	// connection, and on a handshake, after ten seconds. It must not limit the
+	// time of a whole request: objects are large.
+	HTTPClient *http.Client
+	// StallTimeout is how long an attempt may go without an answer, or without
+	// a byte of the body, before it is broken off. Default: 30 s.
+	StallTimeout time.Duration
+	// Attempts bounds how often in a row the endpoint is asked in vain. An
+	// attempt that brought eight megabytes was not in vain. Default: 8.
+	Attempts int
+	// Pause waits between two attempts; failed counts those in vain, from 1.
+	// Default: Backoff.
+	Pause func(ctx context.Context, failed int) error
+}
+
+func (o Options) withDefaults() Options {
+	if o.Region == "" {
+		o.Region = "us-east-1"
+	}
+	if o.Credentials == nil {
+		o.Credentials = aws.AnonymousCredentials{}
+	}
+	if o.StallTimeout == 0 {
+		o.StallTimeout = 30 * time.Second
+	}
+	if o.HTTPClient == nil {
+		o.HTTPClient = newHTTPClient()
+	}
+	if o.Attempts == 0 {
+		o.Attempts = 8
+	}
+	if o.Pause == nil {
+		o.Pause = Backoff
+	}
+	return o
+}
+
+var errNoHost = errors.New("the endpoint must be a URL like https://HOST or http://HOST:PORT")
+
+func (o Options) validate() error {
+	if o.StallTimeout < 0 || o.Attempts < 0 {
+		return errors.New("StallTimeout and Attempts must not be negative")
+	}
+	if o.Endpoint == "" {
+		return nil
+	}
+	u, err := url.Parse(o.Endpoint)
+	switch {
+	case err != nil:
+		return withoutURL(err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errNoHost
+	case u.User != nil || u.RawQuery != "":
+		return errors.New("the endpoint must not carry credentials or a query: FromURL takes it apart")
+	}
+	return nil
+}
+
+// newHTTPClient has no limit on a whole request: the stall watch has it. It
+// leaves bodies as they are; an object stored with Content-Encoding gzip would
+// otherwise arrive unpacked, with another length and another checksum.
+func newHTTPClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		TLSHandshakeTimeout: 10 * time.Second,
+		IdleConnTimeout:     90 * time.Second,
+		MaxIdleConnsPerHost: 32,
+		ForceAttemptHTTP2:   true,
+		DisableCompression:  true,
+	}}
+}
+
+// FromURL reads Options from one URL, with path style:
+//
+//	http://ACCESS:SECRET@HOST:PORT?region=REGION
+//
+// Characters with a meaning in URLs are escaped with %. User and region may be
+// left out. Its errors never repeat the URL, which holds a secret.
+func FromURL(text string) (Options, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return Options{}, withoutURL(err)
+	}
+	if u.Host == "" {
+		return Options{}, errNoHost
+	}
+	o := Options{Region: u.Query().Get("region"), PathStyle: true}
+	if u.User != nil {
+		secret, _ := u.User.Password() // an empty one is refused by the endpoint
+		o.Credentials = credentials.NewStaticCredentialsProvider(u.User.Username(), secret, "")
+	}
+	u.User, u.RawQuery = nil, ""
+	o.Endpoint = u.String()
+	return o, o.validate()
+}
+
+func withoutURL(err error) error {
+	var parse *url.Error
+	if errors.As(err, &parse) {
+		err = parse.Err
+	}
+	return fmt.Errorf("the endpoint is no URL: %w", err)
+}
+
+// Backoff pauses a fifth of a second, twice as long each time up to ten
+// seconds, less up to a half at random: many that failed together come back one
+// by one. It ends early, with an error, when the context does.
+func Backoff(ctx context.Context, failed int) error {
+	const first, longest = 200 * time.Millisecond, 10 * time.Second
+	pause := min(first<<min(failed-1, 16), longest)
+	timer := time.NewTimer(pause - rand.N(pause/2))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,132 @@
+package s3
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/fsmgen/fsmgen/services/images"
+)
+
+// refill is how much an attempt brings that was not in vain: a large object on
+// a bad line needs many attempts, a dead endpoint deserves few.
+const refill = 8 << 20
+
+// Store fetches objects from an S3-compatible endpoint. It is safe for
+// concurrent use.
+type Store struct {
+	client *s3.Client
+	o      Options
+}
+
+var _ images.Objects = (*Store)(nil)
+
+// New makes a Store. It asks the endpoint nothing yet.
+func New(o Options) (*Store, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	o = o.withDefaults()
+	options := s3.Options{
+		Region:       o.Region,
+		Credentials:  o.Credentials,
+		UsePathStyle: o.PathStyle,
+		HTTPClient:   o.HTTPClient,
+		// Attempts are counted here, where it is known what they brought.
+		Retryer: aws.NopRetryer{},
+		// The ranges of a resumed object have no checksum of their own.
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+	}
+	if o.Endpoint != "" {
+		options.BaseEndpoint = &o.Endpoint
+	}
+	return &Store{client: s3.New(options), o: o}, nil
+}
+
+// Fetch is the contract of images.Objects.
+func (s *Store) Fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
+	object, err := s.fetch(ctx, bucket, key, temp, path, progress)
+	if err != nil {
+		return images.Object{}, fmt.Errorf("fetch object %q of bucket %q: %w", key, bucket, err)
+	}
+	return object, nil
+}
+
+func (s *Store) fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
+	v, err := s.look(ctx, bucket, key)
+	if err != nil {
+		return images.Object{}, err
+	}
+	l, err := land(temp, path, v.size, progress)
+	if err != nil {
+		return images.Object{}, err
+	}
+	defer l.abandon()
+
+	err = s.insist(ctx, func() (int64, error) {
+		before := l.size
+		err := s.read(ctx, v, l)
+		return l.size - before, err
+	})
+	if err != nil {
+		return images.Object{}, fmt.Errorf("after %d of %d bytes: %w", l.size, v.size, err)
+	}
+	return l.finish(strings.Trim(v.etag, `"`))
+}
+
+// version is one version of an object: what every answer about it must match.
+type version struct {
+	bucket, key string
+	size        int64
+	etag        string // as the endpoint writes it
+}
+
+// look asks which version of the object there is.
+func (s *Store) look(ctx context.Context, bucket, key string) (version, error) {
+	v := version{bucket: bucket, key: key}
+	err := s.insist(ctx, func() (int64, error) {
+		w := watch(ctx, s.o.StallTimeout)
+		defer w.end()
+		out, err := s.client.HeadObject(w.ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
+		if err != nil {
+			return 0, w.explain(err)
+		}
+		v.size, v.etag = aws.ToInt64(out.ContentLength), aws.ToString(out.ETag)
+		if out.ContentLength == nil || v.size < 0 || v.etag == "" {
+			return 0, errors.New("the endpoint tells no length or no ETag of the object: it does not speak S3")
+		}
+		return 0, nil
+	})
+	return v, err
+}
+
+// insist repeats an attempt until it succeeds, fails for good, or was in vain
+// too often. The attempt says how many bytes it brought.
+func (s *Store) insist(ctx context.Context, attempt func() (int64, error)) error {
+	for failed := 0; ; {
+		brought, err := attempt()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err, again := judge(err)
+		if !again {
+			return err
+		}
+		if brought >= refill {
+			failed = 0
+		}
+		if failed++; failed >= s.o.Attempts {
+			return fmt.Errorf("gave up after %d attempts in vain; try again when the endpoint is well: %w", failed, err)
+		}
+		if err := s.o.Pause(ctx, failed); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package images
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/images/extract"
+)
+
+// downloader does the work of the machine download: document 002, Download FSM
+// State Contracts.
+type downloader struct {
+	objects Objects
+	files   files
+	limits  extract.Options
+	tell    Listener
+}
+
+var _ download.Handlers[*sql.Tx] = downloader{}
+
+// CheckExists answers from the table images and the file that it names. The
+// checksum of a file that was not touched since it was computed is known.
+func (h downloader) CheckExists(ctx context.Context, _ fsm.Dispatch, e download.CheckExistsEffect) (download.CheckExistsAnswer, error) {
+	var answer download.Checked
+	const query = "SELECT local_path, checksum, size_bytes FROM images WHERE image_id = ? AND download_status = 'completed'"
+	found, err := row(ctx, h.files.store, query, []any{e.ImageID}, &answer.StoredPath, &answer.StoredChecksum, &answer.StoredBytes)
+	if err != nil || !found {
+		return answer, err
+	}
+	answer.RowCompleted = true
+	sum, size, err := h.files.checksum(ctx, answer.StoredPath.V)
+	if errors.Is(err, fs.ErrNotExist) {
+		return answer, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer.FileExists = true
+	answer.SizeMatches, answer.ChecksumMatches = size == answer.StoredBytes.V, sum == answer.StoredChecksum.V
+	return answer, nil
+}
+
+// DownloadObject fetches to a file beside the others and moves it into place.
+func (h downloader) DownloadObject(ctx context.Context, _ fsm.Dispatch, e download.DownloadObjectEffect) (download.DownloadObjectAnswer, error) {
+	path := h.files.tar(e.ImageID)
+	object, err := h.objects.Fetch(ctx, e.Bucket, e.S3Key, h.files.temp(e.ImageID), path, h.tell.progress(e.ImageID, Download))
+	if err != nil {
+		return nil, lasting(err, ErrNoObject, ErrDenied, syscall.ENOSPC)
+	}
+	if err := h.files.remember(ctx, path, object.Checksum); err != nil {
+		return nil, err
+	}
+	return download.Downloaded{LocalPath: path, Checksum: object.Checksum, SizeBytes: object.Size}, nil
+}
+
+// lasting marks an error that a repeat would meet again.
+func lasting(err error, kinds ...error) error {
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return &engine.PermanentError{Err: err}
+		}
+	}
+	return err
+}
+
+// RemoveTempFile: "resuming during download: Cleanup temp file".
+func (h downloader) RemoveTempFile(_ context.Context, _ fsm.Dispatch, e download.RemoveTempFileEffect) error {
+	return remove(h.files.temp(e.ImageID))
+}
+
+// ValidateFile reads the file once: its checksum, and whether extracting it
+// would be refused.
+func (h downloader) ValidateFile(ctx context.Context, _ fsm.Dispatch, e download.ValidateFileEffect) (download.ValidateFileAnswer, error) {
+	file, err := os.Open(e.LocalPath.V)
+	if errors.Is(err, fs.ErrNotExist) {
+		return download.Validated{}, nil // nothing is not the file that was downloaded
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	hash := sha256.New()
+	counted := &counter{r: io.TeeReader(file, hash)}
+	_, checked := extract.Check(ctx, counted, h.limits)
+	if _, err := io.Copy(io.Discard, counted); err != nil { // what is behind the end of the archive belongs to the file
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	var refused *extract.RefusedError
+	return download.Validated{
+		ChecksumOk:  counted.n == e.SizeBytes.V && hex.EncodeToString(hash.Sum(nil)) == e.Checksum.V,
+		StructureOk: checked == nil || errors.As(checked, &refused),
+		SecurityOk:  !errors.As(checked, &refused),
+	}, nil
+}
+
+func (h downloader) DeleteFile(_ context.Context, _ fsm.Dispatch, e download.DeleteFileEffect) error {
+	return remove(e.LocalPath.V)
+}
+
+// remove makes sure that a file is not there.
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// counter counts what is read through it.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// files is where the tars are, and what is known of them.
+type files struct {
+	dir   string
+	store store
+}
+
+func (f files) tar(image string) string  { return filepath.Join(f.dir, "tars", image+".tar") }
+func (f files) temp(image string) string { return filepath.Join(f.dir, "temp", image+".part") }
+
+// imageOf is the image whose tar a path is.
+func imageOf(tar string) string { return strings.TrimSuffix(filepath.Base(tar), ".tar") }
+
+// checksum returns the SHA-256 and the size of a file, computing the first only
+// if the file is not as it was when it was computed last.
+func (f files) checksum(ctx context.Context, path string) (sum string, size int64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", 0, err
+	}
+	const query = "SELECT checksum FROM checked_files WHERE path = ? AND size = ? AND modified = ? AND inode = ?"
+	known, err := row(ctx, f.store, query, []any{path, info.Size(), info.ModTime().UnixNano(), inode(info)}, &sum)
+	if err != nil || known {
+		return sum, info.Size(), err
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", 0, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	hash := sha256.New()
+	if size, err = io.Copy(hash, file); err != nil {
+		return "", 0, fmt.Errorf("checksum of %s: %w", path, err)
+	}
+	sum = hex.EncodeToString(hash.Sum(nil))
+	return sum, size, f.remember(ctx, path, sum)
+}
+
+// remember keeps the checksum of a file with what shows that it was not touched.
+func (f files) remember(ctx context.Context, path, sum string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return f.store.InTx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO checked_files VALUES (?, ?, ?, ?, ?)",
+			path, info.Size(), info.ModTime().UnixNano(), inode(info), sum)
+		return err
+	})
+}
+
+// inode tells a file from another one under its name; 0 where there is none.
+func inode(info fs.FileInfo) int64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int64(stat.Ino)
+	}
+	return 0
+}

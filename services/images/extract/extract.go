@@ -1,0 +1,147 @@
+package extract
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Extract unpacks the archive r into the directory root, which exists. It
+// streams: memory does not grow with the size of files. Without an error r was
+// read to its end.
+//
+// After an error what was extracted so far is still there: the archive can't be
+// resumed, the caller empties the root and begins again. Errors:
+// *RefusedError, ErrFormat, those of r, of the context and of the file system,
+// with their errno (syscall.ENOSPC: the disk is full). A Read of r that hangs
+// holds Extract up; everything else honours ctx.
+//
+// Owners are set when the process is root. Otherwise files belong to it, and
+// set-user-ID and set-group-ID are left out, for they would mean someone else.
+func Extract(ctx context.Context, r io.Reader, root string, o Options) (Report, error) {
+	o = o.withDefaults()
+	j := newJudge(o)
+	t, err := openTree(root, j)
+	if err != nil {
+		return Report{}, fmt.Errorf("extract into %s: %w", root, err)
+	}
+	defer t.close()
+	if err := run(ctx, r, j, t.place); err != nil {
+		return j.report, err
+	}
+	if err := t.finish(o.Sync); err != nil {
+		return j.report, fmt.Errorf("extract into %s: %w", root, err)
+	}
+	return j.report, nil
+}
+
+// Check reads the archive r to its end and judges it as Extract into an empty
+// root would, writing nothing. Its errors are those of Extract without those of
+// the file system.
+func Check(ctx context.Context, r io.Reader, o Options) (Report, error) {
+	o = o.withDefaults()
+	j := newJudge(o)
+	buffer := make([]byte, chunk)
+	err := run(ctx, r, j, func(e entry, content io.Reader) error {
+		j.report.XattrsLeftOut += int64(len(xattrsOf(e).left))
+		for {
+			if _, err := content.Read(buffer); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+	})
+	return j.report, err
+}
+
+// chunk is how much content is moved at once.
+const chunk = 256 << 10
+
+// run admits entry after entry and has each placed, with its content.
+func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader) error) error {
+	s, err := open(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	archive := tar.NewReader(s)
+	content := &content{r: archive, s: s, progress: j.o.Progress}
+	last := ""
+	for {
+		s.headers(true)
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if errors.Is(err, errHeader) {
+			return &RefusedError{Entry: last, Rule: RuleHeader}
+		}
+		// ErrInsecurePath comes with its header, and the judge knows better.
+		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
+			return fmt.Errorf("the header after entry %q: %w", last, s.failed(err))
+		}
+		last = h.Name
+		s.headers(false)
+		e, err := j.admit(h)
+		if err != nil {
+			return err
+		}
+		if err := content.place(e, place); err != nil {
+			return err
+		}
+	}
+	switch err := s.end(); {
+	case errors.Is(err, errTail):
+		return &RefusedError{Entry: last, Rule: RuleTail}
+	case err != nil:
+		return fmt.Errorf("the end of the archive: %w", s.failed(err))
+	}
+	j.report.Layout = j.layout()
+	return nil
+}
+
+// content is what the current entry holds. It tells a reader that failed from
+// a disk that did, and reports progress.
+type content struct {
+	r            io.Reader
+	s            *stream
+	bytes, files int64
+	told         int64 // of bytes, by progress
+	progress     func(bytes, files int64)
+}
+
+// Read is io.Reader.
+func (c *content) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.bytes += int64(n)
+	if c.bytes-c.told >= chunk { // a large file has more to tell than its end
+		c.tell()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, c.s.failed(err)
+	}
+	return n, err
+}
+
+func (c *content) place(e entry, place func(entry, io.Reader) error) error {
+	if err := place(e, c); err != nil {
+		var refused *RefusedError
+		if errors.As(err, &refused) {
+			return err
+		}
+		return fmt.Errorf("entry %q: %w", e.header.Name, err)
+	}
+	if e.kind == file {
+		c.files++
+	}
+	c.tell()
+	return nil
+}
+
+func (c *content) tell() {
+	c.told = c.bytes
+	c.progress(c.bytes, c.files)
+}

@@ -1,0 +1,19 @@
+//go:build !unix
+
+package extract
+
+import (
+	"errors"
+	"io"
+)
+
+// A tree needs a system with POSIX directories.
+type tree struct{}
+
+func openTree(string, *judge) (*tree, error) {
+	return nil, errors.Join(errors.New("images are extracted on Unix systems only"), errors.ErrUnsupported)
+}
+
+func (*tree) place(entry, io.Reader) error { return errors.ErrUnsupported }
+func (*tree) finish(bool) error            { return errors.ErrUnsupported }
+func (*tree) close()                       {}

@@ -1,0 +1,55 @@
+package images
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strings"
+)
+
+// ImageID names the image of an object: the last part of its key, as far as it
+// can be read, and 12 hex digits of the SHA-256 of bucket and key. The same
+// object always has the same id (document 002 leaves it to the caller: F-002-30).
+func ImageID(bucket, key string) string {
+	sum := sha256.Sum256([]byte(bucket + "\x00" + key))
+	return strings.Trim(slug(path.Base(key))+"-"+hex.EncodeToString(sum[:6]), "-")
+}
+
+// slug keeps what a name of a volume may have of a text.
+func slug(text string) string {
+	const longest = 40
+	var b strings.Builder
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() == longest {
+			break
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// deviceID is the id that an image wants for its device: hash(image_id)[0:8]
+// (document 002, Deterministic Device Identity), the hash being SHA-256. Eight
+// hex digits are 32 bits, and hashes collide: an image that comes second to an
+// id takes the next of its own, n counting from 0. Which one it got is kept in
+// the table image_devices, so every run of an image gets the same again.
+func deviceID(image string, n int) string {
+	if n > 0 {
+		image = fmt.Sprintf("%s\x00%d", image, n)
+	}
+	sum := sha256.Sum256([]byte(image))
+	return hex.EncodeToString(sum[:4])
+}
+
+// preferredNumber is where the search for a device's number begins: 24 bits of
+// the hash of its name.
+func preferredNumber(name string) uint32 {
+	sum := sha256.Sum256([]byte(name))
+	return uint32(sum[0])<<16 | uint32(sum[1])<<8 | uint32(sum[2])
+}

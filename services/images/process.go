@@ -1,0 +1,174 @@
+package images
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Result is an image that is ready to run.
+type Result struct {
+	ImageID      string `json:"image_id"`
+	SnapshotID   string `json:"snapshot_id"`
+	SnapshotName string `json:"snapshot_name"`
+	Path         string `json:"path"` // of the snapshot's volume
+	Checksum     string `json:"checksum"`
+	Size         int64  `json:"size"` // bytes of the tar
+}
+
+// AbortedError says which run of the chain gave up, and why.
+type AbortedError struct {
+	Machine, RunID string
+	Reason, Cause  string
+}
+
+func (e *AbortedError) Error() string {
+	text := fmt.Sprintf("%s %s was aborted: %s", e.Machine, e.RunID, e.Reason)
+	if e.Cause != "" {
+		text += ": " + e.Cause
+	}
+	return text
+}
+
+// StuckError says that the work waits for a person: an effect can't be carried
+// out, and what is behind it must not be.
+type StuckError struct{ Machine, RunID, Effect, Message, LastError string }
+
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("%s %s is stuck: %s failed for good (%s); mend the cause, then run: images retry %s", e.Machine, e.RunID, e.Effect, e.LastError, e.RunID)
+}
+
+// Process asks for the image of an object and waits until it is ready. If
+// somebody asked for it already and it is being worked on, that work is waited
+// for. Somebody has to Run.
+//
+// Errors: *AbortedError, *StuckError, or that of ctx.
+func (s *Service) Process(ctx context.Context, bucket, key string) (Result, error) {
+	image := ImageID(bucket, key)
+	run, err := s.request(ctx, image, bucket, key)
+	if err != nil {
+		return Result{}, fmt.Errorf("image %s: %w", image, err)
+	}
+	if err := s.await(ctx, image, run); err != nil {
+		return Result{}, fmt.Errorf("image %s: %w", image, err)
+	}
+	return s.result(ctx, image)
+}
+
+// chain lists the tables of the chain's machines in its order.
+var chain = []struct{ machine, table string }{
+	{"download", "download_records"}, {"unpack", "unpack_records"}, {"activate", "activate_records"},
+}
+
+// request starts the chain for an image, or finds the one that is under way.
+// Looking and starting are one transaction, so there is never more than one.
+func (s *Service) request(ctx context.Context, image, bucket, key string) (run string, err error) {
+	var outcome engine.Outcome
+	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
+		const active = `SELECT EXISTS (SELECT 1 FROM download_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
+			UNION ALL SELECT 1 FROM unpack_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
+			UNION ALL SELECT 1 FROM activate_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted'))`
+		var busy bool
+		if err := tx.QueryRowContext(ctx, active, image).Scan(&busy); err != nil {
+			return err
+		}
+		if busy {
+			return tx.QueryRowContext(ctx, "SELECT run_id FROM download_records WHERE image_id = ? ORDER BY created_at DESC, rowid DESC LIMIT 1", image).Scan(&run)
+		}
+		run = newRun()
+		outcome, err = s.engine.CreateTx(ctx, tx, "download", run, download.Start{ImageID: image, S3Key: key, Bucket: bucket}, engine.Call{By: fsm.System()})
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	s.engine.Committed(ctx, outcome)
+	return run, nil
+}
+
+// newRun returns a random UUID.
+func newRun() string {
+	var u fsm.UUID
+	_, _ = rand.Read(u[:]) // never fails: it ends the process instead
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	return u.String()
+}
+
+// await returns when the chain that a download run begins has ended.
+func (s *Service) await(ctx context.Context, image, run string) error {
+	const pause = 20 * time.Millisecond
+	look := time.NewTicker(pause)
+	defer look.Stop()
+	for {
+		done, err := s.ended(ctx, image, run)
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+		}
+	}
+}
+
+// ended follows the chain from the run that begins it: the run that a completed
+// one started was created in the moment in which that one completed.
+func (s *Service) ended(ctx context.Context, image, run string) (bool, error) {
+	since := ""
+	for i, link := range chain {
+		query, args := "SELECT run_id, state, entered_at, coalesce(reason, ''), coalesce(cause, '') FROM "+link.table, []any{run}
+		if i == 0 {
+			query += " WHERE run_id = ?"
+		} else {
+			query, args = query+" WHERE image_id = ? AND created_at >= ? ORDER BY created_at, rowid LIMIT 1", []any{image, since}
+		}
+		var id, state, reason, cause string
+		found, err := row(ctx, s.db, query, args, &id, &state, &since, &reason, &cause)
+		switch {
+		case err != nil:
+			return false, err
+		case !found:
+			return false, fmt.Errorf("%s of image %s is not there", link.machine, image)
+		case state == "aborted":
+			return false, &AbortedError{link.machine, id, reason, cause}
+		case state != "COMPLETE":
+			return false, s.stuck(ctx, link.machine, id)
+		}
+	}
+	return true, nil
+}
+
+// stuck looks for a dead letter of a run.
+func (s *Service) stuck(ctx context.Context, machine, run string) error {
+	e := &StuckError{Machine: machine, RunID: run}
+	const query = `SELECT effect, message_id, coalesce(last_error, '') FROM fsm_outbox
+		WHERE machine = ? AND record_id = ? AND state = 'dead_letter' AND NOT cancelled AND discarded_at IS NULL LIMIT 1`
+	found, err := row(ctx, s.db, query, []any{machine, run}, &e.Effect, &e.Message, &e.LastError)
+	if err != nil || !found {
+		return err
+	}
+	return e
+}
+
+func (s *Service) result(ctx context.Context, image string) (r Result, err error) {
+	r.ImageID = image
+	const query = `SELECT s.snapshot_id, s.snapshot_name, coalesce(a.device_path, ''), coalesce(i.checksum, ''), coalesce(i.size_bytes, 0)
+		FROM snapshots AS s JOIN images AS i USING (image_id) JOIN activate_records AS a USING (image_id)
+		WHERE s.image_id = ? AND s.active AND a.state = 'COMPLETE' ORDER BY a.created_at DESC LIMIT 1`
+	found, err := row(ctx, s.db, query, []any{image}, &r.SnapshotID, &r.SnapshotName, &r.Path, &r.Checksum, &r.Size)
+	if err == nil && !found {
+		err = errors.New("it was ready and is no more")
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("image %s: %w", image, err)
+	}
+	return r, nil
+}

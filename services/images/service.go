@@ -1,0 +1,187 @@
+package images
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/fsmgen/fsmgen/adapters/sqlite"
+	"github.com/fsmgen/fsmgen/generated/activate"
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/services/images/extract"
+)
+
+// Options say where a service keeps its files and who does what.
+type Options struct {
+	// Dir is the folder of the database and the tars. Several processes may
+	// share it, on one machine.
+	Dir string
+	// Objects is where images come from.
+	Objects Objects
+	// Volumes makes the keeper of volumes. A keeper that needs numbers for its
+	// volumes gets them from the service's database.
+	Volumes func(context.Context, Numbers) (Volumes, error)
+
+	// Parallel is how many images are worked on at once. Default 4.
+	Parallel int
+	// ExtractTimeout is how long an extraction may take. Default 30 minutes
+	// (document 002, State Contract Table of Unpack).
+	ExtractTimeout time.Duration
+	// Lease is how long the work of a process that died is left alone. Default 5
+	// seconds.
+	Lease time.Duration
+	// Extract bounds what an archive may hold. Default: see package extract.
+	Extract extract.Options
+	// Listener is told of progress. Default: nobody.
+	Listener Listener
+	// Logger gets the log lines. Default slog.Default.
+	Logger *slog.Logger
+	// Engine is changed before it is used, for metrics and traces. Default: not.
+	Engine func(*engine.Config)
+}
+
+func (o Options) withDefaults() Options {
+	o.Parallel = cmp.Or(o.Parallel, 4)
+	o.ExtractTimeout = cmp.Or(o.ExtractTimeout, unpack.DefaultParams().ExtractTimeout)
+	o.Lease = cmp.Or(o.Lease, 5*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Dir == "":
+		return errors.New("a folder is needed")
+	case o.Objects == nil || o.Volumes == nil:
+		return errors.New("objects and volumes are needed")
+	case o.Parallel < 0 || o.ExtractTimeout < 0 || o.Lease < 0:
+		return errors.New("an option is negative")
+	}
+	return nil
+}
+
+// Service is the image pipeline over one folder. It is safe for concurrent use.
+type Service struct {
+	options Options
+	db      *sqlite.Store
+	engine  *engine.Engine[*sql.Tx]
+	volumes Volumes
+	files   files
+}
+
+// Open opens the folder, making it if it is new. Close it at the end.
+func Open(ctx context.Context, o Options) (*Service, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("image service: %w", err)
+	}
+	s := &Service{options: o.withDefaults()}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("image service in %s: %w", o.Dir, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Service) open(ctx context.Context) (err error) {
+	dir, err := filepath.Abs(s.options.Dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"tars", "temp"} {
+		if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
+			return err
+		}
+	}
+	// Several commands share the file, so each is patient.
+	if s.db, err = sqlite.Open(ctx, filepath.Join(dir, "images.db"), sqlite.Options{BusyTimeout: time.Minute}); err != nil {
+		return err
+	}
+	s.files = files{dir, s.db}
+	if s.volumes, err = s.options.Volumes(ctx, Numbers{s.db}); err != nil {
+		return err
+	}
+	if s.engine, err = s.makeEngine(); err != nil {
+		return err
+	}
+	if err := s.engine.Migrate(ctx); err != nil {
+		return err
+	}
+	return createTables(ctx, s.db)
+}
+
+func (s *Service) makeEngine() (*engine.Engine[*sql.Tx], error) {
+	o := s.options
+	c := engine.Config{
+		Logger: o.Logger, Lease: o.Lease, Concurrency: o.Parallel,
+		PollInterval: min(time.Second, o.Lease),
+		// The table has a timeout for the extraction; the engine must not be first.
+		HandlerTimeout: o.ExtractTimeout + time.Minute,
+	}
+	if o.Engine != nil {
+		o.Engine(&c)
+	}
+	o.Extract.Sync = true // EXTRACTED says that the files are on the device
+	return engine.New[*sql.Tx](s.db, c,
+		download.Define[*sql.Tx](downloader{o.Objects, s.files, o.Extract, o.Listener}, download.DefaultParams()),
+		unpack.Define[*sql.Tx](unpacker{s.volumes, s.db, o.Extract, o.Listener}, unpack.Params{ExtractTimeout: o.ExtractTimeout}),
+		activate.Define[*sql.Tx](activator{s.volumes, s.db}),
+	)
+}
+
+// Close closes the database. Run must have ended.
+func (s *Service) Close() error {
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}
+
+// Run works on whatever anybody asked for, until ctx ends; while another process
+// of the folder works, it waits to take over. It returns nil when ctx ends.
+func (s *Service) Run(ctx context.Context) error {
+	const pause = 100 * time.Millisecond
+	lock := s.lock()
+	held, err := lock.TryLockContext(ctx, pause)
+	if ctx.Err() != nil && !held {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("lock of %s: %w", s.options.Dir, err)
+	}
+	return errors.Join(s.engine.Run(ctx), lock.Close())
+}
+
+// RunAlone is Run for a process that shall be the only one to work: it fails with
+// ErrWorking at once if there is another.
+func (s *Service) RunAlone(ctx context.Context) error {
+	return s.alone(func() error { return s.engine.Run(ctx) })
+}
+
+// ErrWorking says that another process does the work of this folder.
+var ErrWorking = errors.New("another process is at work in this folder; stop it first, or choose another folder")
+
+// alone calls f while nobody else works in the folder.
+func (s *Service) alone(f func() error) error {
+	lock := s.lock()
+	held, err := lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("lock of %s: %w", s.options.Dir, err)
+	}
+	if !held {
+		return fmt.Errorf("%w: %s", ErrWorking, s.options.Dir)
+	}
+	return errors.Join(f(), lock.Close())
+}
+
+// lock is the lock of whoever works in the folder. The kernel takes it back from
+// a process that dies.
+func (s *Service) lock() *flock.Flock { return flock.New(filepath.Join(s.files.dir, "worker.lock")) }

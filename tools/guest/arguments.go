@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// guestProfile is where the test writes its coverage within the guest.
+const guestProfile = "/tmp/cover.out"
+
+// invocation is what go test asks of the test binary.
+type invocation struct {
+	arguments []string      // for the binary in the guest
+	profile   string        // where the host wants the coverage; "": nowhere
+	timeout   time.Duration // of the test; 0: none
+}
+
+// dropped are arguments that name places on the host and that nobody misses:
+// the log by which go test decides what it may cache, and where files go that
+// are refused or brought back by name.
+var dropped = []string{"testlogfile", "gocoverdir", "outputdir"}
+
+// refused are arguments that would leave a file in the guest.
+var refused = []string{"cpuprofile", "memprofile", "blockprofile", "mutexprofile", "trace", "fuzz", "fuzzcachedir", "artifacts"}
+
+// readArguments takes the arguments that go test gives a test binary apart.
+func readArguments(args []string) (invocation, error) {
+	var in invocation
+	for _, arg := range args {
+		flag, isTest := strings.CutPrefix(arg, "-test.")
+		name, value, _ := strings.Cut(flag, "=")
+		switch {
+		case isTest && slices.Contains(dropped, name):
+			continue
+		case isTest && slices.Contains(refused, name):
+			return in, fmt.Errorf("%s writes a file in the guest, which ends with the test: run without it", arg)
+		case isTest && name == "coverprofile":
+			in.profile = value
+			arg = "-test.coverprofile=" + guestProfile
+		case isTest && name == "timeout":
+			timeout, err := time.ParseDuration(value)
+			if err != nil {
+				return in, fmt.Errorf("%s: %w", arg, err)
+			}
+			in.timeout = timeout
+		}
+		in.arguments = append(in.arguments, arg)
+	}
+	return in, nil
+}

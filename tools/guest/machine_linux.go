@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// grace is how much longer than the test's own limit the guest may live: it
+// boots first, and a test that hangs prints its stacks afterwards. It is less
+// than the minute after which go test kills the runner.
+const grace = 40 * time.Second
+
+// A machine is one guest, from its boot to its end.
+type machine struct {
+	dir    string // for what the guest tells
+	qemu   string
+	kernel string
+	memory string
+	root   string
+}
+
+var errHung = errors.New("the guest went on after the test's own time limit and was stopped")
+
+// run boots the guest and returns the test's exit code, or exitRunner and why
+// there is none.
+func (m *machine) run(ctx context.Context, in invocation) (int, error) {
+	if in.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, in.timeout+grace, errHung)
+		defer cancel()
+	}
+	cmd := exec.CommandContext(ctx, m.qemu, m.arguments()...)
+	// The test's output passes through QEMU's standard output as it comes.
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	ended := cmd.Run()
+	if err := m.bringProfile(in.profile); err != nil {
+		return exitRunner, err
+	}
+	code, ok := m.verdict()
+	if ok {
+		return code, nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		ended = cause
+	}
+	return exitRunner, m.noVerdict(ended)
+}
+
+func (m *machine) arguments() []string {
+	return []string{
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		// A KVM that is present may be unusable; the emulator always works.
+		"-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", m.memory, "-M", "q35",
+		"-kernel", m.kernel, "-initrd", m.root,
+		// A panic reboots at once, and -no-reboot makes that the end of QEMU.
+		"-append", "console=ttyS0 reboot=t panic=-1 quiet cryptomgr.notests",
+		"-serial", "file:" + m.file("console"),
+		"-chardev", "stdio,id=output,signal=off", "-serial", "chardev:output",
+		"-serial", "file:" + m.file("verdict"),
+		"-serial", "file:" + m.file("profile"),
+	}
+}
+
+func (m *machine) file(name string) string { return filepath.Join(m.dir, name) }
+
+// verdict reads the test's exit code. A line that was cut short is none.
+func (m *machine) verdict() (int, bool) {
+	line, err := os.ReadFile(m.file("verdict"))
+	if err != nil {
+		return 0, false
+	}
+	var code int
+	n, err := fmt.Sscanf(string(line), verdictFormat, &code)
+	return code, n == 1 && err == nil
+}
+
+// bringProfile moves the coverage to where the host wants it. A test that did
+// not end well has none.
+func (m *machine) bringProfile(to string) error {
+	profile, err := os.ReadFile(m.file("profile"))
+	if to == "" || err != nil || len(profile) == 0 {
+		return nil
+	}
+	return os.WriteFile(to, profile, 0o644)
+}
+
+func (m *machine) noVerdict(ended error) error {
+	console, _ := os.ReadFile(m.file("console")) // none is told as an empty one
+	if ended == nil {
+		ended = errors.New("it ended by itself")
+	}
+	return fmt.Errorf("the guest ended without the test's exit code: %w\n---- its console\n%s\n----", ended, bytes.TrimSpace(console))
+}
