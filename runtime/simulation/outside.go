@@ -27,7 +27,7 @@ type outside struct {
 // message is an effect as the outside knows it, by its id.
 type message struct {
 	row      engine.OutboxRow
-	granted  map[string]time.Time // end of the lease that each worker was given last
+	granted  map[string]time.Time // end of the lease that each worker was given or renewed last
 	answered int64                // version of the step that its answer led to; 0: none
 	attempts int                  // calls of its handler
 	underWay atomic.Int32         // those that have not returned; one that hangs returns beside the play
@@ -63,6 +63,14 @@ func (o *outside) claimed(c engine.Claim, tasks []engine.Task) {
 	}
 }
 
+// settled notes what became of a task, or until when it goes on being held.
+func (o *outside) settled(s engine.Settlement) {
+	o.leases.settled(s)
+	if m := o.messages[s.MessageID]; m != nil && !s.Renew.IsZero() {
+		m.granted[o.leases.held[task{message: s.MessageID}].worker] = s.Renew
+	}
+}
+
 // saved notes what a commit ends, and with which answer.
 func (o *outside) saved(c engine.Commit) {
 	o.leases.saved(c)
@@ -94,8 +102,7 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	if m.happened && effect.Delivery == ir.Queryable && o.leases.holder(d.ID, o.clock.peek()) == worker {
 		o.journal.problem("%s has happened and is repeated without being asked for", describe(r))
 	}
-	// After a cleanup the lease is renewed, of which granted knows nothing.
-	if effect.Cleanup == nil && !o.clock.peek().Before(m.granted[worker]) {
+	if !o.clock.peek().Before(m.granted[worker]) {
 		o.journal.problem("%s is begun under a lease that is over", describe(r))
 	}
 	if !o.clock.came(m.granted[worker]) {

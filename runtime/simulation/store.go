@@ -181,7 +181,7 @@ func inOrder(a, b engine.Task) int {
 
 // Settle notes what it settled.
 func (s *store[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) error {
-	s.after = append(s.after, func() { s.play.outside.leases.settled(t) })
+	s.after = append(s.after, func() { s.play.outside.settled(t) })
 	return s.Store.Settle(ctx, tx, t)
 }
 
