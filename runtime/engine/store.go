@@ -48,9 +48,11 @@ type Store[Tx any] interface {
 	//
 	//  1. Each step: version 1 is an INSERT into Tables.Record; any later one
 	//     an UPDATE of the row with this id, the state From and version
-	//     Version-1. Version, last_event, the record's columns and updated_at
-	//     (At) are set; entered_at too where Entered (created_at on creation).
-	//     A chain is several updates, since triggers judge each edge. After
+	//     Version-1. Version, last_event and updated_at (At) are set; entered_at
+	//     too where Entered (created_at on creation); and of the record's columns
+	//     those that StepWrite.Changed lists, all on creation. A store may write
+	//     more of them as they were read. A chain is several updates, since
+	//     triggers judge each edge. After
 	//     each step its history row is inserted, created_at being At.
 	//     Without steps, and with Expect > 0: the record's row is locked and
 	//     must be at that version.
@@ -190,6 +192,7 @@ type StepWrite struct {
 	HistoryRow
 	Entered bool       // To was entered, also by leaving and entering it again
 	Record  fsm.Record // after the step
+	Before  fsm.Record // as it was read, or after the step before; nil: not known, or a creation
 }
 
 // OutboxRow is an effect to be delivered: a row of fsm_outbox. Delivering never
