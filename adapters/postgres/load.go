@@ -13,6 +13,22 @@ import (
 // Load reads what the queries ask for, in one round trip. Records of one table
 // that are all that is asked for are read by one statement.
 func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
+	if err := s.current(ctx, tx); err != nil {
+		return nil, err
+	}
+	rows, err := s.load(ctx, tx, queries)
+	if !lacksColumn(err) {
+		return rows, err
+	}
+	for _, q := range queries {
+		if misfit := s.misfit(ctx, tx, q.Machine, q.Tables); misfit != nil {
+			return nil, misfit
+		}
+	}
+	return nil, err
+}
+
+func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
 	if len(queries) == 1 && len(queries[0].Keys) == 0 && queries[0].Task == nil {
 		row, err := s.loadRecord(ctx, tx, queries[0])
 		return []engine.Row{row}, err

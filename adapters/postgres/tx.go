@@ -18,7 +18,7 @@ const rollbackTimeout = 5 * time.Second
 
 // InTx runs f in a READ COMMITTED transaction: see engine.Store.
 func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
-	if err := s.current(ctx); err != nil {
+	if err := s.current(ctx, s.pool); err != nil {
 		return err
 	}
 	conn, err := s.pool.Acquire(ctx)

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -23,18 +22,6 @@ var (
 	ErrBusy     = errors.New("another process keeps the file locked")
 	ErrDamaged  = errors.New("the file is no SQLite database or is damaged")
 )
-
-// TableError says that a machine's table exists and lacks what this version of
-// the machine needs.
-type TableError struct {
-	Machine, Table string
-	Missing        []string // columns, or tables that the schema refers to
-}
-
-func (e *TableError) Error() string {
-	return fmt.Sprintf("machine %s: table %s lacks %s: it was made by another version of the machine, or a machine that it refers to is not there",
-		e.Machine, e.Table, strings.Join(e.Missing, ", "))
-}
 
 // wrap names the attempt and makes err an engine.ErrStore, unless it already
 // says something better. It keeps nil.
@@ -117,6 +104,6 @@ func (s *Store) here() error {
 
 // columnsOf returns the columns of a table, none if there is no such table.
 // Generated ones are among them.
-func columnsOf(ctx context.Context, tx *sql.Tx, table string) ([]string, error) {
-	return texts(ctx, tx, "SELECT name FROM pragma_table_xinfo(?)", table)
+func columnsOf(ctx context.Context, q querier, table string) ([]string, error) {
+	return texts(ctx, q, "SELECT name FROM pragma_table_xinfo(?)", table)
 }

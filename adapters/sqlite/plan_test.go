@@ -162,7 +162,7 @@ func TestTablesOfAnotherVersion(t *testing.T) {
 	ctx := t.Context()
 	deals := deal.Define[*sql.Tx](nil, deal.DefaultParams())
 	unpacks := unpack.Define[*sql.Tx](nil, unpack.DefaultParams())
-	var table *TableError
+	var table *engine.TableError
 	if err := s.Migrate(ctx, []engine.Machine[*sql.Tx]{unpacks}); !errors.As(err, &table) || table.Table != "unpacked_images" || table.Missing[0] != "images" {
 		t.Fatalf("the error is %v", err)
 	}

@@ -57,7 +57,7 @@ func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
 		Count:     func(t *testing.T, from string) int { return countIn(t, other(), from) },
 		Vandalise: func(t *testing.T, table, statement string) { vandalise(t, path, table, statement) },
 		MigrateTo: store.MigrateTo,
-		Version:   1,
+		Version:   2,
 	}
 }
 

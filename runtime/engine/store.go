@@ -20,6 +20,9 @@ import (
 //     errors.As find them; any other failure (connection, disk, syntax) is
 //     wrapped with [StoreError], so that errors.Is(err, ErrStore) holds.
 //     Context errors keep being found by errors.Is through that wrapping.
+//   - InTx, Load, Claim and Read return a *SchemaError, and do nothing, where the
+//     engine's tables are not at the version of the store. A store asks until it
+//     has seen that version once.
 //   - A method that returns an error of the database from within a transaction
 //     leaves it to the caller to roll back.
 //   - Locks are taken in one order: record rows first, then the rows of the
@@ -30,7 +33,9 @@ type Store[Tx any] interface {
 	// Migrate brings the engine's tables to the current version by numbered
 	// migrations, and creates the tables of each machine whose record table
 	// does not exist. It can be called again and from several processes at
-	// once. A schema newer than the store knows is a *SchemaError.
+	// once. A schema newer than the store knows is a *SchemaError, and a record
+	// table that lacks a column of its machine a *TableError; nothing is changed
+	// then.
 	Migrate(ctx context.Context, machines []Machine[Tx]) error
 
 	// InTx runs f in one transaction, once: it commits when f returns nil, else
@@ -40,7 +45,8 @@ type Store[Tx any] interface {
 	InTx(ctx context.Context, f func(Tx) error) error
 
 	// Load reads what the queries ask for, one row a query in their order. It
-	// takes no lock. A record or key that does not exist is not an error.
+	// takes no lock. A record or key that does not exist is not an error. A record
+	// table that lacks a column of its machine is a *TableError, of Read too.
 	Load(ctx context.Context, tx Tx, queries []Query) ([]Row, error)
 
 	// Save writes accepted events, all or none, in the order of the list. For
