@@ -2,6 +2,8 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -54,6 +56,16 @@ func causeOf(err error) error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// broke reports whether an error of a transaction is that of the file, and not
+// of what was done in it: SQLite may have rolled it back by itself.
+func broke(err error) bool {
+	switch code(err) & 0xff {
+	case codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_NOMEM, codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
+		return true
+	}
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 // code returns the extended result code, 0 for an error of another kind.

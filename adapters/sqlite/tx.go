@@ -32,6 +32,9 @@ func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	if err := f(tx); err != nil {
+		if broke(err) {
+			return wrap("transaction", err)
+		}
 		return err
 	}
 	if err := s.here(); err != nil {

@@ -39,9 +39,10 @@ type Store[Tx any] interface {
 	Migrate(ctx context.Context, machines []Machine[Tx]) error
 
 	// InTx runs f in one transaction, once: it commits when f returns nil, else
-	// it rolls back and returns the error of f as it is. The transaction can
-	// write. A serialisation failure or a deadlock, in f or at commit, is
-	// [ErrConflict]. A panic in f rolls back and goes on up.
+	// it rolls back and returns the error of f as it is, with ErrStore besides if
+	// the transaction broke under f: the connection was lost, the disk is full.
+	// The transaction can write. A serialisation failure or a deadlock, in f or
+	// at commit, is [ErrConflict]. A panic in f rolls back and goes on up.
 	InTx(ctx context.Context, f func(Tx) error) error
 
 	// Load reads what the queries ask for, one row a query in their order. It
