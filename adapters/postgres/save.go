@@ -56,8 +56,10 @@ func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	return p.send(tx.SendBatch(ctx, &p.batch))
 }
 
-// waves splits commits so that no record occurs twice in a wave: within a wave
-// the statements are sorted by kind.
+// waves splits commits, since within a wave the statements are sorted by kind. No
+// record occurs twice in one; and a record is not created in the wave of effects
+// on tables that come before it, so that an event that starts another record is
+// told what it itself is refused for first.
 func waves(commits []engine.Commit) [][]*engine.Commit {
 	if len(commits) == 1 {
 		return [][]*engine.Commit{{&commits[0]}}
@@ -65,14 +67,18 @@ func waves(commits []engine.Commit) [][]*engine.Commit {
 	type record struct{ machine, id string }
 	var out [][]*engine.Commit
 	seen := map[record]bool{}
+	wrote := false
 	for i := range commits {
 		c := &commits[i]
 		r := record{c.Machine, c.ID}
-		if len(out) == 0 || seen[r] {
+		creates := len(c.Steps) > 0 && c.Steps[0].Version == 1
+		if len(out) == 0 || seen[r] || creates && wrote {
 			out = append(out, nil)
 			clear(seen)
+			wrote = false
 		}
 		seen[r] = true
+		wrote = wrote || len(c.Writes) > 0
 		out[len(out)-1] = append(out[len(out)-1], c)
 	}
 	return out

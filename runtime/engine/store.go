@@ -74,13 +74,16 @@ type Store[Tx any] interface {
 	//     the lease of the row that it replaces.
 	//  7. Keys are inserted.
 	//
-	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError, with the version and
-	// state that are there now where the store can say (Version 0: unknown or
-	// no record). The INSERT meets the same id: *ExistsError. A unique
-	// constraint of the machine's own table: *UniqueError. Keys: one is there
-	// already: *KeyError. Task: [ErrLeaseLost]. A CHECK, a trigger (the message
-	// begins with "fsmgen: "), a foreign key, or a type that does not fit:
-	// *RefusedError. After any error the transaction is to be rolled back.
+	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError,
+	// with the version and state that are there now where the store can say
+	// (Version 0: unknown or no record). The INSERT meets the same id:
+	// *ExistsError. A unique constraint of the machine's own table: *UniqueError.
+	// Keys: one is there already: *KeyError. Task: [ErrLeaseLost]. A CHECK, a
+	// trigger (the message begins with "fsmgen: "), a foreign key, or a type that
+	// does not fit: *RefusedError. Of a commit and of the creations behind it that
+	// it starts, the first that fails is the one that is told; of commits that have
+	// nothing to do with each other, any. After any error the transaction is to be
+	// rolled back.
 	Save(ctx context.Context, tx Tx, commits []Commit) error
 
 	// Claim leases due rows of the outbox and due deadlines to a worker, in a
