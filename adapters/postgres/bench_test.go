@@ -20,7 +20,6 @@ const benchRecords = 2000
 
 // BenchmarkWrite compares ways to write one event, a deposit that arrives in a
 // funded deal: read, update the record, insert its history row and one message.
-// The figures are in the comment of Store.Save.
 func BenchmarkWrite(b *testing.B) {
 	ways := []struct {
 		name string
@@ -101,6 +100,7 @@ func deposit(row engine.Row, n int64) (engine.Commit, error) {
 		return engine.Commit{}, err
 	}
 	c := commitOf(int(n%benchRecords), row.Version, d.Steps)
+	c.Steps[0].Before = row.Record
 	c.Outbox = []engine.OutboxRow{message(int(n%benchRecords), row.Version+1)}
 	return c, nil
 }

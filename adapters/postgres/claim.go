@@ -61,7 +61,7 @@ const (
 
 // Claim leases what is due, in one round trip.
 func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.current(ctx, s.pool); err != nil {
 		return nil, err
 	}
 	b := &pgx.Batch{}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -193,5 +194,16 @@ func drain(t *testing.T, s *Store) {
 		if time.Since(begun) >= 20*time.Millisecond {
 			return
 		}
+	}
+}
+
+// TestKeysAreNotTruncated: TRUNCATE fires no trigger of a row.
+func TestKeysAreNotTruncated(t *testing.T) {
+	d := openDatabase(t)
+	d.migrated(t)
+	_, err := d.pool.Exec(context.Background(), "TRUNCATE fsm_keys")
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) || refused.Code != "FS104" {
+		t.Errorf("the error is %v, want FS104", err)
 	}
 }

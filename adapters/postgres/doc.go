@@ -25,8 +25,8 @@
 // # Round trips
 //
 // A transaction begins with its first write and in the same packet, and what an
-// event leads to is one pipeline of statements, which commits: an event costs a
-// read and a write. See [Store.Save]. The events of a batch, and the outcomes
+// event leads to is one statement or one pipeline of them, which commits: an event
+// costs a read and a write. See [Store.Save]. The events of a batch, and the outcomes
 // of tasks that end together, are stored by a few statements for all of them.
 //
 // # Wake-ups

@@ -28,17 +28,6 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == engine.Er
 // Unwrap returns what broke the connection.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// TableError says that a table of a machine does not fit this version of the
-// machine.
-type TableError struct {
-	Machine, Table string
-	Missing        []string // columns that the machine has and the table has not
-}
-
-func (e *TableError) Error() string {
-	return fmt.Sprintf("machine %s: table %s is of another version of the machine: it lacks %s", e.Machine, e.Table, strings.Join(e.Missing, ", "))
-}
-
 // SearchPathError says that the connections of the pool would not find the
 // tables.
 type SearchPathError struct {

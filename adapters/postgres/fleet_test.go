@@ -143,7 +143,7 @@ func TestTableOfAnotherVersionIsRefused(t *testing.T) {
 	d := openDatabase(t)
 	s := d.migrated(t)
 	d.exec(t, "ALTER TABLE deals DROP COLUMN owner_cancels")
-	var table *TableError
+	var table *engine.TableError
 	err := s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals()})
 	if !errors.As(err, &table) || table.Table != "deals" || len(table.Missing) != 1 || table.Missing[0] != "owner_cancels" {
 		t.Errorf("the error is %v, want one about the column owner_cancels", err)

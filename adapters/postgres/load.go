@@ -13,6 +13,26 @@ import (
 // Load reads what the queries ask for, in one round trip. Records of one table
 // that are all that is asked for are read by one statement.
 func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
+	if err := s.current(ctx, tx); err != nil {
+		return nil, err
+	}
+	rows, err := s.load(ctx, tx, queries)
+	if !lacksColumn(err) {
+		return rows, err
+	}
+	for _, q := range queries {
+		if misfit := s.misfit(ctx, tx, q.Machine, q.Tables); misfit != nil {
+			return nil, misfit
+		}
+	}
+	return nil, err
+}
+
+func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
+	if len(queries) == 1 && len(queries[0].Keys) == 0 && queries[0].Task == nil {
+		row, err := s.loadRecord(ctx, tx, queries[0])
+		return []engine.Row{row}, err
+	}
 	b := &pgx.Batch{}
 	rows := make([]engine.Row, len(queries))
 	var reads []func(pgx.BatchResults) error // of the statements, in their order
@@ -42,6 +62,19 @@ func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 		}
 	}
 	return rows, wrap("load", results.Close())
+}
+
+// loadRecord reads one record and nothing else, which takes no batch.
+func (s *Store) loadRecord(ctx context.Context, tx pgx.Tx, q engine.Query) (row engine.Row, err error) {
+	rows, err := readingOne(ctx, tx, s.texts.of(q.Tables, one), q.Key)
+	err = scanAll(rows, err, func(rows pgx.Rows) error {
+		row = scanRecord(rows, q.Machine, q.ID, q.Into)
+		return nil
+	})
+	if err != nil {
+		return row, wrap("load "+q.Machine+" "+q.ID, err)
+	}
+	return row, nil
 }
 
 // queueRecords queues the statement for the records of one table.
@@ -114,6 +147,11 @@ func loaded(results pgx.BatchResults, q engine.Query) (row engine.Row, err error
 // each reads the rows of the next result.
 func each(results pgx.BatchResults, read func(pgx.Rows) error) error {
 	rows, err := results.Query()
+	return scanAll(rows, err, read)
+}
+
+// scanAll reads the rows of a query.
+func scanAll(rows pgx.Rows, err error, read func(pgx.Rows) error) error {
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -106,23 +105,6 @@ func TestOneOfManyIsRefused(t *testing.T) {
 	}
 	if n := d.count(t, "deals WHERE version = 2"); n != 0 {
 		t.Errorf("%d deals have moved on", n)
-	}
-}
-
-// TestListsAreWrittenOneByOne: a column that is an array has no place in a
-// statement for many.
-func TestListsAreWrittenOneByOne(t *testing.T) {
-	d := openDatabase(t)
-	s := d.store(t)
-	m := registration.Define[pgx.Tx](nil, registration.DefaultParams())
-	must(t, s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{m, deals()}))
-	commits := make([]engine.Commit, crowd)
-	for i := range commits {
-		commits[i] = engine.Commit{Machine: m.Name(), Tables: m.Tables(), Steps: make([]engine.StepWrite, 1)}
-	}
-	must(t, s.InTx(context.Background(), func(tx pgx.Tx) error { return s.learn(context.Background(), tx, commits) }))
-	if types := s.texts.typesOf(m.Tables()); types != nil {
-		t.Errorf("the types are %v, and one of them is a list", types)
 	}
 }
 

@@ -17,17 +17,17 @@ var migrations embed.FS
 
 // Version is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const Version = 2
+const Version = 3
 
 // names of the migrations, in their order.
-var names = [Version]string{"0001_engine", "0002_fences"}
+var names = [Version]string{"0001_engine", "0002_fences", "0003_keys"}
 
 // Migrate creates the schema, brings the engine's tables to the current version
 // and creates what the machines lack, in one transaction under an advisory
 // lock: of several processes that start at once, one does it and the others
 // wait for it. Tables may refer to tables of another machine, whatever the
 // order of the list. A record table that is there and lacks columns of its
-// machine is a *TableError.
+// machine is an *engine.TableError.
 func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[pgx.Tx]) error {
 	err := s.alone(ctx, func(tx pgx.Tx) error {
 		if err := migrate(ctx, tx, Version); err != nil {
@@ -144,11 +144,11 @@ func version(ctx context.Context, q queries) (v int, err error) {
 
 // current returns a *engine.SchemaError unless the engine's tables have the
 // version that the statements of this store are written for. It asks once.
-func (s *Store) current(ctx context.Context) error {
+func (s *Store) current(ctx context.Context, q queries) error {
 	if s.migrated.Load() {
 		return nil
 	}
-	found, err := version(ctx, s.pool)
+	found, err := version(ctx, q)
 	if err != nil {
 		return wrap("read the schema version", err)
 	}
@@ -162,7 +162,7 @@ func (s *Store) current(ctx context.Context) error {
 // wrapSchema keeps the errors that say more than that the store failed.
 func wrapSchema(attempt string, err error) error {
 	var schema *engine.SchemaError
-	var table *TableError
+	var table *engine.TableError
 	var path *SearchPathError
 	if errors.As(err, &schema) || errors.As(err, &table) || errors.As(err, &path) {
 		return fmt.Errorf("%s: %w", attempt, err)

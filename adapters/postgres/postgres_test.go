@@ -32,6 +32,10 @@ func newSubject(t *testing.T) storetest.Subject[pgx.Tx] {
 			_, err := tx.Exec(ctx, statement)
 			return err
 		},
+		Break: func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "SELECT pg_terminate_backend(pg_backend_pid())")
+			return err
+		},
 		Count:     d.count,
 		Vandalise: d.vandalise,
 		MigrateTo: store.MigrateTo,

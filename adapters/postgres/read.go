@@ -12,9 +12,19 @@ import (
 
 // Read answers a question with one statement, which is its snapshot.
 func (s *Store) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.current(ctx, s.pool); err != nil {
 		return engine.Page{}, err
 	}
+	page, err := s.read(ctx, q)
+	if lacksColumn(err) {
+		if misfit := s.misfit(ctx, nil, q.Machine, q.Tables); misfit != nil {
+			return engine.Page{}, misfit
+		}
+	}
+	return page, err
+}
+
+func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 	var page engine.Page
 	sql, scanInto, err := question(q)
 	if err != nil {

@@ -6,91 +6,173 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// target is a table of the engine that rows of type R are inserted into.
-type target[R any] struct {
-	few  []string // for one row, for two and so on, with plain parameters
-	many string   // for any number, with an array a column
-	// values of a row, in the order of the columns
-	values []func(R) any
-}
-
-// field is a column of a target.
+// field is a column that rows of type R are inserted with.
 type field[R any] struct {
 	name, typ string
-	value     func(R) any
+	value     func(*R) any
 }
 
-// newTarget makes the statements. A few rows, as one event has them, have their
-// own because PostgreSQL plans one with arrays anew each time, hoping to gain
-// from their length, and that takes longer than the insertion.
-func newTarget[R any](table, conflict string, fields ...field[R]) (t target[R]) {
-	var names, arrays []string
+// inserts are the statements that insert rows of type R into a table of the
+// engine.
+type inserts[R any] struct {
+	fields []field[R]
+	few    []string // for one row, for two and so on, with plain parameters
+	many   string   // for any number, with an array a column
+}
+
+// newInserts makes the statements. also are further columns, and as what the
+// others make of them. A few rows, as one event has them, have their own
+// statements because PostgreSQL plans one with arrays anew each time, hoping to
+// gain from their length, and that takes longer than the insertion.
+func newInserts[R any](table, also, as, conflict string, fields ...field[R]) inserts[R] {
+	names, arrays := make([]string, len(fields)), make([]string, len(fields))
 	for i, f := range fields {
-		names = append(names, f.name)
-		arrays = append(arrays, fmt.Sprintf("$%d::%s[]", i+1, f.typ))
-		t.values = append(t.values, f.value)
+		names[i], arrays[i] = f.name, fmt.Sprintf("$%d::%s[]", i+1, f.typ)
 	}
-	into := "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") "
-	var rows []string
+	list := strings.Join(names, ", ")
+	text := func(rows string) string {
+		return "INSERT INTO " + table + " (" + list + also + ") SELECT " + list + as + " FROM " + rows + " AS s (" + list + ")" + conflict
+	}
+	t := inserts[R]{fields: fields, many: text("unnest(" + strings.Join(arrays, ", ") + ")")}
 	for n := range several {
-		rows = append(rows, "("+places("$", n*len(fields)+1, len(fields))+")")
-		t.few = append(t.few, into+"VALUES "+strings.Join(rows, ", ")+conflict)
+		t.few = append(t.few, text(rowsOf(fields, 1, n+1)))
 	}
-	t.many = into + "SELECT * FROM unnest(" + strings.Join(arrays, ", ") + ")" + conflict
 	return t
 }
 
-// insert queues rows in one statement.
-func insert[R any](p *pipeline, about subject, t target[R], rows []R) {
-	args := make([]any, 0, len(t.values)*min(len(rows), len(t.few)))
-	if len(rows) <= len(t.few) {
-		for _, row := range rows {
-			for _, value := range t.values {
-				args = append(args, value(row))
-			}
+// rowsOf is a list of rows as a table, with parameters from first on.
+func rowsOf[R any](fields []field[R], first, rows int) string {
+	list := make([]string, rows)
+	for n := range list {
+		row := make([]string, len(fields))
+		for i, f := range fields {
+			row[i] = fmt.Sprintf("$%d::%s", first+n*len(fields)+i, f.typ)
 		}
-		p.add(about, t.few[len(rows)-1], args...)
+		list[n] = "(" + strings.Join(row, ", ") + ")"
+	}
+	return "(VALUES " + strings.Join(list, ", ") + ")"
+}
+
+// argsOf are the parameters of rowsOf.
+func argsOf[R any](args []any, fields []field[R], rows []R) []any {
+	for i := range rows {
+		for _, f := range fields {
+			args = append(args, f.value(&rows[i]))
+		}
+	}
+	return args
+}
+
+// insert queues rows in one statement.
+func insert[R any](p *pipeline, about subject, t inserts[R], rows []R) {
+	if len(rows) <= len(t.few) {
+		p.add(about, t.few[len(rows)-1], argsOf(nil, t.fields, rows)...)
 		return
 	}
-	for _, value := range t.values {
-		args = append(args, column(rows, value))
+	args := make([]any, len(t.fields))
+	for i, f := range t.fields {
+		values := make([]any, len(rows))
+		for n := range rows {
+			values[n] = f.value(&rows[n])
+		}
+		args[i] = values
 	}
 	p.add(about, t.many, args...)
 }
 
-// outbox queues the effects to be delivered.
+// outbox queues the effects to be delivered, but for those that go along with
+// their step.
 func (p *pipeline) outbox(wave []*engine.Commit) {
+	if along(wave) {
+		p.work = true
+		return
+	}
 	rows := collect(wave, func(c *engine.Commit) []engine.OutboxRow { return c.Outbox })
 	if len(rows) == 0 {
 		return
 	}
 	p.work = true
-	insert(p, subject{commit: wave[0]}, outboxTarget, rows)
+	how := outboxInserts
+	for i := range rows {
+		if !fresh(&rows[i]) {
+			how = letterInserts
+		}
+	}
+	insert(p, subject{commit: wave[0]}, how, rows)
 }
 
-var outboxTarget = newTarget("fsm_outbox", "",
-	field[engine.OutboxRow]{"message_id", "uuid", func(r engine.OutboxRow) any { return r.MessageID }},
-	field[engine.OutboxRow]{"machine", "text", func(r engine.OutboxRow) any { return r.Machine }},
-	field[engine.OutboxRow]{"record_id", "text", func(r engine.OutboxRow) any { return r.RecordID }},
-	field[engine.OutboxRow]{"version", "bigint", func(r engine.OutboxRow) any { return r.Version }},
-	field[engine.OutboxRow]{"seq", "integer", func(r engine.OutboxRow) any { return int32(r.Seq) }},
-	field[engine.OutboxRow]{"effect", "text", func(r engine.OutboxRow) any { return r.Effect }},
-	field[engine.OutboxRow]{"lane", "text", func(r engine.OutboxRow) any { return r.Lane }},
-	field[engine.OutboxRow]{"delivery", "text", func(r engine.OutboxRow) any { return string(r.Delivery) }},
-	field[engine.OutboxRow]{"work", "boolean", func(r engine.OutboxRow) any { return r.Work }},
-	field[engine.OutboxRow]{"payload", "json", func(r engine.OutboxRow) any { return nullable(r.Payload) }},
-	field[engine.OutboxRow]{"correlation", "text", func(r engine.OutboxRow) any { return nullable(r.Correlation) }},
-	field[engine.OutboxRow]{"created_at", "timestamptz", func(r engine.OutboxRow) any { return r.CreatedAt }},
-	field[engine.OutboxRow]{"state", "text", func(r engine.OutboxRow) any { return r.State }},
-	field[engine.OutboxRow]{"attempts", "bigint", func(r engine.OutboxRow) any { return r.Attempts }},
-	field[engine.OutboxRow]{"available_at", "timestamptz", func(r engine.OutboxRow) any { return nullableInstant(r.AvailableAt) }},
-	field[engine.OutboxRow]{"delivered_at", "timestamptz", func(r engine.OutboxRow) any { return nullableInstant(r.DeliveredAt) }},
-	field[engine.OutboxRow]{"discarded_at", "timestamptz", func(r engine.OutboxRow) any { return nullableInstant(r.DiscardedAt) }},
-	field[engine.OutboxRow]{"last_error", "text", func(r engine.OutboxRow) any { return nullable(r.LastError) }},
-	field[engine.OutboxRow]{"resolution", "text", func(r engine.OutboxRow) any { return nullable(r.Resolution) }},
-	field[engine.OutboxRow]{"cancelled", "boolean", func(r engine.OutboxRow) any { return r.Cancelled }},
+// fresh reports whether r is as an event leaves it: not attempted yet, and due.
+func fresh(r *engine.OutboxRow) bool {
+	return r.Letter == engine.Letter{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
+}
+
+// along reports whether the effects of a wave are inserted by the statement of
+// the step that asks for them, which saves a statement. They must be all that it
+// asks for, and nothing between the two may touch them.
+func along(wave []*engine.Commit) bool {
+	c := wave[0]
+	if len(wave) > 1 || len(c.Steps) != 1 || len(c.Outbox) == 0 || len(c.Outbox) > several {
+		return false
+	}
+	s := &c.Steps[0]
+	for i := range c.Outbox {
+		r := &c.Outbox[i]
+		if !fresh(r) || r.Work && c.CancelWork || r.Machine != c.Machine || r.RecordID != c.ID || r.Version != s.Version ||
+			r.Correlation != s.Correlation || !r.CreatedAt.Equal(s.At) {
+			return false
+		}
+	}
+	return true
+}
+
+// messagesText inserts so many effects of a step if r found the record. Their
+// parameters begin at first, with the machine.
+func messagesText(first, rows int) string {
+	return fmt.Sprintf(`INSERT INTO fsm_outbox (machine, record_id, version, correlation, created_at, state, attempts, available_at, %s)
+	SELECT $%d::text, $%d::text, $%d, $%d, $%d, 'pending', 0, $%[6]d, m.* FROM r, %[7]s AS m`,
+		messageColumns(), first, atKey, atVersion, atCorrelation, atTime, rowsOf(messageFields, first+1, rows))
+}
+
+func messageColumns() string {
+	return strings.Join(column(messageFields, func(f field[engine.OutboxRow]) string { return f.name }), ", ")
+}
+
+var (
+	// messageFields are what the effects of one step differ in.
+	messageFields = []field[engine.OutboxRow]{
+		{"message_id", "uuid", func(r *engine.OutboxRow) any { return r.MessageID }},
+		{"seq", "integer", func(r *engine.OutboxRow) any { return int32(r.Seq) }},
+		{"effect", "text", func(r *engine.OutboxRow) any { return r.Effect }},
+		{"lane", "text", func(r *engine.OutboxRow) any { return r.Lane }},
+		{"delivery", "text", func(r *engine.OutboxRow) any { return string(r.Delivery) }},
+		{"work", "boolean", func(r *engine.OutboxRow) any { return r.Work }},
+		{"payload", "json", func(r *engine.OutboxRow) any { return nullable(r.Payload) }},
+	}
+	stepFields = []field[engine.OutboxRow]{
+		{"machine", "text", func(r *engine.OutboxRow) any { return r.Machine }},
+		{"record_id", "text", func(r *engine.OutboxRow) any { return r.RecordID }},
+		{"version", "bigint", func(r *engine.OutboxRow) any { return r.Version }},
+		{"correlation", "text", func(r *engine.OutboxRow) any { return nullable(r.Correlation) }},
+		{"created_at", "timestamptz", func(r *engine.OutboxRow) any { return r.CreatedAt }},
+	}
+	letterFields = []field[engine.OutboxRow]{
+		{"state", "text", func(r *engine.OutboxRow) any { return r.State }},
+		{"attempts", "bigint", func(r *engine.OutboxRow) any { return r.Attempts }},
+		{"available_at", "timestamptz", func(r *engine.OutboxRow) any { return nullableInstant(r.AvailableAt) }},
+		{"delivered_at", "timestamptz", func(r *engine.OutboxRow) any { return nullableInstant(r.DeliveredAt) }},
+		{"discarded_at", "timestamptz", func(r *engine.OutboxRow) any { return nullableInstant(r.DiscardedAt) }},
+		{"last_error", "text", func(r *engine.OutboxRow) any { return nullable(r.LastError) }},
+		{"resolution", "text", func(r *engine.OutboxRow) any { return nullable(r.Resolution) }},
+		{"cancelled", "boolean", func(r *engine.OutboxRow) any { return r.Cancelled }},
+	}
+
+	outboxInserts = newInserts("fsm_outbox", ", state, attempts, available_at", ", 'pending', 0, created_at", "",
+		slices.Concat(stepFields, messageFields)...)
+	// letterInserts insert effects that are not fresh.
+	letterInserts = newInserts("fsm_outbox", "", "", "", slices.Concat(stepFields, messageFields, letterFields)...)
 )
 
 const (
@@ -130,18 +212,18 @@ func (p *pipeline) deadlines(wave []*engine.Commit) {
 	}
 	// What is raised is due at once; a timeout is found by polling.
 	p.work = p.work || slices.ContainsFunc(rows, func(t engine.TimerRow) bool { return t.Kind == engine.TimerRaise })
-	insert(p, subject{commit: wave[0]}, deadlineTarget, rows)
+	insert(p, subject{commit: wave[0]}, deadlineInserts, rows)
 }
 
-var deadlineTarget = newTarget("fsm_deadlines", rearm,
-	field[engine.TimerRow]{"machine", "text", func(r engine.TimerRow) any { return r.Machine }},
-	field[engine.TimerRow]{"record_id", "text", func(r engine.TimerRow) any { return r.RecordID }},
-	field[engine.TimerRow]{"kind", "text", func(r engine.TimerRow) any { return string(r.Kind) }},
-	field[engine.TimerRow]{"version", "bigint", func(r engine.TimerRow) any { return r.Version }},
-	field[engine.TimerRow]{"due_at", "timestamptz", func(r engine.TimerRow) any { return r.DueAt }},
-	field[engine.TimerRow]{"event", "text", func(r engine.TimerRow) any { return r.Event.Name }},
-	field[engine.TimerRow]{"payload", "json", func(r engine.TimerRow) any { return nullable(r.Event.Payload) }},
-	field[engine.TimerRow]{"correlation", "text", func(r engine.TimerRow) any { return nullable(r.Correlation) }},
+var deadlineInserts = newInserts("fsm_deadlines", "", "", rearm,
+	field[engine.TimerRow]{"machine", "text", func(r *engine.TimerRow) any { return r.Machine }},
+	field[engine.TimerRow]{"record_id", "text", func(r *engine.TimerRow) any { return r.RecordID }},
+	field[engine.TimerRow]{"kind", "text", func(r *engine.TimerRow) any { return string(r.Kind) }},
+	field[engine.TimerRow]{"version", "bigint", func(r *engine.TimerRow) any { return r.Version }},
+	field[engine.TimerRow]{"due_at", "timestamptz", func(r *engine.TimerRow) any { return r.DueAt }},
+	field[engine.TimerRow]{"event", "text", func(r *engine.TimerRow) any { return r.Event.Name }},
+	field[engine.TimerRow]{"payload", "json", func(r *engine.TimerRow) any { return nullable(r.Event.Payload) }},
+	field[engine.TimerRow]{"correlation", "text", func(r *engine.TimerRow) any { return nullable(r.Correlation) }},
 )
 
 // keys queues the idempotency keys.
@@ -150,14 +232,14 @@ func (p *pipeline) keys(wave []*engine.Commit) {
 	if len(rows) == 0 {
 		return
 	}
-	insert(p, subject{commit: wave[0], keys: rows}, keyTarget, rows)
+	insert(p, subject{commit: wave[0], keys: rows}, keyInserts, rows)
 }
 
-var keyTarget = newTarget("fsm_keys", "",
-	field[engine.KeyRow]{"machine", "text", func(r engine.KeyRow) any { return r.Machine }},
-	field[engine.KeyRow]{"key", "text", func(r engine.KeyRow) any { return r.Key }},
-	field[engine.KeyRow]{"record_id", "text", func(r engine.KeyRow) any { return r.RecordID }},
-	field[engine.KeyRow]{"event", "text", func(r engine.KeyRow) any { return r.Event }},
-	field[engine.KeyRow]{"version", "bigint", func(r engine.KeyRow) any { return r.Version }},
-	field[engine.KeyRow]{"created_at", "timestamptz", func(r engine.KeyRow) any { return r.CreatedAt }},
+var keyInserts = newInserts("fsm_keys", "", "", "",
+	field[engine.KeyRow]{"machine", "text", func(r *engine.KeyRow) any { return r.Machine }},
+	field[engine.KeyRow]{"key", "text", func(r *engine.KeyRow) any { return r.Key }},
+	field[engine.KeyRow]{"record_id", "text", func(r *engine.KeyRow) any { return r.RecordID }},
+	field[engine.KeyRow]{"event", "text", func(r *engine.KeyRow) any { return r.Event }},
+	field[engine.KeyRow]{"version", "bigint", func(r *engine.KeyRow) any { return r.Version }},
+	field[engine.KeyRow]{"created_at", "timestamptz", func(r *engine.KeyRow) any { return r.CreatedAt }},
 )

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,9 +35,15 @@ func scan(rows pgx.Rows, dest ...any) error {
 // scanColumn reads one column. pgx hands an array to a sql.Scanner in its wire
 // format; here it becomes JSON, which records read.
 func scanColumn(types *pgtype.Map, f pgconn.FieldDescription, value []byte, dest any) error {
-	list, isScanner := dest.(fsm.Scanner)
+	field, isScanner := dest.(fsm.Scanner)
+	if !isScanner {
+		return types.Scan(f.DataTypeOID, f.Format, value, dest)
+	}
+	if plain := plainValue(f, value); plain != nil || value == nil {
+		return field.Scan(plain)
+	}
 	typ, known := types.TypeForOID(f.DataTypeOID)
-	if !isScanner || !known || value == nil {
+	if !known {
 		return types.Scan(f.DataTypeOID, f.Format, value, dest)
 	}
 	array, ok := typ.Codec.(*pgtype.ArrayCodec)
@@ -56,7 +64,33 @@ func scanColumn(types *pgtype.Map, f pgconn.FieldDescription, value []byte, dest
 	if err != nil {
 		return err
 	}
-	return list.Scan(string(encoded))
+	return field.Scan(string(encoded))
+}
+
+// plainValue decodes the types that most columns of a record have, in the format
+// in which pgx asks for them; nil: it is another one. pgx would look up how to
+// decode each value, which takes longer than to decode it.
+func plainValue(f pgconn.FieldDescription, value []byte) any {
+	const year2000 = 946_684_800 // when PostgreSQL begins to count
+	switch {
+	case f.Format != pgx.BinaryFormatCode && f.DataTypeOID != pgtype.TextOID:
+		return nil
+	case f.DataTypeOID == pgtype.TextOID && value != nil:
+		return string(value)
+	case f.DataTypeOID == pgtype.BoolOID && len(value) == 1:
+		return value[0] != 0
+	case f.DataTypeOID == pgtype.Int8OID && len(value) == 8:
+		return int64(binary.BigEndian.Uint64(value))
+	case f.DataTypeOID == pgtype.UUIDOID && len(value) == 16:
+		return [16]byte(value)
+	case f.DataTypeOID == pgtype.TimestamptzOID && len(value) == 8:
+		micros := int64(binary.BigEndian.Uint64(value))
+		if micros == math.MaxInt64 || micros == math.MinInt64 {
+			return nil // infinity
+		}
+		return time.Unix(year2000+micros/1_000_000, micros%1_000_000*1000).UTC()
+	}
+	return nil
 }
 
 // text reads a text where null is "".
@@ -78,19 +112,18 @@ func instant(dest *time.Time) fsm.Scanner { return fsm.Into(dest) }
 func optionalInstant(dest *fsm.Optional[time.Time]) fsm.Scanner { return fsm.Into(dest) }
 
 // nullable returns s for the database, where an empty text is null.
-func nullable[T ~string | ~[]byte](s T) *string {
+func nullable[T ~string | ~[]byte](s T) any {
 	if len(s) == 0 {
 		return nil
 	}
-	v := string(s)
-	return &v
+	return string(s)
 }
 
-func nullableInstant(t fsm.Optional[time.Time]) *time.Time {
+func nullableInstant(t fsm.Optional[time.Time]) any {
 	if !t.IsSet {
 		return nil
 	}
-	return &t.V
+	return t.V
 }
 
 // column collects one column of many rows, to be sent as an array.

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -91,11 +90,11 @@ func (p *pipeline) settleAll(of []*engine.Commit) {
 		column(of, func(c *engine.Commit) string { return c.Task.Token.String() }),
 		column(of, func(c *engine.Commit) string { return c.Task.Letter.State }),
 		column(of, func(c *engine.Commit) int64 { return c.Task.Letter.Attempts }),
-		column(of, func(c *engine.Commit) *time.Time { return nullableInstant(c.Task.Letter.AvailableAt) }),
-		column(of, func(c *engine.Commit) *time.Time { return nullableInstant(c.Task.Letter.DeliveredAt) }),
-		column(of, func(c *engine.Commit) *time.Time { return nullableInstant(c.Task.Letter.DiscardedAt) }),
-		column(of, func(c *engine.Commit) *string { return nullable(c.Task.Letter.LastError) }),
-		column(of, func(c *engine.Commit) *string { return nullable(c.Task.Letter.Resolution) }))
+		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.Letter.AvailableAt) }),
+		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.Letter.DeliveredAt) }),
+		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.Letter.DiscardedAt) }),
+		column(of, func(c *engine.Commit) any { return nullable(c.Task.Letter.LastError) }),
+		column(of, func(c *engine.Commit) any { return nullable(c.Task.Letter.Resolution) }))
 }
 
 func (p *pipeline) settle(about subject, t engine.Settlement) {

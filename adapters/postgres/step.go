@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -12,145 +11,142 @@ import (
 
 // steps queues the steps of a wave, or the lock of a record without steps.
 func (p *pipeline) steps(wave []*engine.Commit) {
+	if along(wave) {
+		p.step(wave[0], &wave[0].Steps[0], wave[0].Outbox)
+		return
+	}
 	for _, c := range p.manySteps(wave) {
-		for _, s := range c.Steps {
-			about := subject{commit: c, expected: s.Version - 1}
-			if s.Version == 1 {
-				p.add(about, p.texts.of(c.Tables, insertion), insertionArgs(c, s)...)
-			} else if s.Entered {
-				p.add(about, p.texts.of(c.Tables, move), changeArgs(c, s)...)
-			} else {
-				p.add(about, p.texts.of(c.Tables, stay), changeArgs(c, s)...)
-			}
+		for i := range c.Steps {
+			p.step(c, &c.Steps[i], nil)
 		}
 		if len(c.Steps) == 0 && c.Expect > 0 {
-			p.add(subject{commit: c, expected: c.Expect}, p.texts.of(c.Tables, expect), c.Key, c.Expect, c.ID)
+			p.add(subject{commit: c, expected: c.Expect}, p.texts.of(c.Tables, expect), c.Key, c.Expect)
 		}
 	}
 }
 
-// form tells the statements about a record apart.
-type form int
+// step queues one step with the effects that go along with it.
+func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []engine.OutboxRow) {
+	values := s.Record.Values()
+	w := stepShape{form: insertion, messages: len(messages)}
+	if s.Version > 1 {
+		w.form, w.columns = formOf(s), s.Changed(values)
+	} else {
+		w.columns = everyColumn(c.Tables)
+	}
+	sql, columns := p.texts.step(c.Tables, w)
+	args := make([]any, 0, atColumns+len(columns)+len(messages)*len(messageFields))
+	args = stepArgs(args, c, s, values, columns)
+	if len(messages) > 0 {
+		args = argsOf(append(args, c.Machine), messageFields, messages)
+	}
+	p.add(subject{commit: c, expected: s.Version - 1}, sql, args...)
+}
 
+// formOf is how a step of a record that exists is written.
+func formOf(s *engine.StepWrite) form {
+	if s.Entered {
+		return move
+	}
+	return stay
+}
+
+// The parameters of a step: these, and then the columns that it writes.
 const (
-	insertion form = iota // a record begins
-	move                  // the step enters a state
-	stay                  // the step is internal
-	moves                 // move, of several records
-	stays                 // stay, of several records
-	expect                // no step: the record must be at a version
-	one                   // a record is read
-	all                   // several records are read
+	atVersion = 1 + iota
+	atEvent
+	atTime
+	atKey
+	atFrom
+	atEventID
+	atTo
+	atTransition
+	atRole
+	atActor
+	atPayload
+	atCorrelation
+	atColumns
 )
 
-// texts remembers the statements of each record table: building one takes about
-// as long as sending it.
-type texts struct {
-	known sync.Map // of textKey to string
-	types sync.Map // of the name of a record table to changeTypes
-}
-
-type textKey struct {
-	table string
-	form  form
-}
-
-func (x *texts) of(t fsm.Tables, f form) string {
-	key := textKey{t.Record, f}
-	if sql, ok := x.known.Load(key); ok {
-		return sql.(string)
+func stepArgs(args []any, c *engine.Commit, s *engine.StepWrite, values []any, columns []int) []any {
+	args = append(args, s.Version, s.Event, s.At, c.Key, nullable(s.From), s.EventID.String(), s.To, s.Transition,
+		nullable(s.By.Role), nullable(s.By.ID), nullable(s.Payload), nullable(s.Correlation))
+	for _, i := range columns {
+		args = append(args, values[i])
 	}
-	var sql string
-	switch f {
-	case insertion:
-		sql = insertionText(t)
-	case move, stay:
-		sql = changeText(t, f == move)
-	case expect:
-		sql = expectText(t)
-	case one:
-		sql = selectRecords(t) + " WHERE " + quoted(t.ID) + " = $1"
-	case all:
-		sql = selectRecords(t) + " WHERE " + quoted(t.ID) + " = ANY($1)"
-	case moves, stays:
-		sql = changesText(t, x.typesOf(t), f == moves)
-	}
-	x.known.Store(key, sql)
-	return sql
+	return args
 }
 
 // insertionText creates a record with its first history row:
 //
-//	WITH r AS (INSERT INTO deals (deal_id, …, version, last_event, entered_at, created_at, updated_at)
-//		VALUES ($1, …, $n, $n+1, $n+2, $n+3, $n+3, $n+3) RETURNING 1)
-//	INSERT INTO deal_events (…) SELECT $n+4, … FROM r
-func insertionText(t fsm.Tables) string {
-	n := len(t.Columns)
-	return fmt.Sprintf("WITH r AS (INSERT INTO %s (%s, version, last_event, entered_at, created_at, updated_at) VALUES (%s, $%[4]d, $%[4]d, $%[4]d) RETURNING 1)\n",
-		quoted(t.Record), quotedAll(t.Columns), places("$", 1, n+2), n+3) + historyText(t, "$", n+4)
-}
-
-func insertionArgs(c *engine.Commit, s engine.StepWrite) []any {
-	return append(append(s.Record.Values(), s.Version, s.Event, s.At), historyArgs(c, s)...)
+//	WITH r AS (INSERT INTO deals (version, last_event, entered_at, created_at, updated_at, deal_id, status, …)
+//		VALUES ($1, $2, $3, $3, $3, $4, $13, …) RETURNING 1),
+//	o AS (INSERT INTO fsm_outbox (…) SELECT $20, … FROM r, (VALUES …) AS m)
+//	INSERT INTO deal_events (…) SELECT $1, … FROM r
+func insertionText(t fsm.Tables, w stepShape) string {
+	return fmt.Sprintf("WITH r AS (INSERT INTO %s (version, last_event, entered_at, created_at, updated_at, %s) VALUES ($%d, $%d, $%[5]d, $%[5]d, $%[5]d, $%d, %s) RETURNING 1)%s\n%s",
+		quoted(t.Record), quotedAll(t.Columns), atVersion, atEvent, atTime, atKey, places("$", atColumns, len(t.Columns)-1), w.alongText(), historyText(t, "$"))
 }
 
 // changeText moves a record on if it is where it was read:
 //
-//	WITH r AS (UPDATE deals SET version = $1, last_event = $2, updated_at = $3, entered_at = $3, status = $8, …
-//		WHERE deal_id = $4 AND status = $5 AND version = $6 RETURNING 1),
-//	h AS (INSERT INTO deal_events (…) SELECT $n, … FROM r)
-//	SELECT fsm_conflict('deals', 'deal_id', 'status', $7) WHERE NOT EXISTS (SELECT FROM r)
-func changeText(t fsm.Tables, entered bool) string {
-	const first = 8
-	var b strings.Builder
-	fmt.Fprintf(&b, "WITH r AS (UPDATE %s SET version = $1, last_event = $2, updated_at = $3", quoted(t.Record))
-	if entered {
-		b.WriteString(", entered_at = $3")
-	}
-	for i, name := range t.Columns[1:] {
-		fmt.Fprintf(&b, ", %s = $%d", quoted(name), first+i)
-	}
-	fmt.Fprintf(&b, " WHERE %s = $4 AND %s = $5 AND version = $6 RETURNING 1),\nh AS (%s)\n%s",
-		quoted(t.ID), quoted(t.State), historyText(t, "$", first+len(t.Columns)-1), fenceText(t, 7))
-	return b.String()
+//	WITH r AS (UPDATE deals SET version = $1, last_event = $2, updated_at = $3, entered_at = $3, status = $13, …
+//		WHERE deal_id = $4 AND status = $5 AND version = $1::bigint - 1 RETURNING 1),
+//	h AS (INSERT INTO deal_events (…) SELECT $1, … FROM r),
+//	o AS (INSERT INTO fsm_outbox (…) SELECT $15, … FROM r, (VALUES …) AS m)
+//	SELECT fsm_conflict('deals', 'deal_id', 'status', $4::text) WHERE NOT EXISTS (SELECT FROM r)
+func changeText(t fsm.Tables, w stepShape) string {
+	return fmt.Sprintf("WITH r AS (UPDATE %s SET %s WHERE %s = $%d AND %s = $%d AND version = $%d::bigint - 1 RETURNING 1),\nh AS (%s)%s\n%s",
+		quoted(t.Record), assignments(t, w.form == move, "$", w.columns), quoted(t.ID), atKey, quoted(t.State), atFrom, atVersion,
+		historyText(t, "$"), w.alongText(), fenceText(t, atKey))
 }
 
-func changeArgs(c *engine.Commit, s engine.StepWrite) []any {
-	args := append(make([]any, 0, 64), s.Version, s.Event, s.At, c.Key, s.From, s.Version-1, c.ID)
-	return append(append(args, s.Record.Values()[1:]...), historyArgs(c, s)...)
+// alongText inserts the effects that go along with a step.
+func (w stepShape) alongText() string {
+	if w.messages == 0 {
+		return ""
+	}
+	return ",\no AS (" + messagesText(atColumns+len(w.columns), w.messages) + ")"
+}
+
+// assignments is what an UPDATE sets. Its values are stepArgs, called prefix and
+// a number.
+func assignments(t fsm.Tables, entered bool, prefix string, columns []int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "version = %[1]s%[2]d, last_event = %[1]s%[3]d, updated_at = %[1]s%[4]d", prefix, atVersion, atEvent, atTime)
+	if entered {
+		fmt.Fprintf(&b, ", entered_at = %s%d", prefix, atTime)
+	}
+	for n, i := range columns {
+		fmt.Fprintf(&b, ", %s = %s%d", quoted(t.Columns[i]), prefix, atColumns+n)
+	}
+	return b.String()
 }
 
 // expectText locks the record, which must be at a version.
 func expectText(t fsm.Tables) string {
 	return fmt.Sprintf("WITH r AS (SELECT 1 FROM %s WHERE %s = $1 AND version = $2 FOR NO KEY UPDATE)\n%s",
-		quoted(t.Record), quoted(t.ID), fenceText(t, 3))
+		quoted(t.Record), quoted(t.ID), fenceText(t, 1))
 }
 
-// historyText inserts the history row of a step if r found the record. Its
-// values are historyArgs, called prefix and a number, from first on.
-func historyText(t fsm.Tables, prefix string, first int) string {
+// historyText inserts the history row of a step if r found the record.
+func historyText(t fsm.Tables, prefix string) string {
 	columns := historyColumns(t)
-	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM r", quoted(t.History), quotedAll(columns), places(prefix, first, len(columns)))
+	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM r", quoted(t.History), quotedAll(columns), places(prefix, atVersion, len(columns)))
 }
 
+// historyColumns are those of the first parameters of a step, in their order.
 func historyColumns(t fsm.Tables) []string {
 	return []string{
-		"event_id", t.ID, "version", "event_type", t.From, t.To, "transition",
-		"actor_role", "actor_id", "payload", "correlation_id", "created_at",
+		"version", "event_type", "created_at", t.ID, t.From, "event_id", t.To, "transition",
+		"actor_role", "actor_id", "payload", "correlation_id",
 	}
 }
 
-func historyArgs(c *engine.Commit, s engine.StepWrite) []any {
-	return []any{
-		s.EventID.String(), c.Key, s.Version, s.Event, nullable(s.From), s.To, s.Transition,
-		nullable(s.By.Role), nullable(s.By.ID), nullable(s.Payload), nullable(s.Correlation), s.At,
-	}
-}
-
-// fenceText fails the statement if r found nothing; $id is the id as text.
-func fenceText(t fsm.Tables, id int) string {
-	return fmt.Sprintf("SELECT fsm_conflict(%s, %s, %s, $%d) WHERE NOT EXISTS (SELECT FROM r)",
-		literal(t.Record), literal(t.ID), literal(t.State), id)
+// fenceText fails the statement if r found nothing; $key is the id.
+func fenceText(t fsm.Tables, key int) string {
+	return fmt.Sprintf("SELECT fsm_conflict(%s, %s, %s, $%d::text) WHERE NOT EXISTS (SELECT FROM r)",
+		literal(t.Record), literal(t.ID), literal(t.State), key)
 }
 
 // places lists n names, prefix and a number from first on: parameters where it
@@ -165,76 +161,3 @@ func places(prefix string, first, n int) string {
 
 // literal returns an SQL string.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-
-// statement is SQL with its parameters.
-type statement struct {
-	sql  strings.Builder
-	args []any
-}
-
-func (q *statement) write(format string, args ...any) { fmt.Fprintf(&q.sql, format, args...) }
-
-// param adds a parameter and returns its place.
-func (q *statement) param(v any) string {
-	q.args = append(q.args, v)
-	return "$" + strconv.Itoa(len(q.args))
-}
-
-// params adds parameters and returns their places as a list.
-func (q *statement) params(values []any) string {
-	first := len(q.args) + 1
-	q.args = append(q.args, values...)
-	return places("$", first, len(values))
-}
-
-// writes queues the effects on tables, in their order.
-func (p *pipeline) writes(wave []*engine.Commit) {
-	for _, c := range wave {
-		for _, w := range c.Writes {
-			q := tableWrite(w)
-			p.add(subject{commit: c}, q.sql.String(), q.args...)
-		}
-	}
-}
-
-func tableWrite(w fsm.TableWrite) (q statement) {
-	table := quoted(w.Table)
-	switch w.Op {
-	case fsm.EffectDelete:
-		q.write("DELETE FROM %s WHERE %s", table, q.pairs(w.Key, " AND "))
-	case fsm.EffectUpdate:
-		q.write("UPDATE %s SET %s WHERE %s", table, q.pairs(w.Columns, ", "), q.pairs(w.Key, " AND "))
-	default:
-		all := append(w.Key[:len(w.Key):len(w.Key)], w.Columns...)
-		q.write("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO ", table, quotedAll(namesOf(all)), q.params(valuesOf(all)), quotedAll(namesOf(w.Key)))
-		if len(w.Columns) == 0 {
-			q.write("NOTHING")
-			break
-		}
-		q.write("UPDATE SET ")
-		for i, name := range namesOf(w.Columns) {
-			if i > 0 {
-				q.write(", ")
-			}
-			q.write("%[1]s = EXCLUDED.%[1]s", quoted(name))
-		}
-	}
-	return q
-}
-
-// pairs returns column = $n for each column.
-func (q *statement) pairs(columns []fsm.Column, separator string) string {
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		list[i] = quoted(c.Name) + " = " + q.param(c.Value)
-	}
-	return strings.Join(list, separator)
-}
-
-func namesOf(columns []fsm.Column) []string {
-	return column(columns, func(c fsm.Column) string { return c.Name })
-}
-
-func valuesOf(columns []fsm.Column) []any {
-	return column(columns, func(c fsm.Column) any { return c.Value })
-}

@@ -15,55 +15,83 @@ import (
 // several is how many steps of one kind are worth a statement for all of them.
 const several = 4
 
+// change is one step on of a record, and what it writes.
+type change struct {
+	commit  *engine.Commit
+	values  []any // of the record after it
+	columns []int // that it changes
+}
+
 // manySteps queues the steps that a wave has several of in one statement a
 // table and kind, and returns the commits whose steps are left.
 func (p *pipeline) manySteps(wave []*engine.Commit) (left []*engine.Commit) {
-	groups := map[textKey][]*engine.Commit{}
-	for _, c := range wave {
-		if f, ok := p.manyForm(c); ok {
-			key := textKey{c.Tables.Record, f}
-			groups[key] = append(groups[key], c)
+	if len(wave) < several {
+		return wave
+	}
+	groups := map[textKey][]change{}
+	groupOf := make([]textKey, len(wave))
+	for i, c := range wave {
+		if ch, f, ok := p.manyForm(c); ok {
+			groupOf[i] = textKey{table: c.Tables.Record, form: f}
+			groups[groupOf[i]] = append(groups[groupOf[i]], ch)
 		}
 	}
-	for _, c := range wave {
-		f, _ := p.manyForm(c)
-		switch group := groups[textKey{c.Tables.Record, f}]; {
+	for i, c := range wave {
+		switch group := groups[groupOf[i]]; {
 		case len(group) < several:
 			left = append(left, c)
-		case group[0] == c:
-			p.changes(f, group)
+		case group[0].commit == c:
+			p.changes(groupOf[i].form, group)
 		}
 	}
 	return left
 }
 
 // manyForm is the form in which the steps of c may be written together with
-// those of others: c is one step on, and the table allows it.
-func (p *pipeline) manyForm(c *engine.Commit) (f form, ok bool) {
-	if len(c.Steps) != 1 || c.Steps[0].Version == 1 || p.texts.typesOf(c.Tables) == nil {
-		return 0, false
+// those of others: c is one step on, and changes no list.
+func (p *pipeline) manyForm(c *engine.Commit) (ch change, f form, ok bool) {
+	types := p.texts.typesOf(c.Tables)
+	if len(c.Steps) != 1 || c.Steps[0].Version == 1 || types == nil {
+		return ch, 0, false
 	}
-	if c.Steps[0].Entered {
-		return moves, true
-	}
-	return stays, true
-}
-
-// changes queues one step each of several records of a table.
-func (p *pipeline) changes(f form, of []*engine.Commit) {
-	first := changeArgs(of[0], of[0].Steps[0])
-	args := make([]any, len(first))
-	columns := make([][]any, len(first))
-	for i := range columns {
-		columns[i] = make([]any, len(of))
-		args[i] = columns[i]
-	}
-	for row, c := range of {
-		for i, v := range changeArgs(c, c.Steps[0]) {
-			columns[i][row] = v
+	s := &c.Steps[0]
+	ch = change{commit: c, values: s.Record.Values()}
+	ch.columns = s.Changed(ch.values)
+	for _, i := range ch.columns {
+		if strings.HasSuffix(types.record[c.Tables.Columns[i]], "[]") {
+			return ch, 0, false
 		}
 	}
-	p.add(subject{commit: of[0], several: of}, p.texts.of(of[0].Tables, f), args...)
+	if s.Entered {
+		return ch, moves, true
+	}
+	return ch, stays, true
+}
+
+// changes queues one step each of several records of a table. What only some of
+// them change is written to all, as it was.
+func (p *pipeline) changes(f form, of []change) {
+	first := of[0].commit
+	var union []int
+	for _, ch := range of {
+		union = append(union, ch.columns...)
+	}
+	slices.Sort(union)
+	sql, columns := p.texts.step(first.Tables, stepShape{form: f, columns: slices.Compact(union)})
+	args := make([]any, atColumns-1+len(columns))
+	arrays := make([][]any, len(args))
+	for i := range arrays {
+		arrays[i] = make([]any, len(of))
+		args[i] = arrays[i]
+	}
+	about := subject{commit: first, several: make([]*engine.Commit, len(of))}
+	for row, ch := range of {
+		about.several[row] = ch.commit
+		for i, v := range stepArgs(nil, ch.commit, &ch.commit.Steps[0], ch.values, columns) {
+			arrays[i][row] = v
+		}
+	}
+	p.add(about, sql, args...)
 }
 
 // changesText is changeText for several records, with an array for each of its
@@ -71,39 +99,37 @@ func (p *pipeline) changes(f form, of []*engine.Commit) {
 //
 //	WITH s AS (SELECT * FROM unnest($1::bigint[], $2::text[], …) AS s (a1, a2, …)),
 //	r AS (UPDATE deals AS t SET version = s.a1, last_event = s.a2, …
-//		FROM s WHERE t.deal_id = s.a4 AND t.status = s.a5 AND t.version = s.a6 RETURNING s.*),
-//	h AS (INSERT INTO deal_events (…) SELECT an, … FROM r)
-//	SELECT fsm_conflict('deals', 'deal_id', 'status', a7) FROM s WHERE a7 NOT IN (SELECT a7 FROM r)
-func changesText(t fsm.Tables, types changeTypes, entered bool) string {
-	const first = 8
-	var b strings.Builder
-	arrays := make([]string, len(types))
-	for i, typ := range types {
+//		FROM s WHERE t.deal_id = s.a4 AND t.status = s.a5 AND t.version = s.a1 - 1 RETURNING s.*),
+//	h AS (INSERT INTO deal_events (…) SELECT a6, … FROM r)
+//	SELECT fsm_conflict('deals', 'deal_id', 'status', a4::text) FROM s WHERE a4 NOT IN (SELECT a4 FROM r)
+func changesText(t fsm.Tables, types *columnTypes, w stepShape) string {
+	var all []string // in the order of stepArgs
+	for _, name := range historyColumns(t) {
+		all = append(all, types.history[name])
+	}
+	for _, i := range w.columns {
+		all = append(all, types.record[t.Columns[i]])
+	}
+	arrays := make([]string, len(all))
+	for i, typ := range all {
 		arrays[i] = fmt.Sprintf("$%d::%s[]", i+1, typ)
 	}
-	fmt.Fprintf(&b, "WITH s AS (SELECT * FROM unnest(%s) AS s (%s)),\n", strings.Join(arrays, ", "), places("a", 1, len(types)))
-	fmt.Fprintf(&b, "r AS (UPDATE %s AS t SET version = s.a1, last_event = s.a2, updated_at = s.a3", quoted(t.Record))
-	if entered {
-		b.WriteString(", entered_at = s.a3")
-	}
-	for i, name := range t.Columns[1:] {
-		fmt.Fprintf(&b, ", %s = s.a%d", quoted(name), first+i)
-	}
-	fmt.Fprintf(&b, " FROM s WHERE t.%s = s.a4 AND t.%s = s.a5 AND t.version = s.a6 RETURNING s.*),\nh AS (%s)\n",
-		quoted(t.ID), quoted(t.State), historyText(t, "a", first+len(t.Columns)-1))
-	fmt.Fprintf(&b, "SELECT fsm_conflict(%s, %s, %s, a7) FROM s WHERE a7 NOT IN (SELECT a7 FROM r)",
-		literal(t.Record), literal(t.ID), literal(t.State))
+	var b strings.Builder
+	fmt.Fprintf(&b, "WITH s AS (SELECT * FROM unnest(%s) AS s (%s)),\n", strings.Join(arrays, ", "), places("a", 1, len(all)))
+	fmt.Fprintf(&b, "r AS (UPDATE %s AS t SET %s FROM s WHERE t.%s = s.a%d AND t.%s = s.a%d AND t.version = s.a%d - 1 RETURNING s.*),\nh AS (%s)\n",
+		quoted(t.Record), assignments(t, w.form == moves, "s.a", w.columns), quoted(t.ID), atKey, quoted(t.State), atFrom, atVersion, historyText(t, "a"))
+	fmt.Fprintf(&b, "SELECT fsm_conflict(%[1]s, %[2]s, %[3]s, a%[4]d::text) FROM s WHERE a%[4]d NOT IN (SELECT a%[4]d FROM r)",
+		literal(t.Record), literal(t.ID), literal(t.State), atKey)
 	return b.String()
 }
 
-// changeTypes are the types of changeArgs in the database.
-type changeTypes []string
+// columnTypes are the types of the columns of a machine, by their names.
+type columnTypes struct{ record, history map[string]string }
 
-// typesOf returns the types that learn has found; nil: none, or a column is an
-// array, and arrays of arrays do not unnest into arrays.
-func (x *texts) typesOf(t fsm.Tables) changeTypes {
+// typesOf returns the types that learn has found, nil for none.
+func (x *texts) typesOf(t fsm.Tables) *columnTypes {
 	types, _ := x.types.Load(t.Record)
-	known, _ := types.(changeTypes)
+	known, _ := types.(*columnTypes)
 	return known
 }
 
@@ -114,7 +140,7 @@ func (s *Store) learn(ctx context.Context, tx pgx.Tx, commits []engine.Commit) e
 		return nil
 	}
 	for _, c := range commits {
-		if _, known := s.texts.types.Load(c.Tables.Record); known || len(c.Steps) == 0 {
+		if s.texts.typesOf(c.Tables) != nil || len(c.Steps) == 0 {
 			continue
 		}
 		record, err := typesIn(ctx, tx, c.Tables.Record)
@@ -125,17 +151,7 @@ func (s *Store) learn(ctx context.Context, tx pgx.Tx, commits []engine.Commit) e
 		if err != nil {
 			return err
 		}
-		types := changeTypes{"bigint", "text", "timestamptz", record[c.Tables.ID], "text", "bigint", "text"}
-		for _, name := range c.Tables.Columns[1:] {
-			types = append(types, record[name])
-		}
-		for _, name := range historyColumns(c.Tables) {
-			types = append(types, history[name])
-		}
-		if slices.ContainsFunc(types, func(typ string) bool { return strings.HasSuffix(typ, "[]") }) {
-			types = nil
-		}
-		s.texts.types.Store(c.Tables.Record, types)
+		s.texts.types.Store(c.Tables.Record, &columnTypes{record, history})
 	}
 	return nil
 }

@@ -6,15 +6,24 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// undefinedTable is the SQLSTATE of a reference to a table that is not there.
-const undefinedTable = "42P01"
+// SQLSTATEs of references to what is not there.
+const (
+	undefinedTable  = "42P01"
+	undefinedColumn = "42703"
+)
+
+// misfitTimeout bounds the question what a table lacks: it may need a connection
+// of a pool that has none left.
+const misfitTimeout = 5 * time.Second
 
 // createMachines runs the schemas of the machines whose record table is not
 // there. A schema may refer to the tables of another machine: it is tried again
@@ -50,21 +59,57 @@ func createMachines(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pg
 func missing(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pgx.Tx]) ([]engine.Machine[pgx.Tx], error) {
 	var out []engine.Machine[pgx.Tx]
 	for _, m := range machines {
-		t := m.Tables()
-		columns, err := columnsOf(ctx, tx, t.Record)
+		there, err := fits(ctx, tx, m.Name(), m.Tables())
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
-		if len(columns) == 0 {
+		if !there {
 			out = append(out, m)
-			continue
-		}
-		lacks := slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(columns, c) })
-		if len(lacks) > 0 {
-			return nil, &TableError{Machine: m.Name(), Table: t.Record, Missing: lacks}
 		}
 	}
 	return out, nil
+}
+
+// fits reports whether the record table of a machine is there. One that lacks a
+// column is an *engine.TableError.
+func fits(ctx context.Context, q asker, machine string, t fsm.Tables) (there bool, err error) {
+	columns, err := columnsOf(ctx, q, t.Record)
+	if err != nil || len(columns) == 0 {
+		return false, err
+	}
+	lacks := slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(columns, c) })
+	if len(lacks) > 0 {
+		return true, &engine.TableError{Machine: machine, Table: t.Record, Missing: lacks}
+	}
+	return true, nil
+}
+
+// lacksColumn reports whether a statement names a column that is not there.
+func lacksColumn(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == undefinedColumn
+}
+
+// misfit returns an *engine.TableError if a record table lacks a column. It asks
+// on another connection where that of tx is in a transaction, which has failed.
+func (s *Store) misfit(ctx context.Context, tx pgx.Tx, machine string, t fsm.Tables) error {
+	ctx, cancel := context.WithTimeout(ctx, misfitTimeout)
+	defer cancel()
+	var q asker = s.pool
+	if own, ok := tx.(*transaction); ok && own.tx == nil {
+		q = own.conn
+	}
+	_, err := fits(ctx, q, machine, t)
+	var misfit *engine.TableError
+	if errors.As(err, &misfit) {
+		return misfit
+	}
+	return nil
+}
+
+// asker is what pools, connections and transactions have in common.
+type asker interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // create runs the schema of m within a savepoint.
@@ -77,8 +122,8 @@ func create(ctx context.Context, tx pgx.Tx, m engine.Machine[pgx.Tx]) error {
 }
 
 // columnsOf lists the columns of a table, none where it is not there.
-func columnsOf(ctx context.Context, tx pgx.Tx, table string) ([]string, error) {
-	rows, err := tx.Query(ctx, `SELECT attname::text FROM pg_attribute
+func columnsOf(ctx context.Context, q asker, table string) ([]string, error) {
+	rows, err := q.Query(ctx, `SELECT attname::text FROM pg_attribute
 		WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped`, quoted(table))
 	if err != nil {
 		return nil, err

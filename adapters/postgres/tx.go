@@ -18,7 +18,7 @@ const rollbackTimeout = 5 * time.Second
 
 // InTx runs f in a READ COMMITTED transaction: see engine.Store.
 func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
-	if err := s.current(ctx); err != nil {
+	if err := s.current(ctx, s.pool); err != nil {
 		return err
 	}
 	conn, err := s.pool.Acquire(ctx)
@@ -31,6 +31,9 @@ func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 	if err := f(t); err != nil {
 		if raced(err) && !errors.Is(err, engine.ErrConflict) {
 			return fmt.Errorf("%w: %w", engine.ErrConflict, err)
+		}
+		if t.conn.IsClosed() && !errors.Is(err, engine.ErrStore) {
+			return fmt.Errorf("%w: the connection was lost: %w", engine.ErrStore, err)
 		}
 		return err
 	}
@@ -85,6 +88,10 @@ func (t *transaction) finish(ctx context.Context) error {
 
 // abandon rolls back what was not committed.
 func (t *transaction) abandon(ctx context.Context) {
+	if t.done || t.tx == nil {
+		t.done = true
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
 	defer cancel()
 	_ = t.Rollback(ctx) // a connection for which it fails is not used again
@@ -152,17 +159,12 @@ func reading(ctx context.Context, tx pgx.Tx, b *pgx.Batch) pgx.BatchResults {
 	return tx.SendBatch(ctx, b)
 }
 
-// sendLast sends b and commits. A pipeline is a transaction by itself where none
-// has begun.
-func (t *transaction) sendLast(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if t.done {
-		return pgx.FailedBatchResults(b, pgx.ErrTxClosed)
+// readingOne is reading for one query.
+func readingOne(ctx context.Context, tx pgx.Tx, sql string, args ...any) (pgx.Rows, error) {
+	if t, ok := tx.(*transaction); ok && t.tx == nil && !t.done {
+		return t.conn.Query(ctx, sql, args...)
 	}
-	if t.tx == nil {
-		return t.conn.SendBatch(ctx, b)
-	}
-	b.Queue("COMMIT")
-	return t.tx.SendBatch(ctx, b)
+	return tx.Query(ctx, sql, args...)
 }
 
 // Exec runs a statement.

@@ -62,7 +62,7 @@ const (
 // Claim leases due work. One transaction writes at a time, so two workers never
 // see the same row as free.
 func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.current(ctx, s.readers); err != nil {
 		return nil, err
 	}
 	// Looking costs no lock, so many idle workers are in nobody's way.

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -23,18 +24,6 @@ var (
 	ErrBusy     = errors.New("another process keeps the file locked")
 	ErrDamaged  = errors.New("the file is no SQLite database or is damaged")
 )
-
-// TableError says that a machine's table exists and lacks what this version of
-// the machine needs.
-type TableError struct {
-	Machine, Table string
-	Missing        []string // columns, or tables that the schema refers to
-}
-
-func (e *TableError) Error() string {
-	return fmt.Sprintf("machine %s: table %s lacks %s: it was made by another version of the machine, or a machine that it refers to is not there",
-		e.Machine, e.Table, strings.Join(e.Missing, ", "))
-}
 
 // wrap names the attempt and makes err an engine.ErrStore, unless it already
 // says something better. It keeps nil.
@@ -67,6 +56,16 @@ func causeOf(err error) error {
 		return context.Canceled
 	}
 	return nil
+}
+
+// broke reports whether an error of a transaction is that of the file, and not
+// of what was done in it: SQLite may have rolled it back by itself.
+func broke(err error) bool {
+	switch code(err) & 0xff {
+	case codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_NOMEM, codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
+		return true
+	}
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
 // code returns the extended result code, 0 for an error of another kind.
@@ -117,6 +116,6 @@ func (s *Store) here() error {
 
 // columnsOf returns the columns of a table, none if there is no such table.
 // Generated ones are among them.
-func columnsOf(ctx context.Context, tx *sql.Tx, table string) ([]string, error) {
-	return texts(ctx, tx, "SELECT name FROM pragma_table_xinfo(?)", table)
+func columnsOf(ctx context.Context, q querier, table string) ([]string, error) {
+	return texts(ctx, q, "SELECT name FROM pragma_table_xinfo(?)", table)
 }

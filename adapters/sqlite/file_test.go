@@ -261,3 +261,18 @@ func TestBlobsWhereTextBelongs(t *testing.T) {
 		t.Fatal("a text was stored as a version")
 	}
 }
+
+// TestAKeyIsNotReplaced: INSERT OR REPLACE deletes what is in its way, and no
+// trigger sees it.
+func TestAKeyIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	s := migrated(t, path, sqlite.Options{})
+	const insert = " INTO fsm_keys (machine, key, record_id, event, version, created_at) VALUES ('m', 'k', ?, 'e', 1, 'x')"
+	if err := errors.Join(write(s, "INSERT"+insert, "first"), write(s, "INSERT OR REPLACE"+insert, "second")); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, path, "fsm_keys WHERE record_id = 'first'"); n != 1 {
+		t.Error("the key was replaced")
+	}
+}

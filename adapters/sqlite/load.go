@@ -12,10 +12,14 @@ import (
 
 // Load reads records, keys and the state of tasks.
 func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+	if err := s.current(ctx, tx); err != nil {
+		return nil, err
+	}
 	rows := make([]engine.Row, len(queries))
 	for i := range queries {
 		if err := s.load(ctx, tx, &queries[i], &rows[i]); err != nil {
-			return nil, wrap("load "+queries[i].Machine+" "+queries[i].ID, err)
+			q := queries[i]
+			return nil, unread(ctx, tx, q.Machine, q.Tables, "load "+q.Machine+" "+q.ID, err)
 		}
 	}
 	return rows, nil

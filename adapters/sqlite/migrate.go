@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 //go:embed migrations/*.sql
@@ -17,15 +18,15 @@ var migrations embed.FS
 
 // known is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const known = 1
+const known = 2
 
 // names of the migrations, in their order.
-var names = [known]string{"0001_engine"}
+var names = [known]string{"0001_engine", "0002_keys"}
 
 // Migrate brings the engine's tables to the current version and creates what
 // the machines lack, in one transaction. Tables may refer to tables of another
 // machine, in any order; a table that refers to one that is nowhere, or that
-// lacks columns of the machine, is a *TableError.
+// lacks columns of the machine, is an *engine.TableError.
 func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[*sql.Tx]) error {
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
 		if err := migrate(ctx, tx, known); err != nil {
@@ -60,7 +61,7 @@ func (s *Store) MigrateTo(ctx context.Context, version int) error {
 // wrapTable keeps the errors that say more than that the store failed.
 func wrapTable(attempt string, err error) error {
 	var schema *engine.SchemaError
-	var table *TableError
+	var table *engine.TableError
 	if errors.As(err, &schema) || errors.As(err, &table) {
 		return fmt.Errorf("%s: %w", attempt, err)
 	}
@@ -118,11 +119,11 @@ func version(ctx context.Context, q querier) (v int, err error) {
 
 // current returns a *engine.SchemaError unless the engine's tables have the
 // version that the statements of this store are written for.
-func (s *Store) current(ctx context.Context) error {
+func (s *Store) current(ctx context.Context, q querier) error {
 	if s.migrated.Load() {
 		return nil
 	}
-	found, err := version(ctx, s.readers)
+	found, err := version(ctx, q)
 	if err != nil {
 		return wrap("read the schema version", err)
 	}
@@ -151,13 +152,8 @@ func create(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error {
 // they refer to exists: SQLite would say so at the first write only.
 func complete(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error {
 	t := m.Tables()
-	there, err := columnsOf(ctx, tx, t.Record)
-	if err != nil {
+	if err := fits(ctx, tx, m.Name(), t); err != nil {
 		return err
-	}
-	missing := slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(there, c) })
-	if len(missing) > 0 {
-		return &TableError{Machine: m.Name(), Table: t.Record, Missing: missing}
 	}
 	for _, table := range append([]string{t.Record, t.History}, t.Others...) {
 		missing, err := texts(ctx, tx, `SELECT DISTINCT f."table" FROM pragma_foreign_key_list(?) AS f
@@ -166,10 +162,34 @@ func complete(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error 
 			return err
 		}
 		if len(missing) > 0 {
-			return &TableError{Machine: m.Name(), Table: table, Missing: missing}
+			return &engine.TableError{Machine: m.Name(), Table: table, Missing: missing}
 		}
 	}
 	return nil
+}
+
+// fits returns an *engine.TableError if the record table of a machine lacks a
+// column.
+func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
+	there, err := columnsOf(ctx, q, t.Record)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(there, c) })
+	if len(missing) > 0 {
+		return &engine.TableError{Machine: machine, Table: t.Record, Missing: missing}
+	}
+	return nil
+}
+
+// unread is wrap for a failure to read a record, or what fits says where a column
+// is not there: SQLite has no code of its own for that.
+func unread(ctx context.Context, q querier, machine string, t fsm.Tables, attempt string, err error) error {
+	var misfit *engine.TableError
+	if strings.Contains(err.Error(), "no such column") && errors.As(fits(ctx, q, machine, t), &misfit) {
+		return misfit
+	}
+	return wrap(attempt, err)
 }
 
 // quoted returns a name as an SQL identifier.

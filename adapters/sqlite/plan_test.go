@@ -75,7 +75,7 @@ func plansGoByIndex(t *testing.T, s *Store, st *statements) {
 		"settling":                {settleEffect + ofWorker, "sqlite_autoindex_fsm_outbox_1"},
 		"loading":                 {st.load, "sqlite_autoindex_deals_1"},
 		"records above an id":     {st.list[0][1], "sqlite_autoindex_deals_1 (deal_id>?)"},
-		"moving":                  {st.update, "sqlite_autoindex_deals_1"},
+		"moving":                  {st.updates.text([]int{1, 2}), "sqlite_autoindex_deals_1"},
 		"history":                 {st.history, "sqlite_autoindex_deal_events_1"},
 	} {
 		plan := explain(t, s, tt.query)
@@ -162,7 +162,7 @@ func TestTablesOfAnotherVersion(t *testing.T) {
 	ctx := t.Context()
 	deals := deal.Define[*sql.Tx](nil, deal.DefaultParams())
 	unpacks := unpack.Define[*sql.Tx](nil, unpack.DefaultParams())
-	var table *TableError
+	var table *engine.TableError
 	if err := s.Migrate(ctx, []engine.Machine[*sql.Tx]{unpacks}); !errors.As(err, &table) || table.Table != "unpacked_images" || table.Missing[0] != "images" {
 		t.Fatalf("the error is %v", err)
 	}

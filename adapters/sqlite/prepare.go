@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// mostPrepared bounds how many statements a connection keeps prepared: more
-// than a dozen machines have, and a bound for callers who put values in the text.
+// mostPrepared bounds how many statements a connection keeps prepared: about what
+// a dozen machines can have, and a bound for callers who put values in the text.
 const mostPrepared = 500
 
 // connector opens connections that prepare a statement once. SQLite parses the

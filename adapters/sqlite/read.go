@@ -21,12 +21,12 @@ const (
 // Read answers a question, beside the transaction that writes. Each question is
 // one statement, and so one snapshot.
 func (s *Store) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
-	if err := s.current(ctx); err != nil {
+	if err := s.current(ctx, s.readers); err != nil {
 		return engine.Page{}, err
 	}
 	page, err := s.read(ctx, q)
 	if err != nil {
-		return engine.Page{}, wrap(fmt.Sprintf("read %s of %s %s", q.Kind, q.Machine, q.ID), err)
+		return engine.Page{}, unread(ctx, s.readers, q.Machine, q.Tables, fmt.Sprintf("read %s of %s %s", q.Kind, q.Machine, q.ID), err)
 	}
 	return page, nil
 }

@@ -119,26 +119,25 @@ func (w *writer) expect(ctx context.Context) error {
 
 // step writes the record's row and its row of the history.
 func (w *writer) step(ctx context.Context, st *engine.StepWrite) error {
-	values, err := bindAll(st.Record.Values())
-	if err != nil {
-		return &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
-	}
+	write := w.move
 	if st.Version == 1 {
-		err = w.create(ctx, st, values)
-	} else {
-		err = w.move(ctx, st, values)
+		write = w.create
 	}
-	if err != nil {
+	if err := write(ctx, st, st.Record.Values()); err != nil {
 		return err
 	}
-	_, err = w.exec(ctx, w.sql().narrate, w.commit.Key, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
+	_, err := w.exec(ctx, w.sql().narrate, w.commit.Key, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
 		null(st.By.Role), null(st.By.ID), null(st.Payload), null(st.Correlation), instant(st.At))
 	return err
 }
 
 func (w *writer) create(ctx context.Context, st *engine.StepWrite, values []any) error {
+	values, err := w.bind(values)
+	if err != nil {
+		return err
+	}
 	at := instant(st.At)
-	_, err := w.tx.ExecContext(ctx, w.sql().insert, append(values, st.Version, st.Event, at, at, at)...)
+	_, err = w.tx.ExecContext(ctx, w.sql().insert, append(values, st.Version, st.Event, at, at, at)...)
 	if _, _, ok := duplicate(err); !ok {
 		return w.failed(ctx, err)
 	}
@@ -153,12 +152,30 @@ func (w *writer) move(ctx context.Context, st *engine.StepWrite, values []any) e
 	if st.Entered {
 		entered = instant(st.At)
 	}
-	args := append(values[1:], st.Version, st.Event, entered, instant(st.At), w.commit.Key, st.From, st.Version-1)
-	moved, err := w.exec(ctx, w.sql().update, args...)
+	query, columns := w.sql().updates.of(st.Changed(values))
+	args := make([]any, len(columns), len(columns)+7)
+	for n, i := range columns {
+		args[n] = values[i]
+	}
+	args, err := w.bind(args)
+	if err != nil {
+		return err
+	}
+	args = append(args, st.Version, st.Event, entered, instant(st.At), w.commit.Key, st.From, st.Version-1)
+	moved, err := w.exec(ctx, query, args...)
 	if err != nil || moved == 1 {
 		return err
 	}
 	return w.conflict(ctx, st.Version-1).error()
+}
+
+// bind is bindAll for the columns of the record.
+func (w *writer) bind(values []any) ([]any, error) {
+	bound, err := bindAll(values)
+	if err != nil {
+		return nil, &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
+	}
+	return bound, nil
 }
 
 // table writes a row of one of the machines' further tables.

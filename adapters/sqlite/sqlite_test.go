@@ -54,11 +54,19 @@ func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
 			_, err := tx.ExecContext(ctx, statement)
 			return err
 		},
+		Break:     fill,
 		Count:     func(t *testing.T, from string) int { return countIn(t, other(), from) },
 		Vandalise: func(t *testing.T, table, statement string) { vandalise(t, path, table, statement) },
 		MigrateTo: store.MigrateTo,
-		Version:   1,
+		Version:   2,
 	}
+}
+
+// fill writes more than fits into the file.
+func fill(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `PRAGMA max_page_count = 1; CREATE TABLE filler (b blob); INSERT INTO filler VALUES (zeroblob(10000000))`)
+	_, back := tx.ExecContext(context.WithoutCancel(ctx), "PRAGMA max_page_count = 1073741823")
+	return errors.Join(err, back)
 }
 
 // open opens a store that is closed with the test.

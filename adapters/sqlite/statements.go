@@ -14,9 +14,9 @@ type statements struct {
 	load             string
 	list             [2][2]string // of all states or of one; from the start or above an id: the state, the id, at most
 	insert           string       // columns, version, last_event, entered_at, updated_at, created_at
-	update           string       // columns but the id, version, last_event, entered_at or null, updated_at; id, state, version before
-	now              string       // version and state
-	history, narrate string       // read from, append to the history
+	updates          *updates
+	now              string // version and state
+	history, narrate string // read from, append to the history
 }
 
 // statementsOf returns the statements of a machine, made once.
@@ -31,10 +31,6 @@ func (s *Store) statementsOf(t fsm.Tables) *statements {
 func newStatements(t fsm.Tables) *statements {
 	record, id, state := quoted(t.Record), quoted(t.ID), quoted(t.State)
 	sel := "SELECT " + quotedAll(t.Columns) + ", version, entered_at FROM " + record
-	var set strings.Builder
-	for _, column := range t.Columns[1:] {
-		set.WriteString(quoted(column) + " = ?, ")
-	}
 	narrated := "event_id, version, transition, " + quoted(t.From) + ", event_type, " + quoted(t.To) +
 		", actor_role, actor_id, payload, correlation_id, created_at"
 	return &statements{
@@ -48,8 +44,7 @@ func newStatements(t fsm.Tables) *statements {
 		},
 		insert: fmt.Sprintf("INSERT INTO %s (%s, version, last_event, entered_at, updated_at, created_at) VALUES (%s)",
 			record, quotedAll(t.Columns), marks(len(t.Columns)+5)),
-		update: fmt.Sprintf("UPDATE %s SET %sversion = ?, last_event = ?, entered_at = coalesce(?, entered_at), updated_at = ? WHERE %s = ? AND %s = ? AND version = ?",
-			record, set.String(), id, state),
+		updates: newUpdates(t),
 		now:     fmt.Sprintf("SELECT version, %s FROM %s WHERE %s = ?", state, record, id),
 		history: fmt.Sprintf("SELECT %s FROM %s WHERE %s = ? AND version > ? ORDER BY version LIMIT ?", narrated, quoted(t.History), id),
 		narrate: fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s)", quoted(t.History), id, narrated, marks(12)),

@@ -19,7 +19,7 @@ type querier interface {
 // so nothing that f reads changes before the commit. A transaction within f
 // would wait for it in vain.
 func (s *Store) InTx(ctx context.Context, f func(*sql.Tx) error) error {
-	if err := s.current(ctx); err != nil {
+	if err := s.current(ctx, s.readers); err != nil {
 		return err
 	}
 	return s.inTx(ctx, f)
@@ -32,6 +32,9 @@ func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
 	}
 	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
 	if err := f(tx); err != nil {
+		if broke(err) {
+			return wrap("transaction", err)
+		}
 		return err
 	}
 	if err := s.here(); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // What callers test for. A refused event is a *fsm.Rejection.
@@ -113,12 +114,29 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 // Unwrap returns what is wrong with the row.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// SchemaError says that the database was migrated by a newer version of the
-// store.
+// SchemaError says that the engine's tables have another version than the one
+// that the store works with: nobody has called Migrate yet, or a newer program
+// has.
 type SchemaError struct{ Found, Known int }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("the schema of the engine's tables is version %d, this store knows up to %d", e.Found, e.Known)
+	advice := "run Migrate, which keeps what is in them"
+	if e.Found > e.Known {
+		advice = "a newer program has migrated them, update this one"
+	}
+	return fmt.Sprintf("the engine's tables are at version %d, and this program works with version %d: %s", e.Found, e.Known, advice)
+}
+
+// TableError says that a table of a machine lacks what this version of the
+// machine needs: it was made by another one. Migrate does not alter it.
+type TableError struct {
+	Machine, Table string
+	Missing        []string // columns, or tables that it refers to
+}
+
+func (e *TableError) Error() string {
+	return fmt.Sprintf("machine %s: table %s lacks %s: it was made by another version of the machine, or a machine that it refers to is not there",
+		e.Machine, e.Table, strings.Join(e.Missing, ", "))
 }
 
 // HandlerError says that a handler failed, panicked or did not return.

@@ -11,10 +11,11 @@ import (
 // fatal handles an event that was accepted and could not be recorded: the
 // database refused it, or a handler inside the transaction failed. The event is
 // rolled back by now; if the machine has a fatal event, that one is fired once,
-// in a transaction of its own. The cause is returned either way.
+// in a transaction of its own. The cause is returned either way. A handler whose
+// transaction broke under it says nothing about the event: that is ErrStore.
 func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) error {
 	var handler *HandlerError
-	if !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler) || ctx.Err() != nil {
+	if !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler) || errors.Is(cause, ErrStore) || ctx.Err() != nil {
 		return cause
 	}
 	e.count(r.machine.Name(), MetricFatal, "event", r.event.Name)

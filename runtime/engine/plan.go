@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -33,11 +34,12 @@ func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], err
 // starts. depth is how many starts led here.
 func (e *Engine[Tx]) addCommit(p *plan[Tx], r request[Tx], row Row, d fsm.Decision, depth int) error {
 	c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}
-	version, entered := row.Version, row.EnteredAt
+	version, entered, before := row.Version, row.EnteredAt, row.Record
 	var starts []start[Tx]
 	for i, s := range d.Steps {
 		version++
-		c.Steps = append(c.Steps, r.step(s, version))
+		c.Steps = append(c.Steps, r.step(s, version, before))
+		before = s.Record
 		if !s.Internal && s.From != "" {
 			c.CancelWork = r.machine.hasWork
 			// Work of a state that this very chain leaves never begins.
@@ -72,7 +74,7 @@ func (e *Engine[Tx]) addCommit(p *plan[Tx], r request[Tx], row Row, d fsm.Decisi
 }
 
 // step is what is written about a transition.
-func (r request[Tx]) step(s fsm.Step, version int64) StepWrite {
+func (r request[Tx]) step(s fsm.Step, version int64, before fsm.Record) StepWrite {
 	return StepWrite{
 		HistoryRow: HistoryRow{
 			EventID: identity("history", r.machine.Name(), r.id, strconv.FormatInt(version, 10)), Version: version,
@@ -81,6 +83,7 @@ func (r request[Tx]) step(s fsm.Step, version int64) StepWrite {
 		},
 		Entered: !s.Internal,
 		Record:  s.Record,
+		Before:  before,
 	}
 }
 
@@ -152,7 +155,9 @@ func (e *Engine[Tx]) tellStep(r request[Tx], s fsm.Step, entered time.Time, firs
 		if !s.Internal && s.From != "" {
 			e.left(r, s, entered)
 		}
-		e.config.Logger.DebugContext(ctx, "transition", "machine", name, "record", r.id, "transition", s.Transition,
-			"from", s.From, "event", s.Event, "to", s.To, "correlation", r.correlation)
+		if e.config.Logger.Enabled(ctx, slog.LevelDebug) {
+			e.config.Logger.DebugContext(ctx, "transition", "machine", name, "record", r.id, "transition", s.Transition,
+				"from", s.From, "event", s.Event, "to", s.To, "correlation", r.correlation)
+		}
 	}
 }

@@ -20,6 +20,9 @@ import (
 //     errors.As find them; any other failure (connection, disk, syntax) is
 //     wrapped with [StoreError], so that errors.Is(err, ErrStore) holds.
 //     Context errors keep being found by errors.Is through that wrapping.
+//   - InTx, Load, Claim and Read return a *SchemaError, and do nothing, where the
+//     engine's tables are not at the version of the store. A store asks until it
+//     has seen that version once.
 //   - A method that returns an error of the database from within a transaction
 //     leaves it to the caller to roll back.
 //   - Locks are taken in one order: record rows first, then the rows of the
@@ -30,17 +33,21 @@ type Store[Tx any] interface {
 	// Migrate brings the engine's tables to the current version by numbered
 	// migrations, and creates the tables of each machine whose record table
 	// does not exist. It can be called again and from several processes at
-	// once. A schema newer than the store knows is a *SchemaError.
+	// once. A schema newer than the store knows is a *SchemaError, and a record
+	// table that lacks a column of its machine a *TableError; nothing is changed
+	// then.
 	Migrate(ctx context.Context, machines []Machine[Tx]) error
 
 	// InTx runs f in one transaction, once: it commits when f returns nil, else
-	// it rolls back and returns the error of f as it is. The transaction can
-	// write. A serialisation failure or a deadlock, in f or at commit, is
-	// [ErrConflict]. A panic in f rolls back and goes on up.
+	// it rolls back and returns the error of f as it is, with ErrStore besides if
+	// the transaction broke under f: the connection was lost, the disk is full.
+	// The transaction can write. A serialisation failure or a deadlock, in f or
+	// at commit, is [ErrConflict]. A panic in f rolls back and goes on up.
 	InTx(ctx context.Context, f func(Tx) error) error
 
 	// Load reads what the queries ask for, one row a query in their order. It
-	// takes no lock. A record or key that does not exist is not an error.
+	// takes no lock. A record or key that does not exist is not an error. A record
+	// table that lacks a column of its machine is a *TableError, of Read too.
 	Load(ctx context.Context, tx Tx, queries []Query) ([]Row, error)
 
 	// Save writes accepted events, all or none, in the order of the list. For
@@ -48,9 +55,11 @@ type Store[Tx any] interface {
 	//
 	//  1. Each step: version 1 is an INSERT into Tables.Record; any later one
 	//     an UPDATE of the row with this id, the state From and version
-	//     Version-1. Version, last_event, the record's columns and updated_at
-	//     (At) are set; entered_at too where Entered (created_at on creation).
-	//     A chain is several updates, since triggers judge each edge. After
+	//     Version-1. Version, last_event and updated_at (At) are set; entered_at
+	//     too where Entered (created_at on creation); and of the record's columns
+	//     those that StepWrite.Changed lists, all on creation. A store may write
+	//     more of them as they were read. A chain is several updates, since
+	//     triggers judge each edge. After
 	//     each step its history row is inserted, created_at being At.
 	//     Without steps, and with Expect > 0: the record's row is locked and
 	//     must be at that version.
@@ -65,13 +74,16 @@ type Store[Tx any] interface {
 	//     the lease of the row that it replaces.
 	//  7. Keys are inserted.
 	//
-	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError, with the version and
-	// state that are there now where the store can say (Version 0: unknown or
-	// no record). The INSERT meets the same id: *ExistsError. A unique
-	// constraint of the machine's own table: *UniqueError. Keys: one is there
-	// already: *KeyError. Task: [ErrLeaseLost]. A CHECK, a trigger (the message
-	// begins with "fsmgen: "), a foreign key, or a type that does not fit:
-	// *RefusedError. After any error the transaction is to be rolled back.
+	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError,
+	// with the version and state that are there now where the store can say
+	// (Version 0: unknown or no record). The INSERT meets the same id:
+	// *ExistsError. A unique constraint of the machine's own table: *UniqueError.
+	// Keys: one is there already: *KeyError. Task: [ErrLeaseLost]. A CHECK, a
+	// trigger (the message begins with "fsmgen: "), a foreign key, or a type that
+	// does not fit: *RefusedError. Of a commit and of the creations behind it that
+	// it starts, the first that fails is the one that is told; of commits that have
+	// nothing to do with each other, any. After any error the transaction is to be
+	// rolled back.
 	Save(ctx context.Context, tx Tx, commits []Commit) error
 
 	// Claim leases due rows of the outbox and due deadlines to a worker, in a
@@ -190,6 +202,7 @@ type StepWrite struct {
 	HistoryRow
 	Entered bool       // To was entered, also by leaving and entering it again
 	Record  fsm.Record // after the step
+	Before  fsm.Record // as it was read, or after the step before; nil: not known, or a creation
 }
 
 // OutboxRow is an effect to be delivered: a row of fsm_outbox. Delivering never

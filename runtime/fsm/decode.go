@@ -16,6 +16,9 @@ import (
 // refused. The error is a [Rejection] with [ErrInvalidEvent].
 func Decode[P any](machine, event string, data []byte, required ...string) (P, error) {
 	var p P
+	if len(required) == 0 && string(data) == "{}" {
+		return p, nil
+	}
 	reject := func(field, problem string) (P, error) {
 		return *new(P), &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: field, Problem: problem}
 	}

@@ -25,20 +25,24 @@ func ParseUUID(s string) (UUID, error) {
 
 // String returns the canonical form, in lower case.
 func (u UUID) String() string {
-	text, _ := u.MarshalText() // never fails
-	return string(text)
+	b := u.text()
+	return string(b[:])
 }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (u UUID) MarshalText() ([]byte, error) {
-	b := make([]byte, 36)
+	b := u.text()
+	return b[:], nil
+}
+
+func (u UUID) text() (b [36]byte) {
 	hex.Encode(b[0:8], u[0:4])
 	hex.Encode(b[9:13], u[4:6])
 	hex.Encode(b[14:18], u[6:8])
 	hex.Encode(b[19:23], u[8:10])
 	hex.Encode(b[24:36], u[10:16])
 	b[8], b[13], b[18], b[23] = '-', '-', '-', '-'
-	return b, nil
+	return b
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.

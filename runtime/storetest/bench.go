@@ -94,6 +94,7 @@ func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Tim
 	}
 	b.must(err)
 	c := engine.Commit{Machine: h.machine.Name(), Tables: h.machine.Tables(), ID: h.id, Key: key}
+	before := h.record
 	for _, s := range d.Steps {
 		h.version++
 		b.ids++
@@ -102,8 +103,9 @@ func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Tim
 				EventID: uuid(b.ids), Version: h.version, Transition: s.Transition, From: s.From, Event: s.Event, To: s.To,
 				By: s.By, Payload: s.Payload, Correlation: "c-1", At: at,
 			},
-			Entered: !s.Internal, Record: s.Record,
+			Entered: !s.Internal, Record: s.Record, Before: before,
 		})
+		before = s.Record
 	}
 	h.record = d.Record
 	return c, h

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"strings"
+
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -12,6 +14,7 @@ func keys[Tx any]() []test[Tx] {
 		{"AKeyIsUniqueForEver", keyForEver[Tx]},
 		{"KeysBelongToAMachine", keysOfMachines[Tx]},
 		{"AKeyGoesWithItsTransaction", keyRollsBack[Tx]},
+		{"AConsumedKeyCannotBeEdited", keyStays[Tx]},
 	}
 }
 
@@ -89,4 +92,21 @@ func keyRollsBack[Tx any](b *bench[Tx]) {
 	if row := b.load(h, engine.Query{Keys: []string{"one"}}); len(row.Keys) != 0 {
 		b.Fatalf("a refused event consumed %s", text(row.Keys))
 	}
+}
+
+// keyStays changes and deletes a key by hand, as a person in a shell would.
+func keyStays[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	c := b.about(h)
+	c.Keys = []engine.KeyRow{key(h, "one")}
+	b.must(b.save(c))
+	for _, statement := range []string{
+		"UPDATE fsm_keys SET record_id = 'another'", "UPDATE fsm_keys SET key = 'two'", "DELETE FROM fsm_keys",
+	} {
+		err := b.Store.InTx(b.ctx, func(tx Tx) error { return b.Exec(b.ctx, tx, statement) })
+		if err == nil || !strings.Contains(err.Error(), "fsmgen: fsm_keys: a consumed key") {
+			b.Errorf("%s: the error is %v", statement, err)
+		}
+	}
+	b.counts("fsm_keys WHERE key = 'one' AND record_id = '"+h.id+"'", 1)
 }

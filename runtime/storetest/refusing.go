@@ -23,6 +23,7 @@ func refusing[Tx any]() []test[Tx] {
 		{"WhatIsReferredToStays", referredStays[Tx]},
 		{"AnUnknownOutboxStateIsRefused", unknownOutboxState[Tx]},
 		{"ATypeThatDoesNotFitIsRefused", wrongType[Tx]},
+		{"TheFirstCommitThatFailsIsTheOneThatIsTold", firstIsTold[Tx]},
 		{"ARefusedSaveLeavesNothing", refusedLeavesNothing[Tx]},
 	}
 }
@@ -125,6 +126,25 @@ func referredStays[Tx any](b *bench[Tx]) {
 	c.Writes = []fsm.TableWrite{{Table: "images", Op: fsm.EffectDelete, Key: image}}
 	b.refuses(h, c, "")
 	b.image("img", "completed", 1)
+}
+
+// firstIsTold saves two commits, as an event does that starts another record: one
+// writes a row that refers to nothing, the other creates a record that is there.
+func firstIsTold[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	writes := b.about(b.deal())
+	writes.Writes = []fsm.TableWrite{{
+		Table: "unpacked_images", Op: fsm.EffectUpsert, Key: []fsm.Column{{Name: "image_id", Value: "nowhere"}},
+		Columns: []fsm.Column{{Name: "device_id", Value: "12345678"}, {Name: "device_name", Value: "thin-12345678"}},
+	}}
+	again, _ := b.commit(head[Tx]{machine: b.deals, id: h.id}, deal.Create{OwnerID: 9, PriceNano: 5}, advertiser, epoch)
+	if e := as[*engine.RefusedError](b, b.save(writes, again)); e.ID != writes.ID {
+		b.Errorf("the error is %v, want one about %s", e, writes.ID)
+	}
+	if e := as[*engine.ExistsError](b, b.save(again, writes)); e.ID != h.id {
+		b.Errorf("the error is %v, want one about %s", e, h.id)
+	}
+	b.stands(h)
 }
 
 func unknownOutboxState[Tx any](b *bench[Tx]) {

@@ -15,6 +15,7 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		tests []test[Tx]
 	}{
 		{"Save", saving[Tx]()},
+		{"Change", changes[Tx]()},
 		{"Refuse", refusing[Tx]()},
 		{"Keys", keys[Tx]()},
 		{"Outbox", outboxes[Tx]()},

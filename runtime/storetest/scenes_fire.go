@@ -20,6 +20,7 @@ func oneTransaction[Tx any]() []scene[Tx] {
 		{"AFailingTransactionEffectTakesTheStepWithIt", failingTransactionEffect[Tx]},
 		{"AChainIsTwoStepsAndAllOrNothing", chainAllOrNothing[Tx]},
 		{"TwoStepIsACheckpoint", twoStepCheckpoint[Tx]},
+		{"ABrokenTransactionIsTheStoresFailure", brokenTransaction[Tx]},
 	}
 }
 
@@ -53,6 +54,34 @@ func failingTransactionEffect[Tx any](s *stage[Tx]) {
 	s.counts("fsm_deadlines", 1)
 	s.script.inTx = nil
 	s.accepts("deal", id, deposit("1", 100), fsm.System())
+	s.in("deal", id, "FUNDED", 5)
+}
+
+// brokenTransaction breaks the transaction under a handler. That is no failure of
+// the event, which can be fired again; a handler that fails by itself is one.
+func brokenTransaction[Tx any](s *stage[Tx]) {
+	id := s.offered()
+	s.accepts("deal", id, deal.Accept{}, owner)
+	s.accepts("deal", id, deal.AddressReady{DepositAddress: "addr"}, fsm.System())
+	fire := func() error {
+		_, err := s.engine.Fire(s.ctx, "deal", id, deposit(id, 100), engine.Call{By: fsm.System()})
+		return err
+	}
+	s.script.inTx = func(ctx context.Context, tx Tx, _ fsm.Dispatch) error {
+		return fmt.Errorf("insert into the ledger: %w", s.Break(ctx, tx))
+	}
+	err := fire()
+	s.wants(err, engine.ErrStore)
+	if h := as[*engine.HandlerError](s, err); h.Effect != "ledger_deposit" || s.counted(engine.MetricFatal) != 0 {
+		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
+	}
+	s.script.inTx = func(context.Context, Tx, fsm.Dispatch) error { return errors.New("the ledger is closed") }
+	if err := fire(); errors.Is(err, engine.ErrStore) || s.counted(engine.MetricFatal) != 1 {
+		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
+	}
+	s.in("deal", id, "AWAITING_PAYMENT", 4)
+	s.script.inTx = nil
+	s.must(fire())
 	s.in("deal", id, "FUNDED", 5)
 }
 

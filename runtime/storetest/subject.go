@@ -18,6 +18,9 @@ type Subject[Tx any] struct {
 	// Exec runs one statement without parameters, in a transaction of the
 	// store.
 	Exec func(ctx context.Context, tx Tx, statement string) error
+	// Break breaks the transaction, as a lost connection or a full disk does, and
+	// returns the error of the driver. Other transactions go on.
+	Break func(ctx context.Context, tx Tx) error
 	// Count returns how many rows "SELECT count(*) FROM " + from counts, as
 	// another connection sees them.
 	Count func(t *testing.T, from string) int

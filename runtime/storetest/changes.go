@@ -1,0 +1,169 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// changes are about what of a record a step writes.
+func changes[Tx any]() []test[Tx] {
+	return []test[Tx]{
+		{"OnlyChangedColumnsAreWritten", onlyChanged[Tx]},
+		{"WithoutBeforeEveryColumnIsWritten", withoutBefore[Tx]},
+		{"EachStepOfAChainWritesItsOwn", chainWritesItsOwn[Tx]},
+		{"ManyRecordsAtOnceWriteTheirOwn", manyWriteTheirOwn[Tx]},
+		{"AValueThatGoesAwayIsNull", valueGoesAway[Tx]},
+		{"ListsAreCompared", listsAreCompared[Tx]},
+		{"MoreSetsOfColumnsThanStatements", manySets[Tx]},
+	}
+}
+
+// onlyChanged rewrites a column between the reading and the step, behind the
+// back of the version. The step does not change it, so it stays.
+func onlyChanged[Tx any](b *bench[Tx]) {
+	h := b.funded()
+	c, h := b.commit(h, deal.MutualCancel{}, owner, epoch)
+	b.Vandalise(b.T, "deals", "UPDATE deals SET price_nano = 77, deposit_tx = 'by hand' WHERE deal_id = '"+h.id+"'")
+	b.must(b.save(c))
+	r := *h.record.(*deal.Record)
+	r.PriceNano, r.DepositTx = 77, fsm.Some("by hand")
+	h.record = &r
+	b.stands(h)
+	if !r.OwnerCancels {
+		b.Fatal("the step changes nothing")
+	}
+}
+
+// withoutBefore saves a step that does not say what was there.
+func withoutBefore[Tx any](b *bench[Tx]) {
+	h := b.funded()
+	c, h := b.commit(h, deal.MutualCancel{}, owner, epoch)
+	c.Steps[0].Before = nil
+	b.Vandalise(b.T, "deals", "UPDATE deals SET price_nano = 77 WHERE deal_id = '"+h.id+"'")
+	b.must(b.save(c))
+	b.stands(h)
+}
+
+// chainWritesItsOwn saves two steps of one event. The first of them is compared
+// with what was read, the second with the first.
+func chainWritesItsOwn[Tx any](b *bench[Tx]) {
+	h := b.downloaded("img")
+	before := h.record
+	c, h := b.commit(h, download.Validated{ChecksumOk: true, StructureOk: true, SecurityOk: true}, fsm.System(), epoch)
+	for i, want := range []fsm.Record{before, c.Steps[0].Record} {
+		if s := c.Steps[i]; text(s.Before) != text(want) || !slices.Contains(s.Changed(s.Record.Values()), 1) {
+			b.Fatalf("step %d comes from %s and changes %v", i, text(s.Before), s.Changed(s.Record.Values()))
+		}
+	}
+	b.Vandalise(b.T, "download_records", "UPDATE download_records SET s3_key = 'by hand'")
+	b.must(b.save(c))
+	r := *h.record.(*download.Record)
+	r.S3Key = "by hand"
+	h.record = &r
+	b.stands(h)
+	if n := len(b.history(h)); int64(n) != h.version {
+		b.Fatalf("the history has %d rows, want %d", n, h.version)
+	}
+}
+
+// manyWriteTheirOwn saves steps of many records at once, which change different
+// columns, some of them none but the version.
+func manyWriteTheirOwn[Tx any](b *bench[Tx]) {
+	var commits []engine.Commit
+	var heads []head[Tx]
+	for i := range 12 {
+		h := b.funded()
+		event, by := fsm.Payload(deal.MutualCancel{}), owner
+		switch i % 3 {
+		case 1:
+			by = advertiser
+		case 2: // a second deposit goes back and changes nothing
+			event, by = deal.DepositConfirmed{TxHash: "again-" + h.id, AmountNano: 5}, fsm.System()
+		}
+		c, h := b.commit(h, event, by, epoch)
+		commits, heads = append(commits, c), append(heads, h)
+	}
+	b.must(b.save(commits...))
+	for _, h := range heads {
+		b.stands(h)
+	}
+}
+
+// valueGoesAway takes a value out of a record: its column becomes null.
+func valueGoesAway[Tx any](b *bench[Tx]) {
+	h := b.funded()
+	c, h := b.commit(h, deal.SubmitDraft{Creative: `{"text":"x"}`}, owner, epoch)
+	b.must(b.save(c))
+	b.stands(h)
+	c, h = b.commit(h, deal.RequestRevision{}, advertiser, epoch)
+	r := *c.Steps[0].Record.(*deal.Record)
+	r.Creative, r.PublishAt = fsm.None[fsm.JSON](), fsm.Some(epoch)
+	c.Steps[0].Record, h.record = &r, &r
+	b.must(b.save(c))
+	b.stands(h)
+	b.counts("deals WHERE creative IS NULL", 1)
+}
+
+// listsAreCompared saves steps of which one changes a list and the next does not,
+// each of several records at once.
+func listsAreCompared[Tx any](b *bench[Tx]) {
+	var commits []engine.Commit
+	var heads []head[Tx]
+	for i := range 6 {
+		h := b.fire(b.new(b.registrations), registration.Create{NodeID: fmt.Sprintf("n%d", i)}, external)
+		c, h := b.commit(h, register, external, epoch)
+		commits, heads = append(commits, c), append(heads, h)
+	}
+	b.must(b.save(commits...))
+	commits = nil
+	for i, h := range heads {
+		b.stands(h)
+		c, h := b.commit(h, registration.ValidationFailed{
+			ValidationResult: registration.ValidationOutcomeFailed, ValidationError: "x", ValidationErrorType: registration.ValidationErrorTypeInvalid,
+		}, fsm.System(), epoch)
+		commits, heads[i] = append(commits, c), h
+	}
+	b.must(b.save(commits...))
+	for _, h := range heads {
+		b.stands(h)
+	}
+}
+
+// manySets writes every subset of five columns, with up to three messages: more
+// than a store should keep statements for.
+func manySets[Tx any](b *bench[Tx]) {
+	h := b.funded()
+	for set := range 4 << 5 {
+		c, next := b.commit(h, deal.DepositConfirmed{TxHash: fmt.Sprintf("tx-%d", set), AmountNano: 5}, fsm.System(), epoch)
+		r := *next.record.(*deal.Record)
+		if set&1 != 0 {
+			r.PriceNano++
+		}
+		if set&2 != 0 {
+			r.AdvertiserCancels = !r.AdvertiserCancels
+		}
+		if set&4 != 0 {
+			r.OwnerCancels = !r.OwnerCancels
+		}
+		if set&8 != 0 {
+			r.Creative = fsm.Some(fsm.JSON(fmt.Sprintf(`{"n":%d}`, set)))
+		}
+		if set&16 != 0 {
+			r.PublishAt = fsm.Some(epoch.AddDate(0, 0, set))
+		}
+		c.Steps[0].Record, next.record = &r, &r
+		for seq := range set >> 5 {
+			c.Outbox = append(c.Outbox, b.message(next, seq, "kafka"))
+		}
+		b.must(b.save(c))
+		h = next
+	}
+	b.stands(h)
+	b.counts("fsm_outbox", (1+2+3)<<5)
+}
