@@ -29,9 +29,9 @@ func edgeKey(transition, from, event string) string { return transition + "/" + 
 
 func (h historyRow) key() string { return edgeKey(h.transition, h.from, h.event) }
 
-func tablesOf[Tx any](g group[Tx]) map[string]table {
+func tablesOf(c cast) map[string]table {
 	out := map[string]table{}
-	for _, m := range g.machines {
+	for _, m := range c {
 		t := table{map[string]edge{}, map[string]fsm.EffectInfo{}, map[string]string{}}
 		for _, e := range m.edges {
 			t.edges[edgeKey(e.transition, e.from, e.event)] = e
@@ -271,13 +271,13 @@ func (j *judge) delivery(o outboxRow, entries []entry) {
 	if count[done] > most {
 		j.problem(o.tag, "%+v happened %d times", o, count[done])
 	}
-	if info.Delivery == fsm.AtMostOnce && count[called] > 1 {
+	if info.Delivery == fsm.AtMostOnce && count[called] > 1 && !j.tells(o.tag, mended) { // a person may know better
 		j.problem(o.tag, "%+v was attempted %d times", o, count[called])
 	}
 	switch {
 	case o.cancelled && !o.work:
 		j.problem(o.tag, "message %+v was cancelled", o)
-	case o.cancelled, j.ended(o):
+	case o.cancelled, j.ended(o), j.mayBeLost(o):
 	case count[done] == 0:
 		j.problem(o.tag, "%+v is %s and never happened", o, o.state)
 	}
@@ -299,6 +299,13 @@ func (j *judge) ended(o outboxRow) bool {
 	return o.state == "delivered" && (info.HasFails || info.HasLost)
 }
 
+// mayBeLost reports whether nobody can know what became of an attempt, which no
+// event tells: the message waits for a person.
+func (j *judge) mayBeLost(o outboxRow) bool {
+	info := j.tables[o.machine].effects[o.effect]
+	return info.Delivery == fsm.AtMostOnce && !info.HasFails && !info.HasLost && o.state == "dead_letter" && j.tells(o.tag, cutHere)
+}
+
 // tells reports whether the diary of a scenario has an entry of this kind.
 func (j *judge) tells(tag string, kind entryKind) bool {
 	return slices.ContainsFunc(j.diary[tag], func(e entry) bool { return e.Entry == kind })
@@ -317,6 +324,9 @@ func (j *judge) endings() map[string]string {
 	}
 	for _, m := range j.facts.markers {
 		add(m.tag, "%s %d: %s", m.machine, m.version, m.effect)
+	}
+	for _, d := range j.facts.deadlines {
+		add(d.tag, "%s: %s is due", d.machine, d.event)
 	}
 	out := map[string]string{}
 	for tag, list := range lines {

@@ -75,12 +75,14 @@ func (j *judge) nothingLeft() {
 		// What was cancelled in the hands of a worker that died keeps the lease,
 		// which is over.
 		over := o.cancelled && o.leaseUntil.Before(j.last(o.tag))
-		if o.state != "delivered" && !o.cancelled || o.leased && !over {
+		if o.state != "delivered" && !o.cancelled && !j.mayBeLost(o) || o.leased && !over {
 			j.problem(o.tag, "left behind: %+v", o)
 		}
 	}
 	for _, d := range j.facts.deadlines {
-		j.problem(d.tag, "left behind: deadline %+v", d)
+		if !d.due.After(j.last(d.tag)) {
+			j.problem(d.tag, "left behind: deadline %+v", d)
+		}
 	}
 	for tag, entries := range j.diary {
 		if len(entries) == 0 || entries[len(entries)-1].Entry != ended {

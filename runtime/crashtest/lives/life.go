@@ -40,10 +40,11 @@ type reply struct {
 type moment struct {
 	*world
 	before *moment
-	step   *step  // what a caller did last
-	asked  *Asked // or what a handler was asked
-	reply  *reply // and replied
-	steps  int    // of callers, up to here
+	step   *step     // what a caller did last
+	asked  *Asked    // or what a handler was asked
+	reply  *reply    // and replied
+	timed  *ir.State // or the state of the hero whose timer fired
+	steps  int       // of callers, up to here
 }
 
 // life is the way to m.

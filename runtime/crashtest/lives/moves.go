@@ -33,8 +33,9 @@ func (s *search) replies(m *moment, add found) {
 			if !r.broken {
 				r.answer = &in
 			}
-			next := &moment{world: s.take(rest, j.figure, result, m.steps), before: m, asked: &asked, reply: &r, steps: m.steps}
-			add(next)
+			if next, ok := s.take(rest, j.figure, result, m.steps); ok {
+				add(&moment{world: next, before: m, asked: &asked, reply: &r, steps: m.steps})
+			}
 		}
 	}
 	record := m.figures[j.figure].record
@@ -68,11 +69,16 @@ func (s *search) fireTimer(m *moment, i int, add found) {
 	if len(s.machines[i].Actors) == 0 {
 		in.Actor = interp.Actor{}
 	}
-	result, ok := s.fire(m.world, i, in)
-	if ok {
-		rest = s.take(rest, i, result, m.steps)
+	next := &moment{world: rest, before: m, steps: m.steps}
+	if result, ok := s.fire(m.world, i, in); ok {
+		if next.world, ok = s.take(rest, i, result, m.steps); !ok {
+			return // it comes due again and again
+		}
+		if i == 0 {
+			next.timed = m.figures[i].record.State
+		}
 	}
-	add(&moment{world: rest, before: m, steps: m.steps})
+	add(next)
 }
 
 // calls lets callers fire.
@@ -124,9 +130,8 @@ func (s *search) call(m *moment, i int, in interp.Input, add found) bool {
 	if key, ok := keyOf(result.Steps[0].Input, record); ok && m.keys[s.machines[i].Text+"/"+key] {
 		return false
 	}
-	next := &moment{world: s.take(m.world, i, result, m.steps+1), before: m, steps: m.steps + 1}
-	next.step = &step{figure: i, create: record == nil, in: in}
-	return add(next)
+	next, ok := s.take(m.world, i, result, m.steps+1)
+	return ok && add(&moment{world: next, before: m, step: &step{figure: i, create: record == nil, in: in}, steps: m.steps + 1})
 }
 
 // unused gives what an event's key is made of a value that no earlier step has.

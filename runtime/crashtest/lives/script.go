@@ -18,7 +18,8 @@ import (
 
 // Script is a life as a process plays it.
 type Script struct {
-	Epoch   time.Time        `json:"epoch"` // when it begins
+	Epoch   time.Time        `json:"epoch"`             // when it begins
+	Longest time.Duration    `json:"longest,omitempty"` // that a handler takes
 	Steps   []Step           `json:"steps"`
 	Replies map[string]Reply `json:"replies,omitempty"` // by Asked.String
 }
@@ -86,6 +87,7 @@ func (c *Cast) Script(l Life, tag string, at time.Time) (Script, error) {
 			out.Answer = &event
 		}
 		s.Replies[asked.String()] = out
+		s.Longest = max(s.Longest, r.meanwhile)
 	}
 	if at.Year() < 2 {
 		return s, fmt.Errorf("a life would begin in the year %d", at.Year())

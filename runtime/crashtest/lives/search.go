@@ -24,8 +24,9 @@ type search struct {
 	every    bool // callers fire what machines fire by themselves, too
 	seen     map[string]bool
 	expanded map[string]int
-	taken    map[*ir.Row]bool // of all machines
-	missing  map[*ir.Row]bool // of the hero
+	taken    map[*ir.Row]bool   // of all machines
+	missing  map[*ir.Row]bool   // of the hero
+	waiting  map[*ir.State]bool // of the hero: their timers have not fired
 	found    []*moment
 	counters map[*ir.Field]bool
 	moments  int
@@ -35,10 +36,15 @@ type search struct {
 // did not find. What the machine fires by itself is fired by callers only where
 // nothing else takes a transition.
 func (c *Cast) Search() (found []Life, missing []*ir.Row) {
-	s := &search{Cast: c, missing: map[*ir.Row]bool{}, counters: c.counters()}
+	s := &search{Cast: c, missing: map[*ir.Row]bool{}, waiting: map[*ir.State]bool{}, counters: c.counters()}
 	for _, r := range c.Hero().Rows {
 		if r.Reject == nil {
 			s.missing[r] = true
+		}
+	}
+	for _, state := range c.Hero().States {
+		if state.Timeout != nil {
+			s.waiting[state] = true
 		}
 	}
 	s.run()
@@ -101,8 +107,8 @@ func (m *moment) leadsTo(other *moment) bool {
 
 func (s *search) run() {
 	s.seen, s.expanded, s.taken, s.moments = map[string]bool{}, map[string]int{}, map[*ir.Row]bool{}, 0
-	root := &moment{world: &world{figures: make([]figure, len(s.machines)), now: epoch, keys: map[string]bool{}}}
-	for queue := []*moment{root}; len(queue) > 0 && len(s.missing) > 0 && s.moments < maxMoments; queue = queue[1:] {
+	root := &moment{world: &world{figures: make([]figure, len(s.machines)), now: epoch, keys: map[string]bool{}, rows: rows{}}}
+	for queue := []*moment{root}; len(queue) > 0 && len(s.missing)+len(s.waiting) > 0 && s.moments < maxMoments; queue = queue[1:] {
 		s.moments++
 		var fresh, other []*moment
 		for _, next := range s.successors(queue[0]) {
@@ -118,7 +124,7 @@ func (s *search) run() {
 }
 
 // news reports whether m takes a transition, of any machine, that nothing before
-// it took, and keeps it if the hero's was still missing.
+// it took, and keeps it if the hero's was still missing, or the timer of a state.
 func (s *search) news(m *moment) bool {
 	isNew, found := false, false
 	for _, r := range m.took {
@@ -126,6 +132,10 @@ func (s *search) news(m *moment) bool {
 		s.taken[r] = true
 		found = found || s.missing[r]
 		delete(s.missing, r)
+	}
+	if m.timed != nil && s.waiting[m.timed] {
+		found = true
+		delete(s.waiting, m.timed)
 	}
 	if found {
 		s.found = append(s.found, m)
@@ -175,7 +185,7 @@ func (s *search) signature(w *world) (all, states string) {
 	for _, j := range w.jobs {
 		fmt.Fprint(&b, " ", j.figure, j.effect.Text)
 	}
-	return states + b.String(), states
+	return states + b.String() + w.rows.signature(), states
 }
 
 // successors is what can happen next: work that is awaited is replied to, and

@@ -18,6 +18,8 @@ type world struct {
 	keys    map[string]bool // of events, which are used up
 	asked   []dispatch      // calls of handlers, all that ever were
 	took    []*ir.Row       // by what led here last
+	rows    rows
+	refused bool // a table does not take what led here
 }
 
 // figure is the record of one machine.
@@ -63,11 +65,11 @@ func (w *world) clone() *world {
 	return &c
 }
 
-// take does what an accepted event leads to; at is how many steps callers took.
-func (c *Cast) take(w *world, i int, result interp.Result, step int) *world {
-	next := w.clone()
+// take does what an accepted event leads to; step is how many steps callers took.
+func (c *Cast) take(w *world, i int, result interp.Result, step int) (next *world, ok bool) {
+	next = w.clone()
 	c.follow(next, i, result, step)
-	return next
+	return next, !next.refused
 }
 
 func (c *Cast) follow(w *world, i int, result interp.Result, step int) {
@@ -102,6 +104,8 @@ func (c *Cast) effect(w *world, i int, s interp.Step, e interp.Effect, step int,
 	case e.Effect == nil:
 	case e.Effect.Kind == ir.Start:
 		c.start(w, e, step)
+	case e.Effect.Table != nil:
+		w.refused = w.refused || !w.write(e)
 	case e.Effect.Kind == ir.Call && e.Effect.Delivery != ir.InTransaction:
 		j := job{i, e.Effect, s.After.Version}
 		if e.Effect.IsWork() {
@@ -131,7 +135,8 @@ func (c *Cast) start(w *world, e interp.Effect, step int) {
 		}
 		in.Args = append(in.Args, value)
 	}
-	if result, rejection := interp.Create(m, aRecord(m), in); rejection == nil {
+	result, rejection := interp.Create(m, aRecord(m), in)
+	if w.refused = w.refused || rejection != nil; !w.refused {
 		c.follow(w, i, result, step)
 	}
 }
