@@ -39,6 +39,7 @@ type stage[Tx any] struct {
 	cutter   *cutter
 	clock    clock
 	scripts  map[string]lives.Script // by the tags of their scenarios
+	hands    int                     // workers that do at once what is due; 0: one
 
 	mu    sync.Mutex
 	plays map[string]*play // by tag
@@ -194,8 +195,11 @@ func (s *stage[Tx]) step(ctx context.Context, p *play, i int, st lives.Step) err
 	if done, err := p.has(refused, func(e entry) bool { return e.Step == i }); done || err != nil {
 		return err
 	}
-	return s.call(ctx, p, i, st, fmt.Sprintf("%s/%d", p.tag, i))
+	return s.call(ctx, p, i, st, keyOf(p.tag, i, 0))
 }
+
+// keyOf is the key of a caller who fires the event of a step.
+func keyOf(tag string, step, caller int) string { return fmt.Sprintf("%s/%d/%d", tag, step, caller) }
 
 // call fires the event of a step. What is refused is noted: lives are found
 // without knowing the rows of tables, what is unique, and how long a crash takes.
@@ -280,7 +284,7 @@ func (s *stage[Tx]) mend(ctx context.Context, p *play) error {
 func (s *stage[Tx]) rest(ctx context.Context, p *play) error {
 	const most = 10_000 // rounds; a life takes some hundred
 	for range most {
-		n, err := s.engine.Step(ctx)
+		n, err := s.round(ctx)
 		if err != nil {
 			return err
 		}
@@ -296,6 +300,23 @@ func (s *stage[Tx]) rest(ctx context.Context, p *play) error {
 		}
 	}
 	return fmt.Errorf("no rest after %d rounds", most)
+}
+
+// round does a round of what is due, with all hands.
+func (s *stage[Tx]) round(ctx context.Context) (done int, err error) {
+	if s.hands <= 1 {
+		return s.engine.Step(ctx)
+	}
+	counts, failures := make([]int, s.hands), make([]error, s.hands)
+	var hands sync.WaitGroup
+	for i := range s.hands {
+		hands.Go(func() { counts[i], failures[i] = s.engine.Step(ctx) })
+	}
+	hands.Wait()
+	for _, n := range counts {
+		done += n
+	}
+	return done, errors.Join(failures...)
 }
 
 // nextRepeat returns when the next repeat is due.

@@ -1,6 +1,7 @@
 package lives
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -64,4 +65,15 @@ func (m *moment) life() Life {
 	slices.Reverse(l.steps)
 	slices.Reverse(l.Takes)
 	return l
+}
+
+// Events names what callers fire, machine by machine.
+func (l Life) Events() []string {
+	var out []string
+	for _, st := range l.steps {
+		if st.in.Event != nil {
+			out = append(out, fmt.Sprint(st.figure, " ", st.in.Event.Text))
+		}
+	}
+	return out
 }
