@@ -213,6 +213,10 @@ func (s *stage[Tx]) call(ctx context.Context, p *play, i int, st lives.Step, key
 		act = s.engine.Create
 	}
 	o, err := act(ctx, st.Machine, id, payload{*st.Event}, engine.Call{By: st.By, Key: key, Correlation: p.tag})
+	wasCut, problem := p.has(cutHere, func(entry) bool { return true })
+	if problem != nil {
+		return problem
+	}
 	e := entry{Entry: accepted, Step: i, Machine: st.Machine, Record: id, Event: st.Event.Name, Key: key, Version: o.Version}
 	switch cause, isRefusal := refusal(err); {
 	case isRefusal:
@@ -221,6 +225,8 @@ func (s *stage[Tx]) call(ctx context.Context, p *play, i int, st lives.Step, key
 		return err
 	case o.AlreadyThere:
 		e.Entry, e.Cause = refused, "already there"
+	case o.Replayed && !wasCut: // nobody died: it was another call, of an event with a key of its own
+		e.Entry, e.Cause = refused, "happened before"
 	}
 	return p.write(e)
 }

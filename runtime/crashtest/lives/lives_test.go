@@ -24,7 +24,7 @@ func TestTry(t *testing.T) {
 }
 
 func TestShow(t *testing.T) {
-	c, err := Load("../../../spec", "upload")
+	c, err := Load("../../../spec", "activate", "unpack", "download")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package lives
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -11,24 +10,54 @@ import (
 
 // Vary adds to the lives that were found some in which the hero's handlers fail:
 // each effect fails once; each that has no event for its failure fails until
-// somebody mends it; and work with a timer takes longer than that.
+// somebody mends it, and each that has one for good; and work with a timer takes
+// longer than that.
 func (c *Cast) Vary(found []Life) []Life {
 	out := slices.Clone(found)
-	out = append(out, c.vary(found, "handlers fail at first", repeats, func(l Life, asks []dispatch) Life {
+	out = append(out, c.together(found, "handlers fail at first", Repeats, func(l Life, asks []dispatch) Life {
 		return c.each(l, asks, func(r *reply) { r.fails = 1 })
 	})...)
-	out = append(out, c.vary(found, "handlers fail until somebody mends it", buried, func(l Life, asks []dispatch) Life {
+	out = append(out, c.together(found, "handlers fail until somebody mends it", buried, func(l Life, asks []dispatch) Life {
 		return c.each(l, asks, func(r *reply) { r.stuck = true }).mended()
 	})...)
-	out = append(out, c.vary(found, "a handler takes too long", timed, func(l Life, asks []dispatch) Life {
-		first := asks[0]
-		return c.each(l, asks[:1], func(r *reply) { r.meanwhile = first.timer.at.Sub(first.at) + time.Second })
-	})...)
+	for _, e := range c.Hero().Effects {
+		isIt := func(d dispatch) bool { return d.figure == 0 && d.effect == e }
+		if e.Fails != nil && !slices.ContainsFunc(found, func(l Life) bool { return c.fails(l, e) }) {
+			out = append(out, c.alone(found, "a handler fails for good", isIt, func(_ dispatch, r *reply) { *r = reply{broken: true} })...)
+		}
+		isTimed := func(d dispatch) bool { return isIt(d) && d.effect.IsWork() && d.timer != nil }
+		out = append(out, c.alone(found, "a handler takes too long", isTimed, func(d dispatch, r *reply) {
+			r.meanwhile = d.timer.at.Sub(d.at) + time.Second
+		})...)
+	}
 	return number(out)
 }
 
-// vary changes as few lives as ask for every effect that the condition takes.
-func (c *Cast) vary(found []Life, name string, takes func(dispatch) bool, change func(Life, []dispatch) Life) []Life {
+// fails reports whether an effect of the hero fails for good in a life.
+func (c *Cast) fails(l Life, e *ir.Effect) bool {
+	return slices.ContainsFunc(l.asks, func(d dispatch) bool { return d.figure == 0 && d.effect == e && l.replies[c.asked(d.job)].broken })
+}
+
+// alone changes one reply in the shortest life that has it.
+func (c *Cast) alone(found []Life, name string, takes func(dispatch) bool, change func(dispatch, *reply)) []Life {
+	var best *Life
+	for i, l := range found {
+		if slices.ContainsFunc(l.asks, takes) && (best == nil || len(l.steps) < len(best.steps)) {
+			best = &found[i]
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	d := best.asks[slices.IndexFunc(best.asks, takes)]
+	varied := c.each(*best, []dispatch{d}, func(r *reply) { change(d, r) })
+	varied.Name = best.Name + ", where " + name
+	return []Life{varied}
+}
+
+// together changes all replies of as few lives as have every effect that the
+// condition takes.
+func (c *Cast) together(found []Life, name string, takes func(*ir.Effect) bool, change func(Life, []dispatch) Life) []Life {
 	var out []Life
 	covered := map[*ir.Effect]bool{}
 	for {
@@ -37,8 +66,7 @@ func (c *Cast) vary(found []Life, name string, takes func(dispatch) bool, change
 		news := map[*ir.Effect]bool{}
 		for _, l := range found {
 			asks := slices.DeleteFunc(slices.Clone(l.asks), func(d dispatch) bool {
-				r := l.replies[c.asked(d.job)]
-				return d.figure != 0 || r.broken || !takes(d)
+				return d.figure != 0 || l.replies[c.asked(d.job)].broken || !takes(d.effect)
 			})
 			fresh := map[*ir.Effect]bool{}
 			for _, d := range asks {
@@ -46,18 +74,13 @@ func (c *Cast) vary(found []Life, name string, takes func(dispatch) bool, change
 					fresh[d.effect] = true
 				}
 			}
-			better := cmp.Compare(len(fresh), len(news))
-			if better > 0 || better == 0 && len(news) > 0 && len(l.steps) < len(best.steps) {
+			if len(fresh) > len(news) || len(fresh) == len(news) && len(news) > 0 && len(l.steps) < len(best.steps) {
 				best, chosen, news = l, asks, fresh
 			}
 		}
 		if len(news) == 0 {
 			return out
 		}
-		chosen = slices.Clone(chosen)
-		slices.SortStableFunc(chosen, func(a, b dispatch) int { // what is new comes first
-			return cmp.Compare(btoi(covered[a.effect]), btoi(covered[b.effect]))
-		})
 		varied := change(best, chosen)
 		varied.Name = best.Name + ", where " + name
 		out = append(out, varied)
@@ -65,13 +88,6 @@ func (c *Cast) vary(found []Life, name string, takes func(dispatch) bool, change
 			covered[effect] = true
 		}
 	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // each is l with other replies to these calls.
@@ -91,18 +107,12 @@ func (l Life) mended() Life {
 	return l
 }
 
-// repeats: the effect may be attempted again.
-func repeats(d dispatch) bool { return Repeats(d.effect) }
-
-// Repeats reports whether an effect that fails is attempted again.
+// Repeats reports whether an effect whose handler fails is attempted again.
+// Without a failure class the table decides, if it has an event for that.
 func Repeats(e *ir.Effect) bool {
-	// An effect without a failure class has the engine's policy, which repeats.
-	allowed := e.Retry == nil || e.Retry.Retry != nil && e.Retry.Retry.Attempts > 0
+	allowed := e.Retry == nil && e.Fails == nil || e.Retry != nil && e.Retry.Retry != nil && e.Retry.Retry.Attempts > 0
 	return e.Delivery != ir.AtMostOnce && allowed
 }
 
 // buried: an effect without an event for its failure becomes a dead letter.
-func buried(d dispatch) bool { return d.effect.Fails == nil }
-
-// timed: work that a timer can end.
-func timed(d dispatch) bool { return d.effect.IsWork() && d.timer != nil }
+func buried(e *ir.Effect) bool { return e.Fails == nil }
