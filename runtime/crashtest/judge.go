@@ -277,7 +277,7 @@ func (j *judge) delivery(o outboxRow, entries []entry) {
 	switch {
 	case o.cancelled && !o.work:
 		j.problem(o.tag, "message %+v was cancelled", o)
-	case o.cancelled, j.ended(o), j.mayBeLost(o):
+	case o.cancelled, j.ended(o):
 	case count[done] == 0:
 		j.problem(o.tag, "%+v is %s and never happened", o, o.state)
 	}
@@ -297,13 +297,6 @@ func firstOf(cut bool) int {
 func (j *judge) ended(o outboxRow) bool {
 	info := j.tables[o.machine].effects[o.effect]
 	return o.state == "delivered" && (info.HasFails || info.HasLost)
-}
-
-// mayBeLost reports whether nobody can know what became of an attempt, which no
-// event tells: the message waits for a person.
-func (j *judge) mayBeLost(o outboxRow) bool {
-	info := j.tables[o.machine].effects[o.effect]
-	return info.Delivery == fsm.AtMostOnce && !info.HasFails && !info.HasLost && o.state == "dead_letter" && j.tells(o.tag, cutHere)
 }
 
 // tells reports whether the diary of a scenario has an entry of this kind.

@@ -75,7 +75,7 @@ func (j *judge) nothingLeft() {
 		// What was cancelled in the hands of a worker that died keeps the lease,
 		// which is over.
 		over := o.cancelled && o.leaseUntil.Before(j.last(o.tag))
-		if o.state != "delivered" && !o.cancelled && !j.mayBeLost(o) || o.leased && !over {
+		if o.state != "delivered" && !o.cancelled || o.leased && !over {
 			j.problem(o.tag, "left behind: %+v", o)
 		}
 	}

@@ -15,8 +15,9 @@ import (
 type Cast struct {
 	machines []*ir.Machine
 	calls    []proptest.Calls
-	literals map[string]bool    // texts that a clause compares with
-	searched map[*ir.Field]bool // fields whose text a clause looks into
+	literals map[string]bool // texts that a clause compares with
+	searched map[string]bool // fields whose text a clause looks into
+	numbers  map[string]bool // numbers that are unique, and that no clause looks at
 }
 
 // Limits of params: low, so that what counts up to them ends soon; long, so that
@@ -33,7 +34,7 @@ func Load(specs string, names ...string) (*Cast, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cast{literals: map[string]bool{}, searched: map[*ir.Field]bool{}}
+	c := &Cast{literals: map[string]bool{}, searched: map[string]bool{}, numbers: map[string]bool{}}
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(m *ir.Machine) bool { return m.Text == name })
 		if i < 0 {
@@ -59,10 +60,23 @@ func tune(m *ir.Machine) {
 	}
 }
 
-// read notes what clauses compare texts with.
+// read notes what clauses compare texts with, and which numbers are unique.
+// Fields are known by their names: those of a payload are copies.
 func (c *Cast) read(m *ir.Machine) {
+	for _, u := range m.Uniques {
+		for _, f := range u.Fields {
+			if f.Type.Base == ir.Int {
+				c.numbers[f.Text] = true
+			}
+		}
+	}
 	clauses := func(list []*ir.Clause) {
 		for _, k := range list {
+			for _, o := range []ir.Operand{k.Left, k.Right} {
+				if o.Field != nil {
+					delete(c.numbers, o.Field.Text)
+				}
+			}
 			switch v := k.Right.Literal.(type) {
 			case string:
 				c.literals[v] = true
@@ -74,7 +88,7 @@ func (c *Cast) read(m *ir.Machine) {
 				}
 			}
 			if (k.Op == ir.Matches || k.Op == ir.Contains) && k.Left.Field != nil {
-				c.searched[k.Left.Field] = true
+				c.searched[k.Left.Field.Text] = true
 			}
 		}
 	}

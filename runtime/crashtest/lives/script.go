@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -122,25 +121,19 @@ func (w writer) value(f *ir.Field, v ir.Value) ir.Value {
 		if v.Year() > 1900 && v.Year() < 2900 {
 			return v.Add(w.shift)
 		}
+	case int64:
+		if w.cast.numbers[f.Text] {
+			return w.number(f)
+		}
 	case string:
 		switch {
 		case f.Type.Base == ir.UUID:
 			return w.uuid(v)
-		case f.Type.Base == ir.String && !w.cast.literals[v] && !w.isSearched(f):
+		case f.Type.Base == ir.String && !w.cast.literals[v] && !w.cast.searched[f.Text]:
 			return w.text(v, f.Max)
 		}
 	}
 	return v
-}
-
-// isSearched knows a field by its name: that of a payload is a copy.
-func (w writer) isSearched(f *ir.Field) bool {
-	for other := range w.cast.searched {
-		if other.Text == f.Text {
-			return true
-		}
-	}
-	return false
 }
 
 func (w writer) text(v string, most *int64) string {
@@ -169,20 +162,25 @@ func (w writer) record(m *ir.Machine) string {
 	case ir.UUID:
 		return w.uuid(m.Text)
 	case ir.Int:
-		n := int64(0)
-		for _, b := range w.hash(m.Text)[:6] {
-			n = n<<8 | int64(b)
-		}
-		return strconv.FormatInt(min(n, orMost(m.ID.Max)), 10)
+		return strconv.FormatInt(w.number(m.ID), 10)
 	}
 	return w.text(m.Text, m.ID.Max)
 }
 
-func orMost(v *int64) int64 {
-	if v == nil {
-		return math.MaxInt64
+// number is one within the bounds of a field.
+func (w writer) number(f *ir.Field) int64 {
+	least, most := int64(1), int64(1)<<48
+	if f.Min != nil {
+		least = *f.Min
 	}
-	return *v
+	if f.Max != nil {
+		most = *f.Max
+	}
+	n := int64(0)
+	for _, b := range w.hash(f.Text)[:6] {
+		n = n<<8 | int64(b)
+	}
+	return least + n%max(most-least, 1)
 }
 
 func (w writer) caller(a interp.Actor) fsm.Caller {
