@@ -76,7 +76,7 @@ func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
 	if err != nil {
 		return err
 	}
-	return p.write(entry{Entry: ended})
+	return c.end(ctx, p)
 }
 
 // setBack begins at an epoch. Every worker knows it before anything happens:

@@ -112,9 +112,9 @@ func (j *judge) acceptedEvents() {
 		machine, id string
 		version     int64
 	}
-	steps := map[step]string{}
+	steps := map[step]historyRow{}
 	for _, h := range j.facts.history {
-		steps[step{h.machine, h.id, h.version}] = h.event
+		steps[step{h.machine, h.id, h.version}] = h
 	}
 	for tag, entries := range j.diary {
 		for _, e := range entries {
@@ -126,11 +126,11 @@ func (j *judge) acceptedEvents() {
 				j.problem(tag, "%s %s: %s was accepted at version %d, its key says %+v", e.Machine, e.Record, e.Event, e.Version, k)
 			}
 			// The event is the last step or, of a chain, an earlier one.
-			found := false
-			for v := e.Version; v > 0 && v > e.Version-3; v-- {
-				found = found || steps[step{e.Machine, e.Record, v}] == e.Event
+			at := step{e.Machine, e.Record, e.Version}
+			for steps[at].event != e.Event && j.tables[e.Machine].edges[steps[step{e.Machine, e.Record, at.version - 1}].key()].raises {
+				at.version--
 			}
-			if !found {
+			if steps[at].event != e.Event {
 				j.problem(tag, "%s %s: %s was accepted at version %d and is not in the history", e.Machine, e.Record, e.Event, e.Version)
 			}
 		}

@@ -50,10 +50,13 @@ func race[Tx any](t *testing.T, s story, subject Subject, d Database[Tx]) {
 	dir := t.TempDir()
 	p := plan{Params: s.params}
 	crowdOf := map[string]int{}
+	contested := s.contested()
 	for _, crowd := range crowds {
-		for _, life := range s.contested() {
-			must(s.add(&p, "c", life, nil, ""))
-			crowdOf[p.Scenarios[len(p.Scenarios)-1].Tag] = crowd
+		for range s.rounds(contested) {
+			for _, life := range contested {
+				must(s.add(&p, "c", life, nil, ""))
+				crowdOf[p.Scenarios[len(p.Scenarios)-1].Tag] = crowd
+			}
 		}
 	}
 	st, closeStage, err := openStage(t.Context(), d, subject, p, dir, &cutter{}, &ownClock{}, engine.Config{Worker: "race"})
@@ -67,8 +70,20 @@ func race[Tx any](t *testing.T, s story, subject Subject, d Database[Tx]) {
 	if won == 0 || lost == 0 {
 		t.Errorf("%d events were accepted and %d refused: nobody raced", won, lost)
 	}
-	Count(t, "%s: %v callers raced for each event of %d lives on %s: %d accepted, each with a version of its own, and %d refused",
-		s.name, crowds, len(p.Scenarios)/len(crowds), d.Name, won, lost)
+	Count(t, "%s: crowds of %v callers raced for each event of %d lives on %s: %d calls were accepted, each with a version of its own, and %d refused",
+		s.name, crowds, len(p.Scenarios), d.Name, won, lost)
+}
+
+// races is how many events each crowd races for, at least.
+const races = 40
+
+// rounds is how often the lives are lived, so that there are enough races.
+func (s story) rounds(contested []int) int {
+	events := 0
+	for _, life := range contested {
+		events += len(s.lives[life].Events())
+	}
+	return (races + events - 1) / max(events, 1)
 }
 
 // contested picks lives in which every event that callers fire is fired.
@@ -104,7 +119,10 @@ func (s *stage[Tx]) compete(ctx context.Context, sc scenario, crowd int) error {
 		}
 		err = errors.Join(err, s.rest(ctx, p))
 	}
-	return errors.Join(err, p.write(entry{Entry: ended}))
+	if err != nil {
+		return err
+	}
+	return s.end(ctx, p)
 }
 
 // crowd lets callers fire the event of a step at once.

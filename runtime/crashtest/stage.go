@@ -113,6 +113,21 @@ func (s *stage[Tx]) live(ctx context.Context, sc scenario) error {
 	if err := s.steps(ctx, p, s.rest); err != nil {
 		return err
 	}
+	return s.end(ctx, p)
+}
+
+// end ends a life. It gives back the keys that its events have of themselves:
+// where they are made of numbers, those of the next life are the same.
+func (s *stage[Tx]) end(ctx context.Context, p *play) error {
+	for _, m := range s.cast {
+		t := m.Tables()
+		_, err := s.sql.ExecContext(ctx, fmt.Sprintf(
+			`DELETE FROM fsm_keys WHERE machine = '%s' AND key LIKE 'event:%%' AND record_id IN (SELECT CAST("%s" AS text) FROM "%s" WHERE correlation_id = '%s')`,
+			m.Name(), t.ID, t.History, p.tag))
+		if err != nil {
+			return fmt.Errorf("give back keys: %w", err)
+		}
+	}
 	return p.write(entry{Entry: ended})
 }
 
