@@ -21,7 +21,7 @@ const patience = 600
 func (s *search) replies(m *moment, add found) {
 	j := m.jobs[0]
 	asked := s.asked(j)
-	rest := m.world.clone()
+	rest := m.clone()
 	rest.jobs = slices.Delete(rest.jobs, 0, 1)
 	answer := func(f *ir.Fire, inputs iter.Seq[interp.Input], r reply) {
 		for in := range inputs {
@@ -63,7 +63,7 @@ func (s *search) fire(w *world, i int, in interp.Input) (result interp.Result, o
 // fireTimer fires a timer that is due. A refused one is gone.
 func (s *search) fireTimer(m *moment, i int, add found) {
 	t := m.figures[i].timer
-	rest := m.world.clone()
+	rest := m.clone()
 	rest.figures[i].timer = nil
 	in := interp.Input{Event: t.fire.Event, Args: t.args, Actor: interp.System(), Now: m.now}
 	if len(s.machines[i].Actors) == 0 {
@@ -187,7 +187,7 @@ func (s *search) waits(m *moment, add found) {
 		if !at.After(m.now) {
 			continue
 		}
-		w := m.world.clone()
+		w := m.clone()
 		w.now = at
 		add(&moment{world: w, before: m, step: &step{wait: at.Sub(m.now)}, steps: m.steps + 1})
 	}
