@@ -62,7 +62,7 @@ func proveFaulty(t *testing.T, fault string) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "faulty.db")
-	prove(t, s, uploads(), proof(faulty(FileDatabase(file), fault), program(t), childFile, file))
+	prove(t, s, uploads(), proofOn(faulty(FileDatabase(file), fault), program(t), childFile, file))
 }
 
 func faulty(d Database[*sql.Tx], fault string) Database[*sql.Tx] {

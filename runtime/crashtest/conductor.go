@@ -25,7 +25,7 @@ type conductor[Tx any] struct {
 
 // runFleet lives the scenarios from number first on, each with several workers,
 // one of which is killed in its window. It returns how many were killed.
-func runFleet[Tx any](t *testing.T, p Proof[Tx], subject Subject, what plan, first int, windows []Window, dir string) int {
+func runFleet[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, first int, windows []Window, dir string) int {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -36,9 +36,9 @@ func runFleet[Tx any](t *testing.T, p Proof[Tx], subject Subject, what plan, fir
 	hands := &sharedClock{dir: dir}
 	must(what.store(dir))
 	must(hands.set(base))
-	s, closeStage, err := openStage(t.Context(), p.Database, subject, what, dir, &cutter{}, hands, engine.Config{Worker: "conductor"})
+	s, closeStage, err := openStage(t.Context(), p.database, subject, what, dir, &cutter{}, hands, engine.Config{Worker: "conductor"})
 	must(err)
-	f := newFleet(t, func(ctx context.Context, name string) *exec.Cmd { return p.Worker(ctx, dir, name) })
+	f := newFleet(t, func(ctx context.Context, name string) *exec.Cmd { return p.worker(ctx, dir, name) })
 	defer f.stop()
 	c := conductor[Tx]{s, f, &trap{dir: dir}, hands}
 	for i, sc := range what.Scenarios[first:] {

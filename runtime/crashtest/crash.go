@@ -2,7 +2,6 @@ package crashtest
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,13 +39,13 @@ func Crash(t *testing.T, subject Subject) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "crash.db")
-		prove(t, s, subject, proof(FileDatabase(file), self, childFile, file))
+		prove(t, s, subject, proofOn(FileDatabase(file), self, childFile, file))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn := PostgresDSN(t)
 		schema := NewSchema(t, dsn)
-		prove(t, s, subject, proof(Schema(dsn, schema), self, childSchema, schema))
+		prove(t, s, subject, proofOn(Schema(dsn, schema), self, childSchema, schema))
 	})
 }
 
@@ -89,8 +88,8 @@ func program(t *testing.T) command {
 	return c
 }
 
-// proof is what proves a database, whose place the variable tells to children.
-func proof[Tx any](db Database[Tx], c command, variable, place string) Proof[Tx] {
+// proofOn is the proof on a database, whose place the variable tells to children.
+func proofOn[Tx any](db Database[Tx], c command, variable, place string) proof[Tx] {
 	child := func(ctx context.Context, dir string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, c.path, "-test.run="+c.test)
 		cmd.Env = append(os.Environ(), childDir+"="+dir, variable+"="+place)
@@ -98,8 +97,8 @@ func proof[Tx any](db Database[Tx], c command, variable, place string) Proof[Tx]
 	}
 	worker := func(ctx context.Context, dir, name string) *exec.Cmd {
 		cmd := child(ctx, dir)
-		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%s", childName, name))
+		cmd.Env = append(cmd.Env, childName+"="+name)
 		return cmd
 	}
-	return Proof[Tx]{Database: db, Child: child, Worker: worker, Every: everyFromEnv()}
+	return proof[Tx]{database: db, child: child, worker: worker, every: everyFromEnv()}
 }

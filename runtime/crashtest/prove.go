@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Proof is what Prove needs.
-type Proof[Tx any] struct {
-	Database Database[Tx]
-	// Child returns the command of a process that calls live with dir.
-	Child func(ctx context.Context, dir string) *exec.Cmd
-	// Worker returns the command of a process that calls work with dir and name,
+// proof is how processes are started that work on a database.
+type proof[Tx any] struct {
+	database Database[Tx]
+	// child returns the command of a process that calls live with dir.
+	child func(ctx context.Context, dir string) *exec.Cmd
+	// worker returns the command of a process that calls work with dir and name,
 	// and with its standard input as what says stop.
-	Worker func(ctx context.Context, dir, name string) *exec.Cmd
-	// Every kills at each point of each transition and of each effect, not only
+	worker func(ctx context.Context, dir, name string) *exec.Cmd
+	// every kills at each point of each transition and of each effect, not only
 	// once in each window.
-	Every bool
+	every bool
 }
 
 // prove kills the lives of a subject in every window, and judges what is left.
 // The database has to be empty.
-func prove[Tx any](t *testing.T, s story, subject Subject, p Proof[Tx]) {
+func prove[Tx any](t *testing.T, s story, subject Subject, p proof[Tx]) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -37,7 +37,7 @@ func prove[Tx any](t *testing.T, s story, subject Subject, p Proof[Tx]) {
 			t.Fatal(err)
 		}
 	}
-	db := prepare(t, p.Database, s.cast)
+	db := prepare(t, p.database, s.cast)
 	dir := t.TempDir()
 	rehearsed, err := s.rehearsal()
 	must(err)
@@ -45,10 +45,13 @@ func prove[Tx any](t *testing.T, s story, subject Subject, p Proof[Tx]) {
 		t.Fatalf("the rehearsal was killed %d times", kills)
 	}
 	calm := verdict(t, db, s.cast, rehearsed, dir)
-	killing, missed, err := s.choose(rehearsed, calm.diary, s.windows, p.Every)
+	killing, missed, err := s.choose(rehearsed, calm.diary, s.windows, p.every)
 	must(err)
 	for _, w := range missed {
 		t.Errorf("no life passes the window %s", w)
+	}
+	if len(missed) > 0 {
+		explainRefusals(t, rehearsed, calm)
 	}
 	kills := runPlan(t, p, killing, dir)
 	if want := len(killing.Scenarios) - len(rehearsed.Scenarios); kills != want {
@@ -58,16 +61,16 @@ func prove[Tx any](t *testing.T, s story, subject Subject, p Proof[Tx]) {
 	overslept := compareEndings(t, killing, calm, stormy)
 	hit, of := countExercised(t, killing, stormy.diary, s.windows)
 	Count(t, "%s: %d of %d windows exercised on %s; %d lives take %d of %d transitions, and %d of %d kills were compared with a calm life",
-		s.name, hit, of, p.Database.Name, len(s.lives), transitionsTaken(stormy.facts, s.name), len(s.cast[0].edges), kills-overslept, kills)
+		s.name, hit, of, p.database.Name, len(s.lives), transitionsTaken(stormy.facts, s.name), len(s.cast[0].edges), kills-overslept, kills)
 	kills += proveShared(t, s, subject, p, killing, calm, db, dir)
 	t.Logf("%s: %d lives, %d processes killed; nothing accepted was lost, nothing doubled, no record off its table", s.name, len(killing.Scenarios), kills)
 }
 
 // proveShared kills one of several workers that share the work of a life, and
 // returns how many were killed. Without work there is nothing to share.
-func proveShared[Tx any](t *testing.T, s story, subject Subject, p Proof[Tx], killing plan, calm *judge, db *sql.DB, dir string) int {
+func proveShared[Tx any](t *testing.T, s story, subject Subject, p proof[Tx], killing plan, calm *judge, db *sql.DB, dir string) int {
 	t.Helper()
-	shared, windows, err := s.chooseShared(killing, calm.diary, p.Every)
+	shared, windows, err := s.chooseShared(killing, calm.diary, p.every)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +82,21 @@ func proveShared[Tx any](t *testing.T, s story, subject Subject, p Proof[Tx], ki
 	if hit != killed {
 		t.Errorf("%d workers were killed in %d windows", killed, hit)
 	}
-	Count(t, "%s: %d of %d windows exercised on %s while %d workers share the work", s.name, hit, of, p.Database.Name, fleetSize)
+	Count(t, "%s: %d of %d windows exercised on %s while %d workers share the work", s.name, hit, of, p.database.Name, fleetSize)
 	return killed
+}
+
+// explainRefusals logs which steps of quiet lives the engine refused: what a
+// life was to show, it did not.
+func explainRefusals(t *testing.T, p plan, calm *judge) {
+	t.Helper()
+	for _, sc := range p.Scenarios {
+		for _, e := range calm.diary[sc.Tag] {
+			if e.Entry == refused {
+				t.Logf("%s: step %d was refused: %s", p.describe(sc.Tag), e.Step, e.Cause)
+			}
+		}
+	}
 }
 
 // countExercised tells how many of the windows were exercised, and fails the
@@ -124,14 +140,14 @@ func prepare[Tx any](t *testing.T, d Database[Tx], c cast) *sql.DB {
 
 // runPlan starts one process after the other until one gets to the end of the
 // plan. It returns how many were killed on the way.
-func runPlan[Tx any](t *testing.T, p Proof[Tx], what plan, dir string) (kills int) {
+func runPlan[Tx any](t *testing.T, p proof[Tx], what plan, dir string) (kills int) {
 	t.Helper()
 	if err := what.store(dir); err != nil {
 		t.Fatal(err)
 	}
 	for kills <= len(what.Scenarios) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		child := p.Child(ctx, dir)
+		child := p.child(ctx, dir)
 		out, err := child.CombinedOutput()
 		late := ctx.Err() != nil
 		cancel()
@@ -253,6 +269,5 @@ func sameJSON(a, b string) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// everyFromEnv reports whether the environment asks for every point: see
-// Proof.Every.
+// everyFromEnv reports whether the environment asks for every point.
 func everyFromEnv() bool { return os.Getenv("FSMGEN_CRASH_EVERY") == "1" }
