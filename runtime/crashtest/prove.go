@@ -37,7 +37,7 @@ func prove[Tx any](t *testing.T, s story, subject Subject, p proof[Tx]) {
 			t.Fatal(err)
 		}
 	}
-	db := prepare(t, p.database, s.cast)
+	db := prepare(t, p.database, s.cast, s.table.Singular()...)
 	dir := t.TempDir()
 	rehearsed, err := s.rehearsal()
 	must(err)
@@ -114,7 +114,9 @@ func countExercised(t *testing.T, p plan, past map[string][]entry, windows []Win
 	return hit, len(windows)
 }
 
-func prepare[Tx any](t *testing.T, d Database[Tx], c cast) *sql.DB {
+// prepare makes the tables, without the indices that would let only one life be
+// lived in a database.
+func prepare[Tx any](t *testing.T, d Database[Tx], c cast, without ...string) *sql.DB {
 	t.Helper()
 	store, closeStore, err := d.Open(t.Context())
 	if err != nil {
@@ -132,6 +134,11 @@ func prepare[Tx any](t *testing.T, d Database[Tx], c cast) *sql.DB {
 			t.Error(err)
 		}
 	})
+	for _, index := range without {
+		if _, err := db.ExecContext(t.Context(), "DROP INDEX "+index); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := createWitnesses(t.Context(), db, d.Watch); err != nil {
 		t.Fatal(err)
 	}

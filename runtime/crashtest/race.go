@@ -46,7 +46,7 @@ func race[Tx any](t *testing.T, s story, subject Subject, d Database[Tx]) {
 			t.Fatal(err)
 		}
 	}
-	db := prepare(t, d, s.cast)
+	db := prepare(t, d, s.cast, s.table.Singular()...)
 	dir := t.TempDir()
 	p := plan{Params: s.params}
 	crowdOf := map[string]int{}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fsmgen/fsmgen/gen/ddl"
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/proptest"
 )
@@ -98,6 +99,31 @@ func (c *Cast) read(m *ir.Machine) {
 	for _, s := range m.States {
 		clauses(s.Holds)
 	}
+}
+
+// Singular lists the active uniques that two lives can't both satisfy: none of
+// their fields has a value that scripts make different.
+func (c *Cast) Singular() []string {
+	var out []string
+	for _, m := range c.machines {
+		for _, u := range m.Uniques {
+			if u.WhileActive && !slices.ContainsFunc(u.Fields, c.varies) {
+				out = append(out, ddl.IndexOf(m, u))
+			}
+		}
+	}
+	return out
+}
+
+// varies reports whether scripts make the values of a field different.
+func (c *Cast) varies(f *ir.Field) bool {
+	switch f.Type.Base {
+	case ir.String:
+		return !c.searched[f.Text]
+	case ir.Int:
+		return c.numbers[f.Text]
+	}
+	return f.Type.Base == ir.UUID || f.Type.Base == ir.Time
 }
 
 // Hero is the machine whose transitions the lives are to take.

@@ -8,7 +8,9 @@
 // this finds a short life for each transition of a machine; lives that another
 // one begins with fall away. [Vary] adds lives in which handlers fail.
 //
-// What is found is a suggestion: the model knows neither the rows of tables nor
-// what is unique. Whoever lives a life goes on where the engine refuses a step,
-// and counts what really happened.
+// What is found is a suggestion: the model knows which row of a table refers to
+// which, and nothing of what is unique, of leases and of pauses between attempts.
+// Whoever lives a life goes on where the engine refuses a step, and counts what
+// really happened. A [Script] is one telling of a life: whatever has to be unique
+// in a database is different in each.
 package lives
