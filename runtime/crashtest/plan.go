@@ -106,7 +106,11 @@ var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // before it that no timer which that one leaves is due.
 func (s story) add(p *plan, prefix string, life int, cut *Cut, window string) error {
 	tag := fmt.Sprintf("%s%04d", prefix, len(p.Scenarios))
-	script, err := s.table.Script(s.lives[life], tag, base.Add(-time.Duration(len(p.Scenarios))*s.span))
+	at := base
+	if n := len(p.Scenarios); n > 0 {
+		at = p.Scenarios[n-1].Script.Epoch.Add(-s.span)
+	}
+	script, err := s.table.Script(s.lives[life], tag, at)
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", tag, err)
 	}

@@ -82,7 +82,7 @@ func (s Subject) story() (story, error) {
 	}
 	found, _ := table.Search()
 	out := story{name: s.name(), table: table, lives: table.Vary(found), params: table.Params()}
-	out.span = lives.Span(out.lives)
+	out.span = table.Span(out.lives)
 	out.windows = windowsOf(out.name, kindsOf(table))
 	out.cast, err = s.cast(out.params)
 	return out, err

@@ -48,23 +48,53 @@ type Reply struct {
 // String is machine.effect of the step with this version.
 func (a Asked) String() string { return fmt.Sprintf("%s.%s of %d", a.Machine, a.Effect, a.Version) }
 
-// Span is longer than a life takes, with the crashes and repeats that come on
-// top of it: what one that began so much earlier leaves is not due meanwhile.
-func Span(list []Life) time.Duration {
-	span := 90 * 24 * time.Hour
+// Span is longer than any of the lives takes, with the crashes and repeats that
+// come on top of it: what one that began so much later has left is not due.
+func (c *Cast) Span(list []Life) time.Duration {
+	span := 48 * time.Hour
+	for _, m := range c.machines {
+		for _, e := range m.Effects {
+			span += 2 * pauses(e.Retry)
+		}
+	}
+	longest := time.Duration(0)
 	for _, l := range list {
 		took := time.Duration(0)
 		for _, st := range l.steps {
 			took += st.wait
 		}
-		span = max(span, 3*took)
+		for _, r := range l.replies {
+			took += 3 * r.meanwhile // the lease is as long, and a crash outlasts it
+		}
+		longest = max(longest, took)
 	}
-	return span
+	return span + longest
 }
+
+// pauses is how long all repeats of a failure class take at most.
+func pauses(class *ir.Failure) time.Duration {
+	if class == nil || class.Retry == nil {
+		return 0
+	}
+	longest, err := time.ParseDuration(class.Retry.Max)
+	if err != nil {
+		longest, _ = time.ParseDuration(class.Retry.First) // without a maximum the first one grows
+		for range class.Retry.Attempts {
+			longest = time.Duration(float64(longest) * max(class.Retry.Factor, 1))
+		}
+	}
+	return time.Duration(class.Retry.Attempts) * longest
+}
+
+// earliest is when a script may begin: a duration leads there from the epoch.
+var earliest = epoch.AddDate(-250, 0, 0)
 
 // Script makes a script of a life. Whatever has to be unique in a database is
 // different for every tag, and times move with the epoch.
 func (c *Cast) Script(l Life, tag string, at time.Time) (Script, error) {
+	if at.Before(earliest) {
+		return Script{}, fmt.Errorf("a life would begin in the year %d", at.Year())
+	}
 	w := writer{c, tag, at.Sub(epoch)}
 	s := Script{Epoch: at, Replies: map[string]Reply{}}
 	for _, st := range l.steps {
@@ -87,9 +117,6 @@ func (c *Cast) Script(l Life, tag string, at time.Time) (Script, error) {
 		}
 		s.Replies[asked.String()] = out
 		s.Longest = max(s.Longest, r.meanwhile)
-	}
-	if at.Year() < 2 {
-		return s, fmt.Errorf("a life would begin in the year %d", at.Year())
 	}
 	return s, nil
 }
