@@ -3,10 +3,12 @@ package crashtest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -15,8 +17,8 @@ import (
 // faultVariable names the fault of the store that a process has.
 const faultVariable = "FSMGEN_CRASH_FAULT"
 
-// TestTheProofBites: the proof that is generated for a machine fails on a store
-// that breaks a promise, and says which.
+// TestTheProofBites: the proofs that are generated for a machine fail on a store
+// that breaks a promise, and say which.
 func TestTheProofBites(t *testing.T) {
 	if fault := os.Getenv(faultVariable); fault != "" {
 		proveFaulty(t, fault)
@@ -27,6 +29,7 @@ func TestTheProofBites(t *testing.T) {
 		"writes behind": {"killed in upload", "the outbox has 0 rows"},
 		"forgets keys":  {"its key says"},
 		"claims twice":  {"follows attempt"},
+		"tells both":    {"were both told that they made version"}, // of callers who race
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -62,6 +65,10 @@ func proveFaulty(t *testing.T, fault string) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "faulty.db")
+	if fault == "tells both" {
+		race(t, s, uploads(), faulty(FileDatabase(file), fault))
+		return
+	}
 	prove(t, s, uploads(), proofOn(faulty(FileDatabase(file), fault), program(t), childFile, file))
 }
 
@@ -79,6 +86,26 @@ type faultyStore struct {
 	engine.Store[*sql.Tx]
 	fault  string
 	behind []engine.Commit // messages that are yet to be written
+
+	mu    sync.Mutex
+	stale []engine.Row // what was loaded last, and is loaded once more
+}
+
+// Load gives every other caller what the one before had.
+func (s *faultyStore) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+	rows, err := s.Store.Load(ctx, tx, queries)
+	if s.fault != "tells both" || err != nil {
+		return rows, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stale := s.stale
+	s.stale = rows
+	if len(stale) == 1 && len(rows) == 1 && stale[0].Record != nil && rows[0].Record != nil && stale[0].Version+1 == rows[0].Version {
+		s.stale = nil
+		return stale, nil
+	}
+	return rows, nil
 }
 
 func (s *faultyStore) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
@@ -92,7 +119,11 @@ func (s *faultyStore) Save(ctx context.Context, tx *sql.Tx, commits []engine.Com
 			c.Outbox = nil
 		}
 	}
-	return s.Store.Save(ctx, tx, commits)
+	err := s.Store.Save(ctx, tx, commits)
+	if s.fault == "tells both" && errors.Is(err, engine.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 func (s *faultyStore) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {

@@ -14,7 +14,7 @@ import (
 type found func(*moment) bool
 
 // patience is how many payloads of an event are tried that bring nothing new.
-const patience = 600
+const patience = 300
 
 // replies lets the handler of the oldest work reply: with each answer, with
 // nothing, or with a failure for good.
