@@ -35,6 +35,9 @@ type Options struct {
 	// Specs is the way from a generated package to the folder of the specs,
 	// with slashes: "../../spec".
 	Specs string
+	// Packages is the import path of the output folder. "": it is in no module,
+	// and the tests that import a generated package are left out.
+	Packages string
 }
 
 // Result is what a successful compilation yields.
@@ -99,6 +102,36 @@ func refersTo(m *ir.Machine) []*ir.Machine {
 	return out
 }
 
+// castOf lists m and the machines that it needs in an engine and in a database:
+// those that it refers to, and, where another machine starts it, the first one
+// that does; with what these need in turn.
+func castOf(m *ir.Machine, machines []*ir.Machine) []*ir.Machine {
+	cast := closure([]*ir.Machine{m})
+	if slices.ContainsFunc(cast, func(o *ir.Machine) bool { return starts(o, m) }) {
+		return cast
+	}
+	if i := slices.IndexFunc(machines, func(o *ir.Machine) bool { return starts(o, m) }); i >= 0 {
+		cast = closure(append(cast, machines[i]))
+	}
+	return cast
+}
+
+func starts(a, b *ir.Machine) bool {
+	return slices.ContainsFunc(a.Effects, func(e *ir.Effect) bool { return e.Machine == b })
+}
+
+// closure adds what the machines refer to, and what that refers to.
+func closure(cast []*ir.Machine) []*ir.Machine {
+	for i := 0; i < len(cast); i++ {
+		for _, o := range refersTo(cast[i]) {
+			if !slices.Contains(cast, o) {
+				cast = append(cast, o)
+			}
+		}
+	}
+	return cast
+}
+
 // Compile loads the sources and emits every file. When the list has errors
 // the result is empty: nothing is emitted unless everything compiled. An
 // error is a fault of the compiler itself, never of a spec.
@@ -110,7 +143,7 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 	r := Result{Machines: machines}
 	for _, m := range machines {
 		m.File = path.Join(path.Base(o.Specs), m.Text+".yaml") // the same on every machine
-		files, err := emit(m, o)
+		files, err := emit(m, castOf(m, machines), o)
 		if err != nil {
 			return Result{}, list, fmt.Errorf("emit machine %s: %w", m.Text, err)
 		}
@@ -121,8 +154,8 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 }
 
 // emit runs every back end over one machine.
-func emit(m *ir.Machine, o Options) ([]File, error) {
-	goOptions := golang.Options{Module: o.Module, Source: m.File}
+func emit(m *ir.Machine, cast []*ir.Machine, o Options) ([]File, error) {
+	goOptions := golang.Options{Module: o.Module, Source: m.File, Packages: o.Packages}
 	code, err := golang.Files(m, goOptions)
 	if err != nil {
 		return nil, err
@@ -131,8 +164,16 @@ func emit(m *ir.Machine, o Options) ([]File, error) {
 	if err != nil {
 		return nil, err
 	}
+	code = append(code, tests)
+	if o.Packages != "" {
+		crash, err := golang.CrashFile(cast, goOptions, o.Specs)
+		if err != nil {
+			return nil, err
+		}
+		code = append(code, crash)
+	}
 	var files []File
-	for _, f := range append(code, tests) {
+	for _, f := range code {
 		files = append(files, File{path.Join(m.Text, f.Name), f.Data})
 	}
 	diagram := mermaid.Diagram(m)

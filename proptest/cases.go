@@ -117,7 +117,7 @@ func (c testCase) call(m *ir.Machine) Call {
 	call := Call{
 		Event: c.input.Event.Text, Payload: interp.MarshalPayload(c.input.Event, c.input.Args),
 		ActorID: interp.MarshalValue(actorType(m), c.input.Actor.ID), Now: c.input.Now,
-		Params: marshalParams(m),
+		Params: MarshalParams(m),
 	}
 	if c.input.Actor.Role != nil {
 		call.Role = c.input.Actor.Role.Text

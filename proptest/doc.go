@@ -17,6 +17,8 @@
 //   - [NegativeCompile] checks that the typed view compiles for legal
 //     transitions only.
 //
+// [Calls] gives what these tests try to others that look for events worth firing.
+//
 // Every test logs how many cases it ran, and says when a space of values was
 // too large and it drew a sample instead.
 package proptest

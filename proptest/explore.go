@@ -47,6 +47,7 @@ type explorer struct {
 	seenRows map[*ir.Row]bool
 	seen     map[string]bool // signatures of expanded records
 	nodes    int
+	payloads int // of an event and caller on one record
 }
 
 // explore returns the tree of calls: its root is no record yet. Records that
@@ -54,7 +55,7 @@ type explorer struct {
 // state, and whatever takes a row for the first time does.
 func explore(m *ir.Machine) (*node, *explorer) {
 	e := &explorer{machine: m, params: smallParams(m), fill: machineClasses(m), counters: countersOf(m), expanded: map[*ir.State]int{},
-		seenRows: map[*ir.Row]bool{}, seen: map[string]bool{}}
+		seenRows: map[*ir.Row]bool{}, seen: map[string]bool{}, payloads: perPayload}
 	root := &node{now: now}
 	for queue := []*node{root}; len(queue) > 0 && e.nodes < maxNodes; queue = queue[1:] {
 		queue = append(queue, e.expand(queue[0])...)
@@ -165,7 +166,7 @@ func (e *explorer) cases(s *situation, n *node, c caller) iter.Seq[testCase] {
 				space.Extend(v, e.fill[v]...)
 			}
 		}
-		for a := range concat(space.First(), space.All(perPayload, 1)) {
+		for a := range concat(space.First(), space.All(e.payloads, 1)) {
 			for style := range 4 {
 				in := interp.Input{Event: s.event, Actor: c.actor(s.machine, n.record), Now: s.now, Params: e.params}
 				for _, f := range payloadFields(s.event) {

@@ -31,6 +31,21 @@ func Load(tb testing.TB, specDir, machine string) *Spec {
 }
 
 func load(specDir, machine string) (*Spec, error) {
+	all, err := Machines(specDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if m.Text == machine {
+			distinguish(m)
+			return &Spec{Machine: m, All: all}, nil
+		}
+	}
+	return nil, fmt.Errorf("no machine %s in %s", machine, specDir)
+}
+
+// Machines compiles all specs of a folder.
+func Machines(specDir string) ([]*ir.Machine, error) {
 	paths, err := filepath.Glob(filepath.Join(specDir, "*.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("list specs of %s: %w", specDir, err)
@@ -47,11 +62,5 @@ func load(specDir, machine string) (*Spec, error) {
 	if list.HasErrors() {
 		return nil, fmt.Errorf("specs of %s do not compile: %s", specDir, list.Sorted()[0].Message)
 	}
-	for _, m := range all {
-		if m.Text == machine {
-			distinguish(m)
-			return &Spec{Machine: m, All: all}, nil
-		}
-	}
-	return nil, fmt.Errorf("no machine %s in %s", machine, specDir)
+	return all, nil
 }

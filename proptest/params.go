@@ -27,9 +27,9 @@ func distinguish(m *ir.Machine) {
 	}
 }
 
-// marshalParams renders the values of the params by name, as the generated
+// MarshalParams renders the defaults of the params by name, as the generated
 // Params reads them.
-func marshalParams(m *ir.Machine) json.RawMessage {
+func MarshalParams(m *ir.Machine) json.RawMessage {
 	values := map[string]json.RawMessage{}
 	for _, p := range m.Params {
 		values[p.Text] = interp.MarshalValue(p.Type, p.Default)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -70,7 +72,7 @@ func (w *world) generate(args []string, g generating) error {
 	}
 	out := w.outDir(s, args, g.out)
 	done := w.progress(g.quiet, "compiling "+plural(len(s.files), "spec"))
-	result, list, err := gen.Compile(s.files, gen.Options{Module: module, Specs: specsFrom(out, s.dir)})
+	result, list, err := gen.Compile(s.files, gen.Options{Module: module, Specs: specsFrom(out, s.dir), Packages: packagesIn(out)})
 	done()
 	if err != nil {
 		return fmt.Errorf("%w; this is a fault of the program itself, please report it", err)
@@ -114,6 +116,24 @@ func specsFrom(out, specs string) string {
 	}
 	return filepath.ToSlash(rel)
 }
+
+// packagesIn is the import path of a folder, "" if it is in no module.
+func packagesIn(folder string) string {
+	root := moduleAbove(folder)
+	if root == "" {
+		return ""
+	}
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	rel, outside := filepath.Rel(root, folder)
+	name := moduleLine.FindSubmatch(text)
+	if err != nil || outside != nil || name == nil {
+		return ""
+	}
+	return path.Join(string(name[1]), filepath.ToSlash(rel))
+}
+
+// moduleLine is where a go.mod says which module it is.
+var moduleLine = regexp.MustCompile("(?m)^module[ \t]+[\"`]?([^\"`\\s]+)")
 
 // progress shows what is being done, on a terminal only, until the returned
 // function is called.

@@ -128,8 +128,11 @@ func (w *world) moduleFiles(f starting) ([]newFile, error) {
 }
 
 // moduleRoot is the folder of the go.mod that rules here, or "".
-func (w *world) moduleRoot() string {
-	for dir := w.dir; ; dir = filepath.Dir(dir) {
+func (w *world) moduleRoot() string { return moduleAbove(w.dir) }
+
+// moduleAbove is the folder of the go.mod that rules in dir, or "".
+func moduleAbove(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
 		}

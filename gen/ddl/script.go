@@ -97,6 +97,9 @@ func (s *script) columnRule(c Column) string {
 	return strings.Join(words, " ")
 }
 
+// IndexOf is the name of the index of a unique that counts active records only.
+func IndexOf(m *ir.Machine, u *ir.Unique) string { return ruleName(m.Text, u.Text) }
+
 // uniqueWhileActive adds the unique indexes that count only records in
 // non-terminal states.
 func (s *script) uniqueWhileActive(m *ir.Machine) {
@@ -115,6 +118,6 @@ func (s *script) uniqueWhileActive(m *ir.Machine) {
 		if len(terminal) > 0 {
 			where = "\n    WHERE " + stateColumn(m) + " NOT IN (" + quoteAll(stateNames(terminal)) + ")"
 		}
-		s.line("CREATE UNIQUE INDEX %s ON %s (%s)%s;", ruleName(m.Text, u.Text), recordTable(m), fieldList(u.Fields), where)
+		s.line("CREATE UNIQUE INDEX %s ON %s (%s)%s;", IndexOf(m, u), recordTable(m), fieldList(u.Fields), where)
 	}
 }

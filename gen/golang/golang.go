@@ -45,6 +45,9 @@ type File struct {
 type Options struct {
 	Module string // import path under which runtime/fsm is found
 	Source string // path of the spec, for the header
+	// Packages is the import path of the folder of all emitted packages.
+	// CrashFile alone needs it.
+	Packages string
 }
 
 // Files returns the Go files of the package of m, in a fixed order. m must

@@ -3,10 +3,14 @@ package golang_test
 import (
 	"bytes"
 	"go/format"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/gen/golang"
+	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
 // TestTestFile: the tests of a package are short, formatted and stable, and
@@ -37,5 +41,36 @@ func TestTestFile(t *testing.T) {
 		if err != nil || !bytes.Equal(again.Data, first.Data) {
 			t.Errorf("%s differs from run to run: %v", first.Name, err)
 		}
+	}
+}
+
+// TestCrashFile: the tests that run a machine in an engine stand outside of its
+// package, and name every machine that goes along.
+func TestCrashFile(t *testing.T) {
+	machines := load(t, specs(t)...)
+	by := func(name string) *ir.Machine {
+		return machines[slices.IndexFunc(machines, func(m *ir.Machine) bool { return m.Text == name })]
+	}
+	o := golang.Options{Module: "example.com/fsm", Source: "spec/unpack.yaml", Packages: "example.com/shop/generated"}
+	f, err := golang.CrashFile([]*ir.Machine{by("unpack"), by("activate")}, o, "../../spec")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Name != "unpack_crash_test.go" {
+		t.Errorf("the file is called %s", f.Name)
+	}
+	path := filepath.Join("testdata", "crash_test.golden")
+	if os.Getenv("FSMGEN_GOLDEN") == "1" {
+		write(t, path, f.Data)
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(f.Data, want) {
+		t.Errorf("%s is stale; look at the difference, then run with FSMGEN_GOLDEN=1:\n%s", path, f.Data)
+	}
+	if formatted, err := format.Source(f.Data); err != nil || !bytes.Equal(formatted, f.Data) {
+		t.Errorf("%s is not formatted: %v", f.Name, err)
 	}
 }

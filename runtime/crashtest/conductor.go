@@ -25,7 +25,7 @@ type conductor[Tx any] struct {
 
 // runFleet lives the scenarios from number first on, each with several workers,
 // one of which is killed in its window. It returns how many were killed.
-func runFleet[Tx any](t *testing.T, p Proof[Tx], what plan, first int, windows []Window, dir string) int {
+func runFleet[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, first int, windows []Window, dir string) int {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -35,10 +35,10 @@ func runFleet[Tx any](t *testing.T, p Proof[Tx], what plan, first int, windows [
 	}
 	hands := &sharedClock{dir: dir}
 	must(what.store(dir))
-	must(hands.set(epoch))
-	s, closeStage, err := openStage(t.Context(), p.Database, what, dir, &cutter{}, hands, engine.Config{Worker: "conductor"})
+	must(hands.set(base))
+	s, closeStage, err := openStage(t.Context(), p.database, subject, what, dir, &cutter{}, hands, engine.Config{Worker: "conductor"})
 	must(err)
-	f := newFleet(t, func(ctx context.Context, name string) *exec.Cmd { return p.Worker(ctx, dir, name) })
+	f := newFleet(t, func(ctx context.Context, name string) *exec.Cmd { return p.worker(ctx, dir, name) })
 	defer f.stop()
 	c := conductor[Tx]{s, f, &trap{dir: dir}, hands}
 	for i, sc := range what.Scenarios[first:] {
@@ -58,7 +58,7 @@ func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
 	killed := c.fleet.killed()
 	p, err := c.playOf(sc.Tag)
 	if err == nil {
-		err = c.setBack(ctx)
+		err = c.setBack(ctx, sc.Script.Epoch)
 	}
 	if err == nil {
 		err = p.write(entry{Entry: began})
@@ -76,12 +76,12 @@ func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
 	if err != nil {
 		return err
 	}
-	return p.write(entry{Entry: ended})
+	return c.end(ctx, p)
 }
 
-// setBack begins at epoch again. Every worker knows it before anything happens:
+// setBack begins at an epoch. Every worker knows it before anything happens:
 // one whose clock is ahead takes over what others have just leased.
-func (c conductor[Tx]) setBack(ctx context.Context) error {
+func (c conductor[Tx]) setBack(ctx context.Context, epoch time.Time) error {
 	if err := c.hands.set(epoch); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (c conductor[Tx]) rest(ctx context.Context, p *play) error {
 			time.Sleep(2 * time.Millisecond)
 			continue
 		}
-		next := c.clock.Now().Add(downtime)
+		next := c.clock.Now().Add(downtime(lease))
 		if !orphaned {
 			at, ok, err := c.nextRepeat(ctx)
 			if err != nil || !ok {

@@ -19,17 +19,19 @@ import (
 type entryKind string
 
 const (
-	began    entryKind = "began"    // a scenario
-	ended    entryKind = "ended"    // a scenario, in rest
-	clockSet entryKind = "clock"    // the clock of the scenario stands at At
-	ticked   entryKind = "ticked"   // step Step, which lets time pass, is done
-	mended   entryKind = "mended"   // what handlers failed for is mended
-	accepted entryKind = "accepted" // the engine told a caller so
-	called   entryKind = "called"   // a handler was called
-	done     entryKind = "done"     // it changed the world
-	asked    entryKind = "asked"    // a query was asked
-	cutHere  entryKind = "cut"      // the process kills itself now
-	passed   entryKind = "passed"   // a point was passed, in a life without a cut
+	began     entryKind = "began"     // a scenario
+	ended     entryKind = "ended"     // a scenario, in rest
+	clockSet  entryKind = "clock"     // the clock of the scenario stands at At
+	ticked    entryKind = "ticked"    // step Step, which lets time pass, is done
+	mended    entryKind = "mended"    // what handlers failed for is mended
+	accepted  entryKind = "accepted"  // the engine told a caller so
+	refused   entryKind = "refused"   // the engine refused step Step, for the reason Cause
+	overslept entryKind = "overslept" // a timer came due while nobody was there
+	called    entryKind = "called"    // a handler was called
+	done      entryKind = "done"      // it changed the world
+	asked     entryKind = "asked"     // a query was asked
+	cutHere   entryKind = "cut"       // the process kills itself now
+	passed    entryKind = "passed"    // a point was passed, in a life without a cut
 )
 
 // entry is one line of the diary. Each kind uses some of the fields.
@@ -43,6 +45,7 @@ type entry struct {
 	Record  string `json:"record,omitempty"`
 	Event   string `json:"event,omitempty"`
 	Key     string `json:"key,omitempty"`
+	Cause   string `json:"cause,omitempty"`
 	Version int64  `json:"version,omitempty"`
 
 	Effect  string          `json:"effect,omitempty"`

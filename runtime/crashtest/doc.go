@@ -1,19 +1,20 @@
-// Package crashtest proves what a durable engine has to survive: being killed
-// at every boundary between two durable facts, and being raced.
+// Package crashtest is what the generated tests of a machine call to prove what
+// it has to survive in an engine: being killed at every boundary between two
+// durable facts ([Crash]), and being raced ([Race]).
 //
 // # The crash proof
 //
-// Scripted lives take records of a machine through its table. A child process
-// lives them on a real database, over a store and over handlers that know by
-// name where something has just become durable, or is about to: the points. At
-// the chosen hit of a point the process kills itself with SIGKILL. The next
-// child finds what the first one left, recovers, lives the life to its end and
-// goes on with the next one, to be killed at another point.
+// Lives, which package lives derives from the table, take records of the machine
+// through it. A child process lives them on a real database, over a store and
+// over handlers that know by name where something has just become durable, or is
+// about to: the points. At the chosen hit of a point the process kills itself
+// with SIGKILL. The next child finds what the first one left, recovers, lives the
+// life to its end and goes on with the next one, to be killed at another point.
 //
 // A window is a point together with the machine and with what is under way
 // there: a creation, an event of a caller, an answer, a deadline, a delivery.
-// Which windows a machine has to pass is said beside its lives. The proof fails
-// if one of them was never hit.
+// Which windows a machine has to pass follows from its table. The proof fails if
+// one of them was never hit.
 //
 // # The judge
 //
@@ -33,5 +34,8 @@
 // is killed under many clients instead; time is real then. Both are judged by the
 // same judge.
 //
-// The package knows neither SQLite nor PostgreSQL: a [Database] is handed in.
+// # The race proof
+//
+// Each event of a life is fired by a crowd of callers at once, while two workers
+// share what comes of it. The same judge looks at it afterwards.
 package crashtest

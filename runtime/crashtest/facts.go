@@ -36,12 +36,15 @@ type outboxRow struct {
 	effect, lane            string
 	work, cancelled, leased bool
 	state                   string
-	payload, tag            string
+	payload, tag, cause     string // cause: of the last failure
 	attempts                int
 	leaseUntil              time.Time
 }
 
-type deadlineRow struct{ machine, id, kind, event, tag string }
+type deadlineRow struct {
+	machine, id, kind, event, tag string
+	due                           time.Time
+}
 
 type keyRow struct {
 	machine, key, id, event string
@@ -76,9 +79,9 @@ func createWitnesses(ctx context.Context, db *sql.DB, watch []string) error {
 }
 
 // readFacts reads everything.
-func readFacts[Tx any](ctx context.Context, db *sql.DB, g group[Tx]) (*facts, error) {
+func readFacts(ctx context.Context, db *sql.DB, c cast) (*facts, error) {
 	f := &facts{records: map[string]map[string]recordRow{}}
-	for _, m := range g.machines {
+	for _, m := range c {
 		if err := f.readMachine(ctx, db, m.Name(), m.Tables().Record, m.Tables().History, m.Tables().ID, m.Tables().State, m.Tables().From, m.Tables().To); err != nil {
 			return nil, fmt.Errorf("read %s: %w", m.Name(), err)
 		}
@@ -115,11 +118,11 @@ func (f *facts) readMachine(ctx context.Context, db *sql.DB, machine, record, hi
 func (f *facts) readEngine(ctx context.Context, db *sql.DB) error {
 	err := scan(ctx, db, `SELECT CAST(message_id AS text), machine, record_id, version, effect, lane,
 			CAST(work AS text) IN ('1', 'true'), CAST(cancelled AS text) IN ('1', 'true'), lease_token IS NOT NULL, CAST(lease_until AS text), state,
-			CAST(payload AS text), COALESCE(correlation, ''), attempts
+			CAST(payload AS text), COALESCE(correlation, ''), COALESCE(last_error, ''), attempts
 		FROM fsm_outbox ORDER BY machine, record_id, version, seq`, func(rows *sql.Rows) error {
 		var o outboxRow
 		var until sql.NullString
-		err := rows.Scan(&o.message, &o.machine, &o.id, &o.version, &o.effect, &o.lane, &o.work, &o.cancelled, &o.leased, &until, &o.state, &o.payload, &o.tag, &o.attempts)
+		err := rows.Scan(&o.message, &o.machine, &o.id, &o.version, &o.effect, &o.lane, &o.work, &o.cancelled, &o.leased, &until, &o.state, &o.payload, &o.tag, &o.cause, &o.attempts)
 		if err == nil && until.Valid {
 			o.leaseUntil, err = parseTime(until.String)
 		}
@@ -129,9 +132,13 @@ func (f *facts) readEngine(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	err = scan(ctx, db, "SELECT machine, record_id, kind, event, COALESCE(correlation, '') FROM fsm_deadlines", func(rows *sql.Rows) error {
+	err = scan(ctx, db, "SELECT machine, record_id, kind, event, COALESCE(correlation, ''), CAST(due_at AS text) FROM fsm_deadlines", func(rows *sql.Rows) error {
 		var d deadlineRow
-		err := rows.Scan(&d.machine, &d.id, &d.kind, &d.event, &d.tag)
+		var due string
+		err := rows.Scan(&d.machine, &d.id, &d.kind, &d.event, &d.tag, &due)
+		if err == nil {
+			d.due, err = parseTime(due)
+		}
 		f.deadlines = append(f.deadlines, d)
 		return err
 	})

@@ -16,10 +16,10 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// Work is what a child process does that shares its work with others: it takes
+// work is what a child process does that shares its work with others: it takes
 // what is due until stop says that nobody needs it any more. It kills itself if
 // it is the first to get to where the trap is set.
-func Work[Tx any](ctx context.Context, db Database[Tx], dir, name string, stop io.Reader) error {
+func work[Tx any](ctx context.Context, db Database[Tx], subject Subject, dir, name string, stop io.Reader) error {
 	p, err := readPlan(dir)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func Work[Tx any](ctx context.Context, db Database[Tx], dir, name string, stop i
 		},
 		machineOf: func(messageID string) (string, error) { return s.machineOf(ctx, messageID) },
 	}
-	s, closeStage, err := openStage(ctx, db, p, dir, &cutter{trap: caught}, &sharedClock{dir: dir, name: name}, engine.Config{
+	s, closeStage, err := openStage(ctx, db, subject, p, dir, &cutter{trap: caught}, &sharedClock{dir: dir, name: name}, engine.Config{
 		Worker: name, PollInterval: 5 * time.Millisecond, StopTimeout: time.Second,
 	})
 	if err != nil {

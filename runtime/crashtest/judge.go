@@ -29,9 +29,9 @@ func edgeKey(transition, from, event string) string { return transition + "/" + 
 
 func (h historyRow) key() string { return edgeKey(h.transition, h.from, h.event) }
 
-func tablesOf[Tx any](g group[Tx]) map[string]table {
+func tablesOf(c cast) map[string]table {
 	out := map[string]table{}
-	for _, m := range g.machines {
+	for _, m := range c {
 		t := table{map[string]edge{}, map[string]fsm.EffectInfo{}, map[string]string{}}
 		for _, e := range m.edges {
 			t.edges[edgeKey(e.transition, e.from, e.event)] = e
@@ -112,9 +112,9 @@ func (j *judge) acceptedEvents() {
 		machine, id string
 		version     int64
 	}
-	steps := map[step]string{}
+	steps := map[step]historyRow{}
 	for _, h := range j.facts.history {
-		steps[step{h.machine, h.id, h.version}] = h.event
+		steps[step{h.machine, h.id, h.version}] = h
 	}
 	for tag, entries := range j.diary {
 		for _, e := range entries {
@@ -126,11 +126,11 @@ func (j *judge) acceptedEvents() {
 				j.problem(tag, "%s %s: %s was accepted at version %d, its key says %+v", e.Machine, e.Record, e.Event, e.Version, k)
 			}
 			// The event is the last step or, of a chain, an earlier one.
-			found := false
-			for v := e.Version; v > 0 && v > e.Version-3; v-- {
-				found = found || steps[step{e.Machine, e.Record, v}] == e.Event
+			at := step{e.Machine, e.Record, e.Version}
+			for steps[at].event != e.Event && j.tables[e.Machine].edges[steps[step{e.Machine, e.Record, at.version - 1}].key()].raises {
+				at.version--
 			}
-			if !found {
+			if steps[at].event != e.Event {
 				j.problem(tag, "%s %s: %s was accepted at version %d and is not in the history", e.Machine, e.Record, e.Event, e.Version)
 			}
 		}
@@ -271,7 +271,7 @@ func (j *judge) delivery(o outboxRow, entries []entry) {
 	if count[done] > most {
 		j.problem(o.tag, "%+v happened %d times", o, count[done])
 	}
-	if info.Delivery == fsm.AtMostOnce && count[called] > 1 {
+	if info.Delivery == fsm.AtMostOnce && count[called] > 1 && !j.tells(o.tag, mended) { // a person may know better
 		j.problem(o.tag, "%+v was attempted %d times", o, count[called])
 	}
 	switch {
@@ -317,6 +317,9 @@ func (j *judge) endings() map[string]string {
 	}
 	for _, m := range j.facts.markers {
 		add(m.tag, "%s %d: %s", m.machine, m.version, m.effect)
+	}
+	for _, d := range j.facts.deadlines {
+		add(d.tag, "%s: %s is due", d.machine, d.event)
 	}
 	out := map[string]string{}
 	for tag, list := range lines {

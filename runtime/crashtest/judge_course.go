@@ -80,7 +80,9 @@ func (j *judge) nothingLeft() {
 		}
 	}
 	for _, d := range j.facts.deadlines {
-		j.problem(d.tag, "left behind: deadline %+v", d)
+		if !d.due.After(j.last(d.tag)) {
+			j.problem(d.tag, "left behind: deadline %+v", d)
+		}
 	}
 	for tag, entries := range j.diary {
 		if len(entries) == 0 || entries[len(entries)-1].Entry != ended {

@@ -4,16 +4,39 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fsmgen/fsmgen/generated/activate"
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/generated/upload"
+	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // TestTheJudgeSees spoils, one at a time, what quiet lives left, and expects to
 // be told.
 func TestTheJudgeSees(t *testing.T) {
-	t.Run("upload", func(t *testing.T) { spoil(t, "upload", uploadSpoils()) })
-	t.Run("image", func(t *testing.T) { spoil(t, "image", imageSpoils()) })
+	t.Run("upload", func(t *testing.T) { spoil(t, uploads(), true, uploadSpoils()) })
+	t.Run("unpack", func(t *testing.T) { spoil(t, unpacks(), false, unpackSpoils()) })
+}
+
+// uploads is a machine with effects of several classes, whose steps callers make.
+func uploads() Subject {
+	return Subject{Specs: "../../spec", Cast: []Member{Fixed(upload.Define[any](nil), upload.Transitions())}}
+}
+
+// unpacks is a machine that is started and starts another, and has work of every
+// class.
+func unpacks() Subject {
+	return Subject{Specs: "../../spec", Cast: []Member{
+		Tuned(func(p unpack.Params) engine.Machine[any] { return unpack.Define[any](nil, p) }, unpack.Transitions()),
+		Tuned(func(p download.Params) engine.Machine[any] { return download.Define[any](nil, p) }, download.Transitions()),
+		Fixed(activate.Define[any](nil), activate.Transitions()),
+	}}
 }
 
 // spoils changes facts or the diary so that a promise is broken.
@@ -81,11 +104,11 @@ func uploadSpoils() spoils {
 	}
 }
 
-func imageSpoils() spoils {
+func unpackSpoils() spoils {
 	of := func(effect string) func(e entry) bool { return func(e entry) bool { return e.Effect == effect } }
 	return spoils{
 		"was repeated without being asked for": func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("create_device")) },
-		"happened 2 times":                     func(_ *facts, diary map[string][]entry) { repeatIf(diary, done, of("create_snapshot")) },
+		"happened 2 times":                     func(_ *facts, diary map[string][]entry) { repeatIf(diary, done, of("create_device")) },
 		"was attempted 2 times":                func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("extract_layers")) },
 		"outlives its state": func(f *facts, _ map[string][]entry) {
 			i := slices.IndexFunc(f.outbox, func(o outboxRow) bool { return o.work && o.machine == "download" })
@@ -135,24 +158,38 @@ func repeatIf(diary map[string][]entry, kind entryKind, is func(entry) bool) {
 	}
 }
 
-func spoil(t *testing.T, name string, all spoils) {
-	dir := t.TempDir()
-	db := FileDatabase(dir + "/judge.db")
-	g, err := groupOf[*sql.Tx](name)
+// rehearsed lives the lives of a subject, in this process.
+func rehearsed[Tx any](t *testing.T, subject Subject, d Database[Tx], pick func(lives.Script) bool) (story, plan, string, *sql.DB) {
+	t.Helper()
+	s, err := subject.story()
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := prepare(t, db, g)
-	p := rehearsal(name, g)
-	p.Scenarios = p.Scenarios[:2] // all the kinds of effects are in the first two
+	conn := prepare(t, d, s.cast)
+	p, err := s.rehearsal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Scenarios = slices.DeleteFunc(p.Scenarios, func(sc scenario) bool { return !pick(sc.Script) })
+	dir := t.TempDir()
 	if err := p.store(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := Live(t.Context(), db, dir); err != nil {
+	if err := live(t.Context(), d, subject, dir); err != nil {
 		t.Fatal(err)
 	}
+	return s, p, dir, conn
+}
+
+// spoil judges what is right, and then what is not; keyed says that callers alone
+// make steps.
+func spoil(t *testing.T, subject Subject, keyed bool, all spoils) {
+	d := FileDatabase(filepath.Join(t.TempDir(), "judge.db"))
+	s, p, dir, conn := rehearsed(t, subject, d, func(s lives.Script) bool {
+		return !keyed || len(s.Steps) == 4 && !slices.ContainsFunc(s.Steps, func(st lives.Step) bool { return st.Event == nil })
+	})
 	judged := func(f func(*facts, map[string][]entry)) string {
-		read, err := readFacts(t.Context(), conn, g)
+		read, err := readFacts(t.Context(), conn, s.cast)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -162,9 +199,9 @@ func spoil(t *testing.T, name string, all spoils) {
 		}
 		f(read, diary)
 		var problems strings.Builder
-		j := newJudge(tablesOf(g), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
+		j := newJudge(tablesOf(s.cast), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
 		j.all()
-		if name == "upload" { // callers alone make its steps
+		if keyed {
 			j.keyed()
 		}
 		return problems.String()
@@ -181,10 +218,21 @@ func spoil(t *testing.T, name string, all spoils) {
 
 // TestAWindowThatNobodyPassesIsMissed: what no life hits is told.
 func TestAWindowThatNobodyPassesIsMissed(t *testing.T) {
-	past := map[string][]entry{"r": {{Entry: passed, Machine: "m", Kind: Fire, Point: SaveAfter, N: 1, Label: "go"}}}
-	p := plan{Scenarios: []scenario{{Tag: "r", Life: "l"}}}
-	planned, missed := choose(p, past, windowsOf("m", []Kind{Fire}), false)
-	if len(planned.Scenarios) != 2 || len(missed) != len(eventPoints)-1 {
+	s, err := uploads().story()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.rehearsal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.Scenarios[0].Tag
+	past := map[string][]entry{first: {{Entry: passed, Scenario: first, Machine: "upload", Kind: Fire, Point: SaveAfter, N: 1, Label: "go"}}}
+	planned, missed, err := s.choose(p, past, windowsOf("upload", []Kind{Fire}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(planned.Scenarios) != len(p.Scenarios)+1 || len(missed) != len(eventPoints)-1 {
 		t.Fatalf("planned are %v, missed %v", planned.Scenarios, missed)
 	}
 	if got := exercisedWindows(planned, map[string][]entry{}); len(got) != 0 {

@@ -10,24 +10,28 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"time"
 
+	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // plan is what child processes have to do.
 type plan struct {
-	Group     string     `json:"group"`
-	Record    bool       `json:"record"` // note every point that is passed
-	Scenarios []scenario `json:"scenarios"`
+	Params    map[string]json.RawMessage `json:"params"` // by machine
+	Record    bool                       `json:"record"` // note every point that is passed
+	Scenarios []scenario                 `json:"scenarios"`
 }
 
 // scenario is one life in the database. Its tag is the correlation id of all
 // that comes of it.
 type scenario struct {
-	Tag    string `json:"tag"`
-	Life   string `json:"life"`
-	Cut    *Cut   `json:"cut,omitempty"`
-	Window string `json:"window,omitempty"`
+	Tag    string       `json:"tag"`
+	Life   int          `json:"life"` // its number among those of the story
+	Name   string       `json:"name"` // of the life
+	Script lives.Script `json:"script"`
+	Cut    *Cut         `json:"cut,omitempty"`
+	Window string       `json:"window,omitempty"`
 }
 
 func planFile(dir string) string { return filepath.Join(dir, "plan.json") }
@@ -54,15 +58,15 @@ func readPlan(dir string) (p plan, err error) {
 	return p, nil
 }
 
-// Live is what a child process does: it lives the lives of the plan in dir,
+// live is what a child process does: it lives the lives of the plan in dir,
 // goes on with one that a process before it did not end, and kills itself where
 // the plan says so. It returns when nothing is left to do.
-func Live[Tx any](ctx context.Context, db Database[Tx], dir string) (err error) {
+func live[Tx any](ctx context.Context, db Database[Tx], subject Subject, dir string) (err error) {
 	p, err := readPlan(dir)
 	if err != nil {
 		return err
 	}
-	s, closeStage, err := openStage(ctx, db, p, dir, &cutter{record: p.Record}, &ownClock{}, engine.Config{Worker: "crashtest"})
+	s, closeStage, err := openStage(ctx, db, subject, p, dir, &cutter{record: p.Record}, &ownClock{}, engine.Config{Worker: "crashtest"})
 	if err != nil {
 		return err
 	}
@@ -85,20 +89,41 @@ func (p plan) begun(dir string) int {
 }
 
 // rehearsal is a plan that lives every life once, without a cut.
-func rehearsal[Tx any](name string, g group[Tx]) plan {
-	p := plan{Group: name, Record: true}
-	for i, l := range g.lives {
-		p.Scenarios = append(p.Scenarios, scenario{Tag: fmt.Sprintf("r%03d", i), Life: l.name})
+func (s story) rehearsal() (plan, error) {
+	p := plan{Params: s.params, Record: true}
+	for i := range s.lives {
+		if err := s.add(&p, "r", i, nil, ""); err != nil {
+			return p, err
+		}
 	}
-	return p
+	return p, nil
+}
+
+// base is when the first scenario of a plan begins.
+var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// add plans a life. Every scenario begins so long before the one that is lived
+// before it that no timer which that one leaves is due.
+func (s story) add(p *plan, prefix string, life int, cut *Cut, window string) error {
+	tag := fmt.Sprintf("%s%04d", prefix, len(p.Scenarios))
+	at := base
+	if n := len(p.Scenarios); n > 0 {
+		at = p.Scenarios[n-1].Script.Epoch.Add(-s.span)
+	}
+	script, err := s.table.Script(s.lives[life], tag, at)
+	if err != nil {
+		return fmt.Errorf("scenario %s: %w", tag, err)
+	}
+	p.Scenarios = append(p.Scenarios, scenario{Tag: tag, Life: life, Name: s.lives[life].Name, Script: script, Cut: cut, Window: window})
+	return nil
 }
 
 // choose plans a kill in each window: at what was killed least so far, in the
 // shortest life. With every, it plans one at each point of each label: each
 // transition, each effect.
-func choose(p plan, past map[string][]entry, windows []Window, every bool) (plan, []Window) {
+func (s story) choose(p plan, past map[string][]entry, windows []Window, every bool) (plan, []Window, error) {
 	found := map[Window][]entry{}
-	lifeOf := map[string]string{}
+	lifeOf := map[string]int{}
 	for _, sc := range p.Scenarios {
 		lifeOf[sc.Tag] = sc.Life
 		for _, e := range past[sc.Tag] {
@@ -108,7 +133,7 @@ func choose(p plan, past map[string][]entry, windows []Window, every bool) (plan
 			}
 		}
 	}
-	out := plan{Group: p.Group, Scenarios: slices.Clone(p.Scenarios)}
+	out := plan{Params: p.Params, Scenarios: slices.Clone(p.Scenarios)}
 	var missed []Window
 	killed := map[string]int{} // by machine and label
 	for _, w := range windows {
@@ -124,41 +149,49 @@ func choose(p plan, past map[string][]entry, windows []Window, every bool) (plan
 			taken[e.Label] = true
 			killed[w.Machine+e.Label]++
 			cut := e.cut()
-			out.Scenarios = append(out.Scenarios, scenario{
-				Tag: fmt.Sprintf("k%04d", len(out.Scenarios)), Life: lifeOf[e.Scenario], Cut: &cut, Window: w.String() + " of " + e.Label,
-			})
+			if err := s.add(&out, "k", lifeOf[e.Scenario], &cut, w.String()+" of "+e.Label); err != nil {
+				return out, missed, err
+			}
 		}
 		if len(candidates) == 0 {
 			missed = append(missed, w)
 		}
 	}
-	return out, missed
+	return out, missed, nil
 }
 
 // chooseShared plans a kill for each kind of thing that the workers of a fleet
 // do, at points that take turns; with every, at each point. Lives in which a
 // handler moves the clock are left out: it would move it for all workers.
-func chooseShared[Tx any](p plan, past map[string][]entry, g group[Tx], every bool) (plan, []Window) {
+func (s story) chooseShared(p plan, past map[string][]entry, every bool) (plan, []Window, error) {
 	past = maps.Clone(past)
 	for _, sc := range p.Scenarios {
-		if l, err := g.life(sc.Life); err != nil || l.script(sc.Tag).movesClock() {
+		if movesClock(sc.Script) {
 			delete(past, sc.Tag)
 		}
 	}
 	var windows []Window
 	turn := 0
-	for _, m := range g.machines {
-		for _, k := range m.kinds {
-			points := sharedPoints(k)
-			if len(points) > 0 && !every {
-				points = points[turn%len(points):][:1]
-				turn++
-			}
-			for _, at := range points {
-				windows = append(windows, Window{m.Name(), k, at})
-			}
+	for _, k := range kindsOf(s.table) {
+		points := sharedPoints(k)
+		if len(points) > 0 && !every {
+			points = points[turn%len(points):][:1]
+			turn++
+		}
+		for _, at := range points {
+			windows = append(windows, Window{s.name, k, at})
 		}
 	}
-	out, missed := choose(p, past, windows, false)
-	return out, slices.DeleteFunc(windows, func(w Window) bool { return slices.Contains(missed, w) })
+	out, missed, err := s.choose(p, past, windows, false)
+	return out, slices.DeleteFunc(windows, func(w Window) bool { return slices.Contains(missed, w) }), err
+}
+
+// movesClock reports whether time passes while a handler is at work.
+func movesClock(s lives.Script) bool {
+	for _, r := range s.Replies {
+		if r.Meanwhile > 0 {
+			return true
+		}
+	}
+	return false
 }

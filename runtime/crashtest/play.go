@@ -1,17 +1,17 @@
 package crashtest
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // play is a life on its way, as one process sees it.
 type play struct {
 	tag    string
-	script script
+	script lives.Script
 	diary  *diary
 }
 
@@ -23,14 +23,7 @@ func (s *stage[Tx]) playOf(tag string) (*play, error) {
 	if p := s.plays[tag]; p != nil {
 		return p, nil
 	}
-	p := &play{tag: tag}
-	if name := s.lives[tag]; name != "" { // else nobody follows a script
-		l, err := s.group.life(name)
-		if err != nil {
-			return nil, fmt.Errorf("scenario %q: %w", tag, err)
-		}
-		p.script = l.script(tag)
-	}
+	p := &play{tag: tag, script: s.scripts[tag]}
 	var err error
 	if p.diary, err = openDiary(s.dir, tag); err != nil {
 		return nil, err
@@ -50,30 +43,15 @@ func (p *play) has(kind entryKind, is func(entry) bool) (bool, error) {
 	return slices.ContainsFunc(past, func(e entry) bool { return e.Entry == kind && is(e) }), err
 }
 
-// reply is what the script says about a message: it counts those of its effect
-// that came before it.
-func (p *play) reply(d fsm.Dispatch) (reply, error) {
-	replies := p.script.replies[d.Machine+"."+d.Effect]
-	if len(replies) == 0 {
-		return reply{}, nil
-	}
-	past, err := p.diary.past()
-	if err != nil {
-		return reply{}, err
-	}
-	earlier := map[string]bool{}
-	for _, e := range past {
-		if e.Entry == called && e.Machine == d.Machine && e.Effect == d.Effect && e.Version < d.Version {
-			earlier[e.ID] = true
-		}
-	}
-	return replies[min(len(earlier), len(replies)-1)], nil
+// reply is what the script says about a message.
+func (p *play) reply(d fsm.Dispatch) lives.Reply {
+	return p.script.Replies[lives.Asked{Machine: d.Machine, Effect: d.Effect, Version: d.Version}.String()]
 }
 
 // fails reports whether this attempt is one that fails.
-func (p *play) fails(r reply, d fsm.Dispatch) (bool, error) {
-	if r.broken || d.Attempt <= r.fails || !r.stuck {
-		return r.broken || d.Attempt <= r.fails, nil
+func (p *play) fails(r lives.Reply, d fsm.Dispatch) (bool, error) {
+	if r.Broken || d.Attempt <= r.Fails || !r.Stuck {
+		return r.Broken || d.Attempt <= r.Fails, nil
 	}
 	isMended, err := p.has(mended, func(entry) bool { return true })
 	return !isMended, err

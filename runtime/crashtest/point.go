@@ -50,6 +50,11 @@ const (
 	AtMostOnce Kind = "at_most_once"
 )
 
+// allKinds lists the kinds in their order.
+var allKinds = []Kind{
+	Create, Fire, Chain, Started, Answer, Deadline, Deliver, Retry, Bury, Requeue, Cleanup, InTx, Idempotent, Keyed, Queryable, AtMostOnce,
+}
+
 var (
 	eventPoints   = []Point{TxBefore, LoadBefore, SaveBefore, SaveAfter, CommitBefore, CommitAfter}
 	writePoints   = []Point{SaveBefore, SaveAfter, CommitBefore, CommitAfter}

@@ -14,63 +14,89 @@ import (
 	"time"
 )
 
-// Proof is what Prove needs.
-type Proof[Tx any] struct {
-	Database Database[Tx]
-	// Child returns the command of a process that calls Live with dir.
-	Child func(ctx context.Context, dir string) *exec.Cmd
-	// Worker returns the command of a process that calls Work with dir and name,
+// proof is how processes are started that work on a database.
+type proof[Tx any] struct {
+	database Database[Tx]
+	// child returns the command of a process that calls live with dir.
+	child func(ctx context.Context, dir string) *exec.Cmd
+	// worker returns the command of a process that calls work with dir and name,
 	// and with its standard input as what says stop.
-	Worker func(ctx context.Context, dir, name string) *exec.Cmd
-	// Every kills at each point of each transition and of each effect, not only
+	worker func(ctx context.Context, dir, name string) *exec.Cmd
+	// every kills at each point of each transition and of each effect, not only
 	// once in each window.
-	Every bool
+	every bool
 }
 
-// Prove kills the lives of a group of machines in every window, and judges
-// what is left. The database has to be empty.
-func Prove[Tx any](t *testing.T, name string, p Proof[Tx]) {
-	g, err := groupOf[Tx](name)
-	if err != nil {
-		t.Fatal(err)
+// prove kills the lives of a subject in every window, and judges what is left.
+// The database has to be empty.
+func prove[Tx any](t *testing.T, s story, subject Subject, p proof[Tx]) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	db := prepare(t, p.Database, g)
+	db := prepare(t, p.database, s.cast, s.table.Singular()...)
 	dir := t.TempDir()
-	rehearsed := rehearsal(name, g)
+	rehearsed, err := s.rehearsal()
+	must(err)
 	if kills := runPlan(t, p, rehearsed, dir); kills != 0 {
 		t.Fatalf("the rehearsal was killed %d times", kills)
 	}
-	calm := verdict(t, db, g, rehearsed, dir)
-	var windows []Window
-	for _, m := range g.machines {
-		windows = append(windows, windowsOf(m.Name(), m.kinds)...)
-	}
-	killing, missed := choose(rehearsed, calm.diary, windows, p.Every)
+	calm := verdict(t, db, s.cast, rehearsed, dir)
+	killing, missed, err := s.choose(rehearsed, calm.diary, s.windows, p.every)
+	must(err)
 	for _, w := range missed {
 		t.Errorf("no life passes the window %s", w)
+	}
+	if len(missed) > 0 {
+		explainRefusals(t, rehearsed, calm)
 	}
 	kills := runPlan(t, p, killing, dir)
 	if want := len(killing.Scenarios) - len(rehearsed.Scenarios); kills != want {
 		t.Errorf("%d processes were killed, want %d", kills, want)
 	}
-	stormy := verdict(t, db, g, killing, dir)
-	compareEndings(t, killing, calm, stormy)
-	for _, m := range g.machines {
-		hit, of := countExercised(t, killing, stormy.diary, windowsOf(m.Name(), m.kinds))
-		taken := transitionsTaken(stormy.facts, m.Name())
-		Count(t, "%s: %d of %d windows exercised on %s; the lives take %d of %d transitions", m.Name(), hit, of, p.Database.Name, taken, len(m.edges))
+	stormy := verdict(t, db, s.cast, killing, dir)
+	overslept := compareEndings(t, killing, calm, stormy)
+	hit, of := countExercised(t, killing, stormy.diary, s.windows)
+	Count(t, "%s: %d of %d windows exercised on %s; %d lives take %d of %d transitions, and %d of %d kills were compared with a calm life",
+		s.name, hit, of, p.database.Name, len(s.lives), transitionsTaken(stormy.facts, s.name), len(s.cast[0].edges), kills-overslept, kills)
+	kills += proveShared(t, s, subject, p, killing, calm, db, dir)
+	t.Logf("%s: %d lives, %d processes killed; nothing accepted was lost, nothing doubled, no record off its table", s.name, len(killing.Scenarios), kills)
+}
+
+// proveShared kills one of several workers that share the work of a life, and
+// returns how many were killed. Without work there is nothing to share.
+func proveShared[Tx any](t *testing.T, s story, subject Subject, p proof[Tx], killing plan, calm *judge, db *sql.DB, dir string) int {
+	t.Helper()
+	shared, windows, err := s.chooseShared(killing, calm.diary, p.every)
+	if err != nil {
+		t.Fatal(err)
 	}
-	shared, windows := chooseShared(killing, calm.diary, g, p.Every)
-	killedTogether := runFleet(t, p, shared, len(killing.Scenarios), windows, dir)
-	hit, of := countExercised(t, shared, verdict(t, db, g, shared, dir).diary, windows)
-	if hit != killedTogether {
-		t.Errorf("%d workers were killed in %d windows", killedTogether, hit)
+	if len(windows) == 0 {
+		return 0
 	}
-	if t.Failed() {
-		return
+	killed := runFleet(t, p, subject, shared, len(killing.Scenarios), windows, dir)
+	hit, of := countExercised(t, shared, verdict(t, db, s.cast, shared, dir).diary, windows)
+	if hit != killed {
+		t.Errorf("%d workers were killed in %d windows", killed, hit)
 	}
-	Count(t, "%s: %d of %d windows exercised on %s while %d workers share the work", name, hit, of, p.Database.Name, fleetSize)
-	t.Logf("%s: %d lives, %d processes killed; nothing accepted was lost, nothing doubled, no record off its table", name, len(shared.Scenarios), kills+killedTogether)
+	Count(t, "%s: %d of %d windows exercised on %s while %d workers share the work", s.name, hit, of, p.database.Name, fleetSize)
+	return killed
+}
+
+// explainRefusals logs which steps of quiet lives the engine refused: what a
+// life was to show, it did not.
+func explainRefusals(t *testing.T, p plan, calm *judge) {
+	t.Helper()
+	for _, sc := range p.Scenarios {
+		for _, e := range calm.diary[sc.Tag] {
+			if e.Entry == refused {
+				t.Logf("%s: step %d was refused: %s", p.describe(sc.Tag), e.Step, e.Cause)
+			}
+		}
+	}
 }
 
 // countExercised tells how many of the windows were exercised, and fails the
@@ -88,13 +114,15 @@ func countExercised(t *testing.T, p plan, past map[string][]entry, windows []Win
 	return hit, len(windows)
 }
 
-func prepare[Tx any](t *testing.T, d Database[Tx], g group[Tx]) *sql.DB {
+// prepare makes the tables, without the indices that would let only one life be
+// lived in a database.
+func prepare[Tx any](t *testing.T, d Database[Tx], c cast, without ...string) *sql.DB {
 	t.Helper()
 	store, closeStore, err := d.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(store.Migrate(t.Context(), g.definitions()), closeStore()); err != nil {
+	if err := errors.Join(store.Migrate(t.Context(), definitions[Tx](c, nil)), closeStore()); err != nil {
 		t.Fatal(err)
 	}
 	db, err := d.SQL()
@@ -106,6 +134,11 @@ func prepare[Tx any](t *testing.T, d Database[Tx], g group[Tx]) *sql.DB {
 			t.Error(err)
 		}
 	})
+	for _, index := range without {
+		if _, err := db.ExecContext(t.Context(), "DROP INDEX "+index); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := createWitnesses(t.Context(), db, d.Watch); err != nil {
 		t.Fatal(err)
 	}
@@ -114,14 +147,14 @@ func prepare[Tx any](t *testing.T, d Database[Tx], g group[Tx]) *sql.DB {
 
 // runPlan starts one process after the other until one gets to the end of the
 // plan. It returns how many were killed on the way.
-func runPlan[Tx any](t *testing.T, p Proof[Tx], what plan, dir string) (kills int) {
+func runPlan[Tx any](t *testing.T, p proof[Tx], what plan, dir string) (kills int) {
 	t.Helper()
 	if err := what.store(dir); err != nil {
 		t.Fatal(err)
 	}
 	for kills <= len(what.Scenarios) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		child := p.Child(ctx, dir)
+		child := p.child(ctx, dir)
 		out, err := child.CombinedOutput()
 		late := ctx.Err() != nil
 		cancel()
@@ -141,9 +174,9 @@ func runPlan[Tx any](t *testing.T, p Proof[Tx], what plan, dir string) (kills in
 }
 
 // verdict judges what is in the database.
-func verdict[Tx any](t *testing.T, db *sql.DB, g group[Tx], p plan, dir string) *judge {
+func verdict(t *testing.T, db *sql.DB, c cast, p plan, dir string) *judge {
 	t.Helper()
-	f, err := readFacts(t.Context(), db, g)
+	f, err := readFacts(t.Context(), db, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +184,7 @@ func verdict[Tx any](t *testing.T, db *sql.DB, g group[Tx], p plan, dir string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := newJudge(tablesOf(g), f, past, func(tag, format string, args ...any) {
+	j := newJudge(tablesOf(c), f, past, func(tag, format string, args ...any) {
 		t.Errorf("%s: %s", p.describe(tag), fmt.Sprintf(format, args...))
 	})
 	j.all()
@@ -162,9 +195,9 @@ func verdict[Tx any](t *testing.T, db *sql.DB, g group[Tx], p plan, dir string) 
 func (p plan) describe(tag string) string {
 	for _, sc := range p.Scenarios {
 		if sc.Tag == tag && sc.Cut != nil {
-			return fmt.Sprintf("life %q killed in %s (%s number %d)", sc.Life, sc.Window, sc.Cut.Point, sc.Cut.N)
-		} else if sc.Tag == tag && sc.Life != "" {
-			return fmt.Sprintf("life %q", sc.Life)
+			return fmt.Sprintf("life %q killed in %s (%s number %d)", sc.Name, sc.Window, sc.Cut.Point, sc.Cut.N)
+		} else if sc.Tag == tag && sc.Name != "" {
+			return fmt.Sprintf("life %q", sc.Name)
 		}
 	}
 	return "scenario " + tag
@@ -172,20 +205,23 @@ func (p plan) describe(tag string) string {
 
 // compareEndings fails for a life that was killed and did not end like the one
 // that nobody killed; unless what may be attempted only once was lost, which
-// the record was told.
-func compareEndings(t *testing.T, p plan, calm, stormy *judge) {
+// the record was told, or a timer did not wait for the next process. It returns
+// how many of these there were.
+func compareEndings(t *testing.T, p plan, calm, stormy *judge) (late int) {
 	t.Helper()
-	want := map[string]string{} // by life
+	want := map[int]string{} // by life
 	before, after := calm.endings(), stormy.endings()
 	for _, sc := range p.Scenarios {
-		if sc.Cut == nil {
+		switch {
+		case sc.Cut == nil:
 			want[sc.Life] = before[sc.Tag]
-			continue
-		}
-		if after[sc.Tag] != want[sc.Life] && !stormy.lossTold(sc.Tag) {
+		case stormy.tells(sc.Tag, overslept):
+			late++
+		case after[sc.Tag] != want[sc.Life] && !stormy.lossTold(sc.Tag):
 			t.Errorf("%s ended otherwise than without a kill:\n%s", p.describe(sc.Tag), difference(want[sc.Life], after[sc.Tag]))
 		}
 	}
+	return late
 }
 
 // difference lists the lines that only one of two texts has.
@@ -240,6 +276,5 @@ func sameJSON(a, b string) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// EveryFromEnv reports whether the environment asks for every point: see
-// Proof.Every.
-func EveryFromEnv() bool { return os.Getenv("FSMGEN_CRASH_EVERY") == "1" }
+// everyFromEnv reports whether the environment asks for every point.
+func everyFromEnv() bool { return os.Getenv("FSMGEN_CRASH_EVERY") == "1" }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -19,27 +20,35 @@ import (
 // and every process passes the same points in the same order.
 const lease = time.Hour
 
-// downtime is how much later the next process begins: the leases of the dead
-// one are over then.
-const downtime = lease + time.Minute
+// downtime is how much later than a lease began the next process begins: the
+// leases of the dead one are over then.
+func downtime(lease time.Duration) time.Duration { return lease + time.Minute }
+
+// leaseOf is the lease in a life: its handlers keep it however long they take.
+func leaseOf(s lives.Script) time.Duration { return lease + s.Longest }
 
 // stage is one process, living lives.
 type stage[Tx any] struct {
 	database Database[Tx]
-	group    group[Tx]
+	cast     cast
+	store    engine.Store[Tx]
+	config   engine.Config
 	engine   *engine.Engine[Tx]
 	sql      *sql.DB
 	dir      string
 	cutter   *cutter
 	clock    clock
-	lives    map[string]string // by the tags of their scenarios
+	scripts  map[string]lives.Script // by the tags of their scenarios
+	hands    int                     // workers that do at once what is due; 0: one
 
 	mu    sync.Mutex
 	plays map[string]*play // by tag
 }
 
-func openStage[Tx any](ctx context.Context, db Database[Tx], p plan, dir string, c *cutter, k clock, config engine.Config) (*stage[Tx], func() error, error) {
-	g, err := groupOf[Tx](p.Group)
+func openStage[Tx any](
+	ctx context.Context, db Database[Tx], subject Subject, p plan, dir string, c *cutter, k clock, config engine.Config,
+) (*stage[Tx], func() error, error) {
+	machines, err := subject.cast(p.Params)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,21 +56,25 @@ func openStage[Tx any](ctx context.Context, db Database[Tx], p plan, dir string,
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &stage[Tx]{database: db, group: g, dir: dir, clock: k, cutter: c, lives: map[string]string{}, plays: map[string]*play{}}
+	s := &stage[Tx]{database: db, cast: machines, dir: dir, clock: k, cutter: c, scripts: map[string]lives.Script{}, plays: map[string]*play{}}
 	for _, sc := range p.Scenarios {
-		s.lives[sc.Tag] = sc.Life
+		s.scripts[sc.Tag] = sc.Script
 	}
 	if s.sql, err = db.SQL(); err != nil {
 		return nil, nil, errors.Join(err, closeStore())
 	}
-	var machines []engine.Machine[Tx]
-	for _, m := range g.machines {
-		machines = append(machines, witness[Tx]{m.Machine, s})
-	}
 	config.Clock, config.Logger = k, slog.New(slog.NewTextHandler(io.Discard, nil))
 	config.Lease, config.Rand = cmp.Or(config.Lease, lease), func() float64 { return 0 }
-	s.engine, err = engine.New(newCutStore(store, c), config, machines...)
-	return s, func() error { return errors.Join(s.closeDiaries(), s.sql.Close(), closeStore()) }, err
+	s.store, s.config = newCutStore(store, c), config
+	return s, func() error { return errors.Join(s.closeDiaries(), s.sql.Close(), closeStore()) }, s.employ(config.Lease)
+}
+
+// employ makes the engine, with a lease.
+func (s *stage[Tx]) employ(lease time.Duration) (err error) {
+	config := s.config
+	config.Lease = lease
+	s.engine, err = engine.New(s.store, config, definitions(s.cast, s)...)
+	return err
 }
 
 func (s *stage[Tx]) closeDiaries() (err error) {
@@ -85,7 +98,7 @@ func (s *stage[Tx]) live(ctx context.Context, sc scenario) error {
 		return err
 	}
 	s.cutter.begin(p, sc.Cut)
-	if err := s.clock.set(epoch); err != nil {
+	if err := errors.Join(s.clock.set(sc.Script.Epoch), s.employ(leaseOf(sc.Script))); err != nil {
 		return err
 	}
 	if len(past) == 0 {
@@ -99,6 +112,21 @@ func (s *stage[Tx]) live(ctx context.Context, sc scenario) error {
 	}
 	if err := s.steps(ctx, p, s.rest); err != nil {
 		return err
+	}
+	return s.end(ctx, p)
+}
+
+// end ends a life. It gives back the keys that its events have of themselves:
+// where they are made of numbers, those of the next life are the same.
+func (s *stage[Tx]) end(ctx context.Context, p *play) error {
+	for _, m := range s.cast {
+		t := m.Tables()
+		_, err := s.sql.ExecContext(ctx, fmt.Sprintf(
+			`DELETE FROM fsm_keys WHERE machine = '%s' AND key LIKE 'event:%%' AND record_id IN (SELECT CAST("%s" AS text) FROM "%s" WHERE correlation_id = '%s')`,
+			m.Name(), t.ID, t.History, p.tag))
+		if err != nil {
+			return fmt.Errorf("give back keys: %w", err)
+		}
 	}
 	return p.write(entry{Entry: ended})
 }
@@ -115,54 +143,149 @@ func (s *stage[Tx]) resume(ctx context.Context, p *play, past []entry) error {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	at := epoch
+	at := p.script.Epoch
 	for _, e := range past {
 		if e.Entry == clockSet {
 			at = e.At
 		}
 	}
-	return s.setClock(p, at.Add(downtime))
+	next := at.Add(downtime(leaseOf(p.script)))
+	if err := s.oversleep(ctx, p, at, next); err != nil {
+		return err
+	}
+	return s.setClock(p, next)
+}
+
+// oversleep notes that a timer came due while nobody was there: the life may end
+// otherwise than without a crash.
+func (s *stage[Tx]) oversleep(ctx context.Context, p *play, from, to time.Time) error {
+	if movesClock(p.script) {
+		from = time.Time{} // its timers come due in the middle of something
+	}
+	isDue := false
+	err := scan(ctx, s.sql, "SELECT CAST(due_at AS text) FROM fsm_deadlines WHERE correlation = '"+p.tag+"'", func(rows *sql.Rows) error {
+		var text string
+		err := rows.Scan(&text)
+		if err != nil {
+			return err
+		}
+		due, err := parseTime(text)
+		isDue = isDue || due.After(from) && !due.After(to)
+		return err
+	})
+	if err != nil || !isDue {
+		return err
+	}
+	return p.write(entry{Entry: overslept})
 }
 
 // steps does the steps of a script, with a rest after each.
 func (s *stage[Tx]) steps(ctx context.Context, p *play, rest func(context.Context, *play) error) error {
-	for i, st := range p.script.steps {
+	for i, st := range p.script.Steps {
 		err := s.step(ctx, p, i, st)
 		if err == nil {
 			err = rest(ctx, p)
 		}
 		if err != nil {
-			return fmt.Errorf("%s, step %d of %s: %w", p.tag, i, s.lives[p.tag], err)
+			return fmt.Errorf("%s, step %d: %w", p.tag, i, err)
 		}
 	}
 	return nil
 }
 
 // step does a step. One that the last process did already changes nothing.
-func (s *stage[Tx]) step(ctx context.Context, p *play, i int, st step) error {
+func (s *stage[Tx]) step(ctx context.Context, p *play, i int, st lives.Step) error {
 	switch {
-	case st.mend:
+	case st.Mend:
 		return s.mend(ctx, p)
-	case st.event == nil:
+	case st.Event == nil:
 		if done, err := p.has(ticked, func(e entry) bool { return e.Step == i }); done || err != nil {
 			return err
 		}
 		if err := p.write(entry{Entry: ticked, Step: i}); err != nil {
 			return err
 		}
-		return s.setClock(p, s.clock.Now().Add(st.wait))
+		return s.setClock(p, s.clock.Now().Add(st.Wait))
 	}
-	id := idOf(p.tag, st.machine).String()
-	call := engine.Call{By: st.by, Key: fmt.Sprintf("%s/%d", p.tag, i), Correlation: p.tag}
-	act := s.engine.Fire
-	if st.create {
-		act = s.engine.Create
+	if done, err := p.has(refused, func(e entry) bool { return e.Step == i }); done || err != nil {
+		return err
 	}
-	o, err := act(ctx, st.machine, id, st.event, call)
+	return s.call(ctx, p, i, st, keyOf(p.tag, i, 0))
+}
+
+// keyOf is the key of a caller who fires the event of a step.
+func keyOf(tag string, step, caller int) string { return fmt.Sprintf("%s/%d/%d", tag, step, caller) }
+
+// call fires the event of a step. What is refused is noted: lives are found
+// without knowing the rows of tables, what is unique, and how long a crash takes.
+func (s *stage[Tx]) call(ctx context.Context, p *play, i int, st lives.Step, key string) error {
+	id, err := s.recordOf(ctx, p, st)
 	if err != nil {
 		return err
 	}
-	return p.write(entry{Entry: accepted, Step: i, Machine: st.machine, Record: id, Event: st.event.EventName(), Key: call.Key, Version: o.Version})
+	act := s.engine.Fire
+	if st.Create {
+		act = s.engine.Create
+	}
+	o, err := act(ctx, st.Machine, id, payload{*st.Event}, engine.Call{By: st.By, Key: key, Correlation: p.tag})
+	wasCut, problem := p.has(cutHere, func(entry) bool { return true })
+	if problem != nil {
+		return problem
+	}
+	e := entry{Entry: accepted, Step: i, Machine: st.Machine, Record: id, Event: st.Event.Name, Key: key, Version: o.Version}
+	switch cause, isRefusal := refusal(err); {
+	case isRefusal:
+		e.Entry, e.Cause = refused, cause
+	case err != nil:
+		return err
+	case o.AlreadyThere:
+		e.Entry, e.Cause = refused, "already there"
+	case o.Replayed && !wasCut: // nobody died: it was another call, of an event with a key of its own
+		e.Entry, e.Cause = refused, "happened before"
+	}
+	return p.write(e)
+}
+
+// refusal tells why nothing came of an event, if that is an answer and not a
+// failure.
+func refusal(err error) (cause string, ok bool) {
+	var x *fsm.Rejection
+	if errors.As(err, &x) {
+		return err.Error(), true
+	}
+	for _, known := range []error{engine.ErrRefused, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrKeyUsed} {
+		if errors.Is(err, known) {
+			return err.Error(), true
+		}
+	}
+	return "", false
+}
+
+// payload is an event as an engine takes it.
+type payload struct{ event fsm.Event }
+
+// EventName is the event's name.
+func (p payload) EventName() string { return p.event.Name }
+
+// MarshalJSON is the event's payload.
+func (p payload) MarshalJSON() ([]byte, error) { return p.event.Payload, nil }
+
+// recordOf returns the record that a step is about. Of one that another machine
+// started, the life knows no id: its history says whose it is.
+func (s *stage[Tx]) recordOf(ctx context.Context, p *play, st lives.Step) (id string, err error) {
+	if st.Record != "" {
+		return st.Record, nil
+	}
+	m, err := s.cast.member(st.Machine)
+	if err != nil {
+		return "", err
+	}
+	t := m.Tables()
+	err = s.sql.QueryRowContext(ctx, fmt.Sprintf(`SELECT CAST("%s" AS text) FROM "%s" WHERE version = 1 AND correlation_id = '%s'`, t.ID, t.History, p.tag)).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return m.Name() + " is not started", nil
+	}
+	return id, err
 }
 
 // mend lets stuck replies succeed, and requeues the dead letters.
@@ -182,7 +305,7 @@ func (s *stage[Tx]) mend(ctx context.Context, p *play) error {
 func (s *stage[Tx]) rest(ctx context.Context, p *play) error {
 	const most = 10_000 // rounds; a life takes some hundred
 	for range most {
-		n, err := s.engine.Step(ctx)
+		n, err := s.round(ctx)
 		if err != nil {
 			return err
 		}
@@ -198,6 +321,23 @@ func (s *stage[Tx]) rest(ctx context.Context, p *play) error {
 		}
 	}
 	return fmt.Errorf("no rest after %d rounds", most)
+}
+
+// round does a round of what is due, with all hands.
+func (s *stage[Tx]) round(ctx context.Context) (done int, err error) {
+	if s.hands <= 1 {
+		return s.engine.Step(ctx)
+	}
+	counts, failures := make([]int, s.hands), make([]error, s.hands)
+	var hands sync.WaitGroup
+	for i := range s.hands {
+		hands.Go(func() { counts[i], failures[i] = s.engine.Step(ctx) })
+	}
+	hands.Wait()
+	for _, n := range counts {
+		done += n
+	}
+	return done, errors.Join(failures...)
 }
 
 // nextRepeat returns when the next repeat is due.

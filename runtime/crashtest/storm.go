@@ -38,14 +38,15 @@ const (
 // Who does not know what became of an event repeats it with its key. The judge
 // then finds every event that was accepted once, and its effects delivered.
 func Storm[Tx any](t *testing.T, d Database[Tx], clients int, crash func()) {
-	g, err := groupOf[Tx]("publish")
+	subject := Subject{Cast: []Member{Fixed(publish.Define[any](nil), publish.Transitions())}}
+	machines, err := subject.cast(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := prepare(t, d, g)
+	db := prepare(t, d, machines)
 	dir := t.TempDir()
-	p := plan{Group: "publish", Scenarios: []scenario{{Tag: stormTag}}}
-	st, closeStage, err := openStage(t.Context(), d, p, dir, &cutter{}, wallClock{}, engine.Config{
+	p := plan{Scenarios: []scenario{{Tag: stormTag}}}
+	st, closeStage, err := openStage(t.Context(), d, subject, p, dir, &cutter{}, wallClock{}, engine.Config{
 		Worker: "storm", Lease: 3 * time.Second, PollInterval: 20 * time.Millisecond,
 	})
 	if err != nil {
@@ -59,7 +60,7 @@ func Storm[Tx any](t *testing.T, d Database[Tx], clients int, crash func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := verdict(t, db, g, p, dir)
+	j := verdict(t, db, machines, p, dir)
 	j.keyed()
 	if n := len(j.facts.history) - stormRecords; n != clients*stormEvents {
 		t.Errorf("%d events are in the histories, want %d", n, clients*stormEvents)
@@ -126,7 +127,7 @@ func (s *storm[Tx]) insist(
 	ctx context.Context, act func(context.Context, string, string, fsm.Payload, engine.Call) (engine.Outcome, error),
 	record int, key string, event fsm.Payload,
 ) error {
-	id := idOf(stormTag, fmt.Sprint("record ", record)).String()
+	id := fmt.Sprintf("00000000-0000-4000-8000-%012x", record)
 	lost := false
 	for ctx.Err() == nil {
 		o, err := act(ctx, "publish", id, event, engine.Call{Key: key, Correlation: stormTag})

@@ -3,10 +3,10 @@ package crashtest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -15,7 +15,7 @@ import (
 // on the way, and note in the diary what they did: that note is the change of
 // the world.
 type witness[Tx any] struct {
-	engine.Machine[Tx]
+	engine.Machine[any]
 	stage *stage[Tx]
 }
 
@@ -59,26 +59,24 @@ func (w witness[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, er
 	if err := w.pass(d, kind, before, after); err != nil {
 		return nil, err
 	}
-	return encoded(r.answer)
+	return r.Answer, nil
 }
 
 // work does what the script says about a message.
-func (w witness[Tx]) work(ctx context.Context, d fsm.Dispatch) (r reply, err error) {
+func (w witness[Tx]) work(ctx context.Context, d fsm.Dispatch) (r lives.Reply, err error) {
 	p, err := w.stage.playOf(d.Correlation)
 	if err != nil {
 		return r, err
 	}
-	if r, err = p.reply(d); err != nil {
-		return r, err
-	}
+	r = p.reply(d)
 	if err := w.note(ctx, p, called, d); err != nil {
 		return r, err
 	}
 	if fails, err := p.fails(r, d); fails || err != nil {
 		return r, cmp.Or(err, errScripted)
 	}
-	if r.meanwhile > 0 {
-		if err := w.stage.meanwhile(ctx, p, r.meanwhile); err != nil {
+	if r.Meanwhile > 0 {
+		if err := w.stage.meanwhile(ctx, p, r.Meanwhile); err != nil {
 			return r, err
 		}
 	}
@@ -125,12 +123,7 @@ func (w witness[Tx]) Query(_ context.Context, d fsm.Dispatch) (*fsm.Event, bool,
 	if err != nil || !happened {
 		return nil, false, err
 	}
-	r, err := p.reply(d)
-	if err != nil {
-		return nil, false, err
-	}
-	answer, err := encoded(r.answer)
-	return answer, err == nil, err
+	return p.reply(d).Answer, true, nil
 }
 
 // kindOf tells deliveries from the cleanups that go before a repeat.
@@ -170,15 +163,4 @@ func (w witness[Tx]) pass(d fsm.Dispatch, k Kind, points ...Cut) (err error) {
 		err = errors.Join(err, w.stage.cutter.pass(p.Point, p.N, subject{d.Machine, k, d.Effect}))
 	}
 	return err
-}
-
-func encoded(p fsm.Payload) (*fsm.Event, error) {
-	if p == nil {
-		return nil, nil
-	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, fmt.Errorf("encode event %s: %w", p.EventName(), err)
-	}
-	return &fsm.Event{Name: p.EventName(), Payload: text}, nil
 }

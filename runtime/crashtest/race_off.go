@@ -1,6 +1,6 @@
 //go:build !race
 
-package crashtest_test
+package crashtest
 
 // raced: this program was built with the race detector.
 const raced = false

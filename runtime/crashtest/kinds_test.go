@@ -1,0 +1,39 @@
+package crashtest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
+)
+
+// TestKinds: what a machine has to pass follows from its table. These lists were
+// read from the tables by people.
+func TestKinds(t *testing.T) {
+	for _, tt := range []struct {
+		cast []string
+		want []Kind
+	}{
+		{[]string{"upload"}, []Kind{Create, Fire, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Keyed, InTx}},
+		{[]string{"publish"}, []Kind{Create, Fire, Deliver, Retry, Bury, Requeue, Keyed, InTx}},
+		{[]string{"outbox"}, []Kind{Create, Fire, Deadline, InTx}},
+		{[]string{"gc"}, []Kind{Create, Fire, Deliver, Retry, Bury, Requeue, Idempotent, InTx}},
+		{[]string{"registration"}, []Kind{Create, Fire, Chain, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent}},
+		{[]string{"wal"}, []Kind{Create, Fire, Chain, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, InTx}},
+		{[]string{"deal"}, []Kind{Create, Fire, Chain, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Keyed, Queryable, InTx}},
+		{[]string{"download", "unpack", "activate"}, []Kind{Create, Chain, Answer, Deliver, Retry, Bury, Requeue, Idempotent, Cleanup}},
+		{[]string{"unpack", "activate", "download"}, []Kind{Started, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Queryable, AtMostOnce, Cleanup}},
+		{[]string{"activate", "unpack", "download"}, []Kind{Started, Answer, Chain, Idempotent, Queryable}},
+	} {
+		c, err := lives.Load("../../spec", tt.cast...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := kindsOf(c)
+		slices.Sort(got)
+		slices.Sort(tt.want)
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s has to pass %v, want %v", tt.cast[0], got, tt.want)
+		}
+	}
+}

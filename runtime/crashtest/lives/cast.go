@@ -1,0 +1,185 @@
+package lives
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fsmgen/fsmgen/gen/ddl"
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/proptest"
+)
+
+// Cast is the machines that share a life. The first one is the hero, whose
+// transitions the lives are to take.
+type Cast struct {
+	machines []*ir.Machine
+	calls    []proptest.Calls
+	literals map[string]bool // texts that a clause compares with
+	searched map[string]bool // fields whose text a clause looks into
+	numbers  map[string]bool // numbers that are unique, and that no clause looks at
+}
+
+// Limits of params: low, so that what counts up to them ends soon; long, so that
+// a crash does not let a state run out of time.
+const (
+	mostOfAParam  = 2
+	leastDuration = 3 * time.Hour
+)
+
+// Load compiles the specs of a folder and picks the machines named, the hero
+// first.
+func Load(specs string, names ...string) (*Cast, error) {
+	all, err := proptest.Machines(specs)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cast{literals: map[string]bool{}, searched: map[string]bool{}, numbers: map[string]bool{}}
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(m *ir.Machine) bool { return m.Text == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no machine %s in %s", name, specs)
+		}
+		tune(all[i])
+		c.machines = append(c.machines, all[i])
+		c.calls = append(c.calls, proptest.NewCalls(all[i]))
+		c.read(all[i])
+	}
+	return c, nil
+}
+
+// tune gives the params of a machine values that suit a test.
+func tune(m *ir.Machine) {
+	for _, p := range m.Params {
+		switch v := p.Default.(type) {
+		case int64:
+			p.Default = min(v, mostOfAParam)
+		case time.Duration:
+			p.Default = max(v, leastDuration)
+		}
+	}
+}
+
+// read notes what clauses compare texts with, and which numbers are unique.
+// Fields are known by their names: those of a payload are copies.
+func (c *Cast) read(m *ir.Machine) {
+	for _, u := range m.Uniques {
+		for _, f := range u.Fields {
+			if f.Type.Base == ir.Int {
+				c.numbers[f.Text] = true
+			}
+		}
+	}
+	clauses := func(list []*ir.Clause) {
+		for _, k := range list {
+			for _, o := range []ir.Operand{k.Left, k.Right} {
+				if o.Field != nil {
+					delete(c.numbers, o.Field.Text)
+				}
+			}
+			switch v := k.Right.Literal.(type) {
+			case string:
+				c.literals[v] = true
+			case []any:
+				for _, element := range v {
+					if text, ok := element.(string); ok {
+						c.literals[text] = true
+					}
+				}
+			}
+			if (k.Op == ir.Matches || k.Op == ir.Contains) && k.Left.Field != nil {
+				c.searched[k.Left.Field.Text] = true
+			}
+		}
+	}
+	for _, r := range m.Rows {
+		clauses(r.When)
+	}
+	for _, s := range m.States {
+		clauses(s.Holds)
+	}
+}
+
+// Singular lists the active uniques that two lives can't both satisfy: none of
+// their fields has a value that scripts make different.
+func (c *Cast) Singular() []string {
+	var out []string
+	for _, m := range c.machines {
+		for _, u := range m.Uniques {
+			if u.WhileActive && !slices.ContainsFunc(u.Fields, c.varies) {
+				out = append(out, ddl.IndexOf(m, u))
+			}
+		}
+	}
+	return out
+}
+
+// varies reports whether scripts make the values of a field different.
+func (c *Cast) varies(f *ir.Field) bool {
+	switch f.Type.Base {
+	case ir.String:
+		return !c.searched[f.Text]
+	case ir.Int:
+		return c.numbers[f.Text]
+	}
+	return f.Type.Base == ir.UUID || f.Type.Base == ir.Time
+}
+
+// Hero is the machine whose transitions the lives are to take.
+func (c *Cast) Hero() *ir.Machine { return c.machines[0] }
+
+// Params are those of each machine, as its generated Params reads them.
+func (c *Cast) Params() map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for _, m := range c.machines {
+		out[m.Text] = proptest.MarshalParams(m)
+	}
+	return out
+}
+
+// Started reports whether another machine of the cast starts m.
+func (c *Cast) Started(m *ir.Machine) bool {
+	return slices.ContainsFunc(c.machines, func(other *ir.Machine) bool {
+		return slices.ContainsFunc(other.Effects, func(e *ir.Effect) bool { return e.Machine == m })
+	})
+}
+
+func (c *Cast) index(m *ir.Machine) int { return slices.Index(c.machines, m) }
+
+// own lists the events that the machine itself fires: by a timeout, a raise, or
+// in answer to an effect.
+func own(m *ir.Machine) map[*ir.Event]bool {
+	out := map[*ir.Event]bool{}
+	add := func(fires ...*ir.Fire) {
+		for _, f := range fires {
+			if f != nil {
+				out[f.Event] = true
+			}
+		}
+	}
+	for _, s := range m.States {
+		if s.Timeout != nil {
+			add(s.Timeout.Fire)
+		}
+	}
+	for _, r := range m.Rows {
+		add(r.Raise)
+	}
+	for _, e := range m.Effects {
+		add(e.Returns...)
+		add(e.Fails, e.Lost)
+	}
+	return out
+}
+
+// Callable lists the events, other than those of a creation, that callers alone
+// fire at records of m.
+func Callable(m *ir.Machine) []*ir.Event {
+	machines := own(m)
+	return slices.DeleteFunc(slices.Clone(m.Events), func(ev *ir.Event) bool {
+		return ev.Internal || machines[ev] || !slices.ContainsFunc(m.Rows, func(r *ir.Row) bool {
+			return r.Event == ev && r.From != nil && r.Reject == nil
+		})
+	})
+}

@@ -1,0 +1,229 @@
+package lives
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// epoch is when every life begins, in the search.
+var epoch = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+// Bounds of a search.
+const (
+	perStates  = 40   // worlds with the same states that are gone on with
+	maxMoments = 4000 // that are gone on with
+)
+
+// search goes through what can happen, breadth first.
+type search struct {
+	*Cast
+	every    bool // callers fire what machines fire by themselves, too
+	seen     map[string]bool
+	expanded map[string]int
+	taken    map[*ir.Row]bool   // of all machines
+	missing  map[*ir.Row]bool   // of the hero
+	waiting  map[*ir.State]bool // of the hero: their timers have not fired
+	found    []*moment
+	counters map[*ir.Field]bool
+	moments  int
+}
+
+// Search finds lives that take each transition of the hero, and says which it
+// did not find. What the machine fires by itself is fired by callers only where
+// nothing else takes a transition.
+func (c *Cast) Search() (found []Life, missing []*ir.Row) {
+	s := &search{Cast: c, missing: map[*ir.Row]bool{}, waiting: map[*ir.State]bool{}, counters: c.counters()}
+	for _, r := range c.Hero().Rows {
+		if r.Reject == nil {
+			s.missing[r] = true
+		}
+	}
+	for _, state := range c.Hero().States {
+		if state.Timeout != nil {
+			s.waiting[state] = true
+		}
+	}
+	s.run()
+	if len(s.missing) > 0 {
+		s.every = true
+		s.run()
+	}
+	for _, m := range s.found {
+		if !slices.ContainsFunc(s.found, func(other *moment) bool { return m.leadsTo(other) }) {
+			l := m.life()
+			l.Takes = slices.DeleteFunc(l.Takes, func(r *ir.Row) bool { return !slices.Contains(c.Hero().Rows, r) })
+			l.Name = l.Takes[len(l.Takes)-1].Text
+			found = append(found, l)
+		}
+	}
+	for _, r := range c.Hero().Rows {
+		if s.missing[r] {
+			missing = append(missing, r)
+		}
+	}
+	return number(found), missing
+}
+
+// counters lists the fields that rows count with.
+func (c *Cast) counters() map[*ir.Field]bool {
+	out := map[*ir.Field]bool{}
+	for _, m := range c.machines {
+		for _, r := range m.Rows {
+			for _, a := range r.Set {
+				if a.Value.Kind == ir.Add && a.Value.A.Field == a.Target && a.Target.Type.Base == ir.Int {
+					out[a.Target] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
+// number tells lives of one name apart.
+func number(list []Life) []Life {
+	count := map[string]int{}
+	for i := range list {
+		name := list[i].Name
+		if count[name]++; count[name] > 1 {
+			list[i].Name = fmt.Sprintf("%s %d", name, count[name])
+		}
+	}
+	return list
+}
+
+// leadsTo reports whether other goes on where m ends.
+func (m *moment) leadsTo(other *moment) bool {
+	for at := other.before; at != nil; at = at.before {
+		if at == m {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *search) run() {
+	s.seen, s.expanded, s.taken, s.moments = map[string]bool{}, map[string]int{}, map[*ir.Row]bool{}, 0
+	root := &moment{world: &world{figures: make([]figure, len(s.machines)), now: epoch, keys: map[string]bool{}, rows: rows{}}}
+	for queue := []*moment{root}; len(queue) > 0 && len(s.missing)+len(s.waiting) > 0 && s.moments < maxMoments; queue = queue[1:] {
+		s.moments++
+		var fresh, other []*moment
+		for _, next := range s.successors(queue[0]) {
+			switch isNew := s.news(next); {
+			case isNew:
+				fresh = append(fresh, next)
+			case s.wanted(next.world):
+				other = append(other, next)
+			}
+		}
+		queue = append(queue, append(fresh, other...)...)
+	}
+}
+
+// news reports whether m takes a transition, of any machine, that nothing before
+// it took, and keeps it if the hero's was still missing, or the timer of a state.
+func (s *search) news(m *moment) bool {
+	isNew, found := false, false
+	for _, r := range m.took {
+		isNew = isNew || !s.taken[r]
+		s.taken[r] = true
+		found = found || s.missing[r]
+		delete(s.missing, r)
+	}
+	if m.timed != nil && s.waiting[m.timed] {
+		found = true
+		delete(s.waiting, m.timed)
+	}
+	if found {
+		s.found = append(s.found, m)
+	}
+	if isNew {
+		s.wanted(m.world)
+	}
+	return isNew
+}
+
+func (s *search) wanted(w *world) bool {
+	signature, states := s.signature(w)
+	if s.seen[signature] || s.expanded[states] >= perStates {
+		return false
+	}
+	s.seen[signature] = true
+	s.expanded[states]++
+	return true
+}
+
+// signature tells worlds apart by states, enums, bools and counters, by whether
+// times are past, by which other fields are there, and by what is awaited.
+func (s *search) signature(w *world) (all, states string) {
+	var b strings.Builder
+	for i, f := range w.figures {
+		if f.record == nil {
+			b.WriteString("-")
+			continue
+		}
+		states += f.record.State.Text + " "
+		for _, field := range s.machines[i].Fields {
+			switch v := f.record.Get(field).(type) {
+			case bool:
+				fmt.Fprint(&b, " ", v)
+			case time.Time:
+				fmt.Fprint(&b, " ", v.After(w.now))
+			default:
+				if field.Type.Base == ir.EnumOf || s.counters[field] {
+					fmt.Fprint(&b, " ", v)
+				} else {
+					fmt.Fprint(&b, " ", v != nil)
+				}
+			}
+		}
+		fmt.Fprint(&b, f.timer != nil, f.timer != nil && !f.timer.at.After(w.now))
+	}
+	for _, j := range w.jobs {
+		fmt.Fprint(&b, " ", j.figure, j.effect.Text)
+	}
+	return states + b.String() + w.rows.signature(), states
+}
+
+// successors is what can happen next: work that is awaited is replied to, and
+// what is due fires, before a caller comes or time passes.
+func (s *search) successors(m *moment) []*moment {
+	var out []*moment
+	done := map[string]bool{}
+	add := func(next *moment) bool {
+		key := s.outcome(next)
+		if !done[key] {
+			done[key] = true
+			out = append(out, next)
+			return true
+		}
+		return false
+	}
+	switch i := m.dueTimer(); {
+	case len(m.jobs) > 0:
+		s.replies(m, add)
+	case i >= 0:
+		s.fireTimer(m, i, add)
+	default:
+		s.waits(m, add)
+		s.calls(m, add)
+	}
+	return out
+}
+
+// outcome names what happened: two things that did the same are one.
+func (s *search) outcome(m *moment) string {
+	signature, _ := s.signature(m.world)
+	for _, r := range m.took {
+		signature += fmt.Sprint(" ", r.Index)
+	}
+	return signature
+}
+
+// dueTimer returns the figure whose timer is due, -1 for none.
+func (w *world) dueTimer() int {
+	return slices.IndexFunc(w.figures, func(f figure) bool { return f.timer != nil && !f.timer.at.After(w.now) })
+}
