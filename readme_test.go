@@ -11,10 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fsmgen/fsmgen/adapters/postgres"
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/runtime/crashtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
@@ -118,6 +123,37 @@ func TestOperatingQueriesRun(t *testing.T) {
 	err = store.InTx(t.Context(), func(tx *sql.Tx) error { return explainAll(t.Context(), tx, blocks(t, "docs/operating.md", "sql")) })
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// What docs/operating.md says for PostgreSQL alone runs there.
+func TestOperatingCommandsRun(t *testing.T) {
+	dsn := crashtest.PostgresDSN(t)
+	options := postgres.Options{Schema: crashtest.NewSchema(t, dsn)}
+	config, err := postgres.PoolConfig(dsn, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	store, err := postgres.New(pool, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New[pgx.Tx](store, engine.Config{}, deal.Define[pgx.Tx](nil, deal.DefaultParams()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range blocks(t, "docs/operating.md", "psql") {
+		if _, err := pool.Exec(t.Context(), block); err != nil {
+			t.Errorf("%s\n%v", block, err)
+		}
 	}
 }
 
