@@ -132,10 +132,8 @@ func (c *control) makeNode(name string) error {
 	if err != nil {
 		return err
 	}
-	node := nodeOf(name)
 	for range 2 {
-		var have unix.Stat_t
-		if unix.Stat(node, &have) == nil && have.Mode&unix.S_IFMT == unix.S_IFBLK && have.Rdev == d.number {
+		if hasNode(name, d.number) {
 			return nil
 		}
 		if err := c.removeNode(name); err != nil {
@@ -144,12 +142,19 @@ func (c *control) makeNode(name string) error {
 		if err := c.step("make node"); err != nil {
 			return err
 		}
-		err = unix.Mknod(node, unix.S_IFBLK|0o600, int(d.number))
+		err = unix.Mknod(nodeOf(name), unix.S_IFBLK|0o600, int(d.number))
 		if !errors.Is(err, unix.EEXIST) {
 			break
 		}
 	}
 	return explain("make node", name, err)
+}
+
+// hasNode reports whether a device has its node.
+func hasNode(name string, number uint64) bool {
+	var have unix.Stat_t
+	err := unix.Stat(nodeOf(name), &have)
+	return err == nil && have.Mode&unix.S_IFMT == unix.S_IFBLK && have.Rdev == number
 }
 
 // table returns the only target of a device's live table, and status what its

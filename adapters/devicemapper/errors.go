@@ -43,12 +43,13 @@ func (e *Error) Unwrap() []error {
 
 // Advice for the errors that a person can do something about.
 const (
-	adviceFull        = "the pool is full: destroy volumes that nobody needs, or enlarge the pool"
-	adviceBusy        = "something still has it open or mounted: end that first"
-	advicePermission  = "device-mapper needs root (CAP_SYS_ADMIN)"
-	adviceUnsupported = "load the kernel modules dm_mod and dm_thin_pool, or keep volumes in plain directories"
-	adviceMkfs        = "install e2fsprogs, which has mkfs.ext4"
-	adviceDamaged     = "the pool's metadata needs thin_check and thin_repair"
+	adviceFull         = "the pool is full: destroy volumes that nobody needs, or enlarge the pool"
+	adviceFullMetadata = "nothing can be made or deleted until the device of the pool's metadata is larger: enlarge it, and make the pool anew"
+	adviceBusy         = "something still has it open or mounted: end that first"
+	advicePermission   = "device-mapper needs root (CAP_SYS_ADMIN)"
+	adviceUnsupported  = "load the kernel modules dm_mod and dm_thin_pool, or keep volumes in plain directories"
+	adviceMkfs         = "install e2fsprogs, which has mkfs.ext4"
+	adviceDamaged      = "the pool's metadata needs thin_check and thin_repair"
 )
 
 // explain makes an Error of a failure. What is an Error already stays as it is.

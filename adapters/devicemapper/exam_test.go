@@ -24,13 +24,13 @@ type table struct {
 	numbers map[string]uint32
 }
 
-func (n *table) Number(_ context.Context, name string) (uint32, error) {
+func (n *table) Number(_ context.Context, name string, inPool []uint32) (uint32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if number, ok := n.numbers[name]; ok {
 		return number, nil
 	}
-	taken := slices.Collect(maps.Values(n.numbers))
+	taken := append(slices.Collect(maps.Values(n.numbers)), inPool...)
 	const preferred = MaxNumber - 1 // and the largest, too
 	number := uint32(preferred)
 	for slices.Contains(taken, number) {

@@ -3,8 +3,10 @@ package devicemapper
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/fsmgen/fsmgen/services/images"
 )
@@ -12,9 +14,11 @@ import (
 // found is a volume with what only this adapter knows of it.
 type found struct {
 	images.Volume
-	number uint32 // unless it is Absent
+	number uint32 // that the name has, if numbered; unless it is Absent, of the device
 	device device
 	mounts []mountPoint
+
+	numbered bool // the name has a number; not asked if the device is active
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9-]{1,100}$`)
@@ -45,15 +49,22 @@ func (v *Volumes) find(ctx context.Context, name string) (found, error) {
 	if err != nil {
 		return f, fmt.Errorf("the number of volume %s: %w", name, err)
 	}
-	number, reserved := numbers[name]
-	if !reserved {
+	if f.number, f.numbered = numbers[name]; !f.numbered && !isUnnamed(&f, numbers) {
 		return f, nil
 	}
-	has, err := v.pool.has(number)
+	has, err := v.pool.has(f.number)
 	if has {
-		f.Condition, f.number = images.Known, number
+		f.Condition = images.Known
 	}
 	return f, err
+}
+
+// isUnnamed reports whether a name is that of a device without one.
+func isUnnamed(f *found, numbers map[string]uint32) (ok bool) {
+	if f.number, ok = unnamedNumber(f.Name); !ok {
+		return false
+	}
+	return !slices.Contains(slices.Collect(maps.Values(numbers)), f.number)
 }
 
 // findDevice fills in what the kernel knows of a device with a table.
@@ -61,8 +72,10 @@ func (v *Volumes) findDevice(f *found) (err error) {
 	if f.number, err = v.pool.numberOf(f.Name); err != nil {
 		return err
 	}
-	if f.Condition = images.Known; f.device.suspended {
-		return nil // mounting it would hang
+	// Of one that is suspended a mount would hang; one without its node was being
+	// activated by a process that died.
+	if f.Condition = images.Known; f.device.suspended || !hasNode(f.Name, f.device.number) {
+		return nil
 	}
 	f.Condition, f.Path = images.Active, nodeOf(f.Name)
 	if f.mounts, err = mountsOf(f.device.number); err != nil {

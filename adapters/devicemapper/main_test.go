@@ -15,10 +15,12 @@ func TestKernel(t *testing.T) {
 		return
 	}
 	t.Run("Pool", testPool)
+	t.Run("Inventory", testInventory)
 	for name, test := range map[string]func(*testing.T, *subject, *Volumes){
 		"PoolIsMadeAtLast": testPoolIsMade, "NumbersWereLost": testLostNumbers, "ForeignDevice": testForeignDevice,
 		"StaleNode": testStaleNode, "MountedElsewhere": testMountedElsewhere, "LeftSuspended": testLeftSuspended,
 		"LeftProbe": testLeftProbe, "SnapshotsShare": testMapped, "LostWrites": testLostWrites, "NoMkfs": testNoMkfs,
+		"MetadataFull": testMetadataFull, "NoPermission": testNoPermission,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSubject(t)
@@ -26,4 +28,5 @@ func TestKernel(t *testing.T) {
 		})
 	}
 	t.Run("Exam", func(t *testing.T) { volumetest.Run(t, openSubject) })
+	t.Run("NoThinPool", testNoThinPool) // the last: there is none from then on
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,9 +16,13 @@ import (
 )
 
 // format makes an empty ext4. The device is new and reads as zeros, so there is
-// nothing to discard, and nothing to clear now or later.
+// nothing to discard, and nothing to clear now or later. mkfs dies with this
+// process: it would keep the device open, which the next one has to remove.
 func format(ctx context.Context, mkfs, node string) error {
+	runtime.LockOSThread() // mkfs dies with the thread that started it
+	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, mkfs, "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1", node)
+	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(out)))
@@ -87,7 +92,7 @@ func mountsOf(number uint64) ([]mountPoint, error) {
 func parseMount(line string, number uint64) (mountPoint, bool) {
 	mount, super, _ := strings.Cut(line, " - ")
 	words, more := strings.Fields(mount), strings.Fields(super)
-	if len(words) < 6 || len(more) < 3 || words[2] != fmt.Sprintf("%d:%d", unix.Major(number), unix.Minor(number)) {
+	if len(words) < 6 || len(more) < 3 || words[2] != deviceNumber(number) {
 		return mountPoint{}, false
 	}
 	readOnly := hasOption(words[5], "ro") || hasOption(more[2], "ro")

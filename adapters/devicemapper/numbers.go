@@ -8,14 +8,14 @@ import "context"
 //
 // A number is chosen once and stays until it is released, so a name always
 // means the same device, however often a call is repeated. The one to choose is
-// derived from a hash of the name: if the numbers are ever lost, most devices
-// are found again as soon as somebody asks for their name. Hashes of 24 bits
-// collide among a few thousand names; the name that comes second has the next
-// number that is free, which is why the choice has to be kept.
+// derived from a hash of the name. Hashes of 24 bits collide among a few thousand
+// names; the name that comes second has the next number that is free, which is
+// why the choice has to be kept.
 type Numbers interface {
-	// Number returns the number of a name, and reserves one first if it has none.
-	// No two names have the same number, whoever asks at the same time.
-	Number(ctx context.Context, name string) (uint32, error)
+	// Number returns the number of a name, and reserves one first if it has none:
+	// none that another name has, whoever asks at the same time, and none of
+	// taken, which are those of devices that the pool has.
+	Number(ctx context.Context, name string, taken []uint32) (uint32, error)
 	// Release forgets a name. One that is unknown is no error.
 	Release(ctx context.Context, name string) error
 	// Names returns every name with its number.

@@ -17,6 +17,7 @@ type pool struct {
 	name         string
 	node         string // what tables of its devices name
 	at           string // major:minor, as the kernel's tables name it
+	metadata     string // the device of its metadata
 	blockSectors uint64
 }
 
@@ -52,21 +53,43 @@ func openPool(c *control, config Config) (*pool, error) {
 	if err := c.makeNode(config.Pool); err != nil {
 		return nil, err
 	}
-	return c.describePool(config.Pool, table)
+	return c.describePool(config, table)
 }
 
-func (c *control) describePool(name string, table target) (*pool, error) {
-	d, err := c.look(name)
+func (c *control) describePool(config Config, table target) (*pool, error) {
+	d, err := c.look(config.Pool)
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{control: c, name: name, node: nodeOf(name)}
-	p.at = fmt.Sprintf("%d:%d", unix.Major(d.number), unix.Minor(d.number))
+	p := &pool{control: c, name: config.Pool, node: nodeOf(config.Pool), metadata: config.Metadata, at: deviceNumber(d.number)}
 	var metadata, data string
 	if _, err := fmt.Sscan(table.params, &metadata, &data, &p.blockSectors); err != nil {
-		return nil, &Error{Op: "open pool", Name: name, Err: fmt.Errorf("its table is %q: %w", table.params, err)}
+		return nil, &Error{Op: "open pool", Name: p.name, Err: fmt.Errorf("its table is %q: %w", table.params, err)}
+	}
+	for device, has := range map[string]string{config.Metadata: metadata, config.Data: data} {
+		if err := isDevice(device, has); err != nil {
+			return nil, explain("open pool", p.name, err)
+		}
 	}
 	return p, nil
+}
+
+// isDevice makes sure that a pool which was active already is the one that was
+// meant, and not another of its name.
+func isDevice(path, number string) error {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if have := deviceNumber(stat.Rdev); have != number {
+		return fmt.Errorf("a pool of this name is active on device %s, and %s is %s: choose another name, or stop that pool", number, path, have)
+	}
+	return nil
+}
+
+// deviceNumber is how the kernel's tables write a dev_t.
+func deviceNumber(number uint64) string {
+	return fmt.Sprintf("%d:%d", unix.Major(number), unix.Minor(number))
 }
 
 // createPool makes the pool's device. Writes that find no room fail at once:

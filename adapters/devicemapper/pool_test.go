@@ -3,6 +3,7 @@
 package devicemapper
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,9 @@ func newPool(t *testing.T) *pool {
 	if *again != *p {
 		t.Errorf("the pool was opened as %+v, then as %+v", p, again)
 	}
+	config.Data, config.Metadata = config.Metadata, config.Data
+	_, err = openPool(c, config)
+	contains(t, err, "a pool of this name is active")
 	return p
 }
 
@@ -70,5 +74,37 @@ func testPool(t *testing.T) {
 	must(t, p.remove("base"))
 	for _, number := range []uint32{7, 8, MaxNumber, 7} {
 		must(t, p.delete(number))
+	}
+}
+
+// testInventory makes so many devices that their tree has several leaves.
+func testInventory(t *testing.T) {
+	p := newPool(t)
+	var want []uint32
+	for i := range uint32(300) {
+		number := i * 55_555 & MaxNumber
+		must(t, p.create(number))
+		want = append(want, number)
+	}
+	slices.Sort(want)
+	for _, deleted := range want[100:250] {
+		got, err := p.numbers()
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("the pool has %d devices, want %d: %v", len(got), len(want), err)
+		}
+		must(t, p.delete(deleted))
+		want = slices.DeleteFunc(want, func(n uint32) bool { return n == deleted })
+		if len(want)%50 == 0 { // a process died while it read
+			must(t, p.message(p.name, "reserve_metadata_snap"))
+		}
+	}
+	if s, err := p.usage(); err != nil || s.heldRoot != 0 {
+		t.Errorf("the metadata stays frozen: %+v, %v", s, err)
+	}
+	for _, number := range want {
+		must(t, p.delete(number))
+	}
+	if got, err := p.numbers(); err != nil || len(got) > 0 {
+		t.Errorf("an empty pool has %v, %v", got, err)
 	}
 }

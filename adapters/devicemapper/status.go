@@ -23,6 +23,7 @@ type poolStatus struct {
 	usedData, totalData int64  // blocks of the pool
 	mode                string // rw, ro, out_of_data_space; Fail
 	needsCheck          bool
+	heldRoot            uint64 // the block of the frozen superblock; 0: none
 }
 
 // parsePoolStatus reads "<transaction> <used>/<total metadata> <used>/<total
@@ -40,7 +41,10 @@ func parsePoolStatus(text string) (poolStatus, error) {
 	if s.usedMeta, s.totalMeta, err = parseShare(words[1]); err != nil {
 		return s, err
 	}
-	s.usedData, s.totalData, err = parseShare(words[2])
+	if s.usedData, s.totalData, err = parseShare(words[2]); err != nil || words[3] == "-" {
+		return s, err
+	}
+	s.heldRoot, err = strconv.ParseUint(words[3], 10, 64)
 	return s, err
 }
 
@@ -56,8 +60,10 @@ func (s poolStatus) writable(pool string) error {
 	switch {
 	case s.needsCheck || s.mode == "Fail":
 		return &Error{Op: "write to pool", Name: pool, Advice: adviceDamaged, Err: fmt.Errorf("the metadata is damaged: mode %s, needs_check %v", s.mode, s.needsCheck)}
-	case s.mode == "out_of_data_space" || s.usedData >= s.totalData || s.usedMeta >= s.totalMeta:
-		return &Error{Op: "write to pool", Name: pool, Kind: images.ErrFull, Advice: adviceFull, Err: fmt.Errorf("%d of %d blocks of data and %d of %d of metadata are used", s.usedData, s.totalData, s.usedMeta, s.totalMeta)}
+	case s.usedMeta >= s.totalMeta:
+		return &Error{Op: "write to pool", Name: pool, Kind: images.ErrFull, Advice: adviceFullMetadata, Err: fmt.Errorf("all %d blocks of metadata are used", s.totalMeta)}
+	case s.mode == "out_of_data_space" || s.usedData >= s.totalData:
+		return &Error{Op: "write to pool", Name: pool, Kind: images.ErrFull, Advice: adviceFull, Err: fmt.Errorf("%d of %d blocks of data are used", s.usedData, s.totalData)}
 	case s.mode != "rw":
 		return &Error{Op: "write to pool", Name: pool, Advice: adviceDamaged, Err: fmt.Errorf("it is in mode %s", s.mode)}
 	}

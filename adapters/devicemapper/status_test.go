@@ -13,12 +13,13 @@ func TestPoolStatus(t *testing.T) {
 		want     poolStatus
 		full, ok bool
 	}{
-		{"1 12/1024 3/512 - rw discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 3, 512, "rw", false}, false, true},
-		{"1 12/1024 512/512 - out_of_data_space discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 512, 512, "out_of_data_space", false}, true, false},
-		{"1 12/1024 512/512 - rw discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 512, 512, "rw", false}, true, false},
-		{"1 1024/1024 3/512 - rw discard_passdown error_if_no_space - 256", poolStatus{1024, 1024, 3, 512, "rw", false}, true, false},
-		{"1 12/1024 3/512 - ro discard_passdown error_if_no_space needs_check 256", poolStatus{12, 1024, 3, 512, "ro", true}, false, false},
-		{"1 12/1024 3/512 - ro discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 3, 512, "ro", false}, false, false},
+		{"1 12/1024 3/512 - rw discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 3, 512, "rw", false, 0}, false, true},
+		{"1 12/1024 512/512 - out_of_data_space discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 512, 512, "out_of_data_space", false, 0}, true, false},
+		{"1 12/1024 512/512 - rw discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 512, 512, "rw", false, 0}, true, false},
+		{"1 1024/1024 3/512 - rw discard_passdown error_if_no_space - 256", poolStatus{1024, 1024, 3, 512, "rw", false, 0}, true, false},
+		{"1 12/1024 3/512 - ro discard_passdown error_if_no_space needs_check 256", poolStatus{12, 1024, 3, 512, "ro", true, 0}, false, false},
+		{"1 12/1024 3/512 - ro discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 3, 512, "ro", false, 0}, false, false},
+		{"1 12/1024 3/512 77 rw discard_passdown error_if_no_space - 256", poolStatus{12, 1024, 3, 512, "rw", false, 77}, false, true},
 		{"Fail", poolStatus{mode: "Fail"}, false, false},
 	} {
 		got, err := parsePoolStatus(c.text)
@@ -29,7 +30,7 @@ func TestPoolStatus(t *testing.T) {
 			t.Errorf("%q: %v", c.text, err)
 		}
 	}
-	for _, text := range []string{"", "Error", "1 2 3", "1 a/b 3/512 - rw", "1 1/2 3 - rw"} {
+	for _, text := range []string{"", "Error", "1 2 3", "1 a/b 3/512 - rw", "1 1/2 3 - rw", "1 1/2 3/4 x rw"} {
 		if got, err := parsePoolStatus(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
 		}

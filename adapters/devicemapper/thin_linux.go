@@ -42,7 +42,16 @@ func (p *pool) has(number uint32) (bool, error) {
 
 // create makes an empty device. EEXIST: the pool has the number.
 func (p *pool) create(number uint32) error {
-	return p.message(p.name, fmt.Sprintf("create_thin %d", number))
+	return p.blame(p.message(p.name, fmt.Sprintf("create_thin %d", number)))
+}
+
+// blame adds to an error what is wrong with the pool itself, if so: one that
+// takes nothing more refuses messages as unsupported.
+func (p *pool) blame(err error) error {
+	if !errors.Is(err, unix.EOPNOTSUPP) {
+		return err
+	}
+	return errors.Join(err, p.writable())
 }
 
 // snapshot makes a device that shares what the origin holds now. An origin that
@@ -54,18 +63,20 @@ func (p *pool) snapshot(number, origin uint32, originName string) error {
 		return err
 	}
 	defer unlock()
-	text := fmt.Sprintf("create_snap %d %d", number, origin)
+	message := func() error {
+		return p.blame(p.message(p.name, fmt.Sprintf("create_snap %d %d", number, origin)))
+	}
 	d, err := p.look(originName)
 	if err != nil {
 		return err
 	}
 	if !d.live {
-		return p.message(p.name, text)
+		return message()
 	}
 	if err := p.suspend(originName); err != nil {
 		return err
 	}
-	err = p.message(p.name, text)
+	err = message()
 	return errors.Join(err, p.resume(originName))
 }
 
@@ -95,7 +106,7 @@ func (p *pool) delete(number uint32) error {
 	if errors.Is(err, unix.ENODATA) {
 		return nil
 	}
-	return err
+	return p.blame(err)
 }
 
 // settled is look for a device that another process may just have suspended for

@@ -109,7 +109,9 @@ func noOrigin(name string, cause error) error {
 	return &Error{Op: "snapshot", Name: name, Kind: images.ErrNoOrigin, Err: cause}
 }
 
-// reserve returns the number of a volume that is about to be made.
+// reserve returns the number of a volume that is about to be made. A name that
+// has none yet gets none that the pool has: what is there under it may be all
+// that is left of something.
 func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) {
 	f, err := v.find(ctx, name)
 	if err == nil && f.Condition != images.Absent {
@@ -118,13 +120,17 @@ func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) 
 	if err == nil {
 		err = v.pool.writable()
 	}
+	var taken []uint32
+	if err == nil && !f.numbered {
+		taken, err = v.pool.numbers()
+	}
 	if err == nil {
 		err = v.config.Step("reserve number")
 	}
 	if err != nil {
 		return 0, err
 	}
-	number, err := v.numbers.Number(ctx, name)
+	number, err := v.numbers.Number(ctx, name, taken)
 	if err == nil && number > MaxNumber {
 		err = fmt.Errorf("%d has more than 24 bits", number)
 	}
@@ -134,9 +140,8 @@ func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) 
 	return number, nil
 }
 
-// isNew makes images.ErrExists of EEXIST. The pool itself answers it for a name
-// that was not known if the number is that of a device which was made under
-// this name before and whose number was lost.
+// isNew makes images.ErrExists of EEXIST. The pool itself answers it where
+// another process was faster.
 func isNew(op, name string, err error) error {
 	if errors.Is(err, unix.EEXIST) {
 		return &Error{Op: op, Name: name, Kind: images.ErrExists, Advice: "use it, or destroy it first", Err: err}
@@ -189,14 +194,31 @@ func (v *Volumes) Deactivate(ctx context.Context, name string) error {
 	return v.pool.switchOff(name, f.device)
 }
 
-// List implements images.Volumes.
+// List implements images.Volumes. What the pool has and no name has a number for
+// is listed by its number: Destroy takes such a name, too.
 func (v *Volumes) List(ctx context.Context) ([]images.Volume, error) {
+	// First what there is: every device had its number before.
+	inPool, err := v.pool.numbers()
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		err = nil // a pool that is damaged, or full of metadata, can be asked for names only
+	}
+	if err != nil {
+		return nil, err
+	}
 	numbers, err := v.numbers.Names(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the numbers of the volumes: %w", err)
 	}
+	names := slices.Sorted(maps.Keys(numbers))
+	named := slices.Collect(maps.Values(numbers))
+	for _, number := range inPool {
+		if !slices.Contains(named, number) {
+			names = append(names, unnamed(number))
+		}
+	}
+	slices.Sort(names)
 	var all []images.Volume
-	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+	for _, name := range names {
 		volume, err := v.Look(ctx, name)
 		if err != nil {
 			return nil, err

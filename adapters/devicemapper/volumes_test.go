@@ -44,23 +44,35 @@ func testPoolIsMade(t *testing.T, s *subject, _ *Volumes) {
 	}
 }
 
-// The numbers are lost, and with them the names. The preferred number is the
-// same again, so the device is found as soon as it is asked for.
+// The numbers are lost, and with them the names. What the pool has is neither
+// taken for what is made next, though all names prefer the same number, nor
+// forgotten.
 func testLostNumbers(t *testing.T, s *subject, v *Volumes) {
-	_, err := v.Create(t.Context(), image)
+	made, err := v.Create(t.Context(), image)
 	must(t, err)
+	must(t, os.WriteFile(filepath.Join(made.Mounted, "file"), []byte("x"), 0o600))
+	lost := unnamed(s.numbers.numbers[image])
 	s.reboot()
 	clear(s.numbers.numbers)
 	v = s.reopen(nil).(*Volumes)
-	_, err = v.Create(t.Context(), image)
-	wants(t, err, images.ErrExists)
-	wants(t, err, unix.EEXIST)
-	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != images.Known {
-		t.Errorf("the volume is %+v, %v", seen, err)
+	if seen, err := v.Look(t.Context(), lost); err != nil || seen.Condition != images.Known {
+		t.Errorf("what lost its name is %+v, %v", seen, err)
 	}
-	must(t, v.Destroy(t.Context(), image))
-	_, err = v.Create(t.Context(), image)
+	made, err = v.Create(t.Context(), image)
 	must(t, err)
+	if _, err := os.Stat(filepath.Join(made.Mounted, "file")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a new volume has the content of an old one: %v", err)
+	}
+	all, err := v.List(t.Context())
+	must(t, err)
+	if len(all) != 2 || all[0].Name != lost || all[1].Name != image {
+		t.Errorf("the volumes are %+v, want %s and %s", all, lost, image)
+	}
+	must(t, v.Destroy(t.Context(), unnamed(s.numbers.numbers[image]))) // it has a name, so this is none
+	must(t, v.Destroy(t.Context(), lost))
+	if all, err := v.List(t.Context()); err != nil || len(all) != 1 || all[0] != made {
+		t.Errorf("the volumes are %+v, %v, want %+v", all, err, made)
+	}
 }
 
 // A device of this name that is none of this pool's is left alone.

@@ -36,7 +36,7 @@ const boot = time.Minute
 //	}
 func Enter(t *testing.T, flags ...string) bool {
 	t.Helper()
-	if os.Getenv(insideVariable) != "" {
+	if Inside() {
 		return true
 	}
 	runner := os.Getenv(runnerVariable)
@@ -47,10 +47,8 @@ func Enter(t *testing.T, flags ...string) bool {
 		t.Skipf("%s is not set: run under tools/parts", runnerVariable)
 	}
 	runner = strings.Join(append([]string{runner}, flags...), " ")
-	args := []string{"test", "-count=1", "-exec", runner, "-run", "^" + t.Name() + "$" + subtests()}
-	if testing.Verbose() {
-		args = append(args, "-v")
-	}
+	// -v, or go test would keep what was counted to itself.
+	args := []string{"test", "-v", "-count=1", "-exec", runner, "-run", "^" + t.Name() + "$" + subtests()}
 	if deadline, ok := t.Deadline(); ok {
 		args = append(args, "-timeout", max(time.Until(deadline)-boot, boot).String())
 	}
@@ -61,8 +59,12 @@ func Enter(t *testing.T, flags ...string) bool {
 		t.Fatalf("in the guest: %v\n%s", err, out)
 	}
 	t.Logf("in the guest:\n%s", out)
+	collect(t, string(out))
 	return false
 }
+
+// Inside reports whether this is a guest.
+func Inside() bool { return os.Getenv(insideVariable) != "" }
 
 // subtests is what follows the first slash of -run, with it.
 func subtests() string {

@@ -11,7 +11,8 @@ import (
 )
 
 // qemu is a guest with a kernel of its own for the tests that need one: an
-// emulator, Debian's cloud kernel, mkfs.ext4 and the runner of tools/guest.
+// emulator, Debian's cloud kernel, the programs that tests use there, and the
+// runner of tools/guest.
 type qemu struct {
 	tools    string // the folder of the module
 	emulator string
@@ -21,7 +22,7 @@ type qemu struct {
 func (q *qemu) name() string { return "qemu" }
 
 // qemuPackages are the packages of the programs that a guest needs.
-var qemuPackages = []string{"qemu-system-x86", "e2fsprogs", "btrfs-progs"}
+var qemuPackages = []string{"qemu-system-x86", "e2fsprogs", "btrfs-progs", "dmsetup"}
 
 func (q *qemu) find(ctx context.Context, say logger) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
@@ -67,7 +68,7 @@ func (q *qemu) lookForPrograms() string {
 	if q.emulator = qemuEmulator(); q.emulator == "" {
 		return "qemu-system-x86_64"
 	}
-	for _, name := range []string{"mkfs.ext4", "mkfs.btrfs"} {
+	for _, name := range []string{"mkfs.ext4", "mkfs.btrfs", "dmsetup"} {
 		if _, err := exec.LookPath(name); err != nil && !isProgram("/usr/sbin/"+name) && !isProgram("/sbin/"+name) {
 			return name
 		}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package volumetest
 
 import (
@@ -53,6 +55,10 @@ func (b *bench) is(v images.Volume, name string, condition images.Condition, mou
 	if seen := b.look(name); seen != v {
 		b.Fatalf("the volume is %+v, and Look says %+v", v, seen)
 	}
+	if v.Path != "" {
+		_, err := os.Stat(v.Path)
+		b.must(err)
+	}
 	return v
 }
 
@@ -66,6 +72,18 @@ func (b *bench) look(name string) images.Volume {
 func (b *bench) absent(name string) {
 	b.Helper()
 	b.is(b.look(name), name, images.Absent, false)
+}
+
+// usable activates a volume that is not active, as whoever finds one does.
+func (b *bench) usable(name string) {
+	b.Helper()
+	v := b.look(name)
+	if v.Condition == images.Known {
+		var err error
+		v, err = b.Activate(b.ctx, name)
+		b.must(err)
+	}
+	b.is(v, name, images.Active, v.Mounted != "")
 }
 
 func (b *bench) create(name string) images.Volume {
