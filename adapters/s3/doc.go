@@ -6,7 +6,8 @@
 // it is on the disk, not only in the kernel's memory, when Fetch returns. Its
 // checksum was computed over the bytes that were written. It is one version of
 // the object: Store asks for every part of it with If-Match on the ETag of the
-// first answer. After an error temp is gone.
+// first answer. After an error temp is gone. The SHA-256 that an object was
+// stored with, by the endpoint or as metadata "sha256", is told and not compared.
 //
 // Store needs the permission s3:GetObject, which covers HEAD and GET. Without
 // s3:ListBucket an endpoint answers 403 for a key that does not exist; that is

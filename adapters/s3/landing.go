@@ -13,8 +13,13 @@ import (
 	"github.com/fsmgen/fsmgen/services/images"
 )
 
-// chunk is how much is read at once.
-const chunk = 256 << 10
+const (
+	// chunk is how much is read at once.
+	chunk = 256 << 10
+	// stretch is how much is written before the disk is set to work on it, so
+	// that the sync at the end finds little left to do.
+	stretch = 8 << 20
+)
 
 // A landing is a file on its way: it grows at temp, is hashed on the way, and
 // appears at path when it is whole and on the disk.
@@ -23,6 +28,7 @@ type landing struct {
 	file       *os.File
 	hash       hash.Hash
 	size       int64 // what is written
+	begun      int64 // what the disk is at, of it
 	total      int64 // what is expected
 	progress   images.Progress
 	buffer     []byte
@@ -53,6 +59,10 @@ func (l *landing) take(r io.Reader) error {
 			}
 			l.hash.Write(l.buffer[:n])
 			l.size += int64(n)
+			if l.size-l.begun >= stretch {
+				writeBack(l.file, l.begun, l.size-l.begun)
+				l.begun = l.size
+			}
 			l.progress(l.size, l.total)
 		}
 		if errors.Is(err, io.EOF) {

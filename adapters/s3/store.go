@@ -2,12 +2,16 @@ package s3
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/fsmgen/fsmgen/services/images"
 )
@@ -75,7 +79,9 @@ func (s *Store) fetch(ctx context.Context, bucket, key, temp, path string, progr
 	if err != nil {
 		return images.Object{}, fmt.Errorf("after %d of %d bytes: %w", l.size, v.size, err)
 	}
-	return l.finish(strings.Trim(v.etag, `"`))
+	object, err := l.finish(strings.Trim(v.etag, `"`))
+	object.Stated = v.sha256
+	return object, err
 }
 
 // version is one version of an object: what every answer about it must match.
@@ -83,6 +89,7 @@ type version struct {
 	bucket, key string
 	size        int64
 	etag        string // as the endpoint writes it
+	sha256      string // in hex, if anybody stated it
 }
 
 // look asks which version of the object there is.
@@ -91,7 +98,7 @@ func (s *Store) look(ctx context.Context, bucket, key string) (version, error) {
 	err := s.insist(ctx, func() (int64, error) {
 		w := watch(ctx, s.o.StallTimeout)
 		defer w.end()
-		out, err := s.client.HeadObject(w.ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key})
+		out, err := s.client.HeadObject(w.ctx, &s3.HeadObjectInput{Bucket: &bucket, Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 		if err != nil {
 			return 0, w.explain(err)
 		}
@@ -99,9 +106,27 @@ func (s *Store) look(ctx context.Context, bucket, key string) (version, error) {
 		if out.ContentLength == nil || v.size < 0 || v.etag == "" {
 			return 0, errors.New("the endpoint tells no length or no ETag of the object: it does not speak S3")
 		}
+		v.sha256 = stated(out)
 		return 0, nil
 	})
 	return v, err
+}
+
+// stated reads the SHA-256 that an object was stored with: the checksum of the
+// endpoint, or else the metadata "sha256" of its owner, in hex. The checksum of
+// an object that came in parts may be one of checksums, and metadata may mean
+// something else: what is no SHA-256 of the whole states nothing.
+func stated(out *s3.HeadObjectOutput) string {
+	sum, err := base64.StdEncoding.DecodeString(aws.ToString(out.ChecksumSHA256))
+	if err != nil || len(sum) != sha256.Size || out.ChecksumType == types.ChecksumTypeComposite {
+		sum = nil
+	}
+	for name, value := range out.Metadata {
+		if own, err := hex.DecodeString(value); strings.EqualFold(name, "sha256") && err == nil && len(own) == sha256.Size && sum == nil {
+			sum = own
+		}
+	}
+	return hex.EncodeToString(sum)
 }
 
 // insist repeats an attempt until it succeeds, fails for good, or was in vain
