@@ -20,15 +20,18 @@ var _ activate.Handlers[*sql.Tx] = activator{}
 
 func (h activator) CheckSnapshot(ctx context.Context, _ fsm.Dispatch, e activate.CheckSnapshotEffect) (activate.CheckSnapshotAnswer, error) {
 	var answer activate.Checked
-	path, exists, err := usable(ctx, h.volumes, e.SnapshotDevice)
+	var last string // where the last run left the snapshot that the row is about
+	const query = `SELECT active, coalesce((SELECT device_path FROM activate_records AS r
+		WHERE r.image_id = s.image_id AND r.snapshot_id = s.snapshot_id AND state = 'COMPLETE' ORDER BY created_at DESC LIMIT 1), '') FROM snapshots AS s WHERE snapshot_id = ?`
+	if _, err := row(ctx, h.store, query, []any{e.SnapshotID}, &answer.RowActive, &last); err != nil {
+		return nil, err
+	}
+	path, exists, err := usable(ctx, h.volumes, e.SnapshotDevice, last)
 	if err != nil {
 		return nil, err
 	}
 	if answer.DeviceExists = exists; path != "" {
 		answer.FoundPath = fsm.Some(path)
-	}
-	if _, err := row(ctx, h.store, "SELECT active FROM snapshots WHERE snapshot_id = ?", []any{e.SnapshotID}, &answer.RowActive); err != nil {
-		return nil, err
 	}
 	_, err = row(ctx, h.store, "SELECT activation_status = 'active' FROM images WHERE image_id = ?", []any{e.ImageID}, &answer.ImageActive)
 	return answer, err
@@ -56,7 +59,7 @@ func (h activator) CreateSnapshot(ctx context.Context, d fsm.Dispatch, e activat
 }
 
 func (h activator) QueryCreateSnapshot(ctx context.Context, _ fsm.Dispatch, e activate.CreateSnapshotEffect) (activate.CreateSnapshotAnswer, bool, error) {
-	path, exists, err := usable(ctx, h.volumes, e.SnapshotDevice)
+	path, exists, err := usable(ctx, h.volumes, e.SnapshotDevice, "")
 	if err != nil || !exists {
 		return nil, false, err
 	}

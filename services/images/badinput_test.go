@@ -1,3 +1,5 @@
+//go:build unix
+
 package images_test
 
 import (
@@ -62,7 +64,7 @@ func TestBadInputEndsInTheDocumentedState(t *testing.T) {
 					t.Errorf("the status is %+v", l)
 				}
 				settled(t, dir)
-				if volumes, err := c.Volumes.List(t.Context()); err != nil || len(volumes) != 0 {
+				if volumes, err := c.List(t.Context()); err != nil || len(volumes) != 0 {
 					t.Errorf("the volumes %v are left: %v", volumes, err)
 				}
 				if got, err := s.GC(t.Context()); err == nil {

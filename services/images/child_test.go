@@ -1,3 +1,5 @@
+//go:build unix
+
 package images_test
 
 import (
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/images"
 )
 
@@ -29,7 +32,9 @@ type errand struct {
 	Lab              string // which volumes
 	KillAt           string // the point at which it ends; "": it does not
 	Points           string // a file to write the points to that it passes
+	Stop             bool   // it is stopped at KillAt, not killed
 	Only             bool   // it asks and does not work
+	Impatient        bool   // its leases are short, like those of whoever is beside it
 }
 
 func TestMain(m *testing.M) {
@@ -49,9 +54,23 @@ func TestMain(m *testing.M) {
 
 // run does the errand in the child.
 func (e errand) run(ctx context.Context) (err error) {
-	k := &killer{at: e.KillAt}
+	k := &killer{at: e.KillAt, stop: e.Stop, steps: map[string]int{}}
 	o := laboratories[e.Lab].options(e.Dir)
-	o.Engine = func(c *engine.Config) { c.Trace = k.trace }
+	o.Volumes = laboratories[e.Lab].volumes(e.Dir, k.step)
+	change := o.Engine
+	o.Engine = func(c *engine.Config) {
+		change(c)
+		c.Trace = k.trace
+		if e.KillAt != "" || e.Impatient {
+			c.Clock = engine.SystemClock{}
+		}
+	}
+	switch {
+	case e.Stop:
+		o.Lease = shortLease
+	case e.Impatient:
+		o.Lease = 2 * time.Second
+	}
 	o.Listener = k.listen
 	s, err := images.Open(ctx, o)
 	if err != nil {
@@ -130,8 +149,10 @@ func (e errand) dies(t *testing.T) {
 // there for the first time; its name tells where that is.
 type killer struct {
 	at     string
+	stop   bool
 	mu     sync.Mutex
 	passed []string
+	steps  map[string]int // how often the keeper got to each
 }
 
 func (k *killer) pass(point string) {
@@ -143,7 +164,9 @@ func (k *killer) pass(point string) {
 		}
 	}
 	k.passed = append(k.passed, point)
-	if point == k.at {
+	if point == k.at && k.stop {
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
+	} else if point == k.at {
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 		select {}
 	}
@@ -155,6 +178,20 @@ func (k *killer) trace(ctx context.Context, op engine.Operation) (context.Contex
 	name := fmt.Sprintf("%s %s.%s", op.Kind, op.Machine, op.Name)
 	k.pass("before " + name)
 	return ctx, func(error) { k.pass("after " + name) }
+}
+
+// step makes a point before each change that the keeper of the volumes makes. The
+// steps of a method that repeats itself are told apart by their number.
+func (k *killer) step(name string) error {
+	k.mu.Lock()
+	k.steps[name]++
+	n := k.steps[name]
+	k.mu.Unlock()
+	k.pass(fmt.Sprintf("keeper: %s %d", name, n))
+	if name == "format" { // another process does it, for longer than this
+		time.AfterFunc(50*time.Millisecond, func() { k.pass("within format") })
+	}
+	return nil
 }
 
 // listen makes a point in the middle of what takes long.
@@ -193,9 +230,28 @@ func works(t *testing.T, s *images.Service) {
 	})
 }
 
-// options are those of a test: quick to recover, silent.
-func quick(o images.Options) images.Options {
-	o.Lease = 300 * time.Millisecond
+// A process that is killed lives in the present. One that comes after it lives
+// later, when the leases of the first have run out and the deadline of an
+// extraction has not: so nobody has to wait, and a machine that is slow loses no
+// lease.
+const (
+	longLease  = 10 * time.Minute
+	later      = 11 * time.Minute
+	shortLease = 300 * time.Millisecond
+)
+
+// ahead is a clock that is fast.
+type ahead time.Duration
+
+func (a ahead) Now() time.Time { return time.Now().Add(time.Duration(a)) }
+
+// tested are the options of a test: later, and silent.
+func tested(o images.Options) images.Options {
+	o.Lease = longLease
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	o.Engine = func(c *engine.Config) {
+		c.Clock, c.PollInterval = ahead(later), 50*time.Millisecond
+		c.Retry = fsm.RetryPolicy{First: 50 * time.Millisecond, Attempts: 3}
+	}
 	return o
 }

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -16,11 +17,15 @@ type Collected struct {
 	Volumes []string `json:"volumes"`
 	Files   []string `json:"files"`
 	InUse   []string `json:"in_use"` // volumes that nothing refers to and somebody uses
+	// Missing are volumes that a row refers to and that are gone. The next run of
+	// the image finds that out and builds them anew (document 002, Test Case 5).
+	Missing []string `json:"missing"`
 }
 
 // GC removes what no row and no run refers to: volumes, tars and temporary
-// files that a crash or another program left behind. Nothing is worked on
-// meanwhile: ErrWorking if another process is at it.
+// files that a crash or another program left behind, whether or not they still
+// have a name. Nothing is worked on meanwhile: ErrWorking if another process is
+// at it.
 func (s *Service) GC(ctx context.Context) (c Collected, err error) {
 	err = s.alone(func() error {
 		if err := s.collectVolumes(ctx, &c); err != nil {
@@ -34,34 +39,61 @@ func (s *Service) GC(ctx context.Context) (c Collected, err error) {
 	return c, err
 }
 
-// collectVolumes destroys snapshots before their origins: a name that is longer
-// comes first.
+// collectVolumes compares what the keeper has, and the numbers that are given,
+// with the rows.
 func (s *Service) collectVolumes(ctx context.Context, c *Collected) error {
+	stored, err := s.names(ctx, "SELECT device_name FROM unpacked_images UNION SELECT 'thin-' || snapshot_id FROM snapshots WHERE active")
+	if err != nil {
+		return err
+	}
 	needed, err := s.names(ctx, `
-		SELECT device_name FROM unpacked_images
-		UNION SELECT 'thin-' || snapshot_id FROM snapshots
+		SELECT 'thin-' || snapshot_id FROM snapshots
 		UNION SELECT device_name FROM unpack_records WHERE device_name IS NOT NULL AND state NOT IN ('COMPLETE', 'aborted')
 		UNION SELECT snapshot_device FROM activate_records WHERE state NOT IN ('COMPLETE', 'aborted')
 		UNION SELECT device_name FROM activate_records WHERE state NOT IN ('COMPLETE', 'aborted')`)
 	if err != nil {
 		return err
 	}
-	volumes, err := s.volumes.List(ctx)
+	kept, err := s.kept(ctx)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(volumes, func(a, b Volume) int { return len(b.Name) - len(a.Name) })
-	for _, v := range volumes {
-		if slices.Contains(needed, v.Name) {
-			continue
+	for _, name := range stored {
+		if !slices.Contains(kept, name) {
+			c.Missing = append(c.Missing, name)
 		}
-		switch err := s.volumes.Destroy(ctx, v.Name); {
+	}
+	// A volume that was to be made and was not has a number only.
+	numbered, err := s.names(ctx, "SELECT name FROM volume_numbers")
+	if err != nil {
+		return err
+	}
+	needed = append(needed, stored...)
+	useless := slices.DeleteFunc(append(kept, numbered...), func(name string) bool { return slices.Contains(needed, name) })
+	return s.destroy(ctx, useless, c)
+}
+
+// kept lists the volumes that the keeper has.
+func (s *Service) kept(ctx context.Context) (names []string, err error) {
+	volumes, err := s.volumes.List(ctx)
+	for _, v := range volumes {
+		names = append(names, v.Name)
+	}
+	return names, err
+}
+
+// destroy destroys snapshots before their origins: a name that is longer comes
+// first.
+func (s *Service) destroy(ctx context.Context, names []string, c *Collected) error {
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(b)-len(a), cmp.Compare(a, b)) })
+	for _, name := range slices.Compact(names) {
+		switch err := s.volumes.Destroy(ctx, name); {
 		case errors.Is(err, ErrBusy):
-			c.InUse = append(c.InUse, v.Name)
+			c.InUse = append(c.InUse, name)
 		case err != nil:
 			return err
 		default:
-			c.Volumes = append(c.Volumes, v.Name)
+			c.Volumes = append(c.Volumes, name)
 		}
 	}
 	return nil
@@ -104,7 +136,7 @@ func (s *Service) collectFiles(ctx context.Context, c *Collected) error {
 }
 
 func (s *Service) names(ctx context.Context, query string) (out []string, err error) {
-	err = rows(ctx, s.db, func(r *sql.Rows) error {
+	err = rows(ctx, s.store, func(r *sql.Rows) error {
 		var name string
 		err := r.Scan(&name)
 		out = append(out, name)

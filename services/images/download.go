@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -63,7 +64,8 @@ func (h downloader) DownloadObject(ctx context.Context, _ fsm.Dispatch, e downlo
 	if err := h.files.remember(ctx, path, object.Checksum); err != nil {
 		return nil, err
 	}
-	return download.Downloaded{LocalPath: path, Checksum: object.Checksum, SizeBytes: object.Size}, nil
+	// A file with another checksum than its object was given won't be valid.
+	return download.Downloaded{LocalPath: path, Checksum: cmp.Or(object.Stated, object.Checksum), SizeBytes: object.Size}, nil
 }
 
 // lasting marks an error that a repeat would meet again.
@@ -83,10 +85,10 @@ func (h downloader) RemoveTempFile(_ context.Context, _ fsm.Dispatch, e download
 
 // ValidateFile reads the file once: its checksum, and whether extracting it
 // would be refused.
-func (h downloader) ValidateFile(ctx context.Context, _ fsm.Dispatch, e download.ValidateFileEffect) (download.ValidateFileAnswer, error) {
+func (h downloader) ValidateFile(ctx context.Context, d fsm.Dispatch, e download.ValidateFileEffect) (download.ValidateFileAnswer, error) {
 	file, err := os.Open(e.LocalPath.V)
-	if errors.Is(err, fs.ErrNotExist) {
-		return download.Validated{}, nil // nothing is not the file that was downloaded
+	if errors.Is(err, fs.ErrNotExist) { // nothing is not the file that was downloaded
+		return download.Validated{}, judge(ctx, h.files.store, d.Record, "the file that was downloaded is gone; ask again")
 	}
 	if err != nil {
 		return nil, err
@@ -102,11 +104,19 @@ func (h downloader) ValidateFile(ctx context.Context, _ fsm.Dispatch, e download
 		return nil, ctx.Err()
 	}
 	var refused *extract.RefusedError
-	return download.Validated{
+	answer := download.Validated{
 		ChecksumOk:  counted.n == e.SizeBytes.V && hex.EncodeToString(hash.Sum(nil)) == e.Checksum.V,
 		StructureOk: checked == nil || errors.As(checked, &refused),
 		SecurityOk:  !errors.As(checked, &refused),
-	}, nil
+	}
+	switch {
+	case !answer.ChecksumOk:
+		err = judge(ctx, h.files.store, d.Record, fmt.Sprintf("it has %d bytes with SHA-256 %x, not %d with %s as the object is said to have; "+
+			"if it is so again, mend the object", counted.n, hash.Sum(nil), e.SizeBytes.V, e.Checksum.V))
+	case checked != nil:
+		err = judge(ctx, h.files.store, d.Record, fmt.Sprintf("the object is no image: %v; mend the object and ask again", checked))
+	}
+	return answer, err
 }
 
 func (h downloader) DeleteFile(_ context.Context, _ fsm.Dispatch, e download.DeleteFileEffect) error {
@@ -181,12 +191,4 @@ func (f files) remember(ctx context.Context, path, sum string) error {
 			path, info.Size(), info.ModTime().UnixNano(), inode(info), sum)
 		return err
 	})
-}
-
-// inode tells a file from another one under its name; 0 where there is none.
-func inode(info fs.FileInfo) int64 {
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int64(stat.Ino)
-	}
-	return 0
 }

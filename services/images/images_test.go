@@ -1,3 +1,5 @@
+//go:build unix
+
 package images_test
 
 import (
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/guest"
 	"github.com/fsmgen/fsmgen/services/images"
 )
 
@@ -20,6 +23,7 @@ type counted struct {
 	images.Objects
 	images.Volumes
 	fetched, looked, changed atomic.Int64
+	made                     atomic.Int64 // of changed: volumes and snapshots
 }
 
 func (c *counted) Fetch(ctx context.Context, bucket, key, temp, path string, p images.Progress) (images.Object, error) {
@@ -34,11 +38,13 @@ func (c *counted) Look(ctx context.Context, name string) (images.Volume, error) 
 
 func (c *counted) Create(ctx context.Context, name string) (images.Volume, error) {
 	c.changed.Add(1)
+	c.made.Add(1)
 	return c.Volumes.Create(ctx, name)
 }
 
 func (c *counted) Snapshot(ctx context.Context, origin, name string) (images.Volume, error) {
 	c.changed.Add(1)
+	c.made.Add(1)
 	return c.Volumes.Snapshot(ctx, origin, name)
 }
 
@@ -95,11 +101,11 @@ func process(t *testing.T, s *images.Service, key string) images.Result {
 }
 
 // TestSecondRunHandsOff: document 002, Test Case 4. Nothing is fetched and
-// nothing of a device is changed; the checks of the document ask the keeper
-// whether both volumes are there (F-002-26).
+// nothing asked of the keeper: what the kernel shows in the file system tells
+// that both volumes stand (F-002-26).
 func TestSecondRunHandsOff(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		s, c := watched(t, lab, dir)
 		works(t, s)
@@ -109,14 +115,15 @@ func TestSecondRunHandsOff(t *testing.T) {
 		c.changed.Store(0)
 		began := time.Now()
 		second := process(t, s, "a.tar")
-		if took := time.Since(began); took > time.Second {
+		// A second of an emulated machine is no second.
+		if took := time.Since(began); took > time.Second && !guest.Inside() {
 			t.Errorf("it took %s", took)
 		}
 		if second != first {
 			t.Errorf("it gave %+v, the first run %+v", second, first)
 		}
-		if f, l, d := c.fetched.Load(), c.looked.Load(), c.changed.Load(); f != 0 || d != 0 || l != 2 {
-			t.Errorf("%d objects fetched, %d volumes looked at, %d changed; want 0, 2 and 0", f, l, d)
+		if f, l, d := c.fetched.Load(), c.looked.Load(), c.changed.Load(); f != 0 || d != 0 || l != 0 {
+			t.Errorf("%d objects fetched, %d volumes looked at, %d changed; want none", f, l, d)
 		}
 	})
 }
@@ -124,7 +131,7 @@ func TestSecondRunHandsOff(t *testing.T) {
 // TestCrashDuringDownload: document 002, Test Case 1.
 func TestCrashDuringDownload(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
 		dying := work
@@ -141,7 +148,7 @@ func TestCrashDuringDownload(t *testing.T) {
 // and with one that changed meanwhile.
 func TestCrashBeforeValidation(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
 		dying := work
@@ -153,7 +160,7 @@ func TestCrashBeforeValidation(t *testing.T) {
 
 func TestFileChangedBeforeValidation(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar", KillAt: "before handle download.validate_file"}
 		work.dies(t)
@@ -192,7 +199,7 @@ func aborted(t *testing.T, err error, machine, reason string) {
 // destroyed, and the extraction begins on a new volume.
 func TestCrashDuringExtract(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
 		dying := work
@@ -224,7 +231,7 @@ func database(t *testing.T, dir string) *sql.DB {
 // TestDeviceGoneHeals: document 002, Test Case 5.
 func TestDeviceGoneHeals(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		s, c := watched(t, lab, dir)
 		works(t, s)
@@ -245,7 +252,7 @@ func TestDeviceGoneHeals(t *testing.T) {
 // TestManuallyDeletedSnapshotHeals: document 002, Scenario 4 of Activate.
 func TestManuallyDeletedSnapshotHeals(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		s, c := watched(t, lab, dir)
 		works(t, s)
@@ -276,12 +283,12 @@ func TestDeviceIdentityIsDeterministic(t *testing.T) {
 			}
 			return list[0].Device
 		}
-		one, two := device(t.TempDir()), device(t.TempDir())
+		one, two := device(place(t, lab)), device(place(t, lab))
 		if one != two || len(one) != len("thin-")+8 {
 			t.Errorf("one image has the devices %q and %q", one, two)
 		}
 		// Another image has the id already.
-		taken := t.TempDir()
+		taken := place(t, lab)
 		open(t, laboratories[lab], taken)
 		if _, err := database(t, taken).Exec("INSERT INTO image_devices VALUES ('other', ?)", strings.TrimPrefix(one, "thin-")); err != nil {
 			t.Fatal(err)
@@ -296,7 +303,7 @@ func TestDeviceIdentityIsDeterministic(t *testing.T) {
 // TestConcurrentRequestsWorkOnce: sixteen callers in two services of one folder.
 func TestConcurrentRequestsWorkOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		a, ca := watched(t, lab, dir)
 		b, cb := watched(t, lab, dir)
@@ -333,9 +340,9 @@ func list(t *testing.T, s *images.Service) []images.Status {
 // middle; the other takes over.
 func TestTwoCommandsOneImage(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
+		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar", Impatient: true}
 		dying := work
 		dying.KillAt = "before handle unpack.extract_layers"
 		first, _ := dying.start(t)
@@ -348,7 +355,7 @@ func TestTwoCommandsOneImage(t *testing.T) {
 // TestGCRemovesWhatNothingRefersTo.
 func TestGCRemovesWhatNothingRefersTo(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		r := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}.succeeds(t)
 		s, c := watched(t, lab, dir)
@@ -378,7 +385,7 @@ func TestGCRemovesWhatNothingRefersTo(t *testing.T) {
 // TestOneWorks: a second daemon is told so; a collection does not disturb.
 func TestOneWorks(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := t.TempDir()
+		dir := place(t, lab)
 		put(t, dir, "a.tar", imageTar(t, 1))
 		a, b := open(t, laboratories[lab], dir), open(t, laboratories[lab], dir)
 		works(t, a)
@@ -397,21 +404,23 @@ func TestOneWorks(t *testing.T) {
 func TestRegisterWritesBothTablesOrNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
 		for _, point := range []string{"before handle activate.create_snapshot", "after handle activate.create_snapshot", "before fire activate.SNAPSHOT_READY", "after fire activate.SNAPSHOT_READY"} {
-			dir := t.TempDir()
-			put(t, dir, "a.tar", imageTar(t, 1))
-			work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-			dying := work
-			dying.KillAt = point
-			dying.dies(t)
-			var snapshots, active int
-			if err := database(t, dir).QueryRow(`SELECT (SELECT count(*) FROM snapshots WHERE active),
-				(SELECT count(*) FROM images WHERE activation_status = 'active')`).Scan(&snapshots, &active); err != nil {
-				t.Fatal(err)
-			}
-			if snapshots != active {
-				t.Errorf("killed at %q: %d snapshots are active, %d images", point, snapshots, active)
-			}
-			judge(t, lab, dir, point, work.succeeds(t))
+			t.Run(point, func(t *testing.T) {
+				dir := place(t, lab)
+				put(t, dir, "a.tar", imageTar(t, 1))
+				work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
+				dying := work
+				dying.KillAt = point
+				dying.dies(t)
+				var snapshots, active int
+				if err := database(t, dir).QueryRow(`SELECT (SELECT count(*) FROM snapshots WHERE active),
+					(SELECT count(*) FROM images WHERE activation_status = 'active')`).Scan(&snapshots, &active); err != nil {
+					t.Fatal(err)
+				}
+				if snapshots != active {
+					t.Errorf("%d snapshots are active, %d images", snapshots, active)
+				}
+				judge(t, lab, dir, point, work.succeeds(t))
+			})
 		}
 	})
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package images_test
 
 import (
@@ -10,27 +12,52 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/internal/guest"
 	"github.com/fsmgen/fsmgen/services/images"
 )
 
-// laboratory is a place in which images are built, and one keeper of volumes.
+// keeperMaker is images.Options.Volumes.
+type keeperMaker = func(context.Context, images.Numbers) (images.Volumes, error)
+
+// laboratory is one keeper of volumes, and how to look at what it keeps.
 type laboratory struct {
-	// volumes makes the keeper; dir is the folder of the test.
-	volumes func(dir string) func(context.Context, images.Numbers) (images.Volumes, error)
+	inGuest bool // it needs a kernel of its own
+	// prepare makes what the keeper needs until the test ends; nil: nothing.
+	prepare func(t *testing.T, dir string)
+	// volumes makes the keeper of a test's folder; step, if not nil, is called
+	// before each step that changes something.
+	volumes func(dir string, step func(string) error) keeperMaker
+	// keeper is one that looks at the folder while no service has it open.
+	keeper func(t *testing.T, dir string) images.Volumes
+	// judge holds what the kernel knows against the names of the volumes that
+	// there should be; nil: it knows nothing.
+	judge func(t *testing.T, dir string, names []string, fail func(string, ...any))
 }
 
 // options are those of a service in a test's folder: objects in bucket/, the
 // service in state/, volumes wherever the keeper has them.
 func (l laboratory) options(dir string) images.Options {
-	return quick(images.Options{Dir: filepath.Join(dir, "state"), Objects: bucket(dir), Volumes: l.volumes(dir)})
+	return tested(images.Options{Dir: filepath.Join(dir, "state"), Objects: bucket(dir), Volumes: l.volumes(dir, nil)})
 }
 
-// everywhere runs a test in each laboratory that this machine has.
+// everywhere runs a test with each keeper that can be had here.
 func everywhere(t *testing.T, test func(t *testing.T, name string)) {
 	t.Helper()
-	for name := range laboratories {
-		t.Run(name, func(t *testing.T) { t.Parallel(); test(t, name) })
+	for name, lab := range laboratories {
+		if lab.inGuest == guest.Inside() {
+			t.Run(name, func(t *testing.T) { t.Parallel(); test(t, name) })
+		}
 	}
+}
+
+// place makes the folder of a test.
+func place(t *testing.T, lab string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if prepare := laboratories[lab].prepare; prepare != nil {
+		prepare(t, dir)
+	}
+	return dir
 }
 
 // put makes an object.
@@ -44,6 +71,10 @@ func put(t *testing.T, dir, key string, data []byte) {
 		t.Fatal(err)
 	}
 }
+
+// helloLines is how often usr/bin/hello says so. It makes an archive of which a
+// download and an extraction have a middle.
+const helloLines = 8000
 
 // imageTar is an archive with the layout that document 002 asks for; those of
 // different n differ.
@@ -64,9 +95,9 @@ func imageTar(t *testing.T, n int) []byte {
 		add(tar.Header{Name: name, Typeflag: tar.TypeDir, Mode: 0o755}, nil)
 	}
 	add(tar.Header{Name: "etc/hostname", Typeflag: tar.TypeReg, Mode: 0o644}, fmt.Appendf(nil, "image-%d\n", n))
-	add(tar.Header{Name: "usr/bin/hello", Typeflag: tar.TypeReg, Mode: 0o755}, bytes.Repeat([]byte("#!/bin/sh\necho hello\n"), 20_000))
+	add(tar.Header{Name: "usr/bin/hello", Typeflag: tar.TypeReg, Mode: 0o755}, bytes.Repeat([]byte("#!/bin/sh\necho hello\n"), helloLines))
 	add(tar.Header{Name: "usr/bin/hi", Typeflag: tar.TypeSymlink, Linkname: "hello"}, nil)
-	add(tar.Header{Name: "var/log/boot", Typeflag: tar.TypeReg, Mode: 0o600}, bytes.Repeat([]byte{byte(n)}, 300_000))
+	add(tar.Header{Name: "var/log/boot", Typeflag: tar.TypeReg, Mode: 0o600}, bytes.Repeat([]byte{byte(n)}, 100_000))
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

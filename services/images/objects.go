@@ -20,8 +20,12 @@ type Objects interface {
 // Object is what was fetched.
 type Object struct {
 	Size     int64  // bytes
-	Checksum string // SHA-256, 64 hex digits
+	Checksum string // SHA-256 of what was written, 64 hex digits
 	ETag     string
+	// Stated is the SHA-256 that whoever stored the object gave it, "" if none
+	// is known. Fetch does not compare: whether a file is what it should be is
+	// for the validation to say.
+	Stated string
 }
 
 // Progress is told how many bytes of how many are done; total is -1 if nobody

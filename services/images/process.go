@@ -47,19 +47,41 @@ func (e *StuckError) Error() string {
 
 // Process asks for the image of an object and waits until it is ready. If
 // somebody asked for it already and it is being worked on, that work is waited
-// for. Somebody has to Run.
+// for, and so is the cleaning up of a run that was aborted. Somebody has to Run.
 //
 // Errors: *AbortedError, *StuckError, or that of ctx.
 func (s *Service) Process(ctx context.Context, bucket, key string) (Result, error) {
 	image := ImageID(bucket, key)
-	run, err := s.request(ctx, image, bucket, key)
+	var run string
+	err := poll(ctx, func() (done bool, err error) {
+		run, err = s.request(ctx, image, bucket, key)
+		return run != "", err
+	})
+	if err == nil {
+		err = poll(ctx, func() (bool, error) { return s.ended(ctx, image, run) })
+	}
 	if err != nil {
 		return Result{}, fmt.Errorf("image %s: %w", image, err)
 	}
-	if err := s.await(ctx, image, run); err != nil {
-		return Result{}, fmt.Errorf("image %s: %w", image, err)
-	}
 	return s.result(ctx, image)
+}
+
+// poll asks again and again until it is told that it is done.
+func poll(ctx context.Context, ask func() (done bool, err error)) error {
+	const pause = 20 * time.Millisecond
+	look := time.NewTicker(pause)
+	defer look.Stop()
+	for {
+		done, err := ask()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+		}
+	}
 }
 
 // chain lists the tables of the chain's machines in its order.
@@ -68,7 +90,8 @@ var chain = []struct{ machine, table string }{
 }
 
 // request starts the chain for an image, or finds the one that is under way.
-// Looking and starting are one transaction, so there is never more than one.
+// Looking and starting are one transaction, so there is never more than one. It
+// returns no run while an earlier one still cleans up.
 func (s *Service) request(ctx context.Context, image, bucket, key string) (run string, err error) {
 	var outcome engine.Outcome
 	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
@@ -82,15 +105,43 @@ func (s *Service) request(ctx context.Context, image, bucket, key string) (run s
 		if busy {
 			return tx.QueryRowContext(ctx, "SELECT run_id FROM download_records WHERE image_id = ? ORDER BY created_at DESC, rowid DESC LIMIT 1", image).Scan(&run)
 		}
+		if cleaning, err := isCleaning(ctx, tx, image); err != nil || cleaning {
+			return err
+		}
 		run = newRun()
 		outcome, err = s.engine.CreateTx(ctx, tx, "download", run, download.Start{ImageID: image, S3Key: key, Bucket: bucket}, engine.Call{By: fsm.System()})
 		return err
 	})
-	if err != nil {
+	if err != nil || run == "" {
 		return "", err
 	}
 	s.engine.Committed(ctx, outcome)
 	return run, nil
+}
+
+// isCleaning reports whether runs of an image that have ended still have work to
+// do. What an aborted run deletes, a volume or a tar, has the name that a new run
+// would give to its own: begun beside the other, it would lose it. The error is a
+// *StuckError if that work waits for a person.
+func isCleaning(ctx context.Context, tx *sql.Tx, image string) (bool, error) {
+	e := &StuckError{}
+	var dead bool
+	for _, link := range chain {
+		// The condition is that of the index fsm_outbox_lane.
+		query := `SELECT o.record_id, o.effect, o.message_id, coalesce(o.last_error, ''), o.state = 'dead_letter'
+			FROM fsm_outbox AS o WHERE o.machine = ?1 AND o.record_id IN (SELECT run_id FROM ` + link.table + ` WHERE image_id = ?2)
+				AND o.state <> 'delivered' AND (o.cancelled = 0 OR o.state = 'delivering') AND o.discarded_at IS NULL LIMIT 1`
+		err := tx.QueryRowContext(ctx, query, link.machine, image).Scan(&e.RunID, &e.Effect, &e.Message, &e.LastError, &dead)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			continue
+		case err == nil && dead:
+			e.Machine = link.machine
+			err = e
+		}
+		return true, err
+	}
+	return false, nil
 }
 
 // newRun returns a random UUID.
@@ -101,37 +152,19 @@ func newRun() string {
 	return u.String()
 }
 
-// await returns when the chain that a download run begins has ended.
-func (s *Service) await(ctx context.Context, image, run string) error {
-	const pause = 20 * time.Millisecond
-	look := time.NewTicker(pause)
-	defer look.Stop()
-	for {
-		done, err := s.ended(ctx, image, run)
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-look.C:
-		}
-	}
-}
-
 // ended follows the chain from the run that begins it: the run that a completed
 // one started was created in the moment in which that one completed.
 func (s *Service) ended(ctx context.Context, image, run string) (bool, error) {
 	since := ""
 	for i, link := range chain {
-		query, args := "SELECT run_id, state, entered_at, coalesce(reason, ''), coalesce(cause, '') FROM "+link.table, []any{run}
+		query, args := "SELECT run_id, state, entered_at, coalesce(reason, ''), coalesce(cause, (SELECT why FROM verdicts AS v WHERE v.run_id = r.run_id), '') FROM "+link.table+" AS r", []any{run}
 		if i == 0 {
 			query += " WHERE run_id = ?"
 		} else {
 			query, args = query+" WHERE image_id = ? AND created_at >= ? ORDER BY created_at, rowid LIMIT 1", []any{image, since}
 		}
 		var id, state, reason, cause string
-		found, err := row(ctx, s.db, query, args, &id, &state, &since, &reason, &cause)
+		found, err := row(ctx, s.store, query, args, &id, &state, &since, &reason, &cause)
 		switch {
 		case err != nil:
 			return false, err
@@ -150,8 +183,9 @@ func (s *Service) ended(ctx context.Context, image, run string) (bool, error) {
 func (s *Service) stuck(ctx context.Context, machine, run string) error {
 	e := &StuckError{Machine: machine, RunID: run}
 	const query = `SELECT effect, message_id, coalesce(last_error, '') FROM fsm_outbox
-		WHERE machine = ? AND record_id = ? AND state = 'dead_letter' AND NOT cancelled AND discarded_at IS NULL LIMIT 1`
-	found, err := row(ctx, s.db, query, []any{machine, run}, &e.Effect, &e.Message, &e.LastError)
+		WHERE machine = ? AND record_id = ? AND state = 'dead_letter' AND discarded_at IS NULL
+			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering') LIMIT 1` // as the index fsm_outbox_lane has it
+	found, err := row(ctx, s.store, query, []any{machine, run}, &e.Effect, &e.Message, &e.LastError)
 	if err != nil || !found {
 		return err
 	}
@@ -163,7 +197,7 @@ func (s *Service) result(ctx context.Context, image string) (r Result, err error
 	const query = `SELECT s.snapshot_id, s.snapshot_name, coalesce(a.device_path, ''), coalesce(i.checksum, ''), coalesce(i.size_bytes, 0)
 		FROM snapshots AS s JOIN images AS i USING (image_id) JOIN activate_records AS a USING (image_id)
 		WHERE s.image_id = ? AND s.active AND a.state = 'COMPLETE' ORDER BY a.created_at DESC LIMIT 1`
-	found, err := row(ctx, s.db, query, []any{image}, &r.SnapshotID, &r.SnapshotName, &r.Path, &r.Checksum, &r.Size)
+	found, err := row(ctx, s.store, query, []any{image}, &r.SnapshotID, &r.SnapshotName, &r.Path, &r.Checksum, &r.Size)
 	if err == nil && !found {
 		err = errors.New("it was ready and is no more")
 	}

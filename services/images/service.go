@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -74,6 +75,7 @@ func (o Options) validate() error {
 type Service struct {
 	options Options
 	db      *sqlite.Store
+	store   store
 	engine  *engine.Engine[*sql.Tx]
 	volumes Volumes
 	files   files
@@ -101,12 +103,11 @@ func (s *Service) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// Several commands share the file, so each is patient.
-	if s.db, err = sqlite.Open(ctx, filepath.Join(dir, "images.db"), sqlite.Options{BusyTimeout: time.Minute}); err != nil {
+	if err := s.openDatabase(ctx, filepath.Join(dir, "images.db")); err != nil {
 		return err
 	}
-	s.files = files{dir, s.db}
-	if s.volumes, err = s.options.Volumes(ctx, Numbers{s.db}); err != nil {
+	s.files = files{dir, s.store}
+	if s.volumes, err = s.options.Volumes(ctx, Numbers{s.store}); err != nil {
 		return err
 	}
 	if s.engine, err = s.makeEngine(); err != nil {
@@ -115,7 +116,26 @@ func (s *Service) open(ctx context.Context) (err error) {
 	if err := s.engine.Migrate(ctx); err != nil {
 		return err
 	}
-	return createTables(ctx, s.db)
+	return createTables(ctx, s.store)
+}
+
+// openDatabase opens the file, making it if it is new. Several commands share it,
+// so each is patient.
+func (s *Service) openDatabase(ctx context.Context, path string) (err error) {
+	const patience = time.Minute
+	if s.db, err = sqlite.Open(ctx, path, sqlite.Options{BusyTimeout: patience}); err != nil {
+		return err
+	}
+	query := url.Values{"_query_only": {"on"}, "_busy_timeout": {fmt.Sprint(patience.Milliseconds())}}
+	file := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	s.store = store{Store: s.db}
+	if s.store.reader, err = sql.Open("sqlite", file.String()); err != nil { // the driver is that of adapters/sqlite
+		return err
+	}
+	const readers = 4 // a connection that is new reads the whole schema first
+	s.store.reader.SetMaxOpenConns(readers)
+	s.store.reader.SetMaxIdleConns(readers)
+	return nil
 }
 
 func (s *Service) makeEngine() (*engine.Engine[*sql.Tx], error) {
@@ -132,17 +152,21 @@ func (s *Service) makeEngine() (*engine.Engine[*sql.Tx], error) {
 	o.Extract.Sync = true // EXTRACTED says that the files are on the device
 	return engine.New[*sql.Tx](s.db, c,
 		download.Define[*sql.Tx](downloader{o.Objects, s.files, o.Extract, o.Listener}, download.DefaultParams()),
-		unpack.Define[*sql.Tx](unpacker{s.volumes, s.db, o.Extract, o.Listener}, unpack.Params{ExtractTimeout: o.ExtractTimeout}),
-		activate.Define[*sql.Tx](activator{s.volumes, s.db}),
+		unpack.Define[*sql.Tx](unpacker{s.volumes, s.store, o.Extract, o.Listener}, unpack.Params{ExtractTimeout: o.ExtractTimeout}),
+		activate.Define[*sql.Tx](activator{s.volumes, s.store}),
 	)
 }
 
 // Close closes the database. Run must have ended.
 func (s *Service) Close() error {
-	if s.db == nil {
-		return nil
+	var errs []error
+	if s.store.reader != nil {
+		errs = append(errs, s.store.reader.Close())
 	}
-	return s.db.Close()
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // Run works on whatever anybody asked for, until ctx ends; while another process

@@ -40,7 +40,7 @@ func (s *Service) Status(ctx context.Context) ([]Status, error) {
 		SELECT l.image_id, (SELECT d.s3_key FROM download_records AS d WHERE d.image_id = l.image_id LIMIT 1),
 			coalesce(i.download_status, 'pending'), coalesce(u.layout_verified, 0), coalesce(i.activation_status, 'inactive'),
 			coalesce(u.device_name, ''), coalesce(s.snapshot_id, ''), coalesce(i.size_bytes, 0),
-			l.machine, l.run_id, l.state, coalesce(l.reason, ''), coalesce(l.cause, ''),
+			l.machine, l.run_id, l.state, coalesce(l.reason, ''), coalesce(l.cause, (SELECT why FROM verdicts AS v WHERE v.run_id = l.run_id), ''),
 			coalesce((SELECT o.effect FROM fsm_outbox AS o WHERE o.machine = l.machine AND o.record_id = l.run_id
 				AND o.state = 'dead_letter' AND NOT o.cancelled AND o.discarded_at IS NULL LIMIT 1), '')
 		FROM last AS l
@@ -49,7 +49,7 @@ func (s *Service) Status(ctx context.Context) ([]Status, error) {
 		LEFT JOIN snapshots AS s ON s.image_id = l.image_id AND s.active
 		WHERE l.n = 1 ORDER BY l.image_id`
 	var out []Status
-	err := rows(ctx, s.db, func(r *sql.Rows) error {
+	err := rows(ctx, s.store, func(r *sql.Rows) error {
 		var x Status
 		err := r.Scan(&x.ImageID, &x.Key, &x.Download, &x.Unpacked, &x.Activation, &x.Device, &x.Snapshot, &x.Size,
 			&x.Machine, &x.RunID, &x.State, &x.Reason, &x.Cause, &x.Stuck)
@@ -66,7 +66,7 @@ func (s *Service) Status(ctx context.Context) ([]Status, error) {
 // anew. who and why are kept with it.
 func (s *Service) Retry(ctx context.Context, run, who, why string) (engine.Resumed, error) {
 	for _, link := range chain {
-		found, err := row(ctx, s.db, "SELECT 1 FROM "+link.table+" WHERE run_id = ?", []any{run}, new(int))
+		found, err := row(ctx, s.store, "SELECT 1 FROM "+link.table+" WHERE run_id = ?", []any{run}, new(int))
 		if err != nil {
 			return engine.Resumed{}, err
 		}

@@ -5,12 +5,17 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// store is where records and tables are.
-type store = engine.Store[*sql.Tx]
+// store is where records and tables are. What is written has to wait for the one
+// who writes; what is only read does not.
+type store struct {
+	engine.Store[*sql.Tx]
+	reader *sql.DB
+}
 
 // schema is what the service keeps beside the tables of the machines.
 const schema = `
@@ -34,7 +39,20 @@ CREATE TABLE IF NOT EXISTS checked_files (
     modified integer NOT NULL,
     inode    integer NOT NULL,
     checksum text    NOT NULL
-) STRICT`
+) STRICT;
+
+-- Why a run found its file, or the layout in it, wanting: what a person is told.
+CREATE TABLE IF NOT EXISTS verdicts (
+    run_id text NOT NULL PRIMARY KEY,
+    why    text NOT NULL
+) STRICT;
+
+-- The runs of an image, in their order, without reading those of all others.
+CREATE INDEX IF NOT EXISTS download_runs ON download_records (image_id, created_at);
+CREATE INDEX IF NOT EXISTS unpack_runs ON unpack_records (image_id, created_at);
+CREATE INDEX IF NOT EXISTS activate_runs ON activate_records (image_id, created_at);
+CREATE INDEX IF NOT EXISTS unpacked_device ON unpacked_images (device_id);
+CREATE INDEX IF NOT EXISTS snapshots_image ON snapshots (image_id)`
 
 func createTables(ctx context.Context, s store) error {
 	return s.InTx(ctx, func(tx *sql.Tx) error {
@@ -45,7 +63,7 @@ func createTables(ctx context.Context, s store) error {
 
 // row reads one row; found is false where there is none.
 func row(ctx context.Context, s store, query string, args []any, into ...any) (found bool, err error) {
-	err = s.InTx(ctx, func(tx *sql.Tx) error { return tx.QueryRowContext(ctx, query, args...).Scan(into...) })
+	err = s.reader.QueryRowContext(ctx, query, args...).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -57,18 +75,24 @@ func row(ctx context.Context, s store, query string, args []any, into ...any) (f
 
 // rows calls read for each row.
 func rows(ctx context.Context, s store, read func(*sql.Rows) error, query string, args ...any) error {
-	return s.InTx(ctx, func(tx *sql.Tx) error {
-		found, err := tx.QueryContext(ctx, query, args...)
-		if err != nil {
+	found, err := s.reader.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = found.Close() }() // what Err returns is what counts
+	for found.Next() {
+		if err := read(found); err != nil {
 			return err
 		}
-		defer func() { _ = found.Close() }() // what Err returns is what counts
-		for found.Next() {
-			if err := read(found); err != nil {
-				return err
-			}
-		}
-		return found.Err()
+	}
+	return found.Err()
+}
+
+// judge keeps why a run found something wanting.
+func judge(ctx context.Context, s store, run, why string) error {
+	return s.InTx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO verdicts VALUES (?, ?)", run, why)
+		return err
 	})
 }
 
@@ -95,8 +119,8 @@ func reserveDevice(ctx context.Context, s store, image string) (id string, err e
 type Numbers struct{ store store }
 
 // Number returns the number of a device, and gives it one first if it has none:
-// the one that its name prefers, or the next that is free.
-func (n Numbers) Number(ctx context.Context, name string) (number uint32, err error) {
+// the one that its name prefers, or the next that is free and not taken.
+func (n Numbers) Number(ctx context.Context, name string, taken []uint32) (number uint32, err error) {
 	const limit = 1 << 24
 	err = n.store.InTx(ctx, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, "SELECT number FROM volume_numbers WHERE name = ?", name).Scan(&number)
@@ -105,7 +129,9 @@ func (n Numbers) Number(ctx context.Context, name string) (number uint32, err er
 		}
 		first := preferredNumber(name)
 		for i := range uint32(limit) {
-			number = (first + i) % limit
+			if number = (first + i) % limit; slices.Contains(taken, number) {
+				continue
+			}
 			result, err := tx.ExecContext(ctx, "INSERT INTO volume_numbers VALUES (?, ?) ON CONFLICT (number) DO NOTHING", name, number)
 			if err != nil {
 				return err

@@ -5,9 +5,11 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -34,16 +36,6 @@ func (h unpacker) device(ctx context.Context, d fsm.Dispatch) (name string, err 
 	return name, err
 }
 
-// usable makes what is known, as after a reboot, active. It tells whether there
-// is anything, and where.
-func usable(ctx context.Context, volumes Volumes, name string) (path string, exists bool, err error) {
-	v, err := volumes.Look(ctx, name)
-	if err == nil && v.Condition == Known {
-		v, err = volumes.Activate(ctx, name)
-	}
-	return v.Path, v.Condition != Absent, err
-}
-
 // CheckUnpacked compares the table with the volume. A volume that the pool knows
 // and that is not active exists; one that only the table knows does not.
 func (h unpacker) CheckUnpacked(ctx context.Context, _ fsm.Dispatch, e unpack.CheckUnpackedEffect) (unpack.CheckUnpackedAnswer, error) {
@@ -52,15 +44,18 @@ func (h unpacker) CheckUnpacked(ctx context.Context, _ fsm.Dispatch, e unpack.Ch
 		return nil, err
 	}
 	answer := unpack.Checked{DeviceID: id}
-	path, exists, err := usable(ctx, h.volumes, "thin-"+id)
+	var last string // where the last run left the volume that the row is about
+	const query = `SELECT layout_verified, coalesce((SELECT device_path FROM unpack_records AS r
+		WHERE r.image_id = u.image_id AND state = 'COMPLETE' ORDER BY created_at DESC LIMIT 1), '') FROM unpacked_images AS u WHERE image_id = ?`
+	if _, err := row(ctx, h.store, query, []any{e.ImageID}, &answer.RowVerified, &last); err != nil {
+		return nil, err
+	}
+	path, exists, err := usable(ctx, h.volumes, "thin-"+id, last)
 	if err != nil {
 		return nil, err
 	}
 	if answer.DeviceExists = exists; path != "" {
 		answer.FoundPath = fsm.Some(path)
-	}
-	if _, err := row(ctx, h.store, "SELECT layout_verified FROM unpacked_images WHERE image_id = ?", []any{e.ImageID}, &answer.RowVerified); err != nil {
-		return nil, err
 	}
 	_, err = row(ctx, h.store, "SELECT image_id FROM unpacked_images WHERE device_id = ?", []any{id}, &answer.DeviceOwner)
 	return answer, err
@@ -106,7 +101,7 @@ func (h unpacker) ExtractLayers(ctx context.Context, d fsm.Dispatch, e unpack.Ex
 	hash := sha256.New()
 	told := &teller{r: io.TeeReader(file, hash), total: info.Size(), tell: h.tell.progress(imageOf(e.LocalPath), Extract)}
 	if _, err := extract.Extract(ctx, told, v.Mounted, h.limits); err != nil {
-		return nil, fmt.Errorf("extract %s: %w", e.LocalPath, err)
+		return nil, fmt.Errorf("extract %s: %w", e.LocalPath, h.full(ctx, err))
 	}
 	if _, err := io.Copy(io.Discard, told); err != nil {
 		return nil, err
@@ -117,13 +112,27 @@ func (h unpacker) ExtractLayers(ctx context.Context, d fsm.Dispatch, e unpack.Ex
 	return unpack.Extracted{}, nil
 }
 
+// full says of a write that failed that there is no room left, if so, and what to
+// do. A file system may tell it as EIO, when it took what did not fit below it:
+// the keeper knows better.
+func (h unpacker) full(ctx context.Context, err error) error {
+	if !errors.Is(err, syscall.ENOSPC) {
+		const rest = 1 << 20 // what a pool can't give out because it deals in blocks
+		u, asked := h.volumes.Usage(ctx)
+		if !errors.Is(err, syscall.EIO) && !errors.Is(err, syscall.EROFS) || asked != nil || u.Total-u.Used > rest {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w: make room where the volumes are, or give them more, and ask again", ErrFull, err)
+}
+
 // VerifyLayout mounts the volume again if a reboot unmounted it.
 func (h unpacker) VerifyLayout(ctx context.Context, d fsm.Dispatch, _ unpack.VerifyLayoutEffect) (unpack.VerifyLayoutAnswer, error) {
 	name, err := h.device(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	switch _, exists, err := usable(ctx, h.volumes, name); {
+	switch _, exists, err := usable(ctx, h.volumes, name, ""); {
 	case err != nil:
 		return nil, err
 	case !exists:
@@ -134,6 +143,9 @@ func (h unpacker) VerifyLayout(ctx context.Context, d fsm.Dispatch, _ unpack.Ver
 		return nil, err
 	}
 	l, err := extract.ReadLayout(v.Mounted)
+	if err == nil && !l.Complete() {
+		err = judge(ctx, h.store, d.Record, fmt.Sprintf("an image has the directories rootfs, etc, usr and var; of these the object has %s", l))
+	}
 	return unpack.LayoutChecked{HasRootfs: l.Rootfs, HasEtc: l.Etc, HasUsr: l.Usr, HasVar: l.Var}, err
 }
 

@@ -30,8 +30,8 @@ func (s *source) failed() error {
 	return s.err
 }
 
-// ahead reads in a goroutine, a megabyte ahead of its reader: unpacking and
-// writing files take turns otherwise.
+// ahead reads in a goroutine, a megabyte ahead of its reader: reading, unpacking
+// and writing files take turns otherwise.
 type ahead struct {
 	full, free chan piece
 	stopped    chan struct{}

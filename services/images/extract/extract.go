@@ -31,7 +31,7 @@ func Extract(ctx context.Context, r io.Reader, root string, o Options) (Report, 
 	if err := run(ctx, r, j, t.place); err != nil {
 		return j.report, err
 	}
-	if err := t.finish(o.Sync); err != nil {
+	if err := t.finish(); err != nil {
 		return j.report, fmt.Errorf("extract into %s: %w", root, err)
 	}
 	return j.report, nil
@@ -81,6 +81,9 @@ func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader
 		}
 		// ErrInsecurePath comes with its header, and the judge knows better.
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
+			if last == "" {
+				return fmt.Errorf("the first header: %w", s.failed(err))
+			}
 			return fmt.Errorf("the header after entry %q: %w", last, s.failed(err))
 		}
 		last = h.Name

@@ -1,10 +1,12 @@
 package extract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 )
 
 // Layout says which of the directories that document 002 wants in an image are
@@ -15,6 +17,20 @@ type Layout struct {
 
 // Complete reports whether none is missing.
 func (l Layout) Complete() bool { return l == Layout{true, true, true, true} }
+
+// String lists those that are there.
+func (l Layout) String() string {
+	var there []string
+	for _, d := range []struct {
+		is   bool
+		name string
+	}{{l.Rootfs, "rootfs"}, {l.Etc, "etc"}, {l.Usr, "usr"}, {l.Var, "var"}} {
+		if d.is {
+			there = append(there, d.name)
+		}
+	}
+	return cmp.Or(strings.Join(there, ", "), "none")
+}
 
 // ReadLayout looks at a root that was extracted.
 func ReadLayout(root string) (Layout, error) {

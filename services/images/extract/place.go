@@ -121,6 +121,9 @@ func (t *tree) fill(e entry, fd int, content io.Reader) error {
 			return err
 		}
 		offset += int64(len(piece))
+		if t.flush != nil {
+			t.flush.wrote(int64(len(piece)))
+		}
 	}
 	if sparse {
 		return unix.Ftruncate(fd, e.header.Size)

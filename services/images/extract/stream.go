@@ -53,8 +53,7 @@ func open(ctx context.Context, r io.Reader) (*stream, error) {
 		if err != nil {
 			return nil, s.failed(err)
 		}
-		a := readAhead(z)
-		s.plain, s.close = bufio.NewReaderSize(a, blockSize*8), a.stop
+		s.readAhead(z)
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(packed, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(2))
 		if err != nil {
@@ -62,9 +61,14 @@ func open(ctx context.Context, r io.Reader) (*stream, error) {
 		}
 		s.plain, s.close = bufio.NewReaderSize(z, 64<<10), z.Close
 	default:
-		s.plain = packed
+		s.readAhead(packed) // the caller may compute a checksum while it reads
 	}
 	return s, nil
+}
+
+func (s *stream) readAhead(r io.Reader) {
+	a := readAhead(r)
+	s.plain, s.close = bufio.NewReaderSize(a, blockSize*8), a.stop
 }
 
 // Read fills p if it is short, as headers are. That is what lets the end of the

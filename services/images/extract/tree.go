@@ -23,6 +23,7 @@ type tree struct {
 	root   *os.Root // for what is rare: removing what earlier layers left
 	dirs   []dir    // from the root down
 	owned  bool     // owners can be set
+	flush  *flusher // nil: when it is on the disk does not matter
 	buffer []byte
 }
 
@@ -47,6 +48,9 @@ func openTree(name string, j *judge) (*tree, error) {
 		return nil, err
 	}
 	t.dirs = []dir{{path: ".", fd: fd}}
+	if j.o.Sync {
+		t.flush = &flusher{fd: fd}
+	}
 	j.layered, err = isUsed(root)
 	if err != nil {
 		t.close()
@@ -72,7 +76,7 @@ func isUsed(root *os.Root) (bool, error) {
 }
 
 // finish leaves all directories.
-func (t *tree) finish(sync bool) error {
+func (t *tree) finish() error {
 	for len(t.dirs) > 1 {
 		if err := t.leave(); err != nil {
 			return err
@@ -81,10 +85,10 @@ func (t *tree) finish(sync bool) error {
 	if err := t.settleDir(t.dirs[0], t.dirs[0].fd, "."); err != nil {
 		return err
 	}
-	if !sync {
+	if t.flush == nil {
 		return nil
 	}
-	if err := syncFS(t.dirs[0].fd); err != nil {
+	if err := errors.Join(t.flush.wait(), syncFS(t.dirs[0].fd)); err != nil {
 		return fmt.Errorf("sync the file system: %w", err)
 	}
 	return nil
@@ -92,6 +96,9 @@ func (t *tree) finish(sync bool) error {
 
 // close frees what finish, after an error, did not come to.
 func (t *tree) close() {
+	if t.flush != nil {
+		_ = t.flush.wait() // finish has asked already, or failed before
+	}
 	for _, d := range t.dirs {
 		_ = unix.Close(d.fd) // nothing was written through it
 	}

@@ -15,5 +15,5 @@ func openTree(string, *judge) (*tree, error) {
 }
 
 func (*tree) place(entry, io.Reader) error { return errors.ErrUnsupported }
-func (*tree) finish(bool) error            { return errors.ErrUnsupported }
+func (*tree) finish() error                { return errors.ErrUnsupported }
 func (*tree) close()                       {}

@@ -162,6 +162,12 @@ func (a *app) gc(ctx context.Context) error {
 		for _, name := range c.InUse {
 			fmt.Fprintln(a.out, "left volume", name, "alone: it is in use")
 		}
+		for _, name := range c.Missing {
+			fmt.Fprintln(a.out, "volume", name, "is gone: the next process-image of its key builds it anew")
+		}
+		for _, name := range c.Missing {
+			fmt.Fprintln(a.out, "volume", name, "is gone: the next process-image of its image makes it anew")
+		}
 		_, err = fmt.Fprintf(a.out, "%d volumes and %d files removed\n", len(c.Volumes), len(c.Files))
 		return err
 	})

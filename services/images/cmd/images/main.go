@@ -5,6 +5,7 @@
 //	images daemon
 //	images status
 //	images gc
+//	images retry RUN
 //
 // Exit codes: 0; 1 if an image could not be made ready; 2 for a command line
 // that can't be obeyed.
@@ -44,6 +45,10 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
+	if ctx.Err() != nil {
+		fmt.Fprintln(os.Stderr, "images: interrupted; what was begun goes on with the next process-image or daemon")
+		return exitFailed
+	}
 	fmt.Fprintln(os.Stderr, "images:", err)
 	var usage usageError
 	if errors.As(err, &usage) {
@@ -68,9 +73,11 @@ directories in bucket/, volumes directories in volumes/.`,
   images process-image --bucket base --s3-key debian/12.tar.zst --s3 "http://ACCESS:SECRET@127.0.0.1:9000"
   images status --json`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args: cobra.NoArgs,
+		Args: unknownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	f := root.PersistentFlags()
 	f.StringVar(&a.dir, "dir", "images-data", "folder of the database and the tars")
@@ -110,22 +117,25 @@ func (a *app) daemon() *cobra.Command {
 		Short: "Do the work that others ask for, until SIGTERM",
 		Long: `Do the work that others ask for, until SIGTERM or an interrupt; process-image
 works by itself where no daemon is. There is one daemon in a folder.`,
-		Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.serve(c.Context()) },
+		Example: "  images daemon --parallel 16",
+		Args:    noArguments,
+		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context()) },
 	}
 }
 
 func (a *app) status() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "List the images and how far they are", Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.list(c.Context()) },
+		Example: "  images status\n  images status --json",
+		RunE:    func(c *cobra.Command, _ []string) error { return a.list(c.Context()) },
 	}
 }
 
 func (a *app) collect() *cobra.Command {
 	return &cobra.Command{
 		Use: "gc", Short: "Remove volumes and files that nothing refers to", Args: noArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return a.gc(c.Context()) },
+		Example: "  images gc",
+		RunE:    func(c *cobra.Command, _ []string) error { return a.gc(c.Context()) },
 	}
 }
 
@@ -133,6 +143,7 @@ func (a *app) retry() *cobra.Command {
 	var why string
 	c := &cobra.Command{
 		Use: "retry RUN", Short: "Set a run going again that is stuck, once the cause is mended",
+		Example: `  images retry 1f0c8f0e-93d3-4c1a-8f6e-6f1e5a2c4b7d --why "the pool has room again"`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{errors.New("which run? images status names those that are stuck")}
@@ -143,6 +154,17 @@ func (a *app) retry() *cobra.Command {
 	}
 	c.Flags().StringVar(&why, "why", "", "kept with what is tried again")
 	return c
+}
+
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("there is no command %q", args[0])
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean %q?", err, near[0])
+	}
+	return usageError{err}
 }
 
 func noArguments(_ *cobra.Command, args []string) error {
