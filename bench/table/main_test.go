@@ -22,6 +22,9 @@ BenchmarkPostgresFire/clients=16-2    4	 900 engine-events/s	 0.75 of-by-hand
 BenchmarkPostgresBatch-2              4	 8.5 of-one-at-a-time
 BenchmarkSQLite/sync=FULL/turns-2     4	 0.91 of-by-hand
 BenchmarkRelay-2                      4	 9876.5 engine-messages/s	 1.25 of-river
+BenchmarkImagesPipeline/MiB=1024-2    1	 1.25 of-script
+BenchmarkImagesMemory/MiB=64-2        1	 9.4 MiB-over-idle
+BenchmarkImagesMemory/MiB=1024-2      1	 9.6 MiB-over-idle
 `
 
 func TestRunTellsWhatWasNotReached(t *testing.T) {
@@ -38,6 +41,8 @@ func TestRunTellsWhatWasNotReached(t *testing.T) {
 		"| time per row, 10,000 rows against 1,000 | at most 2.00 times | 1.50 times | yes |",
 		"| PostgreSQL, one event at a time, 16 clients: throughput against by hand | at least 0.80 times | 0.75 times | **no** |",
 		"| PostgreSQL, FireBatch against one event at a time, 1 client | at least 8.0 times | 8.5 times | yes |",
+		"to its snapshot, against cp, sha256sum and tar -x | at most 1.15 times | 1.25 times | **no** |",
+		"| images, memory over idle, an image of 1 GiB | at most 64 MiB | 10 MiB | yes |",
 		"| Upload/generated | 3 | 12.0 ns | 0 |",
 		"| Relay | engine-messages/s | 1 | 9876 |",
 	} {
