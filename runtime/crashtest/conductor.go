@@ -35,7 +35,7 @@ func runFleet[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, fir
 	}
 	hands := &sharedClock{dir: dir}
 	must(what.store(dir))
-	must(hands.set(base))
+	must(hands.set(what.Scenarios[first].Script.Epoch)) // any later, and timers that others left are due
 	s, closeStage, err := openStage(t.Context(), p.database, subject, what, dir, &cutter{}, hands, engine.Config{Worker: "conductor"})
 	must(err)
 	f := newFleet(t, func(ctx context.Context, name string) *exec.Cmd { return p.worker(ctx, dir, name) })
