@@ -50,7 +50,7 @@ var rules = []rule{
 	{folder: "adapters/directory", allowed: []string{"std", "services/images", "golang.org/x/sys/unix"}},
 	{folder: "adapters/s3", allowed: []string{"std", "services/images", "github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/*", "github.com/aws/smithy-go", "github.com/aws/smithy-go/*"}},
 	{folder: "adapters/consul/agent", allowed: []string{"std"}},
-	{folder: "adapters/consul/consultest", allowed: []string{"std", "services/registration", "adapters/consul", "github.com/hashicorp/consul/api"}},
+	{folder: "adapters/consul/consultest", allowed: []string{"std", "services/registration", "adapters/consul", "internal/proxytest", "github.com/hashicorp/consul/api"}},
 	{folder: "adapters/consul", allowed: []string{"std", "services/registration", "github.com/hashicorp/consul/api"}},
 	{folder: "generated/*", allowed: []string{"std", "runtime/fsm"}},
 	{folder: "proptest", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "pgregory.net/rapid", "modernc.org/*", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},

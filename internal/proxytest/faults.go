@@ -13,6 +13,10 @@ type fault struct {
 	released chan struct{} // closed when a held one may go on; nil: it is not held
 }
 
+// PassNext lets the next request or answer pass. Like the other faults it
+// stands in line: what is said after it befalls the one after that.
+func (p *Proxy) PassNext(d Direction) { p.befall(d, &fault{}) }
+
 // CutNext ends the connection of the next request or answer, which is lost: the
 // server has not seen the request, or has done what the client has no answer to.
 func (p *Proxy) CutNext(d Direction) { p.befall(d, &fault{cut: true}) }
@@ -34,7 +38,7 @@ func (p *Proxy) HoldNext(d Direction) (arrived <-chan struct{}, release func()) 
 func (p *Proxy) befall(d Direction, f *fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.next[d] = f
+	p.next[d] = append(p.next[d], f)
 }
 
 // Delay makes everything take that much longer, in each direction.

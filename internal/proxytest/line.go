@@ -53,8 +53,9 @@ func (p *Proxy) take(d Direction) (f *fault, delay time.Duration, swallow bool) 
 	if p.swallow {
 		return nil, p.delay, true
 	}
-	f = p.next[d]
-	delete(p.next, d)
+	if queue := p.next[d]; len(queue) > 0 {
+		f, p.next[d] = queue[0], queue[1:]
+	}
 	return f, p.delay, false
 }
 

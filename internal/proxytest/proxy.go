@@ -26,7 +26,7 @@ type Proxy struct {
 	mu       sync.Mutex
 	listener net.Listener // nil: connections are refused
 	lines    map[*line]bool
-	next     map[Direction]*fault // what befalls the next request or answer
+	next     map[Direction][]*fault // what befalls the next requests and answers
 	delay    time.Duration
 	swallow  bool
 	speaking Direction // who spoke last
@@ -37,7 +37,7 @@ type Proxy struct {
 // New begins to forward to the server at an address.
 func New(t testing.TB, network, server string) *Proxy {
 	t.Helper()
-	p := &Proxy{t: t, network: network, server: server, lines: map[*line]bool{}, next: map[Direction]*fault{}, ended: make(chan struct{})}
+	p := &Proxy{t: t, network: network, server: server, lines: map[*line]bool{}, next: map[Direction][]*fault{}, ended: make(chan struct{})}
 	p.address = p.listen("127.0.0.1:0")
 	t.Cleanup(func() {
 		close(p.ended)

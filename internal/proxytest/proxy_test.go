@@ -150,6 +150,22 @@ func TestCutAnswerWasEarned(t *testing.T) {
 	s.has(t, "a")
 }
 
+func TestFaultsStandInLine(t *testing.T) {
+	p, s := start(t)
+	c := dial(t, p)
+	p.PassNext(proxytest.Answer)
+	p.RepeatNext(proxytest.Answer)
+	p.CutNext(proxytest.Answer)
+	c.say(t, "a")
+	c.hears(t, "did a")
+	c.say(t, "b")
+	c.hears(t, "did b")
+	c.hears(t, "did b")
+	c.say(t, "c")
+	c.ends(t)
+	s.has(t, "a", "b", "c")
+}
+
 func TestRepeatedRequestHappensTwice(t *testing.T) {
 	p, s := start(t)
 	c := dial(t, p)

@@ -48,7 +48,7 @@ type Catalog interface {
 	// Withdraw takes an instance away as Deregister does, also when the agent
 	// that it was registered with is gone.
 	Withdraw(ctx context.Context, i Instance) error
-	// Checks lists all checks that belong to a service, or once did.
+	// Checks lists all checks.
 	Checks(ctx context.Context) ([]Check, error)
 	// RemoveCheck takes a check away. One that is not there is gone already.
 	RemoveCheck(ctx context.Context, c Check) error
@@ -84,12 +84,12 @@ const (
 
 // Check is a health check as the catalog has it.
 type Check struct {
-	ID        string
-	Name      string
-	Node      string // the agent that it was registered with
-	ServiceID string
-	Health    Health
-	Output    string // what it said last
+	ID             string
+	Node           string // the agent that it was registered with
+	ServiceID      string // empty: it is of no service
+	RegistrationID string // empty: it is of no registration
+	Health         Health
+	Output         string // what it said last
 }
 
 // Session is a session as the catalog has it.
