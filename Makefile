@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 COUNT    ?= 6
 
 BIN     := tools/bin
-MODULES := . tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+MODULES := . tools tools/promcheck $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 
 # The race detector needs cgo and a C compiler.
 RACE := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null && echo -race)

@@ -54,16 +54,16 @@ const (
 	gcServices = "consul"
 )
 
-// GC runs both collectors once.
+// GC runs both collectors once, that of the services first.
 func (s *Server) GC(ctx context.Context) (c Collected, err error) {
 	if !s.Advertises() {
 		return c, s.collector(ctx, gcRows, func() error { return errors.Join(s.sweep(ctx, &c), s.collectRows(ctx, &c)) })
 	}
-	rows := s.collector(ctx, gcRows, func() error { return s.collectRows(ctx, &c) })
 	services := s.collector(ctx, gcServices, func() error {
 		return errors.Join(s.sweep(ctx, &c), s.collectServices(ctx, &c), s.collectSessions(ctx, &c), s.collectChecks(ctx, &c), s.requeueWithdrawals(ctx))
 	})
-	return c, errors.Join(rows, services)
+	rows := s.collector(ctx, gcRows, func() error { return s.collectRows(ctx, &c) })
+	return c, errors.Join(services, rows)
 }
 
 // collector measures a run.

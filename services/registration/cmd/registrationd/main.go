@@ -66,6 +66,7 @@ and works without Consul: nodes stay partial_registered then, and say why.`,
   registrationd register node-1 --event event.json`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetOut(out)
