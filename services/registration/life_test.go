@@ -325,3 +325,20 @@ func TestLeaveDespiteConsul(t *testing.T) {
 		t.Errorf("got %+v", status)
 	}
 }
+
+// TestLateUpsert: what comes late from a registration that has failed or ended
+// writes nothing.
+func TestLateUpsert(t *testing.T) {
+	t.Parallel()
+	s := newStage(t).works()
+	mend := s.refuse("postgres_success")
+	s.registers("n1")
+	status := s.reach("n1", machine.Failed, quick)
+	mend()
+	s.sql("DELETE FROM " + s.options.Schema + ".node_registrations")
+	late := registration.Row{Key: registration.Key{NodeID: "n1", RegistrationID: status.RegistrationID.String()}, DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), Daemon: "x", CorrelationID: "c"}
+	if err := s.options.Registry.Upsert(t.Context(), late); !errors.Is(err, registration.ErrSuperseded) {
+		t.Errorf("got %v", err)
+	}
+	s.wantBoth("n1", false, false)
+}

@@ -13,7 +13,8 @@ import (
 // ErrUnreachable and ErrServer alone.
 type Registry interface {
 	// Upsert writes the row of a node, as heard of now. A row that an earlier
-	// registration left is replaced. ErrSuperseded: a later one has the row.
+	// registration left is replaced. ErrSuperseded: a later one has the row, or the
+	// registration has failed or ended meanwhile.
 	Upsert(ctx context.Context, r Row) error
 	// Owner returns the id of the registration that has the row of a node.
 	// ErrNotRegistered: there is no row.

@@ -40,7 +40,8 @@ func (r *registry) Upsert(ctx context.Context, row Row) error {
 		now := r.now()
 		changed, err := q.exec(ctx, `INSERT INTO node_registrations AS n
 			(node_id, registration_id, deployment_id, environment, network_id, record, status, daemon, last_heartbeat, correlation_id, registered_at, updated_at)
-			VALUES ($1, $2, $3, $4, $5, $6, 'registered', $7, $8, $9, $8, $8)
+			SELECT $1, $2, $3, $4, $5, $6, 'registered', $7, $8, $9, $8, $8
+			WHERE NOT EXISTS (SELECT 1 FROM registration_records WHERE registration_id = $2 AND state IN ('failed', 'deregistered'))
 			ON CONFLICT (node_id) DO UPDATE SET
 				registered_at = CASE WHEN n.registration_id = excluded.registration_id THEN n.registered_at ELSE excluded.registered_at END,
 				registration_id = excluded.registration_id, deployment_id = excluded.deployment_id, environment = excluded.environment,
@@ -49,7 +50,7 @@ func (r *registry) Upsert(ctx context.Context, row Row) error {
 			WHERE excluded.registration_id >= n.registration_id`,
 			row.NodeID, row.RegistrationID, row.DeploymentID, row.Environment, row.NetworkID, string(row.Record), row.Daemon, now, row.CorrelationID)
 		if err == nil && changed == 0 {
-			return fmt.Errorf("%w: it has the row", ErrSuperseded)
+			return fmt.Errorf("%w, or ended: the row is not written", ErrSuperseded)
 		}
 		return err
 	})

@@ -210,7 +210,7 @@ func bareStage(t *testing.T) *stage {
 	through := s.connect("http://" + s.consul.Address())
 	s.options = registration.Options{
 		Name: "daemon-1", Discovery: through, Catalog: through, Clock: s.clock, Metrics: s.metrics.record,
-		AttemptTimeout: 500 * time.Millisecond,
+		AttemptTimeout: 15 * time.Second, // of a machine that is busy with other tests
 		Logger:         slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		// Chores are called by the tests.
 		Collect: registration.Collect{Every: time.Hour, Reconcile: time.Hour},
