@@ -130,7 +130,7 @@ func (s *Server) engineConfig() engine.Config {
 	const grace = 5 * time.Second
 	c := engine.Config{
 		Clock: s.options.Clock, Logger: s.log, Metrics: s.options.Metrics, Trace: s.options.Trace,
-		Worker: s.options.Name, TwoStep: s.options.TwoStep, Lease: 10 * time.Second, StopTimeout: time.Second,
+		Worker: s.options.Name, TwoStep: s.options.TwoStep, Lease: 10 * time.Second, StopTimeout: 500 * time.Millisecond,
 		// A deregistration ends by the timeout of its state, never by that of its
 		// handler: the table counts the two apart.
 		HandlerTimeout: s.options.Params.DeregisteringTimeout + grace,

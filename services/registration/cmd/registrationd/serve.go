@@ -128,18 +128,22 @@ func (s *serve) until(ctx context.Context, d *registration.Server, l net.Listene
 // takeLeave takes no more requests and deregisters this daemon's nodes.
 func takeLeave(ctx context.Context, d *registration.Server, server *http.Server, logger *slog.Logger) error {
 	const grace = 500 * time.Millisecond // for requests, and for the timeout of the state to fire
-	closing, cancel := context.WithTimeout(ctx, grace)
+	ctx, cancel := context.WithTimeout(ctx, machine.DefaultParams().DeregisteringTimeout+grace)
 	defer cancel()
-	if err := server.Shutdown(closing); err != nil {
-		logger.WarnContext(ctx, "requests were cut short", "error", err)
-	}
-	leaving, cancel := context.WithTimeout(ctx, machine.DefaultParams().DeregisteringTimeout+grace)
-	defer cancel()
-	left, err := d.Leave(leaving)
+	closed := make(chan error, 1)
+	go func() {
+		closing, cancel := context.WithTimeout(ctx, grace)
+		defer cancel()
+		closed <- server.Shutdown(closing)
+	}()
+	left, err := d.Leave(ctx)
 	if len(left) > 0 {
 		logger.WarnContext(ctx, "nodes were left as they are; the collectors of other daemons, or the next start, see to them", "nodes", left)
 	}
-	if leaving.Err() != nil {
+	if err := <-closed; err != nil {
+		logger.WarnContext(ctx, "requests were cut short", "error", err)
+	}
+	if ctx.Err() != nil {
 		return nil
 	}
 	return err
