@@ -10,7 +10,8 @@ import (
 
 // collectServices removes services that nobody tracks, and those that have been
 // critical for too long: Consul does not say since when, so it is remembered.
-// Services that carry no registration id are somebody else's.
+// Services that carry no registration id, or one that is not in this database,
+// are somebody else's.
 func (s *Server) collectServices(ctx context.Context, c *Collected) error {
 	ours, err := s.advertised(ctx)
 	if err != nil {
@@ -71,27 +72,25 @@ func (s *Server) advertised(ctx context.Context) (ours []Instance, err error) {
 // gone by that.
 func (s *Server) collectService(ctx context.Context, i Instance, o orphan, c *Collected) (bool, error) {
 	r, there, err := s.last(ctx, i.RegistrationID)
-	if err != nil {
+	if err != nil || !there { // records stay: what has none is of another database
 		return false, err
 	}
-	tracked := there
-	if there {
-		o.environment = r.Environment.V
-		if waits(r.State) { // at work, or an operator's: see its own outcome
-			return false, nil
-		}
-		if tracked, err = s.hasRow(ctx, r); err != nil {
-			return false, err
-		}
+	o.environment = r.Environment.V
+	if waits(r.State) { // at work, or an operator's: see its own outcome
+		return false, nil
+	}
+	tracked, err := s.hasRow(ctx, r)
+	if err != nil {
+		return false, err
 	}
 	if tracked && o.method != byCriticalCheck {
 		return false, nil
 	}
 	s.detected(o)
-	if there && !tracked && r.State == registration.Registered {
+	if !tracked && r.State == registration.Registered {
 		// Somebody took the row away: the record must not say that both are there.
 		err = s.tell(ctx, r, registration.FatalError{ErrorType: fsm.Some(registration.FatalTypeCorruptedContext)}, fsm.System())
-	} else if there {
+	} else {
 		var ended bool
 		if ended, err = s.end(ctx, r, c); err == nil && !ended {
 			s.measure(metricForced, 1, o.environment, "")

@@ -228,6 +228,10 @@ func TestUntrackedServicesAreCollected(t *testing.T) {
 	if err := s.client.Register(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
+	other := serviceOf("other", "01a1f9dc-2f00-704d-9e18-8474c6f89543") // of another database
+	if err := s.client.Register(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
 	foreign := api.AgentServiceRegistration{ID: "foreign", Name: "foreign"}
 	if err := s.raw().Agent().ServiceRegister(&foreign); err != nil {
 		t.Fatal(err)
@@ -244,6 +248,9 @@ func TestUntrackedServicesAreCollected(t *testing.T) {
 	}
 	if names, err := s.client.Names(t.Context()); err != nil || !slices.Contains(names, "foreign") {
 		t.Errorf("%v, %v", names, err)
+	}
+	if left := s.advertised(); len(left) != 1 || left[0].ID != other.ID {
+		t.Errorf("Consul has %+v", left)
 	}
 }
 

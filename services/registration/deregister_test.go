@@ -55,30 +55,31 @@ func TestDeregistrationFailureTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t).works()
-			s.registers("n1")
-			s.await("n1", machine.Registered)
-			tt.fault(s)
-			s.fires("n1", machine.Deregister{})
-			var status registration.Status
-			if tt.times {
-				s.settle("n1", func(now registration.Status) bool {
-					return now.ConsulCleanup == tt.consul && (!tt.row || tt.service || s.gone())
-				})
-				s.clock.advance(16 * time.Second)
-			}
-			status = s.await("n1", machine.Deregistered)
-			if status.ConsulCleanup != tt.consul || status.PostgresCleanup != tt.postgres {
-				t.Errorf("the cleanups are %s and %s, want %s and %s", status.ConsulCleanup, status.PostgresCleanup, tt.consul, tt.postgres)
-			}
-			for _, name := range tt.metric {
-				if !s.counts(1, name, "node_id", "n1", "environment", "production") {
-					t.Errorf("%s was not counted once", name)
+			overPostgres(t, func(t *testing.T, s *stage) {
+				s.works().registers("n1")
+				s.await("n1", machine.Registered)
+				tt.fault(s)
+				s.fires("n1", machine.Deregister{})
+				var status registration.Status
+				if tt.times {
+					s.settle("n1", func(now registration.Status) bool {
+						return now.ConsulCleanup == tt.consul && (!tt.row || tt.service || s.gone())
+					})
+					s.clock.advance(16 * time.Second)
 				}
-			}
-			s.wantBoth("n1", tt.row, tt.service)
-			s.mended()
-			s.collectsAll("n1")
+				status = s.await("n1", machine.Deregistered)
+				if status.ConsulCleanup != tt.consul || status.PostgresCleanup != tt.postgres {
+					t.Errorf("the cleanups are %s and %s, want %s and %s", status.ConsulCleanup, status.PostgresCleanup, tt.consul, tt.postgres)
+				}
+				for _, name := range tt.metric {
+					if !s.counts(1, name, "node_id", "n1", "environment", "production") {
+						t.Errorf("%s was not counted once", name)
+					}
+				}
+				s.wantBoth("n1", tt.row, tt.service)
+				s.mended()
+				s.collectsAll("n1")
+			})
 		})
 	}
 }

@@ -30,24 +30,26 @@ func (s *stage) sql(statement string, args ...any) {
 // failed an operator retries, or abandons.
 func TestScenario6FatalError(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
-	mend := s.refuse("consul_success")
-	s.registers("n1")
-	s.registers("n2")
-	s.reach("n1", machine.Failed, quick)
-	s.reach("n2", machine.Failed, quick)
-	if !s.counts(1, "registration_fatal_error_total", "from_state", "registering_consul", "node_id", "n1") {
-		t.Error("registration_fatal_error_total was not counted")
-	}
-	if !strings.Contains(s.logs.text(), `"level":"ERROR+4","msg":"Fatal error during registration workflow"`) {
-		t.Error("the fatal error was not logged as critical")
-	}
-	mend()
-	s.fires("n1", machine.Retry{})
-	s.reach("n1", machine.Registered, quick)
-	s.wantBoth("n1", true, true)
-	s.fires("n2", machine.Abandon{})
-	s.await("n2", machine.Deregistered)
+	overPostgres(t, func(t *testing.T, s *stage) {
+		s.works()
+		mend := s.refuse("consul_success")
+		s.registers("n1")
+		s.registers("n2")
+		s.reach("n1", machine.Failed, quick)
+		s.reach("n2", machine.Failed, quick)
+		if !s.counts(1, "registration_fatal_error_total", "from_state", "registering_consul", "node_id", "n1") {
+			t.Error("registration_fatal_error_total was not counted")
+		}
+		if !strings.Contains(s.logs.text(), `"level":"ERROR+4","msg":"Fatal error during registration workflow"`) {
+			t.Error("the fatal error was not logged as critical")
+		}
+		mend()
+		s.fires("n1", machine.Retry{})
+		s.reach("n1", machine.Registered, quick)
+		s.wantBoth("n1", true, true)
+		s.fires("n2", machine.Abandon{})
+		s.await("n2", machine.Deregistered)
+	})
 }
 
 // TestScenario8ContinueFails: document 001, CONTINUE Trigger Failure Handling, in
@@ -57,29 +59,30 @@ func TestScenario8ContinueFails(t *testing.T) {
 	for name, twoStep := range map[string]bool{"single-step": false, "two-step": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			s.options.TwoStep = twoStep
-			s.works()
-			mend := s.refuse("start_consul_registration")
-			s.registers("n1")
-			s.reach("n1", machine.Failed, quick)
-			from := "registering_postgres" // the chain was undone (F-001-39)
-			if twoStep {
-				from = "postgres_registered"
-			}
-			if !s.counts(1, "registration_fatal_error_total", "from_state", from) {
-				t.Errorf("no fatal error was counted from %s", from)
-			}
-			if !s.counts(1, "registration_internal_error", "node_id", "n1") {
-				t.Error("registration_internal_error was not counted")
-			}
-			if len(s.advertised()) != 0 {
-				t.Errorf("Consul has %v", s.advertised())
-			}
-			mend()
-			s.fires("n1", machine.Retry{})
-			s.reach("n1", machine.Registered, quick)
-			s.wantBoth("n1", true, true)
+			overPostgres(t, func(t *testing.T, s *stage) {
+				s.options.TwoStep = twoStep
+				s.works()
+				mend := s.refuse("start_consul_registration")
+				s.registers("n1")
+				s.reach("n1", machine.Failed, quick)
+				from := "registering_postgres" // the chain was undone (F-001-39)
+				if twoStep {
+					from = "postgres_registered"
+				}
+				if !s.counts(1, "registration_fatal_error_total", "from_state", from) {
+					t.Errorf("no fatal error was counted from %s", from)
+				}
+				if !s.counts(1, "registration_internal_error", "node_id", "n1") {
+					t.Error("registration_internal_error was not counted")
+				}
+				if len(s.advertised()) != 0 {
+					t.Errorf("Consul has %v", s.advertised())
+				}
+				mend()
+				s.fires("n1", machine.Retry{})
+				s.reach("n1", machine.Registered, quick)
+				s.wantBoth("n1", true, true)
+			})
 		})
 	}
 }
@@ -89,7 +92,7 @@ func TestScenario8ContinueFails(t *testing.T) {
 // its types are checked when the table is compiled.
 func TestScenario9GuardBlocks(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *stage) {
 		s.works().consul.Refuse()
 		s.registers("n1")
 		before := s.reach("n1", machine.PartialRegistered, quick)
@@ -136,4 +139,22 @@ func TestScenario10ContractDoesNotLoad(t *testing.T) {
 			t.Errorf("%s: %d files and the diagnostics %v, want %s", wrong, len(result.Files), codes, code)
 		}
 	}
+}
+
+// TestIntentCannotBeEmitted: document 001, When to Trigger FATAL_ERROR, second
+// row. The step that asks for the effect is undone.
+func TestIntentCannotBeEmitted(t *testing.T) {
+	t.Parallel()
+	s := newStage(t).works()
+	s.sql("ALTER TABLE " + s.options.Schema + ".fsm_outbox ADD CONSTRAINT broken CHECK (effect <> 'postgres.upsert_registration')")
+	s.registers("n1")
+	s.await("n1", machine.Failed)
+	s.wantTrace("n1", "create unregistered, REGISTER validating, FATAL_ERROR failed")
+	s.wantBoth("n1", false, false)
+	if !s.counts(1, "registration_fatal_error_total", "from_state", "validating") || !s.counts(1, "registration_internal_error", "node_id", "n1") {
+		t.Error("the failure was not counted once")
+	}
+	s.sql("ALTER TABLE " + s.options.Schema + ".fsm_outbox DROP CONSTRAINT broken")
+	s.fires("n1", machine.Retry{})
+	s.await("n1", machine.Registered)
 }

@@ -17,7 +17,7 @@ func TestRegister(t *testing.T) {
 	for name, twoStep := range map[string]bool{"single-step": false, "two-step": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			everywhere(t, func(t *testing.T, s *stage) {
+			scenarios(t, func(t *testing.T, s *stage) {
 				s.options.TwoStep = twoStep
 				s.works().registers("n1")
 				status := s.await("n1", machine.Registered)
@@ -26,7 +26,7 @@ func TestRegister(t *testing.T) {
 				if !status.PostgresApplied || !status.ConsulApplied || status.Daemon != "daemon-1" || status.RetryCount != 0 {
 					t.Errorf("got %+v", status)
 				}
-				if got := s.advertised()[0]; got.ID != "svc-n1" || got.NodeID != "n1" || got.CorrelationID != status.CorrelationID || len(got.Tags) != 2 {
+				if got := s.advertised()[0]; got.ID != "svc-n1"+s.suffix || got.NodeID != "n1" || got.CorrelationID != status.CorrelationID || len(got.Tags) != 2 {
 					t.Errorf("Consul has %+v", got)
 				}
 			})
@@ -37,28 +37,30 @@ func TestRegister(t *testing.T) {
 // TestScenario1PostgresFailsFirst: document 001, Recovery Flows.
 func TestScenario1PostgresFailsFirst(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
-	s.database.Refuse()
-	s.registers("n1")
-	status := s.reach("n1", machine.Failed, quick)
-	if status.PostgresError.V == "" || len(s.advertised()) != 0 {
-		t.Errorf("%+v, and Consul has %v", status, s.advertised())
-	}
-	if n, ok := s.counted(1, "registration_postgres_failure", "error_type", "unavailable", "node_id", "n1"); !ok {
-		t.Errorf("%v failures counted", n)
-	}
-	s.wantTrace("n1", "create unregistered, REGISTER validating, VALIDATION_PASSED registering_postgres, POSTGRES_FAILED failed")
-	s.database.Restore()
-	s.fires("n1", machine.Retry{})
-	s.reach("n1", machine.Registered, quick)
-	s.wantBoth("n1", true, true)
+	overPostgres(t, func(t *testing.T, s *stage) {
+		s.works()
+		s.database.Refuse()
+		s.registers("n1")
+		status := s.reach("n1", machine.Failed, quick)
+		if status.PostgresError.V == "" || len(s.advertised()) != 0 {
+			t.Errorf("%+v, and Consul has %v", status, s.advertised())
+		}
+		if n, ok := s.counted(1, "registration_postgres_failure", "error_type", "unavailable", "node_id", "n1"); !ok {
+			t.Errorf("%v failures counted", n)
+		}
+		s.wantTrace("n1", "create unregistered, REGISTER validating, VALIDATION_PASSED registering_postgres, POSTGRES_FAILED failed")
+		s.database.Restore()
+		s.fires("n1", machine.Retry{})
+		s.reach("n1", machine.Registered, quick)
+		s.wantBoth("n1", true, true)
+	})
 }
 
 // TestScenario2ConsulFailsAfterPostgres: document 001, Recovery Flows. The retry
 // is of Consul alone.
 func TestScenario2ConsulFailsAfterPostgres(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *stage) {
 		s.works().consul.Refuse()
 		s.registers("n1")
 		status := s.reach("n1", machine.PartialRegistered, quick)
@@ -78,7 +80,7 @@ func TestScenario2ConsulFailsAfterPostgres(t *testing.T) {
 // TestScenario3GracefulShutdown: document 001, Recovery Flows.
 func TestScenario3GracefulShutdown(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *stage) {
 		s.works().registers("n1")
 		s.await("n1", machine.Registered)
 		s.fires("n1", machine.Deregister{})
@@ -96,8 +98,8 @@ func TestScenario3GracefulShutdown(t *testing.T) {
 // TestScenario4ValidationFailure: document 001, Recovery Flows.
 func TestScenario4ValidationFailure(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
-		wrong := payload("n1")
+	scenarios(t, func(t *testing.T, s *stage) {
+		wrong := s.payload("n1")
 		wrong["consul_service_name"] = "not a name"
 		s.works().registersWith("n1", wrong)
 		status := s.await("n1", machine.Failed)
@@ -105,7 +107,7 @@ func TestScenario4ValidationFailure(t *testing.T) {
 			t.Errorf("got %+v", status)
 		}
 		s.wantBoth("n1", false, false)
-		if _, err := s.server.Correct(t.Context(), "n1", encoded(t, payload("n1")), call("")); err != nil {
+		if _, err := s.server.Correct(t.Context(), "n1", encoded(t, s.payload("n1")), call("")); err != nil {
 			t.Fatal(err)
 		}
 		s.fires("n1", machine.Retry{})
@@ -118,7 +120,7 @@ func TestScenario4ValidationFailure(t *testing.T) {
 // carried out; the fourth ends in failed.
 func TestScenario5RetryExhaustion(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *stage) {
 		s.works().consul.Refuse()
 		s.registers("n1")
 		for range 3 {
@@ -144,7 +146,7 @@ func TestScenario5RetryExhaustion(t *testing.T) {
 // answer, the state times out, a retry goes on.
 func TestScenario7TimeoutRecovery(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *stage) {
 		s.options.AttemptTimeout = time.Minute // the state is first
 		arrived, release := s.works().consul.HoldNext("request")
 		defer release()

@@ -108,6 +108,8 @@ type stage struct {
 	logs    *logs
 	options registration.Options
 	url     string         // of Consul
+	token   string         // for it
+	suffix  string         // of the names there
 	client  *consul.Client // to it directly
 
 	consul   *proxytest.Proxy // between the daemon and Consul
@@ -141,6 +143,53 @@ func everywhere(t *testing.T, test func(t *testing.T, s *stage)) {
 	t.Helper()
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newStage(t)) })
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newLiteStage(t)) })
+}
+
+// scenarios runs a test over each store, and over PostgreSQL with a real Consul.
+func scenarios(t *testing.T, test func(t *testing.T, s *stage)) {
+	t.Helper()
+	everywhere(t, test)
+	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newStage(t).real()) })
+}
+
+// overPostgres runs a test that needs PostgreSQL with each Consul.
+func overPostgres(t *testing.T, test func(t *testing.T, s *stage)) {
+	t.Helper()
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newStage(t)) })
+	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newStage(t).real()) })
+}
+
+// real puts the Consul of FSMGEN_CONSUL behind the stage, which must not be open
+// yet. Its services have names of their own there, since other tests share it;
+// its clock is not the test's.
+func (s *stage) real() *stage {
+	s.t.Helper()
+	address := os.Getenv("FSMGEN_CONSUL")
+	switch {
+	case address == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
+		s.t.Fatal("FSMGEN_CONSUL is not set, and FSMGEN_REQUIRE_PARTS demands the parts")
+	case address == "":
+		s.t.Skip("FSMGEN_CONSUL is not set: run under tools/parts")
+	case address == "absent":
+		s.t.Skip("there is no Consul here: the summary says why")
+	}
+	o, err := consul.FromURL(address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.url, s.token, s.suffix = o.Address, o.Token, "-"+s.options.Schema
+	s.consul = proxytest.New(s.t, "tcp", strings.TrimPrefix(o.Address, "http://"))
+	s.client = s.connect(s.url)
+	through := s.connect("http://" + s.consul.Address())
+	s.options.Discovery, s.options.Catalog = through, through
+	s.t.Cleanup(func() { // of what the test left
+		for _, i := range s.advertised() {
+			if err := s.client.Withdraw(context.Background(), i); err != nil {
+				s.t.Error(err)
+			}
+		}
+	})
+	return s
 }
 
 // newStage makes a stage over a schema of its own on the server of
@@ -223,7 +272,7 @@ func bareStage(t *testing.T) *stage {
 
 func (s *stage) connect(url string) *consul.Client {
 	s.t.Helper()
-	c, err := consul.New(consul.Options{Address: url, Timeout: 20 * time.Second})
+	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: 20 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -273,10 +322,13 @@ func (s *stage) restarts() *stage {
 }
 
 // payload is a payload without a fault.
-func payload(node string) map[string]any {
+func payload(node string) map[string]any { return (&stage{}).payload(node) }
+
+// payload is one whose service has the stage's own names.
+func (s *stage) payload(node string) map[string]any {
 	return map[string]any{
 		"node_id": node, "deployment_id": "blue", "environment": "production", "network_id": "net-1",
-		"consul_service_id": "svc-" + node, "consul_service_name": "onex-node", "consul_tags": []string{"a", "b"},
+		"consul_service_id": "svc-" + node + s.suffix, "consul_service_name": "onex-node" + s.suffix, "consul_tags": []string{"a", "b"},
 		"postgres_record": map[string]any{"host": "10.0.0.7"},
 	}
 }
@@ -293,7 +345,7 @@ func encoded(t *testing.T, v any) json.RawMessage {
 // registers fires REGISTER, which must be accepted.
 func (s *stage) registers(node string) registration.Accepted {
 	s.t.Helper()
-	return s.registersWith(node, payload(node))
+	return s.registersWith(node, s.payload(node))
 }
 
 func (s *stage) registersWith(node string, payload any) registration.Accepted {
@@ -377,19 +429,13 @@ func (s *stage) wantTrace(node, want string) {
 // advertised lists what Consul advertises, as service=registration.
 func (s *stage) advertised() (out []registration.Instance) {
 	s.t.Helper()
-	names, err := s.client.Names(s.t.Context())
+	found, err := s.client.Instances(context.Background(), "onex-node"+s.suffix)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, name := range names {
-		found, err := s.client.Instances(s.t.Context(), name)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		for _, i := range found {
-			if i.RegistrationID != "" {
-				out = append(out, i)
-			}
+	for _, i := range found {
+		if i.RegistrationID != "" {
+			out = append(out, i)
 		}
 	}
 	return out

@@ -47,33 +47,34 @@ func TestTimeoutTable(t *testing.T) {
 	} {
 		t.Run(tt.state.String(), func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			s.options.AttemptTimeout = time.Minute // the state is first
-			reached := tt.hang(s)
-			s.works().registers("n1")
-			if tt.state == machine.Deregistering {
-				s.await("n1", machine.Registered)
-				s.fires("n1", machine.Deregister{})
-			}
-			<-reached
-			entered := s.await("n1", tt.state)
-			s.clock.advance(tt.after - time.Millisecond)
-			const looks = 30 * time.Millisecond // a worker looks every 5 ms
-			time.Sleep(looks)
-			if now := s.status("n1"); now.Version != entered.Version {
-				t.Fatalf("the state was left before its time, for %s", now.State)
-			}
-			s.clock.advance(time.Millisecond)
-			s.await("n1", tt.to)
-			if n, ok := s.counted(1, "registration_state_timeout_total", "state", tt.state.String(), "trigger_emitted", tt.trigger); !ok {
-				t.Errorf("registration_state_timeout_total is %v", n)
-			}
-			if n, ok := s.counted(1, "registration_timeout_total", "state", tt.state.String()); !ok {
-				t.Errorf("registration_timeout_total is %v", n)
-			}
-			if n, ok := s.counted(float64(tt.after.Milliseconds()), "registration_state_duration_ms", "state", tt.state.String(), "outcome", "timeout"); !ok {
-				t.Errorf("the state lasted %v ms, want %d", n, tt.after.Milliseconds())
-			}
+			overPostgres(t, func(t *testing.T, s *stage) {
+				s.options.AttemptTimeout = time.Minute // the state is first
+				reached := tt.hang(s)
+				s.works().registers("n1")
+				if tt.state == machine.Deregistering {
+					s.await("n1", machine.Registered)
+					s.fires("n1", machine.Deregister{})
+				}
+				<-reached
+				entered := s.await("n1", tt.state)
+				s.clock.advance(tt.after - time.Millisecond)
+				const looks = 30 * time.Millisecond // a worker looks every 5 ms
+				time.Sleep(looks)
+				if now := s.status("n1"); now.Version != entered.Version {
+					t.Fatalf("the state was left before its time, for %s", now.State)
+				}
+				s.clock.advance(time.Millisecond)
+				s.await("n1", tt.to)
+				if n, ok := s.counted(1, "registration_state_timeout_total", "state", tt.state.String(), "trigger_emitted", tt.trigger); !ok {
+					t.Errorf("registration_state_timeout_total is %v", n)
+				}
+				if n, ok := s.counted(1, "registration_timeout_total", "state", tt.state.String()); !ok {
+					t.Errorf("registration_timeout_total is %v", n)
+				}
+				if n, ok := s.counted(float64(tt.after.Milliseconds()), "registration_state_duration_ms", "state", tt.state.String(), "outcome", "timeout"); !ok {
+					t.Errorf("the state lasted %v ms, want %d", n, tt.after.Milliseconds())
+				}
+			})
 		})
 	}
 }
