@@ -207,6 +207,14 @@ func TestCorrelationRunsThrough(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.await("n1", machine.Registered)
+	var daemon, noted string
+	const row = ".node_registrations WHERE node_id = 'n1'"
+	if err := s.pool.QueryRow(t.Context(), "SELECT daemon, correlation_id FROM "+s.options.Schema+row).Scan(&daemon, &noted); err != nil || daemon != "daemon-1" || noted != correlation {
+		t.Errorf("the row has the daemon %q and the correlation id %q, %v", daemon, noted, err)
+	}
+	if got := s.advertised(); got[0].CorrelationID != correlation {
+		t.Errorf("Consul has %+v", got)
+	}
 	s.fires("n1", machine.Deregister{})
 	s.await("n1", machine.Deregistered)
 	steps, err := s.server.History(t.Context(), "n1")

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"time"
 
@@ -21,12 +23,17 @@ import (
 // database is where a registry has its tables.
 type database interface {
 	inTx(ctx context.Context, f func(querier) error) error
+	// once runs one statement, which is its own transaction and as good twice as
+	// once: it is repeated on another connection if the one that it had is broken.
+	once(ctx context.Context, f func(querier) error) error
 	dialect() string // postgres or sqlite
 }
 
 // Pool is a pool of connections to PostgreSQL: a *pgxpool.Pool.
 type Pool interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
+	Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
 }
 
 type postgresDatabase struct{ pool Pool }
@@ -41,18 +48,42 @@ func (d postgresDatabase) inTx(ctx context.Context, f func(querier) error) error
 	return pgx.BeginFunc(ctx, begun{tx}, func(tx pgx.Tx) error { return f(pgQuerier{tx}) })
 }
 
-// begin begins a transaction. The pool hands out connections that have ended
-// since they were used last: nothing was asked over them yet, so another one
-// does as well.
+// spares is how many connections of a pool a restart of the server may have
+// ended: the pool hands them out all the same.
+const spares = 16
+
+// begin begins a transaction. Nothing was asked over a connection that is broken
+// by then, so another one does as well.
 func (d postgresDatabase) begin(ctx context.Context) (tx pgx.Tx, err error) {
-	const most = 16 // connections that a restart of the server may have ended
-	var refused *pgconn.ConnectError
-	for range most {
-		if tx, err = d.pool.Begin(ctx); err == nil || ctx.Err() != nil || errors.As(err, &refused) {
+	for range spares {
+		if tx, err = d.pool.Begin(ctx); !broken(ctx, err) {
 			break
 		}
 	}
 	return tx, err
+}
+
+func (d postgresDatabase) once(ctx context.Context, f func(querier) error) (err error) {
+	for range spares {
+		if err = f(pgQuerier{d.pool}); !broken(ctx, err) {
+			break
+		}
+	}
+	return err
+}
+
+// broken reports whether an error is that of a connection, and another one may
+// do better.
+func broken(ctx context.Context, err error) bool {
+	var refused *pgconn.ConnectError
+	var network net.Error
+	switch {
+	case err == nil, ctx.Err() != nil, errors.As(err, &refused):
+		return false
+	case pgconn.SafeToRetry(err), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return true
+	}
+	return errors.As(err, &network)
 }
 
 // begun gives away a transaction that has begun.
@@ -63,6 +94,8 @@ func (b begun) Begin(context.Context) (pgx.Tx, error) { return b.tx, nil }
 type sqliteDatabase struct{ store *sqlite.Store }
 
 func (d sqliteDatabase) dialect() string { return "sqlite" }
+
+func (d sqliteDatabase) once(ctx context.Context, f func(querier) error) error { return d.inTx(ctx, f) }
 
 func (d sqliteDatabase) inTx(ctx context.Context, f func(querier) error) error {
 	return d.store.InTx(ctx, func(tx *sql.Tx) error { return f(liteQuerier{tx}) })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -14,7 +15,7 @@ import (
 
 const machine = "registration"
 
-// querier runs statements within a transaction of either database. Parameters
+// querier runs statements of either database. Parameters
 // are written $1, which both take; times are bound and read in UTC.
 type querier interface {
 	exec(ctx context.Context, statement string, args ...any) (changed int64, err error)
@@ -35,6 +36,8 @@ type transaction interface {
 type durable interface {
 	// within runs f in one transaction: all of it is kept, or none.
 	within(ctx context.Context, f func(transaction) error) error
+	// read runs questions, each in a snapshot of its own; f may run again.
+	read(ctx context.Context, f func(querier) error) error
 	// rows opens the registry that is in the same database.
 	rows(clock engine.Clock) Registry
 	dialect() string
@@ -63,6 +66,10 @@ type core[Tx any] struct {
 func (c *core[Tx]) rows(clock engine.Clock) Registry { return &registry{c.database, clock} }
 
 func (c *core[Tx]) dialect() string { return c.database.dialect() }
+
+func (c *core[Tx]) read(ctx context.Context, f func(querier) error) error {
+	return c.database.once(ctx, f)
+}
 
 func (c *core[Tx]) close() error { return c.shut() }
 
@@ -108,8 +115,13 @@ func (u *unit[Tx]) note(o engine.Outcome, err error) (engine.Outcome, error) {
 	return o, err
 }
 
-// pgQuerier speaks to PostgreSQL.
-type pgQuerier struct{ tx pgx.Tx }
+// pgQuerier speaks to PostgreSQL, in a transaction or without.
+type pgQuerier struct {
+	tx interface {
+		Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
+		Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
+	}
+}
 
 func (q pgQuerier) exec(ctx context.Context, statement string, args ...any) (int64, error) {
 	tag, err := q.tx.Exec(ctx, statement, args...)

@@ -38,7 +38,11 @@ func (h handlers) ValidatePayload(ctx context.Context, d fsm.Dispatch, e registr
 func (h handlers) PostgresUpsertRegistration(ctx context.Context, d fsm.Dispatch, e registration.PostgresUpsertRegistrationEffect) (registration.PostgresUpsertRegistrationAnswer, error) {
 	ctx, cancel := h.s.attempt(ctx, d)
 	defer cancel()
-	err := h.upsert(ctx, d, e)
+	err := h.s.registry.Upsert(ctx, Row{
+		Key:          Key{e.NodeID, e.RegistrationID.String()},
+		DeploymentID: e.DeploymentID.V, Environment: e.Environment.V, NetworkID: e.NetworkID.V,
+		Record: []byte(e.PostgresRecord.V), CorrelationID: d.Correlation,
+	})
 	if err == nil {
 		return registration.PostgresSucceeded{PostgresApplied: true}, nil
 	}
@@ -46,18 +50,6 @@ func (h handlers) PostgresUpsertRegistration(ctx context.Context, d fsm.Dispatch
 		return registration.PostgresFailed{ErrorType: kind, PostgresError: message(err)}, nil
 	}
 	return nil, err
-}
-
-func (h handlers) upsert(ctx context.Context, d fsm.Dispatch, e registration.PostgresUpsertRegistrationEffect) error {
-	daemon, err := h.s.daemonOf(ctx, e.RegistrationID.String())
-	if err != nil {
-		return fmt.Errorf("daemon of the registration: %w", err)
-	}
-	return h.s.registry.Upsert(ctx, Row{
-		Key:          Key{e.NodeID, e.RegistrationID.String()},
-		DeploymentID: e.DeploymentID.V, Environment: e.Environment.V, NetworkID: e.NetworkID.V,
-		Record: []byte(e.PostgresRecord.V), Daemon: daemon, CorrelationID: d.Correlation,
-	})
 }
 
 func (h handlers) ConsulRegister(ctx context.Context, d fsm.Dispatch, e registration.ConsulRegisterEffect) (registration.ConsulRegisterAnswer, error) {
@@ -111,8 +103,8 @@ func (h handlers) ConsulWithdraw(ctx context.Context, d fsm.Dispatch, e registra
 // nodes with one id would take each other's place in Consul. Of two that ask at
 // once the earlier registration gets it.
 func (s *Server) holder(ctx context.Context, registrationID, service string) (node string, err error) {
-	err = s.db.within(ctx, func(t transaction) error {
-		_, err := one(ctx, t, `SELECT node_id FROM registration_records
+	err = s.db.read(ctx, func(q querier) error {
+		_, err := one(ctx, q, `SELECT node_id FROM registration_records
 			WHERE consul_service_id = $1 AND registration_id <> $2 AND state <> 'deregistered' AND state <> 'unregistered'
 				AND (state <> 'failed' OR consul_applied) AND (state <> 'validating' OR registration_id < $2) LIMIT 1`,
 			[]any{service, registrationID}, &node)

@@ -91,8 +91,9 @@ func (s *Server) readvertise(ctx context.Context, n held) error {
 
 // held lists the registrations that this daemon answers for.
 func (s *Server) held(ctx context.Context) (out []held, err error) {
-	err = s.db.within(ctx, func(t transaction) error {
-		return t.query(ctx, func(scan scan) error {
+	err = s.db.read(ctx, func(q querier) error {
+		out = nil
+		return q.query(ctx, func(scan scan) error {
 			var n held
 			var state, check string
 			if err := scan(&n.RegistrationID, &n.NodeID, &state, &check, &n.correlation); err != nil {

@@ -1,7 +1,6 @@
 package registration
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
 	"time"
@@ -10,24 +9,18 @@ import (
 )
 
 // nextID makes the id of a node's next registration: a UUIDv7 that is larger
-// than any id that the node had, whatever the clock says. That is the fence: of
-// two registrations of a node the larger id is the later one.
-func nextID(ctx context.Context, q querier, node string, now time.Time) (fsm.UUID, error) {
+// than that of the last one, "" for none, whatever the clock says. That is the
+// fence: of two registrations of a node the larger id is the later one.
+func nextID(last string, now time.Time) (fsm.UUID, error) {
 	next := newID(now)
-	var text string
-	found, err := one(ctx, q, "SELECT CAST(registration_id AS text) FROM registration_records WHERE node_id = $1 ORDER BY registration_id DESC LIMIT 1",
-		[]any{node}, &text)
-	if err != nil || !found {
-		return next, err
-	}
-	last, err := fsm.ParseUUID(text)
-	if err != nil {
-		return fsm.UUID{}, fmt.Errorf("last registration of node %s: %w", node, err)
-	}
-	if next.String() > last.String() {
+	if next.String() > last {
 		return next, nil
 	}
-	return after(last), nil
+	u, err := fsm.ParseUUID(last)
+	if err != nil {
+		return fsm.UUID{}, fmt.Errorf("last registration: %w", err)
+	}
+	return after(u), nil
 }
 
 // newID makes a UUIDv7: 48 bits of milliseconds, the rest random.

@@ -18,7 +18,7 @@ func TestRowFence(t *testing.T) {
 	r := s.options.Registry
 	const one, two = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
 	row := func(id string) registration.Row {
-		return registration.Row{Key: registration.Key{NodeID: "n1", RegistrationID: id}, DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), Daemon: "x", CorrelationID: "c"}
+		return registration.Row{Key: registration.Key{NodeID: "n1", RegistrationID: id}, DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), CorrelationID: "c"}
 	}
 	for _, step := range []struct {
 		do   func() error
@@ -45,6 +45,9 @@ func TestRowFence(t *testing.T) {
 	bad.Record = []byte(`[]`)
 	if err := r.Upsert(t.Context(), bad); !errors.Is(err, registration.ErrInvalid) {
 		t.Errorf("a record that is no object: %v", err)
+	}
+	if err := r.Upsert(t.Context(), row("no uuid")); !errors.Is(err, registration.ErrInvalid) {
+		t.Errorf("an id that is none: %v", err)
 	}
 }
 
@@ -336,7 +339,7 @@ func TestLateUpsert(t *testing.T) {
 	status := s.reach("n1", machine.Failed, quick)
 	mend()
 	s.sql("DELETE FROM " + s.options.Schema + ".node_registrations")
-	late := registration.Row{Key: registration.Key{NodeID: "n1", RegistrationID: status.RegistrationID.String()}, DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), Daemon: "x", CorrelationID: "c"}
+	late := registration.Row{Key: registration.Key{NodeID: "n1", RegistrationID: status.RegistrationID.String()}, DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), CorrelationID: "c"}
 	if err := s.options.Registry.Upsert(t.Context(), late); !errors.Is(err, registration.ErrSuperseded) {
 		t.Errorf("got %v", err)
 	}

@@ -40,8 +40,8 @@ func (s *Server) reconcile(ctx context.Context, r *registration.Record) error {
 func (s *Server) tell(ctx context.Context, r *registration.Record, event registration.Payload, by fsm.Caller) error {
 	id := r.RegistrationID.String()
 	correlation := ""
-	err := s.db.within(ctx, func(t transaction) (err error) {
-		correlation, err = correlationOf(ctx, t, id)
+	err := s.db.read(ctx, func(q querier) (err error) {
+		correlation, err = correlationOf(ctx, q, id)
 		return err
 	})
 	if err != nil {

@@ -44,15 +44,15 @@ type Registry interface {
 // Key names the row that a registration has of its node.
 type Key struct{ NodeID, RegistrationID string }
 
-// Row is a row of node_registrations, without what the registry itself notes:
-// when the node was registered, and when it was last heard of.
+// Row is a row of node_registrations, without what the registry itself knows:
+// when the node was registered and last heard of, and which daemon heartbeats
+// for it.
 type Row struct {
 	Key
 	DeploymentID  string
 	Environment   string
 	NetworkID     string
 	Record        json.RawMessage // postgres_record of the payload
-	Daemon        string          // who heartbeats for the node
 	CorrelationID string
 }
 

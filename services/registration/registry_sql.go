@@ -35,12 +35,20 @@ func (r *registry) do(ctx context.Context, attempt string, f func(querier) error
 	return nil
 }
 
+// doOnce is do for a single statement.
+func (r *registry) doOnce(ctx context.Context, attempt string, f func(querier) error) error {
+	if err := r.once(ctx, f); err != nil {
+		return fmt.Errorf("%s: %w", attempt, classified(ctx, err))
+	}
+	return nil
+}
+
 func (r *registry) Upsert(ctx context.Context, row Row) error {
-	return r.do(ctx, "upsert the row of node "+row.NodeID, func(q querier) error {
+	return r.doOnce(ctx, "upsert the row of node "+row.NodeID, func(q querier) error {
 		now := r.now()
 		changed, err := q.exec(ctx, `INSERT INTO node_registrations AS n
 			(node_id, registration_id, deployment_id, environment, network_id, record, status, daemon, last_heartbeat, correlation_id, registered_at, updated_at)
-			SELECT $1, $2, $3, $4, $5, $6, 'registered', $7, $8, $9, $8, $8
+			SELECT $1, $2, $3, $4, $5, $6, 'registered', coalesce((SELECT daemon FROM registration_daemons WHERE registration_id = $2), ''), $7, $8, $7, $7
 			WHERE NOT EXISTS (SELECT 1 FROM registration_records WHERE registration_id = $2 AND state IN ('failed', 'deregistered'))
 			ON CONFLICT (node_id) DO UPDATE SET
 				registered_at = CASE WHEN n.registration_id = excluded.registration_id THEN n.registered_at ELSE excluded.registered_at END,
@@ -48,7 +56,7 @@ func (r *registry) Upsert(ctx context.Context, row Row) error {
 				network_id = excluded.network_id, record = excluded.record, status = excluded.status, daemon = excluded.daemon,
 				last_heartbeat = excluded.last_heartbeat, correlation_id = excluded.correlation_id, updated_at = excluded.updated_at
 			WHERE excluded.registration_id >= n.registration_id`,
-			row.NodeID, row.RegistrationID, row.DeploymentID, row.Environment, row.NetworkID, string(row.Record), row.Daemon, now, row.CorrelationID)
+			row.NodeID, row.RegistrationID, row.DeploymentID, row.Environment, row.NetworkID, string(row.Record), now, row.CorrelationID)
 		if err == nil && changed == 0 {
 			return fmt.Errorf("%w, or ended: the row is not written", ErrSuperseded)
 		}
@@ -57,7 +65,7 @@ func (r *registry) Upsert(ctx context.Context, row Row) error {
 }
 
 func (r *registry) Owner(ctx context.Context, nodeID string) (id string, err error) {
-	err = r.do(ctx, "read the row of node "+nodeID, func(q querier) error {
+	err = r.doOnce(ctx, "read the row of node "+nodeID, func(q querier) error {
 		found, err := one(ctx, q, "SELECT CAST(registration_id AS text) FROM node_registrations WHERE node_id = $1", []any{nodeID}, &id)
 		if err == nil && !found {
 			return ErrNotRegistered
@@ -83,7 +91,7 @@ func (r *registry) Heartbeat(ctx context.Context, of []Key) error {
 }
 
 func (r *registry) Delete(ctx context.Context, of Key) error {
-	return r.do(ctx, "delete the row of node "+of.NodeID, func(q querier) error {
+	return r.doOnce(ctx, "delete the row of node "+of.NodeID, func(q querier) error {
 		_, err := q.exec(ctx, "DELETE FROM node_registrations WHERE node_id = $1 AND registration_id = $2", of.NodeID, of.RegistrationID)
 		return err
 	})

@@ -60,11 +60,11 @@ func (s *Server) Recorded(ctx context.Context, node string) (Status, error) {
 		return Status{}, fmt.Errorf("record is a %T", found.Record)
 	}
 	out := Status{Record: *r, Version: found.Version, EnteredAt: found.EnteredAt}
-	err = s.db.within(ctx, func(t transaction) (err error) {
-		if out.CorrelationID, err = correlationOf(ctx, t, id); err != nil {
+	err = s.db.read(ctx, func(q querier) (err error) {
+		if out.CorrelationID, err = correlationOf(ctx, q, id); err != nil {
 			return err
 		}
-		_, err = one(ctx, t, daemonQuery, []any{id}, &out.Daemon)
+		_, err = one(ctx, q, "SELECT daemon FROM registration_daemons WHERE registration_id = $1", []any{id}, &out.Daemon)
 		return err
 	})
 	if err != nil {
@@ -114,8 +114,8 @@ func (s *Server) History(ctx context.Context, node string) (out []Step, err erro
 
 // lastOf is the id of the last registration of a node.
 func (s *Server) lastOf(ctx context.Context, node string) (id string, err error) {
-	err = s.db.within(ctx, func(t transaction) error {
-		id, _, err = current(ctx, t, node)
+	err = s.db.read(ctx, func(q querier) error {
+		id, _, err = current(ctx, q, node)
 		return err
 	})
 	if err == nil && id == "" {
@@ -135,15 +135,4 @@ func (s *Server) record(ctx context.Context, id string) (*registration.Record, e
 		return &registration.Record{}, fmt.Errorf("record is a %T", found.Record)
 	}
 	return r, nil
-}
-
-const daemonQuery = "SELECT daemon FROM registration_daemons WHERE registration_id = $1"
-
-// daemonOf is the daemon through which a node was registered.
-func (s *Server) daemonOf(ctx context.Context, id string) (daemon string, err error) {
-	err = s.db.within(ctx, func(t transaction) error {
-		_, err := one(ctx, t, daemonQuery, []any{id}, &daemon)
-		return err
-	})
-	return daemon, err
 }

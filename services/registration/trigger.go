@@ -80,7 +80,7 @@ func (s *Server) register(ctx context.Context, node string, event registration.R
 			return err
 		}
 		if !live {
-			if id, err = s.begin(ctx, t, node, call); err != nil {
+			if id, err = s.begin(ctx, t, node, id, call); err != nil {
 				return err
 			}
 		}
@@ -96,8 +96,8 @@ func (s *Server) register(ctx context.Context, node string, event registration.R
 
 // begin creates the record of a node's next registration; a key that did so
 // before names the record that it made.
-func (s *Server) begin(ctx context.Context, t transaction, node string, call engine.Call) (string, error) {
-	next, err := nextID(ctx, t, node, s.options.Clock.Now())
+func (s *Server) begin(ctx context.Context, t transaction, node, last string, call engine.Call) (string, error) {
+	next, err := nextID(last, s.options.Clock.Now())
 	if err != nil {
 		return "", err
 	}
@@ -128,11 +128,11 @@ func (s *Server) Trigger(ctx context.Context, node string, event registration.Pa
 		return Accepted{}, err
 	}
 	var id string
-	err = s.db.within(ctx, func(t transaction) error {
-		if id, _, err = current(ctx, t, node); err != nil || id == "" || c.Correlation != "" {
+	err = s.db.read(ctx, func(q querier) error {
+		if id, _, err = current(ctx, q, node); err != nil || id == "" || c.Correlation != "" {
 			return err
 		}
-		call.Correlation, err = correlationOf(ctx, t, id)
+		call.Correlation, err = correlationOf(ctx, q, id)
 		return err
 	})
 	if err != nil {
