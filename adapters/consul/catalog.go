@@ -45,6 +45,7 @@ func (c *Client) Instances(ctx context.Context, name string) ([]registration.Ins
 			Name:           e.Service.Service,
 			Tags:           e.Service.Tags,
 			Node:           e.Node.Node,
+			Datacenter:     e.Node.Datacenter,
 			Health:         worst(e.Checks),
 			NodeID:         e.Service.Meta[metaNode],
 			RegistrationID: e.Service.Meta[metaRegistration],

@@ -93,7 +93,7 @@ func (s *Server) collectService(ctx context.Context, i Instance, o orphan, c *Co
 	} else {
 		var ended bool
 		if ended, err = s.end(ctx, r, c); err == nil && !ended {
-			s.measure(metricForced, 1, o.environment, "")
+			s.measure(metricForced, 1, o.environment, i.Datacenter)
 			return false, nil // its deregistration was begun
 		}
 	}
@@ -104,7 +104,7 @@ func (s *Server) collectService(ctx context.Context, i Instance, o orphan, c *Co
 	if err != nil {
 		return false, err
 	}
-	s.measure(metricForced, 1, o.environment, "")
+	s.measure(metricForced, 1, o.environment, i.Datacenter)
 	c.Services = append(c.Services, i.ID)
 	return true, nil
 }

@@ -204,7 +204,7 @@ func TestCriticalServicesAreCollected(t *testing.T) {
 		}
 		s.await("n1", machine.Deregistered)
 		s.wantBoth("n1", false, false)
-		if !s.counts(1, "consul_gc_deregistered_total", "environment", "production") ||
+		if !s.counts(1, "consul_gc_deregistered_total", "environment", "production", "datacenter", "dc1") ||
 			!s.counts(1, "orphan_resource_detected_total", "detection_method", "critical_health_check") {
 			t.Error("it was not counted once")
 		}

@@ -66,8 +66,9 @@ type Instance struct {
 	Tags []string
 	// Node is the agent that the service was registered with: not the node of a
 	// registration.
-	Node   string
-	Health Health
+	Node       string
+	Datacenter string // of that agent
+	Health     Health
 	// What Register noted. Empty: somebody else registered it.
 	NodeID, RegistrationID, CorrelationID string
 }

@@ -78,7 +78,7 @@ func (s *Server) sweepService(ctx context.Context, r *registration.Record, ended
 	err = s.options.Catalog.Withdraw(ctx, i)
 	s.cleaned(gcServices, o, err)
 	if err == nil {
-		s.measure(metricForced, 1, r.Environment.V, "")
+		s.measure(metricForced, 1, r.Environment.V, i.Datacenter)
 		c.Services = append(c.Services, i.ID)
 	}
 	return err

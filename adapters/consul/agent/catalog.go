@@ -32,7 +32,7 @@ func (a *Agent) catalogNodes(c call) {
 
 // described is a node as Consul shows it.
 func described(name string, n *node) any {
-	return struct{ Node, Address string }{name, n.address}
+	return struct{ Node, Address, Datacenter string }{name, n.address, "dc1"}
 }
 
 // catalogRegister writes what another agent would: services and checks that

@@ -17,6 +17,9 @@ func registerMakesDiscoverable(l *lab) {
 		l.Errorf("%+v was registered, and %+v is there", s, i)
 	}
 	// What a discovering client asks.
+	if got := l.there(s, registration.Passing).Datacenter; got != "dc1" {
+		l.Errorf("the datacenter is %q", got)
+	}
 	found, _, err := l.raw.Health().Service(s.Name, "eu", true, nil)
 	l.must(err)
 	if len(found) != 1 || found[0].Service.ID != s.ID {
