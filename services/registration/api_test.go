@@ -3,6 +3,7 @@ package registration_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -101,6 +102,21 @@ func TestRefusals(t *testing.T) {
 			t.Error("a refused registration left a record")
 		}
 	})
+}
+
+// TestPayloadLimit: to the byte.
+func TestPayloadLimit(t *testing.T) {
+	t.Parallel()
+	s := newLiteStage(t).open()
+	exact := payload("n1")
+	exact["filler"] = ""
+	exact["filler"] = strings.Repeat("x", registration.MaxPayload-len(encoded(t, exact)))
+	s.registersWith("n1", exact)
+	more := payload("n2")
+	more["filler"] = strings.Repeat("x", len(exact["filler"].(string))+1)
+	if _, err := s.server.Register(t.Context(), "n2", encoded(t, more), call("")); !errors.Is(err, registration.ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
 }
 
 // TestBadPayloads: a payload with a missing or wrong field fails with the reason,

@@ -72,6 +72,7 @@ func (s *Server) endStale(ctx context.Context, row Stale, c *Collected) (bool, e
 	}
 	ended, err := s.end(ctx, r, c)
 	if err != nil || !ended {
+		s.attended(staleRow(row), err)
 		return false, err
 	}
 	if err := s.unadvertise(ctx, r); err != nil {

@@ -69,7 +69,8 @@ func (s *Server) advertised(ctx context.Context) (ours []Instance, err error) {
 }
 
 // collectService removes a service if it is an orphan, and reports whether it is
-// gone by that.
+// gone by that. A node that is registered is deregistered by its machine; the
+// record of one that has failed waits for its operator without the service.
 func (s *Server) collectService(ctx context.Context, i Instance, o orphan, c *Collected) (bool, error) {
 	r, there, err := s.last(ctx, i.RegistrationID)
 	if err != nil || !there { // records stay: what has none is of another database
@@ -87,15 +88,15 @@ func (s *Server) collectService(ctx context.Context, i Instance, o orphan, c *Co
 		return false, nil
 	}
 	s.detected(o)
-	if !tracked && r.State == registration.Registered {
+	switch {
+	case r.State == registration.Registered && !tracked:
 		// Somebody took the row away: the record must not say that both are there.
 		err = s.tell(ctx, r, registration.FatalError{ErrorType: fsm.Some(registration.FatalTypeCorruptedContext)}, fsm.System())
-	} else {
-		var ended bool
-		if ended, err = s.end(ctx, r, c); err == nil && !ended {
-			s.measure(metricForced, 1, o.environment, i.Datacenter)
-			return false, nil // its deregistration was begun
-		}
+	case r.State == registration.Registered:
+		s.measure(metricForced, 1, o.environment, i.Datacenter)
+		_, err := s.end(ctx, r, c)
+		s.attended(o, err)
+		return false, err
 	}
 	if err == nil {
 		err = s.options.Catalog.Withdraw(ctx, i)

@@ -59,6 +59,59 @@ func TestOrphanSweepFindsTimedOutDeregistrations(t *testing.T) {
 	})
 }
 
+// TestSweepGoesOn: what can't be removed does not keep the sweep from the rest, and
+// what was swept is not looked at again.
+func TestSweepGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.options.Collect.Batch = 2
+	s.works()
+	const nodes = 7
+	for n := range nodes {
+		node := fmt.Sprintf("n%d", n)
+		s.registers(node)
+		s.await(node, machine.Registered)
+	}
+	s.consul.Refuse()
+	for n := range nodes {
+		s.fires(fmt.Sprintf("n%d", n), machine.Deregister{})
+		s.await(fmt.Sprintf("n%d", n), machine.Deregistered)
+	}
+	s.mended()
+	s.clock.advance(2 * time.Minute)
+	if c := s.collects(); len(c.Rows) != nodes || len(c.Services) != nodes {
+		t.Errorf("collected %+v", c)
+	}
+	var swept int
+	if err := s.pool.QueryRow(t.Context(), "SELECT count(*) FROM "+s.options.Schema+".registration_swept").Scan(&swept); err != nil || swept != nodes {
+		t.Errorf("%d are marked as swept, %v", swept, err)
+	}
+}
+
+// TestFailedNodeKeepsItsRecord: a service that is critical goes; the record of a
+// registration that has failed stays for its operator.
+func TestFailedNodeKeepsItsRecord(t *testing.T) {
+	t.Parallel()
+	s := newStage(t).works()
+	s.registers("n1")
+	s.await("n1", machine.Registered)
+	mend := s.refuse("initiate_deregistration")
+	if _, err := s.server.Trigger(t.Context(), "n1", machine.Deregister{}, call("")); err == nil {
+		t.Fatal("the deregistration was recorded")
+	}
+	mend()
+	s.await("n1", machine.Failed)
+	s.clock.advance(2 * time.Minute)
+	s.collects()
+	s.clock.advance(5 * time.Minute)
+	s.collects()
+	s.await("n1", machine.Failed)
+	s.wantBoth("n1", true, false)
+	s.fires("n1", machine.Retry{})
+	s.await("n1", machine.Registered)
+	s.wantBoth("n1", true, true)
+}
+
 // TestAbandonedIsCollected: ABANDON attempts no cleanup (document 001, Trigger
 // Catalog); the sweep does.
 func TestAbandonedIsCollected(t *testing.T) {

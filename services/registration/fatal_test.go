@@ -158,3 +158,37 @@ func TestIntentCannotBeEmitted(t *testing.T) {
 	s.fires("n1", machine.Retry{})
 	s.await("n1", machine.Registered)
 }
+
+// TestUnreadableIntents: document 001, When to Trigger FATAL_ERROR, third row. The
+// table answers what can't be read as it answers any failure of the effect:
+// FATAL_ERROR in validating, the failure of the system elsewhere.
+func TestUnreadableIntents(t *testing.T) {
+	t.Parallel()
+	for effect, want := range map[string]string{
+		"validate_payload":             "FATAL_ERROR failed",
+		"postgres.upsert_registration": "POSTGRES_FAILED failed",
+		"consul.register":              "CONSUL_FAILED partial_registered",
+	} {
+		t.Run(effect, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t).open()
+			s.sql(`CREATE FUNCTION ` + s.options.Schema + `.spoil() RETURNS trigger LANGUAGE plpgsql AS $$
+				BEGIN NEW.payload := '{"node_id": 7}'; RETURN NEW; END $$;
+				CREATE TRIGGER spoil BEFORE INSERT ON ` + s.options.Schema + `.fsm_outbox FOR EACH ROW
+				WHEN (NEW.effect = '` + effect + `') EXECUTE FUNCTION ` + s.options.Schema + `.spoil()`)
+			s.stop()
+			s.works().registers("n1")
+			state := machine.Failed
+			if effect == "consul.register" {
+				state = machine.PartialRegistered
+			}
+			s.reach("n1", state, quick)
+			if got := s.trace("n1"); !strings.HasSuffix(got, want) {
+				t.Errorf("it went %s", got)
+			}
+			if len(s.advertised()) != 0 {
+				t.Errorf("Consul has %v", s.advertised())
+			}
+		})
+	}
+}

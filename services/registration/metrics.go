@@ -91,3 +91,10 @@ func (s *Server) cleaned(gc string, o orphan, err error) {
 	s.measure(metricCleaned, 1, gc, o.resource)
 	s.measure(metricAge, 0, o.resource, o.node, o.environment)
 }
+
+// attended tells that the machine has taken an orphan over.
+func (s *Server) attended(o orphan, err error) {
+	if err == nil {
+		s.measure(metricAge, 0, o.resource, o.node, o.environment)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // remnant is an ended registration that may have left something behind.
@@ -18,21 +19,28 @@ type remnant struct {
 // never attempted or did not answer in time. Service first, then row; when both
 // are gone the registration is not looked at again.
 func (s *Server) sweep(ctx context.Context, c *Collected) error {
-	left, err := s.remnants(ctx)
-	if err != nil {
-		return err
-	}
 	var all error
-	for _, x := range left {
-		all = errors.Join(all, s.sweepOne(ctx, x, c))
+	for last := (remnant{id: fsm.UUID{}.String()}); ; {
+		left, err := s.remnants(ctx, last)
+		if err != nil {
+			return errors.Join(all, err)
+		}
+		for _, x := range left {
+			last = x
+			all = errors.Join(all, s.sweepOne(ctx, x, c))
+		}
+		if len(left) < s.options.Collect.Batch {
+			return all
+		}
 	}
-	return all
 }
 
-func (s *Server) remnants(ctx context.Context) (out []remnant, err error) {
+// remnants lists the next, those that ended first at first.
+func (s *Server) remnants(ctx context.Context, after remnant) (out []remnant, err error) {
 	before := s.options.Clock.Now().Add(-s.options.Collect.SettleFor)
-	err = s.db.within(ctx, func(t transaction) error {
-		return t.query(ctx, func(scan scan) error {
+	err = s.db.read(ctx, func(q querier) error {
+		out = nil
+		return q.query(ctx, func(scan scan) error {
 			var x remnant
 			err := scan(&x.id, &x.ended)
 			x.ended = x.ended.UTC()
@@ -41,7 +49,8 @@ func (s *Server) remnants(ctx context.Context) (out []remnant, err error) {
 		}, `SELECT CAST(registration_id AS text), entered_at FROM registration_records AS r
 			WHERE state = 'deregistered' AND (consul_cleanup <> 'removed' OR postgres_cleanup <> 'removed') AND entered_at <= $1
 				AND NOT EXISTS (SELECT 1 FROM registration_swept AS s WHERE s.registration_id = r.registration_id)
-			ORDER BY entered_at LIMIT $2`, before.UTC(), s.options.Collect.Batch)
+				AND (entered_at, registration_id) > ($2, $3)
+			ORDER BY entered_at, registration_id LIMIT $4`, before.UTC(), after.ended, after.id, s.options.Collect.Batch)
 	})
 	return out, err
 }

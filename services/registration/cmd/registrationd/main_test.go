@@ -127,7 +127,8 @@ func inProcessConsul(t *testing.T) string {
 func TestDaemon(t *testing.T) {
 	t.Parallel()
 	dir, consul := t.TempDir(), inProcessConsul(t)
-	args := []string{"--dir", dir, "--consul", consul, "--name", "here"}
+	traces := filepath.Join(dir, "traces.json")
+	args := []string{"--dir", dir, "--consul", consul, "--name", "here", "--traces", traces}
 	d := start(t, args...)
 	if d.ready["store"] != "sqlite" || d.ready["consul"] != consul {
 		t.Errorf("ready: %v", d.ready)
@@ -157,6 +158,9 @@ func TestDaemon(t *testing.T) {
 	d.terminates()
 
 	d = start(t, args...)
+	if text, err := os.ReadFile(traces); err != nil || strings.Count(string(text), `"TraceID":"3f2b7a7c0d7e4a519d5c0d7e4a519d5c"`) < 20 {
+		t.Errorf("the traces are %s, %v", text, err)
+	}
 	if s := d.reaches("n1", "deregistered"); s.ConsulCleanup.String() != "removed" || s.PostgresCleanup.String() != "removed" {
 		t.Errorf("SIGTERM left %+v", s)
 	}

@@ -31,7 +31,7 @@ import (
 type serve struct {
 	listen, store, dir, schema string
 	consul, consulCA           string
-	name                       string
+	name, traces               string
 	twoStep                    bool
 	ttl                        time.Duration
 	collect                    registration.Collect
@@ -68,6 +68,7 @@ daemon, within the 15 s of a deregistration, and ends.`,
 	f.StringVar(&s.consul, "consul", fallback(envConsul, noConsul), "`URL` of the Consul agent, or none (also $"+envConsul+"); the token is $"+envToken)
 	f.StringVar(&s.consulCA, "consul-ca", "", "`file` with the CAs of an https agent; default: those of this machine")
 	f.StringVar(&s.name, "name", "", "name of this daemon, kept over restarts (default: the host's)")
+	f.StringVar(&s.traces, "traces", "", "`file` to which OpenTelemetry spans are appended, a JSON object each; a trace has the correlation id as its own")
 	f.BoolVar(&s.twoStep, "two-step", false, "commit the checkpoint postgres_registered before Consul is asked")
 	f.DurationVar(&s.ttl, "ttl", time.Minute, "how long a service stays healthy without a heartbeat")
 	f.DurationVar(&s.collect.Every, "gc-every", 5*time.Minute, "how often the collectors run")
@@ -90,6 +91,14 @@ func (s *serve) run(ctx context.Context) (err error) {
 	o, err := s.options(logger, registry)
 	if err != nil {
 		return err
+	}
+	if s.traces != "" {
+		trace, end, err := openTraces(s.traces)
+		if err != nil {
+			return fmt.Errorf("--traces: %w", err)
+		}
+		defer func() { logEnd(logger, end()) }()
+		o.Trace = trace
 	}
 	d, err := registration.Open(ctx, o)
 	if err != nil {
