@@ -62,7 +62,7 @@ var rules = []rule{
 	{folder: "services/images/volumetest", allowed: []string{"std", "services/images"}},
 	{folder: "services/images/cmd/images", allowed: []string{"std", "services/images", "adapters/devicemapper", "adapters/directory", "adapters/s3", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "github.com/mattn/go-isatty"}},
 	{folder: "services/images", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/download", "generated/unpack", "generated/activate", "adapters/sqlite", "services/images/extract", "github.com/gofrs/flock"}},
-	{folder: "services/registration/cmd/registrationd", allowed: []string{"std", "services/registration", "generated/registration", "adapters/consul", "adapters/prometheus", "adapters/otel", "github.com/spf13/cobra", "github.com/prometheus/client_golang/*", "go.opentelemetry.io/otel/*"}},
+	{folder: "services/registration/cmd/registrationd", allowed: []string{"std", "services/registration", "generated/registration", "runtime/engine", "adapters/consul", "adapters/prometheus", "adapters/otel", "github.com/spf13/cobra", "github.com/prometheus/client_golang/*", "go.opentelemetry.io/otel/*"}},
 	{folder: "services/registration", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/registration", "adapters/postgres", "adapters/sqlite", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*", "go.opentelemetry.io/otel/trace"}},
 	{folder: "internal/proxytest", allowed: []string{"std"}},
 	{folder: "internal/guest", allowed: []string{"std", "golang.org/x/sys/unix"}},

@@ -115,8 +115,9 @@ func (s *stage) playEverything() {
 	s.database.Restore()
 	// A Consul that is away until all retries are spent; one that is found late.
 	s.consul.Refuse()
-	s.registers("exhausted")
 	s.registers("late")
+	late := s.reach("late", machine.PartialRegistered, quick)
+	s.registers("exhausted")
 	for range 3 {
 		s.reach("exhausted", machine.PartialRegistered, quick)
 		s.fires("exhausted", machine.Retry{})
@@ -125,7 +126,6 @@ func (s *stage) playEverything() {
 	if _, err := s.server.Trigger(s.t.Context(), "exhausted", machine.Retry{}, call("")); err == nil {
 		s.t.Error("the fourth retry was accepted")
 	}
-	late := s.reach("late", machine.PartialRegistered, quick)
 	s.consul.Restore()
 	if err := s.client.Register(s.t.Context(), serviceOf("late", late.RegistrationID.String())); err != nil {
 		s.t.Fatal(err)

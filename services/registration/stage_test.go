@@ -3,6 +3,7 @@ package registration_test
 import (
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -115,6 +116,7 @@ type stage struct {
 	consul   *proxytest.Proxy // between the daemon and Consul
 	database *proxytest.Proxy // between the registry and PostgreSQL; nil with SQLite
 	pool     *pgxpool.Pool    // to PostgreSQL directly; nil with SQLite
+	reader   *sql.DB          // of the SQLite file; see file
 
 	server *registration.Server
 	stop   func()
@@ -382,8 +384,8 @@ func (s *stage) await(node string, state machine.State) registration.Status {
 	return s.reach(node, state, 0)
 }
 
-// reach waits until the node is in a state, while the clock runs: much faster
-// than time does.
+// reach waits until the node is in a state. The clock runs while an effect waits
+// to be repeated, and only then: a test that is slow loses nothing.
 func (s *stage) reach(node string, state machine.State, step time.Duration) registration.Status {
 	s.t.Helper()
 	const patience = 20 * time.Second
@@ -391,15 +393,46 @@ func (s *stage) reach(node string, state machine.State, step time.Duration) regi
 		if status := s.status(node); status.State == state {
 			return status
 		}
-		s.clock.advance(step)
+		if step > 0 && s.waiting() {
+			s.clock.advance(step)
+		}
 		time.Sleep(3 * time.Millisecond) // between two looks
 	}
 	s.t.Fatalf("node %s is in %s, not in %s\n%s\n%s", node, s.status(node).State, state, s.trace(node), s.logs.text())
 	return registration.Status{}
 }
 
-// quick is how much of its time passes at a look of reach.
+// quick is how much of the clock's time passes at a look of reach.
 const quick = 50 * time.Millisecond
+
+// waiting reports whether an effect waits to be repeated.
+func (s *stage) waiting() (is bool) {
+	s.t.Helper()
+	const query = "SELECT EXISTS (SELECT 1 FROM %sfsm_outbox WHERE state = 'retry_wait' AND NOT cancelled)"
+	var err error
+	if s.pool != nil {
+		err = s.pool.QueryRow(s.t.Context(), fmt.Sprintf(query, s.options.Schema+".")).Scan(&is)
+	} else {
+		err = s.file().QueryRow(fmt.Sprintf(query, "")).Scan(&is)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return is
+}
+
+// file is the database of a SQLite stage, for reading.
+func (s *stage) file() *sql.DB {
+	s.t.Helper()
+	if s.reader == nil {
+		var err error
+		if s.reader, err = sql.Open("sqlite", "file:"+s.options.Store+"?mode=ro&_busy_timeout=10000"); err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(func() { _ = s.reader.Close() }) // nothing was written
+	}
+	return s.reader
+}
 
 // trace is the way of a node: EVENT state, one after the other.
 func (s *stage) trace(node string) string {
