@@ -87,6 +87,7 @@ func TestRefusals(t *testing.T) {
 			"two correlation ids":               {path: "new/register", body: []byte(`{"envelope": {"correlation_id": "` + none + `1"}, "payload": {}}`), headers: []string{"X-Correlation-ID", none + "2"}, status: 400, code: registration.CodeValidation},
 			"key with a control character":      {path: "there/deregister", headers: []string{"Idempotency-Key", "a\tb"}, status: 400, code: registration.CodeValidation},
 			"correction of what has not failed": {path: "there/correct", body: event(t, payload("there")), status: 409, code: registration.CodeInvalidTransition},
+			"correction without a payload":      {path: "there/correct", body: []byte(`{}`), status: 400, code: registration.CodeValidation},
 			"node whose name is a line":         {path: "a%0Ab/register", body: event(t, payload("a\nb")), status: 400, code: registration.CodeValidation},
 		} {
 			status, text := asks(t, api, "POST", "/v1/nodes/"+tt.path, tt.body, tt.headers...)

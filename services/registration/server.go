@@ -20,7 +20,7 @@ type Options struct {
 	Store string
 	// Schema is the schema of the PostgreSQL database. Default public.
 	Schema string
-	// Connections bounds the connections to PostgreSQL. Default: that of pgx.
+	// Connections bounds the connections to PostgreSQL. Default 16.
 	Connections int
 	// Registry has the rows. Default: the tables beside the records.
 	Registry Registry
@@ -78,6 +78,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Params == (registration.Params{}) {
 		o.Params = registration.DefaultParams()
 	}
+	o.Connections = cmp.Or(o.Connections, 16)
 	o.TTL = cmp.Or(o.TTL, time.Minute)
 	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, 3*time.Second)
 	o.Collect = o.Collect.withDefaults()
@@ -131,6 +132,9 @@ func (s *Server) engineConfig() engine.Config {
 	c := engine.Config{
 		Clock: s.options.Clock, Logger: s.log, Metrics: s.options.Metrics, Trace: s.options.Trace,
 		Worker: s.options.Name, TwoStep: s.options.TwoStep, Lease: 10 * time.Second, StopTimeout: 500 * time.Millisecond,
+		// A Consul that does not answer keeps hands busy, and the database must not
+		// wait for them.
+		Concurrency: 64,
 		// A deregistration ends by the timeout of its state, never by that of its
 		// handler: the table counts the two apart.
 		HandlerTimeout: s.options.Params.DeregisteringTimeout + grace,

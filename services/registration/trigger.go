@@ -155,6 +155,9 @@ func (s *Server) Correct(ctx context.Context, node string, payload json.RawMessa
 	if err != nil {
 		return Accepted{}, err
 	}
+	if !event.Payload.IsSet {
+		return Accepted{}, fmt.Errorf("%w: there is none", ErrPayload)
+	}
 	return s.Trigger(ctx, node, corrected(event), c)
 }
 
