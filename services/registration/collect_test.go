@@ -285,6 +285,10 @@ func TestUntrackedServicesAreCollected(t *testing.T) {
 	if err := s.client.Register(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
+	odd := serviceOf("odd", "life-1") // of another program, whose ids are no UUIDs
+	if err := s.client.Register(t.Context(), odd); err != nil {
+		t.Fatal(err)
+	}
 	foreign := api.AgentServiceRegistration{ID: "foreign", Name: "foreign"}
 	if err := s.raw().Agent().ServiceRegister(&foreign); err != nil {
 		t.Fatal(err)
@@ -302,7 +306,7 @@ func TestUntrackedServicesAreCollected(t *testing.T) {
 	if names, err := s.client.Names(t.Context()); err != nil || !slices.Contains(names, "foreign") {
 		t.Errorf("%v, %v", names, err)
 	}
-	if left := s.advertised(); len(left) != 1 || left[0].ID != other.ID {
+	if left := s.advertised(); len(left) != 2 || left[0].ID != odd.ID || left[1].ID != other.ID {
 		t.Errorf("Consul has %+v", left)
 	}
 }
@@ -316,7 +320,7 @@ func TestSessionsAndChecksAreCollected(t *testing.T) {
 		s.await(node, machine.Registered)
 	}
 	var ids []string
-	for _, name := range []string{"gone", "here", "somebody's"} {
+	for _, name := range []string{"gone", "here", "somebody's", "", "a\x00b"} {
 		id, _, err := s.raw().Session().Create(&api.SessionEntry{Name: name}, nil)
 		if err != nil {
 			t.Fatal(err)

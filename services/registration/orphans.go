@@ -117,6 +117,9 @@ func (s *Server) collectSessions(ctx context.Context, c *Collected) error {
 	}
 	var all error
 	for _, x := range sessions {
+		if !plain(x.Name) { // no node has such an id
+			continue
+		}
 		r, err := s.endedNode(ctx, "node_id = $1", x.Name)
 		if err != nil || r == nil {
 			all = errors.Join(all, err)
@@ -150,7 +153,7 @@ func (s *Server) collectChecks(ctx context.Context, c *Collected) error {
 	}
 	var all error
 	for _, x := range checks {
-		if x.RegistrationID == "" || there[x.RegistrationID] {
+		if _, err := fsm.ParseUUID(x.RegistrationID); err != nil || there[x.RegistrationID] {
 			continue
 		}
 		r, err := s.endedNode(ctx, "registration_id = $1", x.RegistrationID)
