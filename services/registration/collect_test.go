@@ -327,9 +327,20 @@ func TestSessionsAndChecksAreCollected(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
+	// A check outlived its service on an agent that is no more; others are not ours.
+	orphan := "registration:" + s.status("gone").RegistrationID.String()
+	for _, id := range []string{orphan, "registration:life-1", "somebody's"} {
+		check := &api.AgentCheck{Node: "elsewhere", CheckID: id, Name: id, Status: api.HealthCritical}
+		if _, err := s.raw().Catalog().Register(&api.CatalogRegistration{Node: "elsewhere", Address: "127.0.0.1", Check: check}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.fires("gone", machine.Deregister{})
 	s.await("gone", machine.Deregistered)
 	c := s.collects()
+	if !slices.Equal(c.Checks, []string{orphan}) || !s.counts(1, "orphan_resource_detected_total", "resource_type", "consul_health_check") {
+		t.Errorf("collected %+v", c)
+	}
 	if !slices.Equal(c.Sessions, ids[:1]) {
 		t.Errorf("collected %+v, the sessions are %v", c, ids)
 	}

@@ -279,6 +279,38 @@ func TestLostNodeIsWithdrawn(t *testing.T) {
 	s.settle("n1", func(registration.Status) bool { return s.gone() })
 }
 
+// TestWithdrawalIsNotGivenUp: a withdrawal that failed until it became a dead
+// letter is tried again by the collectors.
+func TestWithdrawalIsNotGivenUp(t *testing.T) {
+	t.Parallel()
+	s := newStage(t).works()
+	s.registers("n1")
+	s.await("n1", machine.Registered)
+	mend := s.refuse("initiate_deregistration")
+	if _, err := s.server.Trigger(t.Context(), "n1", machine.Deregister{}, call("")); err == nil {
+		t.Fatal("the deregistration was recorded")
+	}
+	mend()
+	s.await("n1", machine.Failed)
+	s.database.Refuse()
+	s.consul.Refuse()
+	s.fires("n1", machine.Retry{})
+	s.settle("n1", func(registration.Status) bool {
+		if s.waiting() {
+			s.clock.advance(quick)
+		}
+		return s.metrics.count("fsm_effect_attempts_total", "effect", "consul.withdraw", "outcome", "dead_letter") == 1
+	})
+	s.consul.Restore()
+	s.database.Restore()
+	if s.gone() {
+		t.Fatal("nothing is left to be withdrawn")
+	}
+	s.collects()
+	s.settle("n1", func(registration.Status) bool { return s.gone() })
+	s.wantBoth("n1", true, false)
+}
+
 // TestLeave: this daemon's nodes are deregistered, those of others stay.
 func TestLeave(t *testing.T) {
 	t.Parallel()
