@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -200,6 +201,29 @@ func TestConsulComesLater(t *testing.T) {
 	if text := get(t, d.url+"/healthz"); !strings.Contains(text, `"store": "ok"`) || !strings.Contains(text, "refused") {
 		t.Errorf("healthz says %s", text)
 	}
+	d.terminates()
+}
+
+// TestConsulWithTLSAndToken: the agent's CA is in a file, the token in the
+// environment, where no list of processes shows it.
+func TestConsulWithTLSAndToken(t *testing.T) {
+	server := httptest.NewTLSServer(agent.New(agent.Options{Token: "secret"}))
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stranger := start(t, "--dir", t.TempDir(), "--consul", server.URL)
+	if text := get(t, stranger.url+"/healthz"); !strings.Contains(text, "certificate") {
+		t.Errorf("without the CA healthz says %s", text)
+	}
+	stranger.terminates()
+	t.Setenv(envToken, "secret")
+	d := start(t, "--dir", t.TempDir(), "--consul", server.URL, "--consul-ca", ca)
+	if code, text := d.says("register", "n1", "--event", "-"); code != 0 {
+		t.Fatal(text)
+	}
+	d.reaches("n1", "registered")
 	d.terminates()
 }
 
