@@ -80,7 +80,9 @@ func TestIdentitiesGrow(t *testing.T) {
 			s.await("n1", machine.Registered)
 			s.fires("n1", machine.Deregister{})
 			s.await("n1", machine.Deregistered)
+			s.stop() // a worker that read the clock before the jump would find what comes after it due
 			s.clock.advance(-time.Hour)
+			s.works()
 		}
 		s.wantBoth("n1", false, false)
 	})
