@@ -11,7 +11,7 @@ FUZZTIME ?= 10s
 COUNT    ?= 6
 
 BIN     := tools/bin
-MODULES := . tools $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
+MODULES := . tools tools/promcheck $(patsubst %/go.mod,%,$(wildcard bench/go.mod))
 
 # The race detector needs cgo and a C compiler. It leaves out SQLite, whose C was
 # translated to Go: it would find nothing of ours there and takes a third of the time.

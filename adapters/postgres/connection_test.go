@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
@@ -19,7 +20,7 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 	d := openDatabase(t)
 	d.migrated(t)
 	p := newProxy(t, d)
-	s := p.store(t, d)
+	s := storeThrough(t, p, d)
 	ctx := context.Background()
 	keyed := func(n int) engine.Commit {
 		c := creation(t, n)
@@ -27,14 +28,15 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 		return c
 	}
 	for i, tt := range []struct {
-		name, cut string
-		last      bool // the commit is in the pipeline of Save
-		happened  bool
+		name     string
+		cut      proxytest.Direction
+		last     bool // the commit is in the pipeline of Save
+		happened bool
 	}{
-		{"request of a pipelined commit", "request", true, false},
-		{"answer of a pipelined commit", "answer", true, true},
-		{"request of a commit", "request", false, false},
-		{"answer of a commit", "answer", false, true},
+		{"request of a pipelined commit", proxytest.Request, true, false},
+		{"answer of a pipelined commit", proxytest.Answer, true, true},
+		{"request of a commit", proxytest.Request, false, false},
+		{"answer of a commit", proxytest.Answer, false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := keyed(i)
@@ -50,10 +52,10 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 				}
 				if !tt.last {
 					err := s.Save(ctx, tx, []engine.Commit{c})
-					p.cutNext(tt.cut)
+					p.CutNext(tt.cut)
 					return err
 				}
-				p.cutNext(tt.cut)
+				p.CutNext(tt.cut)
 				return s.Save(ctx, tx, []engine.Commit{c})
 			})
 			var unknown *UnknownOutcomeError
@@ -82,14 +84,14 @@ func TestLossBeforeTheCommitIsKnown(t *testing.T) {
 	d := openDatabase(t)
 	d.migrated(t)
 	p := newProxy(t, d)
-	s := p.store(t, d)
+	s := storeThrough(t, p, d)
 	ctx := context.Background()
 	must(t, save(s, creation(t, 100)))
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
 		if _, err := s.Load(ctx, tx, []engine.Query{query(1)}); err != nil {
 			return err
 		}
-		p.cutNext("answer")
+		p.CutNext(proxytest.Answer)
 		return s.Save(ctx, tx, []engine.Commit{creation(t, 1)})
 	})
 	var unknown *UnknownOutcomeError
@@ -149,7 +151,7 @@ func TestListenerReconnects(t *testing.T) {
 	d := openDatabase(t)
 	writer := d.migrated(t)
 	p := newProxy(t, d)
-	worker := p.store(t, d)
+	worker := storeThrough(t, p, d)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	listen(t, worker)
@@ -157,7 +159,7 @@ func TestListenerReconnects(t *testing.T) {
 
 	woken := make(chan error, 1)
 	go func() { woken <- worker.Wait(ctx, time.Hour) }()
-	p.breakAll()
+	p.BreakAll()
 	must(t, <-woken)
 
 	listen(t, worker)
@@ -171,8 +173,8 @@ func TestListenerReconnects(t *testing.T) {
 func TestWaitWithoutServer(t *testing.T) {
 	d := openDatabase(t)
 	p := newProxy(t, d)
-	worker := p.store(t, d)
-	must(t, p.listener.Close())
+	worker := storeThrough(t, p, d)
+	p.Refuse()
 	begun := time.Now()
 	must(t, worker.Wait(context.Background(), 50*time.Millisecond))
 	if waited := time.Since(begun); waited < 50*time.Millisecond {

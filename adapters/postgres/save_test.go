@@ -18,7 +18,7 @@ func TestRoundTrips(t *testing.T) {
 	d := openDatabase(t)
 	d.migrated(t)
 	p := newProxy(t, d)
-	s := p.store(t, d)
+	s := storeThrough(t, p, d)
 	s.notifier.busy = true // no NOTIFY among what is counted
 	ctx := context.Background()
 	event := func(n int, last bool) {
@@ -36,10 +36,10 @@ func TestRoundTrips(t *testing.T) {
 	}
 	event(1, true) // prepares the statements
 	event(4, false)
-	if n := p.roundTrips(func() { event(2, true) }); n != 2 {
+	if n := p.RoundTrips(func() { event(2, true) }); n != 2 {
 		t.Errorf("an event that is the last write took %d round trips, want 2", n)
 	}
-	if n := p.roundTrips(func() { event(3, false) }); n != 3 {
+	if n := p.RoundTrips(func() { event(3, false) }); n != 3 {
 		t.Errorf("an event with a commit of its own took %d round trips, want 3", n)
 	}
 }

@@ -14,7 +14,8 @@ import (
 type part interface {
 	name() string
 	// find locates the part, or installs it where that is allowed. Its error
-	// tells a person what to do to have the part.
+	// tells a person what to do to have the part; a dispensableError says that
+	// the tests go on without it.
 	find(ctx context.Context, say logger) error
 	// start runs after a find without error. Everything that the part writes
 	// goes into dir, which exists and is its own.
@@ -39,6 +40,7 @@ func knownParts(root string) []part {
 		&mermaid{dir: mermaidDir(root)},
 		&s3{tools: filepath.Join(root, "tools")},
 		&qemu{tools: filepath.Join(root, "tools")},
+		&consul{tools: filepath.Join(root, "tools")},
 	}
 }
 

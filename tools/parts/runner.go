@@ -126,6 +126,8 @@ func (r *runner) environment(outcomes []outcome) []string {
 	for _, o := range outcomes {
 		if o.running != nil {
 			env = append(env, o.running.env...)
+		} else if reason := o.dispensable(); reason != nil {
+			env = append(env, reason.env...)
 		}
 	}
 	return env
@@ -171,10 +173,11 @@ func (r *runner) say(format string, args ...any) {
 	fmt.Fprintf(r.stderr, "parts: "+format+"\n", args...)
 }
 
+// missingParts names the parts that could not be had and should have been.
 func missingParts(outcomes []outcome) []string {
 	var names []string
 	for _, o := range outcomes {
-		if o.running == nil {
+		if o.running == nil && o.dispensable() == nil {
 			names = append(names, o.name)
 		}
 	}

@@ -154,6 +154,24 @@ func TestMissingPartFailsWhereRequired(t *testing.T) {
 	tr.expectEvents(t, "find a", "start a", "find b", "start b", "stop a")
 }
 
+// A part that something stands in for is told of, and is no failure where parts
+// are required; that it does not start is one.
+func TestDispensablePart(t *testing.T) {
+	reason := &dispensableError{instead: "the other one ran", env: []string{"ADDRESS_OF_A=absent"}, err: errors.New("no mirror\nhas it")}
+	tr := newTrial(t)
+	tr.required, tr.a.findErr = true, reason
+	if code := tr.script(t.Context(), tr.known, `echo "[$ADDRESS_OF_A $ADDRESS_OF_B] require=[$FSMGEN_REQUIRE_PARTS]"`); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	tr.expectOutput(t, "[absent here] require=[1]", "a  -    the other one ran: no mirror\n", "b  1.0  started\n")
+
+	tr = newTrial(t)
+	tr.required, tr.a.startErr = true, errors.New("it ended at once")
+	if code := tr.script(t.Context(), tr.known, "true"); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 func TestPartNotAskedFor(t *testing.T) {
 	tr := newTrial(t)
 	tr.required = true

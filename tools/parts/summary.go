@@ -36,6 +36,8 @@ func partRow(name string, o outcome, wanted bool) row {
 	switch {
 	case !wanted:
 		return row{name, "-", "not asked for"}
+	case o.dispensable() != nil:
+		return row{name, "-", o.dispensable().instead + ": " + firstLine(o.err)}
 	case o.running == nil:
 		return row{name, "-", "COULD NOT BE HAD: " + firstLine(o.err)}
 	case o.err != nil:

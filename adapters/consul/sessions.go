@@ -1,0 +1,46 @@
+package consul
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/fsmgen/fsmgen/services/registration"
+)
+
+// Sessions is the contract of registration.Catalog.
+func (c *Client) Sessions(ctx context.Context) ([]registration.Session, error) {
+	var entries []*api.SessionEntry
+	err := c.call(ctx, "list the sessions", func(ctx context.Context) (err error) {
+		entries, _, err = c.api.Session().List(query(ctx))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	sessions := make([]registration.Session, 0, len(entries))
+	for _, e := range entries {
+		if e != nil {
+			sessions = append(sessions, registration.Session{ID: e.ID, Name: e.Name, Node: e.Node})
+		}
+	}
+	return sessions, nil
+}
+
+// sessionID is what Consul calls a session; for anything else it has a server
+// error.
+var sessionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// DestroySession is the contract of registration.Catalog.
+func (c *Client) DestroySession(ctx context.Context, id string) error {
+	attempt := quoted("destroy session", id)
+	if !sessionID.MatchString(id) {
+		return invalid(attempt, fmt.Errorf("%.80q is no UUID", id))
+	}
+	return c.call(ctx, attempt, func(ctx context.Context) error {
+		_, err := c.api.Session().Destroy(id, write(ctx))
+		return err
+	})
+}

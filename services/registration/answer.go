@@ -1,0 +1,122 @@
+package registration
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Code is an error code of document 001, Validation Errors.
+type Code string
+
+// The codes that the API answers with. The last two are ours: the document has
+// none for a node that is not there, and none for a store that is not.
+const (
+	CodeValidation        Code = "VALIDATION_ERROR"
+	CodeInvalidTransition Code = "INVALID_TRANSITION"
+	CodeStateMismatch     Code = "STATE_MISMATCH"
+	CodeRetryExhausted    Code = "RETRY_EXHAUSTED"
+	CodeGuardFailed       Code = "GUARD_FAILED"
+	CodeInternal          Code = "INTERNAL_TRANSITION_ERROR"
+	CodeUnknownNode       Code = "UNKNOWN_NODE"
+	CodeUnavailable       Code = "UNAVAILABLE"
+)
+
+// Failure is the answer to what was not accepted.
+type Failure struct {
+	Code    Code   `json:"code"`
+	Message string `json:"message"`
+	// State is where the registration is, if a state stood against the trigger,
+	// and Legal are the triggers that it takes there.
+	State string   `json:"state,omitempty"`
+	Legal []string `json:"legal,omitempty"`
+	// Accepted is there with RETRY_EXHAUSTED in partial_registered: the refused
+	// retry has led to failed.
+	Accepted *Accepted `json:"accepted,omitempty"`
+}
+
+// answer sends a result, or the failure that an error is.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, result any, err error) {
+	if err == nil {
+		write(w, http.StatusOK, result)
+		return
+	}
+	status, f := failureOf(err)
+	if a, is := result.(Accepted); is && errors.Is(err, ErrExhausted) {
+		f.Accepted, f.State = &a, a.State
+	}
+	if status >= http.StatusInternalServerError {
+		s.log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "error", err, "correlation", r.Header.Get(HeaderCorrelation))
+	}
+	write(w, status, f)
+}
+
+func write(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(v) // the client went away
+}
+
+// failureOf tells what an error means to a caller.
+func failureOf(err error) (int, Failure) {
+	f := Failure{Message: err.Error()}
+	var refused *fsm.Rejection
+	if errors.As(err, &refused) {
+		f.State, f.Legal = refused.State, refused.Legal
+		status, code := rejectionOf(refused)
+		f.Code = code
+		return status, f
+	}
+	for _, k := range []struct {
+		err    error
+		status int
+		code   Code
+	}{
+		{ErrExhausted, http.StatusConflict, CodeRetryExhausted},
+		{ErrTooLarge, http.StatusRequestEntityTooLarge, CodeValidation},
+		{ErrPayload, http.StatusBadRequest, CodeValidation},
+		{errEvent, http.StatusBadRequest, CodeValidation},
+		{ErrCorrelation, http.StatusBadRequest, CodeValidation},
+		{errTwoCorrelations, http.StatusBadRequest, CodeValidation},
+		{errKey, http.StatusBadRequest, CodeValidation},
+		{errUnknownTrigger, http.StatusNotFound, CodeInvalidTransition},
+		{ErrUnknownNode, http.StatusNotFound, CodeUnknownNode},
+		{engine.ErrKeyUsed, http.StatusUnprocessableEntity, CodeValidation},
+		{engine.ErrConflict, http.StatusConflict, CodeStateMismatch},
+		{engine.ErrExists, http.StatusConflict, CodeStateMismatch},
+		{engine.ErrStore, http.StatusServiceUnavailable, CodeUnavailable},
+	} {
+		if errors.Is(err, k.err) {
+			f.Code = k.code
+			return k.status, f
+		}
+	}
+	f.Code = CodeInternal
+	return http.StatusInternalServerError, f
+}
+
+func rejectionOf(x *fsm.Rejection) (int, Code) {
+	switch x.Reason {
+	case fsm.ErrInvalidTransition, fsm.ErrExists:
+		return http.StatusConflict, CodeInvalidTransition
+	case fsm.ErrRefused:
+		if x.Failure == "retry_exhausted" {
+			return x.Status, CodeRetryExhausted
+		}
+		return x.Status, CodeGuardFailed
+	case fsm.ErrGuardFailed, fsm.ErrHoldsFailed:
+		return http.StatusConflict, CodeGuardFailed
+	case fsm.ErrNotAllowed:
+		return http.StatusForbidden, CodeInvalidTransition
+	case fsm.ErrInvalidEvent, fsm.ErrOutOfRange, fsm.ErrOverflow, fsm.ErrImmutable:
+		return http.StatusBadRequest, CodeValidation
+	case fsm.ErrCorrupt:
+		return http.StatusInternalServerError, CodeInternal
+	}
+	return http.StatusInternalServerError, CodeInternal
+}

@@ -1,0 +1,48 @@
+package registration_test
+
+import (
+	"context"
+	"sync"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// blocks holds an operation of the engine where it begins, until it is released
+// or the test ends.
+type blocks struct {
+	kind    engine.OperationKind
+	name    string
+	reached chan struct{}
+	free    chan struct{}
+	once    sync.Once
+}
+
+// blockAt makes the daemon, which must not be open yet, stop where the first
+// such operation begins.
+func (s *stage) blockAt(kind engine.OperationKind, name string) *blocks {
+	b := &blocks{kind: kind, name: name, reached: make(chan struct{}), free: make(chan struct{})}
+	s.options.Trace = b.trace
+	s.t.Cleanup(b.release)
+	return b
+}
+
+func (b *blocks) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
+	if op.Kind == b.kind && op.Name == b.name {
+		b.once.Do(func() {
+			close(b.reached)
+			select {
+			case <-b.free:
+			case <-ctx.Done():
+			}
+		})
+	}
+	return ctx, func(error) {}
+}
+
+func (b *blocks) release() {
+	select {
+	case <-b.free:
+	default:
+		close(b.free)
+	}
+}

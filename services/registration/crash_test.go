@@ -1,0 +1,143 @@
+package registration_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/adapters/consul"
+	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/services/registration"
+)
+
+// A child is this very test binary as another daemon, which kills itself at a
+// point on its way.
+const childVariable = "REGISTRATION_TEST_CHILD"
+
+// errand is what a child does.
+type errand struct {
+	Store, Schema, Consul string
+	Node                  string
+	Payload               json.RawMessage
+	TwoStep               bool
+	KillAt                string // "before" or "after", the kind of an operation, its name
+}
+
+func TestMain(m *testing.M) {
+	text := os.Getenv(childVariable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var e errand
+	if err := json.Unmarshal([]byte(text), &e); err != nil {
+		panic(err)
+	}
+	if err := e.run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run registers the node and works until it is killed, or for a minute.
+func (e errand) run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	c, err := consul.New(consul.Options{Address: e.Consul})
+	if err != nil {
+		return err
+	}
+	s, err := registration.Open(ctx, registration.Options{
+		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Name: "daemon-1", Trace: e.trace, Engine: hasty,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := s.Register(ctx, e.Node, e.Payload, registration.Call{}); err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}
+
+func (e errand) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
+	die := func(when string) {
+		if fmt.Sprintf("%s %s %s", when, op.Kind, op.Name) == e.KillAt {
+			_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+	die("before")
+	return ctx, func(error) { die("after") }
+}
+
+// hasty is an engine that soon takes over what died with another.
+func hasty(c *engine.Config) {
+	c.Lease, c.PollInterval = 300*time.Millisecond, 20*time.Millisecond
+}
+
+// TestCrashDuringContinue: document 001, CONTINUE Trigger Recovery Disambiguation.
+// Single-step, the record is at registering_postgres and the upsert is repeated;
+// two-step, it is at postgres_registered and CONTINUE is fired again.
+func TestCrashDuringContinue(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		twoStep bool
+		killAt  string
+		left    machine.State
+		upserts int
+	}{
+		{"single-step", false, "after handle postgres.upsert_registration", machine.RegisteringPostgres, 2},
+		{"two-step", true, "before deadline CONTINUE", machine.PostgresRegistered, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.options.Clock, s.options.TwoStep, s.options.Engine = nil, tt.twoStep, hasty
+			e := errand{
+				Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, payload("n1")),
+				TwoStep: tt.twoStep, KillAt: tt.killAt,
+			}
+			e.dies(t)
+			s.open()
+			if status := s.status("n1"); status.State != tt.left {
+				t.Errorf("the crash left %s, want %s", status.State, tt.left)
+			}
+			s.wantBoth("n1", true, false)
+			s.works()
+			s.await("n1", machine.Registered)
+			s.wantTrace("n1", happy)
+			s.wantBoth("n1", true, true)
+			var attempts int
+			if err := s.pool.QueryRow(t.Context(), "SELECT attempts FROM "+s.options.Schema+".fsm_outbox WHERE effect = 'postgres.upsert_registration'").Scan(&attempts); err != nil || attempts != tt.upserts {
+				t.Errorf("%d upserts, want %d: %v", attempts, tt.upserts, err)
+			}
+		})
+	}
+}
+
+// dies runs the errand in a process of its own, which has to end by SIGKILL.
+func (e errand) dies(t *testing.T) {
+	t.Helper()
+	text, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), childVariable+"="+string(text))
+	out, err := command.CombinedOutput()
+	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("%+v was to die and ended with %v\n%s", e, err, out)
+	}
+}

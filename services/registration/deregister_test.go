@@ -1,0 +1,134 @@
+package registration_test
+
+import (
+	"testing"
+	"time"
+
+	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/proxytest"
+	"github.com/fsmgen/fsmgen/services/registration"
+)
+
+// TestDeregistrationFailureTable plays the rows of document 001, Deregistration
+// Failure Handling, Failure Scenarios. In the second row the document lets the
+// row go while Consul may still advertise the node; service discovery only
+// advertises tracked nodes, so it stays (F-001-14). Whatever is left, the
+// collectors find it.
+func TestDeregistrationFailureTable(t *testing.T) {
+	t.Parallel()
+	const removed, pending, failed = machine.CleanupRemoved, machine.CleanupPending, machine.CleanupFailed
+	for name, tt := range map[string]struct {
+		fault            func(s *stage)
+		times            bool // out
+		consul, postgres machine.Cleanup
+		row, service     bool // left
+		metric           []string
+	}{
+		"both succeed": {
+			fault: func(*stage) {}, consul: removed, postgres: removed,
+			metric: []string{"deregistration_complete"},
+		},
+		"Consul times out": {
+			fault: func(s *stage) { s.consul.Swallow(true) }, times: true, consul: pending, postgres: pending, row: true, service: true,
+			metric: []string{"deregistration_consul_timeout_total"},
+		},
+		"PostgreSQL times out": {
+			fault: func(s *stage) { s.database.Swallow(true) }, times: true, consul: removed, postgres: pending, row: true,
+			metric: []string{"deregistration_postgres_timeout_total", "deregistration_partial_cleanup_total"},
+		},
+		"both time out": {
+			fault: func(s *stage) { s.database.Swallow(true); s.consul.Swallow(true) }, times: true, consul: pending, postgres: pending, row: true, service: true,
+			metric: []string{"deregistration_consul_timeout_total", "deregistration_postgres_timeout_total"},
+		},
+		"network partition: nothing arrives": {
+			fault: func(s *stage) { s.database.Refuse(); s.consul.Refuse() }, consul: failed, postgres: failed, row: true, service: true,
+			metric: []string{"deregistration_consul_failure_total", "deregistration_postgres_failure_total"},
+		},
+		"network partition: the answer of Consul is lost": {
+			fault: func(s *stage) { dropSecondAnswer(s) }, times: true, consul: pending, postgres: pending, row: true,
+			metric: []string{"deregistration_consul_timeout_total"},
+		},
+		"PostgreSQL refuses": {
+			fault: func(s *stage) { s.database.Refuse() }, consul: removed, postgres: failed, row: true,
+			metric: []string{"deregistration_postgres_failure_total", "deregistration_partial_cleanup_total"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			overPostgres(t, func(t *testing.T, s *stage) {
+				s.works().registers("n1")
+				s.await("n1", machine.Registered)
+				tt.fault(s)
+				s.fires("n1", machine.Deregister{})
+				var status registration.Status
+				if tt.times {
+					s.settle("n1", func(now registration.Status) bool {
+						return now.ConsulCleanup == tt.consul && (!tt.row || tt.service || s.gone())
+					})
+					s.clock.advance(16 * time.Second)
+				}
+				status = s.await("n1", machine.Deregistered)
+				if status.ConsulCleanup != tt.consul || status.PostgresCleanup != tt.postgres {
+					t.Errorf("the cleanups are %s and %s, want %s and %s", status.ConsulCleanup, status.PostgresCleanup, tt.consul, tt.postgres)
+				}
+				for _, name := range tt.metric {
+					if !s.counts(1, name, "node_id", "n1", "environment", "production") {
+						t.Errorf("%s was not counted once", name)
+					}
+				}
+				s.wantBoth("n1", tt.row, tt.service)
+				s.mended()
+				s.collectsAll("n1")
+			})
+		})
+	}
+}
+
+// dropSecondAnswer lets Consul do what the daemon never hears of: the answer to
+// the deregistration, which follows a look at the service, is held back.
+func dropSecondAnswer(s *stage) {
+	arrived, release := s.consul.HoldNext(proxytest.Answer)
+	go func() {
+		<-arrived
+		s.consul.HoldNext(proxytest.Answer)
+		release()
+	}()
+}
+
+// gone reports whether Consul advertises nothing.
+func (s *stage) gone() bool { return len(s.advertised()) == 0 }
+
+// settle waits until something holds of a node.
+func (s *stage) settle(node string, holds func(registration.Status) bool) {
+	s.t.Helper()
+	const patience = 20 * time.Second
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
+		if holds(s.status(node)) {
+			return
+		}
+	}
+	s.t.Fatalf("node %s never came to it: %+v", node, s.status(node))
+}
+
+// mended takes all faults away.
+func (s *stage) mended() {
+	s.consul.Swallow(false)
+	s.consul.Refuse()
+	s.consul.Restore()
+	if s.database != nil {
+		s.database.Swallow(false)
+		s.database.Refuse()
+		s.database.Restore()
+	}
+}
+
+// collectsAll lets the collectors run once the registration has settled: nothing
+// of it may be left.
+func (s *stage) collectsAll(node string) {
+	s.t.Helper()
+	s.clock.advance(2 * time.Minute)
+	if _, err := s.server.GC(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	s.wantBoth(node, false, false)
+}

@@ -1,0 +1,199 @@
+package registration
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+const machine = "registration"
+
+// querier runs statements of either database. Parameters
+// are written $1, which both take; times are bound and read in UTC.
+type querier interface {
+	exec(ctx context.Context, statement string, args ...any) (changed int64, err error)
+	query(ctx context.Context, each func(scan scan) error, statement string, args ...any) error
+}
+
+// scan reads the columns of the present row.
+type scan func(into ...any) error
+
+// transaction is one in which rows and records change together.
+type transaction interface {
+	querier
+	create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error)
+	fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error)
+}
+
+// durable is the engine with its database, whichever that is.
+type durable interface {
+	// within runs f in one transaction: all of it is kept, or none.
+	within(ctx context.Context, f func(transaction) error) error
+	// read runs questions, each in a snapshot of its own; f may run again.
+	read(ctx context.Context, f func(querier) error) error
+	// rows opens the registry that is in the same database.
+	rows(clock engine.Clock) Registry
+	dialect() string
+	migrate(ctx context.Context) error
+	close() error
+
+	Fire(ctx context.Context, machine, id string, event fsm.Payload, call engine.Call) (engine.Outcome, error)
+	Get(ctx context.Context, machine, id string) (engine.Snapshot, error)
+	List(ctx context.Context, machine, state, after string, limit int) ([]engine.Snapshot, error)
+	History(ctx context.Context, machine, id string, after int64, limit int) ([]engine.HistoryRow, error)
+	DeadLetters(ctx context.Context, machine string, limit int) ([]engine.OutboxRow, error)
+	Requeue(ctx context.Context, messageID, who, why string) error
+	Run(ctx context.Context) error
+	Step(ctx context.Context) (int, error)
+}
+
+// core is a durable over transactions of type Tx.
+type core[Tx any] struct {
+	*engine.Engine[Tx]
+	store    engine.Store[Tx]
+	speak    func(Tx) querier
+	database database
+	shut     func() error
+}
+
+func (c *core[Tx]) rows(clock engine.Clock) Registry { return &registry{c.database, clock} }
+
+func (c *core[Tx]) dialect() string { return c.database.dialect() }
+
+func (c *core[Tx]) read(ctx context.Context, f func(querier) error) error {
+	return c.database.once(ctx, f)
+}
+
+func (c *core[Tx]) close() error { return c.shut() }
+
+func (c *core[Tx]) within(ctx context.Context, f func(transaction) error) error {
+	var u *unit[Tx]
+	err := c.store.InTx(ctx, func(tx Tx) error {
+		u = &unit[Tx]{querier: c.speak(tx), engine: c.Engine, tx: tx}
+		return f(u)
+	})
+	if err == nil {
+		c.Committed(ctx, u.outcomes...)
+	}
+	return err
+}
+
+func (c *core[Tx]) migrate(ctx context.Context) error {
+	if err := c.Migrate(ctx); err != nil {
+		return err
+	}
+	return c.within(ctx, func(t transaction) error { return migrate(ctx, t, c.dialect()) })
+}
+
+// unit is a transaction with the outcomes to tell of once it is committed.
+type unit[Tx any] struct {
+	querier
+	engine   *engine.Engine[Tx]
+	tx       Tx
+	outcomes []engine.Outcome
+}
+
+func (u *unit[Tx]) create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
+	return u.note(u.engine.CreateTx(ctx, u.tx, machine, id, e, call))
+}
+
+func (u *unit[Tx]) fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
+	return u.note(u.engine.FireTx(ctx, u.tx, machine, id, e, call))
+}
+
+func (u *unit[Tx]) note(o engine.Outcome, err error) (engine.Outcome, error) {
+	if err == nil {
+		u.outcomes = append(u.outcomes, o)
+	}
+	return o, err
+}
+
+// pgQuerier speaks to PostgreSQL, in a transaction or without.
+type pgQuerier struct {
+	tx interface {
+		Exec(ctx context.Context, statement string, args ...any) (pgconn.CommandTag, error)
+		Query(ctx context.Context, statement string, args ...any) (pgx.Rows, error)
+	}
+}
+
+func (q pgQuerier) exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	tag, err := q.tx.Exec(ctx, statement, args...)
+	return tag.RowsAffected(), err
+}
+
+func (q pgQuerier) query(ctx context.Context, each func(scan) error, statement string, args ...any) error {
+	rows, err := q.tx.Query(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// liteQuerier speaks to SQLite, where a time is text.
+type liteQuerier struct{ tx *sql.Tx }
+
+func (q liteQuerier) exec(ctx context.Context, statement string, args ...any) (int64, error) {
+	result, err := q.tx.ExecContext(ctx, statement, bound(args)...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+func (q liteQuerier) query(ctx context.Context, each func(scan) error, statement string, args ...any) error {
+	rows, err := q.tx.QueryContext(ctx, statement, bound(args)...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // what Err returns is what counts
+	for rows.Next() {
+		err := each(func(into ...any) error {
+			for i, dest := range into {
+				if t, ok := dest.(*time.Time); ok {
+					into[i] = fsm.Into(t)
+				}
+			}
+			return rows.Scan(into...)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+func bound(args []any) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		if t, ok := a.(time.Time); ok {
+			a = fsm.Instant(t).Format(fsm.TimeLayout)
+		}
+		out[i] = a
+	}
+	return out
+}
+
+// one reads one row; found is false where there is none.
+func one(ctx context.Context, q querier, statement string, args []any, into ...any) (found bool, err error) {
+	err = q.query(ctx, func(scan scan) error {
+		found = true
+		return scan(into...)
+	}, statement, args...)
+	if err != nil {
+		return false, fmt.Errorf("look up: %w", err)
+	}
+	return found, nil
+}

@@ -1,0 +1,67 @@
+package registration
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Registry is the table node_registrations: which node is registered, and when
+// it was last heard of. Every method is idempotent and a transaction of its own.
+//
+// An error is one of errors.go; whether a row was changed is unknown after
+// ErrUnreachable and ErrServer alone.
+type Registry interface {
+	// Upsert writes the row of a node, as heard of now. A row that an earlier
+	// registration left is replaced. ErrSuperseded: a later one has the row, or the
+	// registration has failed or ended meanwhile.
+	Upsert(ctx context.Context, r Row) error
+	// Owner returns the id of the registration that has the row of a node.
+	// ErrNotRegistered: there is no row.
+	Owner(ctx context.Context, nodeID string) (registrationID string, err error)
+	// Heartbeat notes that nodes were heard of now. What is not there, or is
+	// another registration's, is left alone.
+	Heartbeat(ctx context.Context, of []Key) error
+	// Delete removes the row of a node if it is that of the registration. One
+	// that is not there is gone already, and one of another registration stays:
+	// neither is an error.
+	Delete(ctx context.Context, of Key) error
+
+	// Stale lists rows that were last heard of before a time, oldest first,
+	// beginning after the given one.
+	Stale(ctx context.Context, before time.Time, after Stale, limit int) ([]Stale, error)
+	// Collect removes those of the rows that are still as stale and that nobody
+	// else is collecting, and logs it. It returns which it removed.
+	Collect(ctx context.Context, rows []Stale, before time.Time) ([]Key, error)
+
+	// SeenCritical notes which services are critical now, and since when each
+	// has been at every look; of all others it forgets it.
+	SeenCritical(ctx context.Context, now []CriticalService) (since map[CriticalService]time.Time, err error)
+	// LogCollected notes in the log of the collectors whose services were removed.
+	LogCollected(ctx context.Context, nodeIDs []string) error
+}
+
+// Key names the row that a registration has of its node.
+type Key struct{ NodeID, RegistrationID string }
+
+// Row is a row of node_registrations, without what the registry itself knows:
+// when the node was registered and last heard of, and which daemon heartbeats
+// for it.
+type Row struct {
+	Key
+	DeploymentID  string
+	Environment   string
+	NetworkID     string
+	Record        json.RawMessage // postgres_record of the payload
+	CorrelationID string
+}
+
+// Stale is a row whose node was not heard of for too long.
+type Stale struct {
+	Key
+	Environment   string
+	LastHeartbeat time.Time
+}
+
+// CriticalService is a service that is critical.
+type CriticalService struct{ ServiceID, RegistrationID string }

@@ -1,0 +1,206 @@
+package registration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// registry keeps the rows in a database of either kind. A statement that is
+// written once is right for both; they differ in how a row is locked.
+type registry struct {
+	database
+	clock engine.Clock
+}
+
+// NewRegistry returns the registry in the tables of a PostgreSQL database, over
+// connections of the caller's own. The tables are made by Open.
+func NewRegistry(pool Pool, clock engine.Clock) Registry {
+	return &registry{postgresDatabase{pool}, clock}
+}
+
+func (r *registry) now() time.Time { return fsm.Instant(r.clock.Now()) }
+
+// do runs f in a transaction and names the attempt in its error.
+func (r *registry) do(ctx context.Context, attempt string, f func(querier) error) error {
+	if err := r.inTx(ctx, f); err != nil {
+		return fmt.Errorf("%s: %w", attempt, classified(ctx, err))
+	}
+	return nil
+}
+
+// doOnce is do for a single statement.
+func (r *registry) doOnce(ctx context.Context, attempt string, f func(querier) error) error {
+	if err := r.once(ctx, f); err != nil {
+		return fmt.Errorf("%s: %w", attempt, classified(ctx, err))
+	}
+	return nil
+}
+
+func (r *registry) Upsert(ctx context.Context, row Row) error {
+	return r.doOnce(ctx, "upsert the row of node "+row.NodeID, func(q querier) error {
+		now := r.now()
+		changed, err := q.exec(ctx, `INSERT INTO node_registrations AS n
+			(node_id, registration_id, deployment_id, environment, network_id, record, status, daemon, last_heartbeat, correlation_id, registered_at, updated_at)
+			SELECT $1, $2, $3, $4, $5, $6, 'registered', coalesce((SELECT daemon FROM registration_daemons WHERE registration_id = $2), ''), $7, $8, $7, $7
+			WHERE NOT EXISTS (SELECT 1 FROM registration_records WHERE registration_id = $2 AND state IN ('failed', 'deregistered'))
+			ON CONFLICT (node_id) DO UPDATE SET
+				registered_at = CASE WHEN n.registration_id = excluded.registration_id THEN n.registered_at ELSE excluded.registered_at END,
+				registration_id = excluded.registration_id, deployment_id = excluded.deployment_id, environment = excluded.environment,
+				network_id = excluded.network_id, record = excluded.record, status = excluded.status, daemon = excluded.daemon,
+				last_heartbeat = excluded.last_heartbeat, correlation_id = excluded.correlation_id, updated_at = excluded.updated_at
+			WHERE excluded.registration_id >= n.registration_id`,
+			row.NodeID, row.RegistrationID, row.DeploymentID, row.Environment, row.NetworkID, string(row.Record), now, row.CorrelationID)
+		if err == nil && changed == 0 {
+			return fmt.Errorf("%w, or ended: the row is not written", ErrSuperseded)
+		}
+		return err
+	})
+}
+
+func (r *registry) Owner(ctx context.Context, nodeID string) (id string, err error) {
+	err = r.doOnce(ctx, "read the row of node "+nodeID, func(q querier) error {
+		found, err := one(ctx, q, "SELECT CAST(registration_id AS text) FROM node_registrations WHERE node_id = $1", []any{nodeID}, &id)
+		if err == nil && !found {
+			return ErrNotRegistered
+		}
+		return err
+	})
+	return id, err
+}
+
+func (r *registry) Heartbeat(ctx context.Context, of []Key) error {
+	of = slices.Clone(of)
+	slices.SortFunc(of, func(a, b Key) int { return strings.Compare(a.NodeID, b.NodeID) }) // two daemons lock in one order
+	return r.do(ctx, "heartbeat", func(q querier) error {
+		now := r.now()
+		for _, k := range of {
+			if _, err := q.exec(ctx, `UPDATE node_registrations SET last_heartbeat = $3
+				WHERE node_id = $1 AND registration_id = $2 AND last_heartbeat < $3`, k.NodeID, k.RegistrationID, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (r *registry) Delete(ctx context.Context, of Key) error {
+	return r.doOnce(ctx, "delete the row of node "+of.NodeID, func(q querier) error {
+		_, err := q.exec(ctx, "DELETE FROM node_registrations WHERE node_id = $1 AND registration_id = $2", of.NodeID, of.RegistrationID)
+		return err
+	})
+}
+
+func (r *registry) Stale(ctx context.Context, before time.Time, after Stale, limit int) (out []Stale, err error) {
+	err = r.do(ctx, "look for stale rows", func(q querier) error {
+		return q.query(ctx, func(scan scan) error {
+			var s Stale
+			err := scan(&s.NodeID, &s.RegistrationID, &s.Environment, &s.LastHeartbeat)
+			s.LastHeartbeat = s.LastHeartbeat.UTC()
+			out = append(out, s)
+			return err
+		}, `SELECT node_id, CAST(registration_id AS text), environment, last_heartbeat FROM node_registrations
+			WHERE last_heartbeat < $1 AND (last_heartbeat, node_id) > ($2, $3) AND status NOT IN ('deregistered', 'unregistered')
+			ORDER BY last_heartbeat, node_id LIMIT $4`, before, after.LastHeartbeat, after.NodeID, limit)
+	})
+	return out, err
+}
+
+func (r *registry) Collect(ctx context.Context, rows []Stale, before time.Time) (gone []Key, err error) {
+	lock := ""
+	if r.dialect() == "postgres" {
+		lock = " FOR UPDATE SKIP LOCKED"
+	}
+	err = r.do(ctx, "collect stale rows", func(q querier) error {
+		for _, row := range rows {
+			var is int
+			still, err := one(ctx, q, `SELECT 1 FROM node_registrations
+				WHERE node_id = $1 AND registration_id = $2 AND last_heartbeat < $3`+lock,
+				[]any{row.NodeID, row.RegistrationID, before}, &is)
+			if err != nil {
+				return err
+			}
+			if !still {
+				continue
+			}
+			if _, err := q.exec(ctx, "DELETE FROM node_registrations WHERE node_id = $1", row.NodeID); err != nil {
+				return err
+			}
+			gone = append(gone, row.Key)
+		}
+		nodes := make([]string, len(gone))
+		for i, k := range gone {
+			nodes[i] = k.NodeID
+		}
+		return r.log(ctx, q, "postgres", nodes)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return gone, nil
+}
+
+func (r *registry) LogCollected(ctx context.Context, nodeIDs []string) error {
+	return r.do(ctx, "log what was collected", func(q querier) error { return r.log(ctx, q, "consul", nodeIDs) })
+}
+
+func (r *registry) log(ctx context.Context, q querier, kind string, nodes []string) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	list, err := json.Marshal(nodes)
+	if err != nil {
+		return err
+	}
+	_, err = q.exec(ctx, "INSERT INTO registration_gc_log (run_timestamp, gc_type, nodes_cleaned, node_ids) VALUES ($1, $2, $3, $4)",
+		r.now(), kind, len(nodes), string(list))
+	return err
+}
+
+func (r *registry) SeenCritical(ctx context.Context, now []CriticalService) (since map[CriticalService]time.Time, err error) {
+	err = r.do(ctx, "remember critical services", func(q querier) error {
+		since, err = r.firstSeen(ctx, q)
+		if err != nil {
+			return err
+		}
+		for s := range since {
+			if slices.Contains(now, s) {
+				continue
+			}
+			delete(since, s)
+			if _, err := q.exec(ctx, "DELETE FROM service_first_critical WHERE service_id = $1 AND registration_id = $2", s.ServiceID, s.RegistrationID); err != nil {
+				return err
+			}
+		}
+		for _, s := range now {
+			if _, known := since[s]; known {
+				continue
+			}
+			since[s] = r.now()
+			if _, err := q.exec(ctx, "INSERT INTO service_first_critical (service_id, registration_id, first_seen) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+				s.ServiceID, s.RegistrationID, since[s]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return since, err
+}
+
+func (r *registry) firstSeen(ctx context.Context, q querier) (map[CriticalService]time.Time, error) {
+	since := map[CriticalService]time.Time{}
+	err := q.query(ctx, func(scan scan) error {
+		var s CriticalService
+		var first time.Time
+		err := scan(&s.ServiceID, &s.RegistrationID, &first)
+		since[s] = first.UTC()
+		return err
+	}, "SELECT service_id, registration_id, first_seen FROM service_first_critical ORDER BY service_id, registration_id")
+	return since, err
+}

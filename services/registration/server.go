@@ -1,0 +1,168 @@
+package registration
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// Options say where a daemon keeps its records and what it registers with.
+type Options struct {
+	// Store is where records and rows are: the connection string of a PostgreSQL
+	// database (postgres://…), which daemons share, or the path of a SQLite file.
+	Store string
+	// Schema is the schema of the PostgreSQL database. Default public.
+	Schema string
+	// Connections bounds the connections to PostgreSQL. Default 16.
+	Connections int
+	// Registry has the rows. Default: the tables beside the records.
+	Registry Registry
+
+	// Discovery and Catalog are Consul. Without them nothing is advertised, and
+	// a registration ends in partial_registered, which says why.
+	Discovery Discovery
+	Catalog   Catalog
+
+	// Name is the name of this daemon: a node is heartbeated for by the daemon
+	// of the name through which it was registered, also when that is restarted.
+	// Default: the host's name.
+	Name string
+	// TwoStep commits the checkpoint postgres_registered and fires CONTINUE after
+	// it (document 001, CONTINUE Trigger Semantics). Default: single-step.
+	TwoStep bool
+	// Params are the timeouts of the states. Default: those of document 001.
+	Params registration.Params
+	// TTL is how long a service stays healthy without a heartbeat, unless its
+	// payload says otherwise. Default a minute.
+	TTL time.Duration
+	// AttemptTimeout bounds one attempt of an effect that is repeated. Default 3
+	// seconds.
+	AttemptTimeout time.Duration
+	// Collect says what the collectors take for an orphan, and when they look.
+	Collect Collect
+
+	// Clock tells the time to records, rows and collectors. Default: the system's.
+	Clock engine.Clock
+	// Logger gets the log lines. Default slog.Default.
+	Logger *slog.Logger
+	// Metrics gets the measurements of the machine, the engine and the collectors.
+	// Default: nobody.
+	Metrics func(engine.Metric)
+	// Trace is told of what goes on. Default: nobody.
+	Trace engine.TraceFunc
+	// Engine is changed before it is used. Default: not.
+	Engine func(*engine.Config)
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Store == "" {
+		return o, errors.New("a store is needed")
+	}
+	if (o.Discovery == nil) != (o.Catalog == nil) {
+		return o, errors.New("Discovery and Catalog belong together")
+	}
+	if o.Name == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return o, fmt.Errorf("name of the daemon: %w", err)
+		}
+		o.Name = host
+	}
+	if o.Params == (registration.Params{}) {
+		o.Params = registration.DefaultParams()
+	}
+	o.Connections = cmp.Or(o.Connections, 16)
+	o.TTL = cmp.Or(o.TTL, time.Minute)
+	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, 3*time.Second)
+	o.Collect = o.Collect.withDefaults()
+	o.Logger = cmp.Or(o.Logger, slog.Default())
+	if o.Clock == nil {
+		o.Clock = engine.SystemClock{}
+	}
+	if o.Metrics == nil {
+		o.Metrics = func(engine.Metric) {}
+	}
+	if o.TTL < minTTL || o.AttemptTimeout < 0 {
+		return o, fmt.Errorf("a TTL of at least %s and a positive AttemptTimeout are needed", minTTL)
+	}
+	return o, nil
+}
+
+// Server is a registration daemon. It is safe for concurrent use.
+type Server struct {
+	options   Options
+	db        durable
+	registry  Registry
+	discovery Discovery
+	log       *slog.Logger
+}
+
+// Open opens the store, creating its tables if it is new. Consul need not be
+// there. Close the service at the end.
+func Open(ctx context.Context, o Options) (*Server, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("registration service: %w", err)
+	}
+	s := &Server{options: o, discovery: o.Discovery, log: o.Logger}
+	if s.discovery == nil {
+		s.discovery = noDiscovery{}
+	}
+	if s.db, err = openDurable(ctx, o, s.engineConfig(), handlers{s}); err != nil {
+		return nil, fmt.Errorf("registration service: %w", err)
+	}
+	if s.registry = o.Registry; s.registry == nil {
+		s.registry = s.db.rows(o.Clock)
+	}
+	if err := s.db.migrate(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("registration service: %w", err), s.db.close())
+	}
+	return s, nil
+}
+
+func (s *Server) engineConfig() engine.Config {
+	const grace = 5 * time.Second
+	c := engine.Config{
+		Clock: s.options.Clock, Logger: s.log, Metrics: s.options.Metrics, Trace: s.options.Trace,
+		Worker: s.options.Name, TwoStep: s.options.TwoStep, Lease: 10 * time.Second, StopTimeout: 500 * time.Millisecond,
+		// A Consul that does not answer keeps hands busy, and the database must not
+		// wait for them.
+		Concurrency: 64,
+		// A deregistration ends by the timeout of its state, never by that of its
+		// handler: the table counts the two apart.
+		HandlerTimeout: s.options.Params.DeregisteringTimeout + grace,
+	}
+	if s.options.Engine != nil {
+		s.options.Engine(&c)
+	}
+	return c
+}
+
+// Close closes the store. Run must have ended.
+func (s *Server) Close() error { return s.db.close() }
+
+// Advertises reports whether the service works with Consul.
+func (s *Server) Advertises() bool { return s.options.Catalog != nil }
+
+// Run carries out effects, fires deadlines, heartbeats for the nodes of this
+// daemon and collects what was left behind, until ctx ends. It returns nil then.
+func (s *Server) Run(ctx context.Context) error {
+	if !s.Advertises() {
+		s.log.WarnContext(ctx, "started without Consul: nodes are registered in the database alone, and stay partial_registered")
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.chores(ctx)
+	}()
+	err := s.db.Run(ctx)
+	<-ended
+	return err
+}

@@ -1,0 +1,230 @@
+package registration_test
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fsmgen/fsmgen/adapters/consul"
+	"github.com/fsmgen/fsmgen/adapters/consul/agent"
+	"github.com/fsmgen/fsmgen/adapters/postgres"
+	"github.com/fsmgen/fsmgen/internal/proxytest"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/services/registration"
+)
+
+// stage is a daemon between a database and a Consul, each behind a proxy.
+type stage struct {
+	t       *testing.T
+	clock   *clock
+	metrics *metrics
+	logs    *logs
+	options registration.Options
+	url     string         // of Consul
+	token   string         // for it
+	suffix  string         // of the names there
+	client  *consul.Client // to it directly
+
+	consul   *proxytest.Proxy // between the daemon and Consul
+	database *proxytest.Proxy // between the registry and PostgreSQL; nil with SQLite
+	pool     *pgxpool.Pool    // to PostgreSQL directly; nil with SQLite
+	reader   *sql.DB          // of the SQLite file; see file
+
+	server *registration.Server
+	stop   func()
+}
+
+// everywhere runs a test over each store.
+func everywhere(t *testing.T, test func(t *testing.T, s *stage)) {
+	t.Helper()
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newStage(t)) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newLiteStage(t)) })
+}
+
+// scenarios runs a test over each store, and over PostgreSQL with a real Consul.
+func scenarios(t *testing.T, test func(t *testing.T, s *stage)) {
+	t.Helper()
+	everywhere(t, test)
+	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newStage(t).real()) })
+}
+
+// overPostgres runs a test that needs PostgreSQL with each Consul.
+func overPostgres(t *testing.T, test func(t *testing.T, s *stage)) {
+	t.Helper()
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newStage(t)) })
+	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newStage(t).real()) })
+}
+
+// real puts the Consul of FSMGEN_CONSUL behind the stage, which must not be open
+// yet. Its services have names of their own there, since other tests share it;
+// its clock is not the test's.
+func (s *stage) real() *stage {
+	s.t.Helper()
+	address := os.Getenv("FSMGEN_CONSUL")
+	switch {
+	case address == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
+		s.t.Fatal("FSMGEN_CONSUL is not set, and FSMGEN_REQUIRE_PARTS demands the parts")
+	case address == "":
+		s.t.Skip("FSMGEN_CONSUL is not set: run under tools/parts")
+	case address == "absent":
+		s.t.Skip("there is no Consul here: the summary says why")
+	}
+	o, err := consul.FromURL(address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.url, s.token, s.suffix = o.Address, o.Token, "-"+s.options.Schema
+	s.consul = proxytest.New(s.t, "tcp", strings.TrimPrefix(o.Address, "http://"))
+	s.client = s.connect(s.url)
+	through := s.connect("http://" + s.consul.Address())
+	s.options.Discovery, s.options.Catalog = through, through
+	s.t.Cleanup(func() { // of what the test left
+		for _, i := range s.advertised() {
+			if err := s.client.Withdraw(context.Background(), i); err != nil {
+				s.t.Error(err)
+			}
+		}
+	})
+	return s
+}
+
+// newStage makes a stage over a schema of its own on the server of
+// FSMGEN_POSTGRES_DSN.
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
+	switch {
+	case dsn == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
+		t.Fatal("FSMGEN_POSTGRES_DSN is not set, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
+	case dsn == "":
+		t.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was tested against PostgreSQL")
+	}
+	name := make([]byte, 8)
+	_, _ = rand.Read(name) // never fails
+	schema := "reg_" + hex.EncodeToString(name)
+	config, err := postgres.PoolConfig(dsn, postgres.Options{Schema: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MaxConns = 4
+	s := bareStage(t)
+	s.pool = openPool(t, config)
+	t.Cleanup(func() {
+		if _, err := s.pool.Exec(context.Background(), "DROP SCHEMA IF EXISTS "+schema+" CASCADE"); err != nil {
+			t.Error(err)
+		}
+	})
+	network, address := "tcp", fmt.Sprintf("%s:%d", config.ConnConfig.Host, config.ConnConfig.Port)
+	if strings.HasPrefix(config.ConnConfig.Host, "/") {
+		network, address = "unix", fmt.Sprintf("%s/.s.PGSQL.%d", config.ConnConfig.Host, config.ConnConfig.Port)
+	}
+	s.database = proxytest.New(t, network, address)
+	through := config.Copy()
+	through.ConnConfig.DialFunc = s.database.Dial
+	s.options.Registry = registration.NewRegistry(openPool(t, through), s.clock)
+	s.options.Store, s.options.Schema, s.options.Connections = dsn, schema, 8
+	return s
+}
+
+func newLiteStage(t *testing.T) *stage {
+	t.Helper()
+	s := bareStage(t)
+	s.options.Store = filepath.Join(t.TempDir(), "registrations.db")
+	return s
+}
+
+func openPool(t *testing.T, config *pgxpool.Config) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// bareStage makes a Consul, a clock and what watches.
+func bareStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{t: t, clock: newClock(), metrics: &metrics{}, logs: &logs{}}
+	http := httptest.NewServer(agent.New(agent.Options{Now: s.clock.Now}))
+	t.Cleanup(http.Close)
+	s.consul = proxytest.New(t, "tcp", strings.TrimPrefix(http.URL, "http://"))
+	s.url = http.URL
+	s.client = s.connect(s.url)
+	through := s.connect("http://" + s.consul.Address())
+	s.options = registration.Options{
+		Name: "daemon-1", Discovery: through, Catalog: through, Clock: s.clock, Metrics: s.metrics.record,
+		AttemptTimeout: 15 * time.Second, // of a machine that is busy with other tests
+		Logger:         slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		// Chores are called by the tests.
+		Collect: registration.Collect{Every: time.Hour, Reconcile: time.Hour},
+		Engine: func(c *engine.Config) {
+			c.PollInterval, c.Lease, c.StopTimeout = 5*time.Millisecond, 24*time.Hour, 10*time.Millisecond
+		},
+	}
+	return s
+}
+
+func (s *stage) connect(url string) *consul.Client {
+	s.t.Helper()
+	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: 20 * time.Second})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(c.Close)
+	return c
+}
+
+// open opens the daemon without letting it work.
+func (s *stage) open() *stage {
+	s.t.Helper()
+	var err error
+	if s.server, err = registration.Open(s.t.Context(), s.options); err != nil {
+		s.t.Fatal(err)
+	}
+	s.stop = sync.OnceFunc(func() {
+		if err := s.server.Close(); err != nil {
+			s.t.Error(err)
+		}
+	})
+	s.t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// works opens the daemon and lets it work until the test ends or stop is called.
+func (s *stage) works() *stage {
+	s.t.Helper()
+	s.open()
+	shut := s.stop
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.server.Run(ctx) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+		shut()
+	})
+	return s
+}
+
+// restarts stops the daemon and lets it work again, under the same name.
+func (s *stage) restarts() *stage {
+	s.t.Helper()
+	s.stop()
+	return s.works()
+}

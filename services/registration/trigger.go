@@ -1,0 +1,217 @@
+package registration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Call is what a caller says about a trigger.
+type Call struct {
+	By string // who fires; "": operator
+	// Key makes firing again safe: the same key answers like the first time.
+	Key string
+	// Correlation names what the trigger sets off. "": that of the registration,
+	// or a new one.
+	Correlation string
+}
+
+// Accepted is a trigger that was accepted.
+type Accepted struct {
+	NodeID         string `json:"node_id"`
+	RegistrationID string `json:"registration_id"`
+	CorrelationID  string `json:"correlation_id"`
+	State          string `json:"state"` // to which the trigger led
+	Version        int64  `json:"version"`
+	transition     string
+}
+
+// ErrUnknownNode says that the node was never registered.
+var ErrUnknownNode = errors.New("no registration of this node")
+
+// ErrExhausted says that a retry was refused because the limit is reached; the
+// registration has failed by it (document 001, Retry Limit Enforcement).
+var ErrExhausted = errors.New("retry limit is reached")
+
+// ErrCorrelation says that a correlation id is no UUID.
+var ErrCorrelation = errors.New("correlation id is not a UUID")
+
+// Register begins the registration of a node, with a registration payload as
+// document 001 has it. A node has one registration that has not ended; if there
+// is one, the machine answers what REGISTER means to it.
+//
+// Errors: ErrTooLarge, ErrPayload, ErrCorrelation; a *fsm.Rejection; those of
+// the engine. Nothing has changed then.
+func (s *Server) Register(ctx context.Context, node string, payload json.RawMessage, c Call) (Accepted, error) {
+	if !plain(node) {
+		return Accepted{}, fmt.Errorf("%w: node_id is not a text of 1 to %d bytes without control characters", ErrPayload, maxText)
+	}
+	event, err := flatten(node, payload)
+	if err != nil {
+		return Accepted{}, err
+	}
+	call, err := c.call()
+	if err != nil {
+		return Accepted{}, err
+	}
+	if call.Correlation == "" { // one for the creation and for what follows
+		call.Correlation = newID(s.options.Clock.Now()).String()
+	}
+	const races = 3 // with others that register this node at this moment
+	for range races {
+		var o engine.Outcome
+		if o, err = s.register(ctx, node, event, call); !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
+			return s.accepted(ctx, o, err)
+		}
+	}
+	return Accepted{}, err
+}
+
+// register finds the registration that has not ended or begins one, and fires.
+func (s *Server) register(ctx context.Context, node string, event registration.Register, call engine.Call) (o engine.Outcome, err error) {
+	err = s.db.within(ctx, func(t transaction) error {
+		id, live, err := current(ctx, t, node)
+		if err != nil {
+			return err
+		}
+		if !live {
+			if id, err = s.begin(ctx, t, node, id, call); err != nil {
+				return err
+			}
+		}
+		o, err = t.fire(ctx, id, event, call)
+		var used *engine.KeyError
+		if errors.As(err, &used) && used.RecordID != "" && used.Event == event.EventName() {
+			o, err = t.fire(ctx, used.RecordID, event, call) // the first time was another registration
+		}
+		return err
+	})
+	return o, err
+}
+
+// begin creates the record of a node's next registration; a key that did so
+// before names the record that it made.
+func (s *Server) begin(ctx context.Context, t transaction, node, last string, call engine.Call) (string, error) {
+	next, err := nextID(last, s.options.Clock.Now())
+	if err != nil {
+		return "", err
+	}
+	id := next.String()
+	if call.Key != "" {
+		call.Key += " create"
+	}
+	_, err = t.create(ctx, id, registration.Create{NodeID: node}, call)
+	var used *engine.KeyError
+	if errors.As(err, &used) && used.RecordID != "" {
+		return used.RecordID, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	_, err = t.exec(ctx, "INSERT INTO registration_daemons (registration_id, daemon) VALUES ($1, $2)", id, s.options.Name)
+	return id, err
+}
+
+// Trigger fires an event of an operator at the last registration of a node:
+// Retry, RetryPostgres, Abandon or Deregister.
+//
+// Errors: ErrUnknownNode, ErrExhausted, ErrCorrelation; a *fsm.Rejection; those
+// of the engine.
+func (s *Server) Trigger(ctx context.Context, node string, event registration.Payload, c Call) (Accepted, error) {
+	call, err := c.call()
+	if err != nil {
+		return Accepted{}, err
+	}
+	var id string
+	err = s.db.read(ctx, func(q querier) error {
+		if id, _, err = current(ctx, q, node); err != nil || id == "" || c.Correlation != "" {
+			return err
+		}
+		call.Correlation, err = correlationOf(ctx, q, id)
+		return err
+	})
+	if err != nil {
+		return Accepted{}, err
+	}
+	if id == "" {
+		return Accepted{}, ErrUnknownNode
+	}
+	o, err := s.db.Fire(ctx, machine, id, event, call)
+	var used *engine.KeyError
+	if errors.As(err, &used) && used.RecordID != "" && used.Event == event.EventName() {
+		o, err = s.db.Fire(ctx, machine, used.RecordID, event, call)
+	}
+	return s.accepted(ctx, o, err)
+}
+
+// Correct replaces the payload of a registration whose validation failed.
+func (s *Server) Correct(ctx context.Context, node string, payload json.RawMessage, c Call) (Accepted, error) {
+	event, err := flatten(node, payload)
+	if err != nil {
+		return Accepted{}, err
+	}
+	if !event.Payload.IsSet {
+		return Accepted{}, fmt.Errorf("%w: there is none", ErrPayload)
+	}
+	return s.Trigger(ctx, node, corrected(event), c)
+}
+
+// call is a Call as the engine takes it.
+func (c Call) call() (engine.Call, error) {
+	if c.Correlation != "" {
+		if _, err := fsm.ParseUUID(c.Correlation); err != nil {
+			return engine.Call{}, fmt.Errorf("%w: %s", ErrCorrelation, fsm.Message(c.Correlation, 100))
+		}
+	}
+	by := c.By
+	if by == "" {
+		by = "operator"
+	}
+	return engine.Call{By: registration.ByExternal(by).Caller(), Key: c.Key, Correlation: c.Correlation}, nil
+}
+
+// current finds the registration of a node that has not ended, or else the last
+// one; "" if there never was one.
+func current(ctx context.Context, q querier, node string) (id string, live bool, err error) {
+	var state string
+	found, err := one(ctx, q, "SELECT CAST(registration_id AS text), state FROM registration_records WHERE node_id = $1 ORDER BY registration_id DESC LIMIT 1",
+		[]any{node}, &id, &state)
+	return id, found && state != registration.Deregistered.String(), err
+}
+
+// correlationOf is the correlation id with which a registration began.
+func correlationOf(ctx context.Context, q querier, id string) (correlation string, err error) {
+	_, err = one(ctx, q, "SELECT coalesce(correlation_id, '') FROM registration_history WHERE registration_id = $1 AND version = 1", []any{id}, &correlation)
+	return correlation, err
+}
+
+// accepted tells of an outcome. A replay is told as its first time was.
+func (s *Server) accepted(ctx context.Context, o engine.Outcome, err error) (Accepted, error) {
+	if err != nil {
+		return Accepted{}, err
+	}
+	r, ok := o.Record.(*registration.Record)
+	if !ok {
+		return Accepted{}, fmt.Errorf("record is a %T", o.Record)
+	}
+	a := Accepted{NodeID: r.NodeID, RegistrationID: r.RegistrationID.String(), CorrelationID: o.Correlation, State: r.State.String(), Version: o.Version}
+	if len(o.Steps) > 0 {
+		a.transition = o.Steps[len(o.Steps)-1].Transition
+	}
+	if o.Replayed {
+		steps, err := s.db.History(ctx, machine, a.RegistrationID, o.Version-1, 1)
+		if err != nil || len(steps) == 0 {
+			return Accepted{}, errors.Join(err, errors.New("the first time is not in the history"))
+		}
+		a.State, a.CorrelationID, a.transition = steps[0].To, steps[0].Correlation, steps[0].Transition
+	}
+	if a.transition == "retry_refused" || a.transition == "retry_exhausted" {
+		return a, ErrExhausted
+	}
+	return a, nil
+}
