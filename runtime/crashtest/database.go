@@ -19,6 +19,9 @@ type Database[Tx any] struct {
 	// is not null, a row (message_id, worker, cancelled), all three as they are
 	// then, goes into crash_leases.
 	Watch []string
+	// Prune is a statement after which keys that were consumed can be deleted: a
+	// life gives back those that its events have of themselves.
+	Prune string
 	// Busy reports whether a transaction of a store is under way: a server needs a
 	// moment to notice that a process is dead. nil: what a process has begun ends
 	// with it.

@@ -33,6 +33,7 @@ func BoundedFile(file string, most int64) Database[*sql.Tx] {
 			BEGIN
 				INSERT INTO crash_leases (message_id, worker, cancelled) VALUES (NEW.message_id, NEW.worker, NEW.cancelled);
 			END`},
-		SQL: func() (*sql.DB, error) { return sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)") },
+		Prune: "DROP TRIGGER fsm_keys_delete",
+		SQL:   func() (*sql.DB, error) { return sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)") },
 	}
 }

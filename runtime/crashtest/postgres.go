@@ -60,6 +60,7 @@ func Schema(dsn, schema string, adjust ...func(*pgxpool.Config)) Database[pgx.Tx
 			`CREATE TRIGGER crash_watch AFTER UPDATE OF lease_token ON fsm_outbox FOR EACH ROW
 				WHEN (NEW.lease_token IS NOT NULL AND NEW.lease_token IS DISTINCT FROM OLD.lease_token) EXECUTE FUNCTION crash_watch()`,
 		},
+		Prune: "ALTER TABLE fsm_keys DISABLE TRIGGER fsm_keys_stay",
 		Busy: func(ctx context.Context, db *sql.DB) (busy bool, err error) {
 			err = db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND xact_start IS NOT NULL)", schema).Scan(&busy)
 			return busy, err

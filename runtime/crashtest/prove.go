@@ -139,7 +139,7 @@ func prepare[Tx any](t *testing.T, d Database[Tx], c cast, without ...string) *s
 			t.Fatal(err)
 		}
 	}
-	if err := createWitnesses(t.Context(), db, d.Watch); err != nil {
+	if err := createWitnesses(t.Context(), db, append(d.Watch, d.Prune)); err != nil {
 		t.Fatal(err)
 	}
 	return db
