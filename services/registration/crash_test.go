@@ -1,6 +1,7 @@
 package registration_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,7 +28,9 @@ type errand struct {
 	Node                  string
 	Payload               json.RawMessage
 	TwoStep               bool
-	KillAt                string // "before" or "after", the kind of an operation, its name
+	KillAt                string   // "before" or "after", the kind of an operation, its name
+	Name                  string   // of the daemon; default daemon-1
+	Fleet                 []string // nodes to register instead, until it is killed from outside
 }
 
 func TestMain(m *testing.M) {
@@ -53,12 +56,19 @@ func (e errand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	settings := hasty
+	if len(e.Fleet) > 0 {
+		settings = nil // nobody is killed before its time
+	}
 	s, err := registration.Open(ctx, registration.Options{
-		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Name: "daemon-1", Trace: e.trace, Engine: hasty,
+		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Name: cmp.Or(e.Name, "daemon-1"), Trace: e.trace, Engine: settings,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
+	}
+	if len(e.Fleet) > 0 {
+		return e.registerAll(ctx, s)
 	}
 	if _, err := s.Register(ctx, e.Node, e.Payload, registration.Call{}); err != nil {
 		return err

@@ -292,7 +292,9 @@ func TestLateUpsertOfAnEarlierLife(t *testing.T) {
 	s := newStage(t)
 	s.watched()
 	s.options.AttemptTimeout = time.Minute
-	arrived, release := s.works().database.HoldNext(proxytest.Request)
+	s.works().registers("warm") // opens a connection, whose first request is none of ours
+	s.await("warm", machine.Registered)
+	arrived, release := s.database.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
 	s.struck(arrived)

@@ -30,6 +30,8 @@ type watch struct {
 	schema string
 	agent  http.Handler
 
+	forbidden func(node string) bool // to be advertised; nil: none is
+
 	mu         sync.Mutex
 	registered int      // requests to advertise
 	looks      int      // at both systems
@@ -154,6 +156,10 @@ func (w *watch) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 		var asked struct{ Meta map[string]string }
 		if json.Unmarshal(body, &asked) == nil {
 			w.asked(r.Context(), asked.Meta["node_id"], asked.Meta["registration_id"])
+			if w.forbidden != nil && w.forbidden(asked.Meta["node_id"]) {
+				http.Error(answer, "Permission denied", http.StatusForbidden)
+				return
+			}
 		}
 	}
 	w.agent.ServeHTTP(answer, r)
@@ -194,6 +200,13 @@ func (w *watch) asks() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.registered
+}
+
+// looked counts the looks at both systems.
+func (w *watch) looked() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.looks
 }
 
 // TestWatchSees: the watch itself, with a service that has no row.
