@@ -36,6 +36,7 @@ type watch struct {
 	registered int      // requests to advertise
 	looks      int      // at both systems
 	broken     []string // promises
+	closed     bool     // to everybody
 	late       bool     // what an ended registration asked for may arrive now
 }
 
@@ -156,7 +157,7 @@ func (w *watch) ServeHTTP(answer http.ResponseWriter, r *http.Request) {
 		var asked struct{ Meta map[string]string }
 		if json.Unmarshal(body, &asked) == nil {
 			w.asked(r.Context(), asked.Meta["node_id"], asked.Meta["registration_id"])
-			if w.forbidden != nil && w.forbidden(asked.Meta["node_id"]) {
+			if w.forbids(asked.Meta["node_id"]) {
 				http.Error(answer, "Permission denied", http.StatusForbidden)
 				return
 			}
@@ -176,6 +177,19 @@ func (w *watch) asked(ctx context.Context, node, id string) {
 	if err == nil && !rows[node] {
 		w.breaks("%s asked to advertise node %s, which has no row", id, node)
 	}
+}
+
+// forbid has the agent take nobody, or everybody again.
+func (w *watch) forbid(on bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = on
+}
+
+func (w *watch) forbids(node string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed || w.forbidden != nil && w.forbidden(node)
 }
 
 func (w *watch) breaks(format string, args ...any) {
