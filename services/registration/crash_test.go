@@ -1,8 +1,10 @@
 package registration_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -27,7 +29,15 @@ type errand struct {
 	Node                  string
 	Payload               json.RawMessage
 	TwoStep               bool
-	KillAt                string // "before" or "after", the kind of an operation, its name
+	KillAt                string   // "before" or "after", the kind of an operation, its name
+	Name                  string   // of the daemon; default daemon-1
+	Fleet                 []string // nodes to register instead, until it is killed from outside
+	Then                  []order  // what follows the registration
+}
+
+// order is a trigger that is fired when the node is in a state.
+type order struct {
+	In, Fire string
 }
 
 func TestMain(m *testing.M) {
@@ -53,17 +63,44 @@ func (e errand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	settings := hasty
+	if len(e.Fleet) > 0 {
+		settings = nil // nobody is killed before its time
+	}
 	s, err := registration.Open(ctx, registration.Options{
-		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Name: "daemon-1", Trace: e.trace, Engine: hasty,
+		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Name: cmp.Or(e.Name, "daemon-1"), Trace: e.trace, Engine: settings,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
 	}
+	if len(e.Fleet) > 0 {
+		return e.registerAll(ctx, s)
+	}
 	if _, err := s.Register(ctx, e.Node, e.Payload, registration.Call{}); err != nil {
 		return err
 	}
-	return s.Run(ctx)
+	obeyed := make(chan error, 1)
+	go func() { obeyed <- e.obey(ctx, s) }()
+	return errors.Join(s.Run(ctx), <-obeyed)
+}
+
+// obey fires what is ordered, each when its time has come.
+func (e errand) obey(ctx context.Context, s *registration.Server) error {
+	triggers := map[string]machine.Payload{"RETRY": machine.Retry{}, "ABANDON": machine.Abandon{}, "DEREGISTER": machine.Deregister{}}
+	for _, o := range e.Then {
+		for ctx.Err() == nil {
+			r, err := s.Recorded(ctx, e.Node)
+			if err == nil && r.State.String() == o.In {
+				break
+			}
+			lasts(ctx, 5*time.Millisecond)
+		}
+		if _, err := s.Trigger(ctx, e.Node, triggers[o.Fire], registration.Call{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (e errand) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {

@@ -1,0 +1,420 @@
+package registration_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/proxytest"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration"
+)
+
+// trouble befalls one of the two ways. What it returns mends it, and fails the
+// test if it has not struck.
+type trouble struct {
+	name   string
+	strike func(s *stage, p *proxytest.Proxy) (mend func())
+}
+
+// troubles are those of a network. Each lasts until the operator mends it.
+var troubles = []trouble{
+	{"latency", func(s *stage, p *proxytest.Proxy) func() {
+		const slow = 60 * time.Millisecond // a good part of what an attempt may take
+		p.Delay(slow)
+		return func() { p.Delay(0) }
+	}},
+	{"nobody listens", func(s *stage, p *proxytest.Proxy) func() {
+		p.Refuse()
+		return p.Restore
+	}},
+	{"reset", func(s *stage, p *proxytest.Proxy) func() {
+		return s.once(p, proxytest.Request, p.Reset)
+	}},
+	{"answer lost after the commit", func(s *stage, p *proxytest.Proxy) func() {
+		return s.once(p, proxytest.Answer, p.Reset)
+	}},
+	{"black hole", func(s *stage, p *proxytest.Proxy) func() {
+		p.Swallow(true)
+		return func() { p.Swallow(false); p.BreakAll() }
+	}},
+	{"half-open", func(s *stage, p *proxytest.Proxy) func() {
+		if p.Connections() == 0 {
+			s.t.Error("there is no connection to be half-open")
+		}
+		p.HalfOpen()
+		return func() {}
+	}},
+	{"answer late", func(s *stage, p *proxytest.Proxy) func() {
+		arrived, release := p.HoldNext(proxytest.Answer)
+		return func() { s.struck(arrived); release() }
+	}},
+	{"request late", func(s *stage, p *proxytest.Proxy) func() {
+		arrived, release := p.HoldNext(proxytest.Request)
+		return func() { s.struck(arrived); release() }
+	}},
+}
+
+// once does something to the connections when the next request or answer is on
+// its way, which is lost by that.
+func (s *stage) once(p *proxytest.Proxy, d proxytest.Direction, do func()) (mend func()) {
+	arrived, release := p.HoldNext(d)
+	struck := make(chan struct{})
+	go func() {
+		defer release()
+		select {
+		case <-arrived:
+			do()
+			close(struck)
+		case <-s.t.Context().Done():
+		}
+	}()
+	return func() { s.struck(struck) }
+}
+
+// struck fails the test unless something has befallen what it was meant for.
+func (s *stage) struck(arrived <-chan struct{}) {
+	s.t.Helper()
+	const patience = 20 * time.Second
+	select {
+	case <-arrived:
+	case <-time.After(patience):
+		s.t.Error("nothing was struck")
+	}
+}
+
+// eachTrouble runs a test for each trouble on each way.
+func eachTrouble(t *testing.T, test func(t *testing.T, s *stage, strike func() (mend func()))) {
+	t.Helper()
+	for _, way := range []string{"database", "consul"} {
+		for _, x := range troubles {
+			t.Run(way+"/"+x.name, func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t)
+				s.watched()
+				s.options.AttemptTimeout = 500 * time.Millisecond
+				p := s.consul
+				if way == "database" {
+					p = s.database
+				}
+				s.works().registers("warm") // opens connections
+				s.await("warm", machine.Registered)
+				test(t, s, func() func() { return x.strike(s, p) })
+			})
+		}
+	}
+}
+
+// TestFaultsOfRegistration: whatever befalls a registration, it comes to an end
+// that says what is true, an operator brings it further while retries are left,
+// and nothing remains once it has ended and the collectors were there.
+func TestFaultsOfRegistration(t *testing.T) {
+	t.Parallel()
+	eachTrouble(t, func(t *testing.T, s *stage, strike func() func()) {
+		mend := strike()
+		s.registers("n1")
+		s.tellsTheTruth(s.rests("n1"))
+		mend()
+		s.tellsTheTruth(s.rests("n1"))
+		s.perseveres("n1")
+		s.leavesNothing("n1")
+	})
+}
+
+// TestFaultsOfDeregistration: the same on the way out, where nothing is repeated
+// and the timeout of the state ends what hangs.
+func TestFaultsOfDeregistration(t *testing.T) {
+	t.Parallel()
+	eachTrouble(t, func(t *testing.T, s *stage, strike func() func()) {
+		s.registers("n1")
+		s.rests("n1")
+		s.perseveres("n1")
+		mend := strike()
+		s.fires("n1", machine.Deregister{})
+		s.ends("n1")
+		s.tellsTheTruth(s.status("n1"))
+		mend()
+		s.leavesNothing("n1")
+	})
+}
+
+// rests waits until a registration has nothing to do: it is registered, or needs
+// somebody.
+func (s *stage) rests(node string) registration.Status {
+	s.t.Helper()
+	return s.awaits(node, quick, func(r registration.Status) bool {
+		return r.State == machine.Registered || r.State == machine.PartialRegistered || r.State == machine.Failed || r.State == machine.Deregistered
+	})
+}
+
+// awaits is reach for a condition.
+func (s *stage) awaits(node string, step time.Duration, reached func(registration.Status) bool) registration.Status {
+	s.t.Helper()
+	const patience = 30 * time.Second
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if r := s.status(node); reached(r) {
+			return r
+		}
+		if s.waiting() {
+			s.clock.advance(step)
+		}
+		time.Sleep(5 * time.Millisecond) // between two looks
+	}
+	s.t.Fatalf("node %s stays in %s: %s\n%s", node, s.status(node).State, s.trace(node), s.logs.text())
+	return registration.Status{}
+}
+
+// ends waits for the end of a deregistration: by its outcomes or, if a second
+// has not brought them, by its timeout.
+func (s *stage) ends(node string) {
+	s.t.Helper()
+	const patience = time.Second
+	soon := time.Now().Add(patience)
+	s.awaits(node, 0, func(r registration.Status) bool {
+		if time.Now().After(soon) && r.State == machine.Deregistering {
+			s.clock.advance(16 * time.Second)
+		}
+		return r.State == machine.Deregistered
+	})
+}
+
+// perseveres retries until the node is registered, which the limit allows: the
+// trouble is over.
+func (s *stage) perseveres(node string) {
+	s.t.Helper()
+	const limit = 3
+	for range limit {
+		if s.rests(node).State == machine.Registered {
+			break
+		}
+		s.fires(node, machine.Retry{})
+	}
+	r := s.rests(node)
+	if r.State != machine.Registered {
+		s.t.Fatalf("node %s is %s after all retries: %s\n%s", node, r.State, s.trace(node), s.logs.text())
+	}
+	s.tellsTheTruth(r)
+	s.wantBoth(node, true, true)
+}
+
+// tellsTheTruth compares what a record claims with what is there. What it does
+// not claim may be there: an answer that never came is no claim.
+func (s *stage) tellsTheTruth(r registration.Status) {
+	s.t.Helper()
+	row, service := s.owner(r.NodeID) == r.RegistrationID.String(), s.advertises(r)
+	switch r.State {
+	case machine.Registered:
+		if !row || !service {
+			s.t.Errorf("registered, and row: %v, service: %v", row, service)
+		}
+	case machine.PartialRegistered:
+		if !row || !r.PostgresApplied || r.ConsulApplied || !r.ConsulError.IsSet {
+			s.t.Errorf("row: %v, and partial by %+v", row, r)
+		}
+	case machine.Failed:
+		if !r.PostgresError.IsSet && !r.ConsulError.IsSet && !r.ValidationError.IsSet || service {
+			s.t.Errorf("service: %v, and failed by %+v", service, r)
+		}
+	case machine.Deregistered:
+		if r.ConsulCleanup == machine.CleanupRemoved && service || r.PostgresCleanup == machine.CleanupRemoved && row {
+			s.t.Errorf("row: %v, service: %v, and ended as %+v", row, service, r)
+		}
+	case machine.Unregistered, machine.Validating, machine.RegisteringPostgres, machine.PostgresRegistered, machine.RegisteringConsul, machine.Deregistering:
+		s.t.Errorf("node %s is at work in %s", r.NodeID, r.State)
+	}
+}
+
+// advertises reports whether the service of a registration is there.
+func (s *stage) advertises(r registration.Status) bool {
+	s.t.Helper()
+	for _, i := range s.advertised() {
+		if i.RegistrationID == r.RegistrationID.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// leavesNothing ends the registration if it has not, and lets the collectors
+// find what it left: at most its row and its service.
+func (s *stage) leavesNothing(node string) {
+	s.t.Helper()
+	if s.rests(node).State == machine.Registered {
+		s.fires(node, machine.Deregister{})
+		s.ends(node)
+	}
+	s.consul.BreakAll() // the half-open ones, over which a late answer may still come
+	s.database.BreakAll()
+	s.restarts()
+	r := s.status(node)
+	row, service := s.owner(node) == r.RegistrationID.String(), s.advertises(r)
+	s.tellsTheTruth(r)
+	s.clock.advance(61 * time.Second)
+	c := s.collects()
+	if got := len(c.Rows) == 1; got != row {
+		s.t.Errorf("the row was left: %v, and collected: %v", row, c.Rows)
+	}
+	if got := len(c.Services) == 1; got != service {
+		s.t.Errorf("the service was left: %v, and collected: %v", service, c.Services)
+	}
+	s.wantBoth(node, false, false)
+	s.wantBoth("warm", true, true)
+}
+
+// TestArrivesTwice: each request of a life to Consul arrives twice, and what it
+// leads to is what it leads to when it arrives once.
+func TestArrivesTwice(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	w := s.watched()
+	s.works()
+	const requests = 8 // more than a registration has
+	for range requests {
+		s.consul.RepeatNext(proxytest.Request)
+	}
+	s.registers("n1")
+	s.await("n1", machine.Registered)
+	if w.asks() != 2 {
+		t.Errorf("Consul was asked %d times to advertise", w.asks())
+	}
+	s.wantTrace("n1", happy)
+	s.wantBoth("n1", true, true)
+	s.fires("n1", machine.Deregister{})
+	s.await("n1", machine.Deregistered)
+	s.wantBoth("n1", false, false)
+}
+
+// TestLateUpsertOfAnEarlierLife: the row that the first life of a node asked for
+// is written after the second has its own: the second keeps it.
+func TestLateUpsertOfAnEarlierLife(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.watched()
+	s.options.AttemptTimeout = time.Minute
+	s.works().registers("warm") // opens a connection, whose first request is none of ours
+	s.await("warm", machine.Registered)
+	arrived, release := s.database.HoldNext(proxytest.Request)
+	defer release()
+	s.registers("n1")
+	s.struck(arrived)
+	s.clock.advance(11 * time.Second)
+	s.tellsTheTruth(s.await("n1", machine.Failed))
+	s.fires("n1", machine.Abandon{})
+	second := s.registers("n1").RegistrationID
+	s.await("n1", machine.Registered)
+	answered, pass := s.database.HoldNext(proxytest.Answer)
+	defer pass()
+	release()
+	s.struck(answered)
+	if has := s.owner("n1"); has != second {
+		t.Errorf("%s has the row, not %s", has, second)
+	}
+	s.wantBoth("n1", true, true)
+}
+
+// TestLateWithdrawalOfAnEarlierLife: what the first life asked of Consul last
+// arrives in the second, whose service it takes: the next heartbeat brings it
+// back.
+func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.watched()
+	s.works().registers("n1")
+	s.await("n1", machine.Registered)
+	s.consul.PassNext(proxytest.Request) // whose is the service
+	arrived, release := s.consul.HoldNext(proxytest.Request)
+	defer release()
+	s.fires("n1", machine.Deregister{})
+	s.struck(arrived)
+	s.clock.advance(16 * time.Second)
+	if r := s.await("n1", machine.Deregistered); r.ConsulCleanup != machine.CleanupPending {
+		t.Errorf("got %+v", r)
+	}
+	s.wantBoth("n1", true, true)
+	s.registers("n1")
+	s.await("n1", machine.Registered)
+	s.wantBoth("n1", true, true)
+	answered, pass := s.consul.HoldNext(proxytest.Answer)
+	defer pass()
+	release()
+	s.struck(answered)
+	s.wantBoth("n1", true, false)
+	if _, err := s.server.Heartbeat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.wantBoth("n1", true, true)
+}
+
+// TestLateServiceOfAnEndedLife: what a registration asked of Consul arrives after
+// its end and after its row: the one orphan that no order of steps prevents. The
+// collectors find it.
+func TestLateServiceOfAnEndedLife(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	w := s.watched()
+	s.options.AttemptTimeout = 500 * time.Millisecond
+	arrived, release := s.works().consul.HoldNext(proxytest.Request)
+	defer release()
+	s.registers("n1")
+	s.struck(arrived)
+	s.rests("n1")
+	s.perseveres("n1")
+	s.fires("n1", machine.Deregister{})
+	s.ends("n1")
+	s.wantBoth("n1", false, false)
+	w.expectLate()
+	asks := w.asks()
+	release()
+	s.awaits("n1", 0, func(registration.Status) bool { return w.asks() > asks })
+	s.awaits("n1", 0, func(r registration.Status) bool { return s.advertises(r) })
+	s.clock.advance(61 * time.Second)
+	if c := s.collects(); len(c.Services) != 1 || c.Services[0] != "svc-n1" {
+		t.Errorf("collected %+v", c)
+	}
+	s.wantBoth("n1", false, false)
+}
+
+// TestLimitEndsTheLoop: on a way that stays broken an effect is tried six times
+// a retry, and Consul's retries end with the third. Those of the database are
+// counted from zero again (F-001-2): each takes somebody who asks for it.
+func TestLimitEndsTheLoop(t *testing.T) {
+	t.Parallel()
+	const attempts, limit = 6, 3
+	for _, tt := range []struct{ way, effect string }{
+		{"database", "postgres.upsert_registration"}, {"consul", "consul.register"},
+	} {
+		t.Run(tt.way, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.watched()
+			p := s.consul
+			if tt.way == "database" {
+				p = s.database
+			}
+			s.works()
+			p.Refuse()
+			s.registers("n1")
+			for range limit {
+				s.rests("n1")
+				s.fires("n1", machine.Retry{})
+			}
+			s.rests("n1")
+			if tt.way == "consul" {
+				a, err := s.server.Trigger(t.Context(), "n1", machine.Retry{}, call(""))
+				wantExhausted(t, a, err)
+				_, err = s.server.Trigger(t.Context(), "n1", machine.Retry{}, call(""))
+				var refused *fsm.Rejection
+				if !errors.As(err, &refused) || refused.Failure != "retry_exhausted" {
+					t.Errorf("a retry of what has failed by the limit: %v", err)
+				}
+			}
+			s.clock.advance(time.Hour)
+			p.Restore()
+			s.tellsTheTruth(s.await("n1", machine.Failed))
+			if got, ok := s.counted(attempts*(limit+1), "fsm_effect_attempts_total", "effect", tt.effect); !ok {
+				t.Errorf("%s was tried %v times", tt.effect, got)
+			}
+		})
+	}
+}
