@@ -79,7 +79,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 
 .PHONY: bench
 bench: $(BIN)/benchstat $(BIN)/parts ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md
-	$(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench . -skip 'Recovery|Idle|Images' -benchmem -count $(COUNT) -timeout 2h . | tee $(BIN)/bench.txt
+	$(BIN)/parts --need postgres,consul -- go -C bench test -run '^$$' -bench . -skip 'Recovery|Idle|Images' -benchmem -count $(COUNT) -timeout 2h . | tee $(BIN)/bench.txt
 	FSMGEN_BENCH_FULL=1 $(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench 'Recovery|Idle|Images' -benchtime 1x -timeout 2h . | tee -a $(BIN)/bench.txt
 	$(BIN)/benchstat $(BIN)/bench.txt
 	go -C bench run ./table < $(BIN)/bench.txt > $(BIN)/benchmarks.md

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -74,6 +75,12 @@ sixteen at a time; an image has three records; engine-share is the part of the w
 is waiting for the one who may write to the database. These run once, the pipeline
 in three turns; on a busy disk its ratio moves by a third from run to run.
 
+Registration: a node of document 001, from REGISTER until it is registered, through one daemon on PostgreSQL and Consul
+("real"), or the agent of the repository ("in-process", which answers in a fraction of the time and so shows the service's own
+cost); against the upsert and the Consul registration that its effects make ("direct"), and against one INSERT and one request
+("bare"). End to end it is a durable record with its history, four transactions and three messages that are claimed, carried
+out and settled, none of which the two calls have. Two-step commits the checkpoint on its own.
+
 `
 
 var figures = []figure{
@@ -92,6 +99,9 @@ var figures = []figure{
 	{"images, 1 GiB of 20,000 files to its snapshot, against cp, sha256sum and tar -x", value("ImagesPipeline/MiB=1024", "of-script"), "%.2f times", 1.15, false},
 	{"images, memory over idle, an image of 64 MiB", value("ImagesMemory/MiB=64", "MiB-over-idle"), "%.0f MiB", 64, false},
 	{"images, memory over idle, an image of 1 GiB", value("ImagesMemory/MiB=1024", "MiB-over-idle"), "%.0f MiB", 64, false},
+	{"registration with Consul, end to end, 16 clients: throughput against its two calls", optional("Registration/real/single-step/clients=16", "of-direct"), "%.2f times", 0.6, true},
+	{"registration with Consul, single-step, 1 client, median (document 001: below 10 ms)", optional("Registration/real/single-step/clients=1", "p50-ms"), "%.1f ms", 10, false},
+	{"registration with Consul, two-step, 1 client, median (document 001: 50 to 100 ms more)", optional("Registration/real/two-step/clients=1", "p50-ms"), "%.1f ms", 100, false},
 }
 
 func run(in io.Reader, out io.Writer) error {
@@ -103,7 +113,7 @@ func run(in io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "| figure | goal | median | reached |\n|---|---|---|---|")
 	for _, f := range figures {
 		got, err := f.measure(all)
-		if err != nil {
+		if err != nil && !errors.Is(err, errOptional) {
 			return err
 		}
 		goal, reached := "at most ", got <= f.limit
@@ -114,7 +124,11 @@ func run(in io.Reader, out io.Writer) error {
 		if !reached {
 			verdict = "**no**"
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", f.what, goal+fmt.Sprintf(f.format, f.limit), fmt.Sprintf(f.format, got), verdict)
+		median := fmt.Sprintf(f.format, got)
+		if err != nil {
+			median, verdict = "–", "not measured"
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", f.what, goal+fmt.Sprintf(f.format, f.limit), median, verdict)
 	}
 	fmt.Fprintln(out, "\n| benchmark | runs | median | allocations |\n|---|---|---|---|")
 	for _, name := range names(all) {
@@ -189,6 +203,20 @@ func value(name, unit string) func(samples) (float64, error) {
 			return 0, fmt.Errorf("the input has no %s of benchmark %s", unit, name)
 		}
 		return median(list), nil
+	}
+}
+
+// errOptional says that a figure was not measured and need not be.
+var errOptional = errors.New("not measured")
+
+// optional is value for a part that cannot be had everywhere.
+func optional(name, unit string) func(samples) (float64, error) {
+	return func(all samples) (float64, error) {
+		got, err := value(name, unit)(all)
+		if err != nil {
+			return 0, errOptional
+		}
+		return got, nil
 	}
 }
 

@@ -1,0 +1,227 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fsmgen/fsmgen/adapters/consul"
+	"github.com/fsmgen/fsmgen/adapters/consul/agent"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/services/registration"
+)
+
+// registrations registers one new node after another, through the service and
+// by what the service's effects come down to.
+type registrations struct {
+	prefix  string // of the nodes' names: a Consul may be shared
+	next    atomic.Int64
+	service *registration.Server
+	rows    registration.Registry
+	consul  *consul.Client
+	pool    *pgxpool.Pool
+	raw     *api.Client
+
+	mu        sync.Mutex
+	nodes     []string                 // since the last clear
+	waiting   map[string]chan struct{} // for the node to be registered
+	latencies []time.Duration
+}
+
+// newRegistrations starts a daemon, single-step or two-step, with a Consul.
+func newRegistrations(b *testing.B, url string, twoStep bool) *registrations {
+	b.Helper()
+	s := newServer(b)
+	r := &registrations{prefix: s.schema, pool: s.connect(nil), waiting: map[string]chan struct{}{}}
+	o, err := consul.FromURL(url)
+	must(b, err)
+	r.consul, err = consul.New(o)
+	must(b, err)
+	b.Cleanup(r.consul.Close)
+	r.raw, err = api.NewClient(&api.Config{Address: o.Address, Token: o.Token})
+	must(b, err)
+	r.rows = registration.NewRegistry(r.pool, engine.SystemClock{})
+	r.service, err = registration.Open(context.Background(), registration.Options{
+		Store: s.dsn, Schema: s.schema, Connections: 20, Discovery: r.consul, Catalog: r.consul, Name: "bench", TwoStep: twoStep,
+		TTL: time.Hour, Collect: registration.Collect{Every: time.Hour}, // neither heartbeats nor collectors are measured
+		Logger: slog.New(slog.DiscardHandler), Metrics: r.measured,
+	})
+	must(b, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.service.Run(ctx) }()
+	b.Cleanup(func() {
+		cancel()
+		must(b, <-ended)
+		must(b, r.service.Close())
+	})
+	return r
+}
+
+// measured hears that a node is registered.
+func (r *registrations) measured(m engine.Metric) {
+	if m.Name != "registration_complete" {
+		return
+	}
+	for _, l := range m.Labels {
+		if l.Name == "node_id" {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			close(r.waiting[l.Value])
+			return
+		}
+	}
+}
+
+func (r *registrations) node() string {
+	node := fmt.Sprintf("%s-%d", r.prefix, r.next.Add(1))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nodes = append(r.nodes, node)
+	return node
+}
+
+// clear takes the services out of Consul, which is the slower the more it has.
+func (r *registrations) clear(b *testing.B) {
+	b.Helper()
+	for _, node := range r.nodes {
+		must(b, r.raw.Agent().ServiceDeregister("svc-"+node))
+	}
+	r.nodes = nil
+}
+
+const record = `{"host": "10.0.0.7"}`
+
+// register is a registration from REGISTER to registered.
+func (r *registrations) register(ctx context.Context) error {
+	node := r.node()
+	payload, err := json.Marshal(map[string]any{
+		"deployment_id": "blue", "environment": "production", "network_id": "net-1", "consul_service_id": "svc-" + node,
+		"consul_service_name": "onex-node", "consul_tags": []string{"a", "b"}, "postgres_record": json.RawMessage(record),
+	})
+	if err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	r.mu.Lock()
+	r.waiting[node] = done
+	r.mu.Unlock()
+	begun := time.Now()
+	if _, err := r.service.Register(ctx, node, payload, registration.Call{}); err != nil {
+		return err
+	}
+	const patience = time.Minute
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("node %s: %w", node, ctx.Err())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.latencies = append(r.latencies, time.Since(begun))
+	return nil
+}
+
+// direct makes the two calls that the effects make: the upsert of the registry
+// and the registration of the adapter, which is two requests.
+func (r *registrations) direct(ctx context.Context) error {
+	node, id := r.node(), random()
+	err := r.rows.Upsert(ctx, registration.Row{
+		Key: registration.Key{NodeID: node, RegistrationID: id}, DeploymentID: "blue", Environment: "production", NetworkID: "net-1",
+		Record: []byte(record), CorrelationID: id,
+	})
+	if err != nil {
+		return err
+	}
+	return r.consul.Register(ctx, registration.Service{
+		ID: "svc-" + node, Name: "onex-node", Tags: []string{"a", "b"}, TTL: time.Hour, NodeID: node, RegistrationID: id,
+	})
+}
+
+// bare is the least that puts a row here and a service there: one statement and
+// one request, without any care.
+func (r *registrations) bare(ctx context.Context) error {
+	node, id := r.node(), random()
+	_, err := r.pool.Exec(ctx, `INSERT INTO node_registrations
+			(node_id, registration_id, deployment_id, environment, network_id, record, status, daemon, last_heartbeat, correlation_id, registered_at, updated_at)
+			VALUES ($1, $2::uuid, 'blue', 'production', 'net-1', $3, 'registered', 'bench', now(), CAST($2::uuid AS text), now(), now())
+			ON CONFLICT (node_id) DO UPDATE SET registration_id = excluded.registration_id, record = excluded.record, updated_at = excluded.updated_at`,
+		node, id, record)
+	if err != nil {
+		return err
+	}
+	return r.raw.Agent().ServiceRegisterOpts(&api.AgentServiceRegistration{
+		ID: "svc-" + node, Name: "onex-node", Tags: []string{"a", "b"}, Meta: map[string]string{"node_id": node},
+		Check: &api.AgentServiceCheck{TTL: "1h", Status: api.HealthPassing},
+	}, api.ServiceRegisterOpts{}.WithContext(ctx))
+}
+
+// BenchmarkRegistration registers nodes end to end, by the two calls that its
+// effects make, and by the least that one could do, in turns of short stretches:
+// with the agent in process, and with the Consul of FSMGEN_CONSUL if there is one.
+func BenchmarkRegistration(b *testing.B) {
+	b.Run("in-process", func(b *testing.B) {
+		server := httptest.NewServer(agent.New(agent.Options{}))
+		b.Cleanup(server.Close)
+		compareModes(b, server.URL)
+	})
+	if url := os.Getenv("FSMGEN_CONSUL"); url != "" && url != "absent" {
+		b.Run("real", func(b *testing.B) { compareModes(b, url) })
+	}
+}
+
+func compareModes(b *testing.B, consul string) {
+	b.Helper()
+	for _, mode := range []string{"single-step", "two-step"} {
+		r := newRegistrations(b, consul, mode == "two-step")
+		for _, clients := range []int{1, 16} {
+			b.Run(fmt.Sprintf("%s/clients=%d", mode, clients), func(b *testing.B) { r.compare(b, clients) })
+		}
+	}
+}
+
+func (r *registrations) compare(b *testing.B, clients int) {
+	b.Helper()
+	nodes := 16 + 4*clients
+	ways := []func(context.Context) error{r.register, r.direct, r.bare}
+	for _, way := range ways { // connects and prepares the statements
+		by(b, clients, 4*clients, way)
+		r.clear(b)
+	}
+	r.latencies = nil
+	took := make([][]time.Duration, len(ways))
+	for round := 0; b.Loop(); round++ {
+		for i := range ways {
+			way := (round + i) % len(ways)
+			took[way] = append(took[way], by(b, clients, nodes, ways[way]))
+			r.clear(b)
+		}
+	}
+	service, direct, bare := median(took[0]), median(took[1]), median(took[2])
+	b.ReportMetric(0, "ns/op") // of a round of all ways: says nothing
+	b.ReportMetric(rate(nodes, service), "registrations/s")
+	b.ReportMetric(rate(nodes, direct), "direct/s")
+	b.ReportMetric(rate(nodes, bare), "bare/s")
+	b.ReportMetric(direct.Seconds()/service.Seconds(), "of-direct")
+	b.ReportMetric(bare.Seconds()/service.Seconds(), "of-bare")
+	slices.Sort(r.latencies)
+	milliseconds := func(per int) float64 {
+		const us = 1000
+		return float64(r.latencies[(len(r.latencies)-1)*per/100].Microseconds()) / us
+	}
+	b.ReportMetric(milliseconds(50), "p50-ms")
+	b.ReportMetric(milliseconds(99), "p99-ms")
+}

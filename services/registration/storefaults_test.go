@@ -1,0 +1,139 @@
+package registration_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/proxytest"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration"
+)
+
+// remote puts the records behind a proxy too, with the registry in the tables
+// beside them: all that the daemon says to PostgreSQL. The clock is the real one.
+func (s *stage) remote() *proxytest.Proxy {
+	s.t.Helper()
+	dsn, err := url.Parse(s.options.Store)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dsn.Host = s.database.Address()
+	query := dsn.Query()
+	query.Del("host")
+	query.Del("port")
+	dsn.RawQuery = query.Encode()
+	s.options.Store, s.options.Registry, s.options.Clock = dsn.String(), nil, nil
+	s.options.Collect.SettleFor = time.Millisecond
+	s.options.Engine = func(c *engine.Config) { c.Lease, c.PollInterval = 2*time.Second, 20*time.Millisecond }
+	return s.database
+}
+
+// TestFaultsOfTheStore: troubles on the way to all that a daemon remembers, again
+// and again while a node is registered and while it is deregistered. A client
+// that repeats with its key is heard once, and what was under way goes on.
+func TestFaultsOfTheStore(t *testing.T) {
+	t.Parallel()
+	for _, x := range troubles {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.watched()
+			p := s.remote()
+			s.works().registers("warm")
+			s.await("warm", machine.Registered)
+
+			calm := s.torments(p, x)
+			s.repeats(func(ctx context.Context) error {
+				_, err := s.server.Register(ctx, "n1", encoded(t, s.payload("n1")), call("register"))
+				return err
+			})
+			calm()
+			s.recovers("n1")
+			s.tellsTheTruth(s.rests("n1"))
+			s.perseveres("n1")
+
+			calm = s.torments(p, x)
+			s.repeats(func(ctx context.Context) error {
+				_, err := s.server.Trigger(ctx, "n1", machine.Deregister{}, call("deregister"))
+				return err
+			})
+			calm()
+			s.recovers("n1")
+			s.tellsTheTruth(s.awaits("n1", 0, func(r registration.Status) bool { return r.State == machine.Deregistered }))
+			trace := s.trace("n1")
+			if strings.Count(trace, "REGISTER validating") != 1 || strings.Count(trace, "DEREGISTER deregistering") != 1 {
+				t.Errorf("not each trigger was heard once: %s", trace)
+			}
+			s.collects()
+			s.wantBoth("n1", false, false)
+			s.wantBoth("warm", true, true)
+		})
+	}
+}
+
+// torments strikes again and again until calm is called, which mends the last
+// one and ends what hangs, as a kernel does in the end.
+func (s *stage) torments(p *proxytest.Proxy, x trouble) (calm func()) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// A worker waits twice as long after each failure in a row.
+		const times, bad, good = 4, 80 * time.Millisecond, 40 * time.Millisecond
+		for range times {
+			for p.Connections() == 0 && ctx.Err() == nil {
+				lasts(ctx, time.Millisecond)
+			}
+			mend := x.strike(s, p)
+			lasts(ctx, bad)
+			mend()
+			p.BreakAll()
+			lasts(ctx, good)
+		}
+	}()
+	return func() { <-ended; cancel() }
+}
+
+// repeats is a client that may not have got its answer: it calls until the call
+// is accepted, and then once more, which its key allows.
+func (s *stage) repeats(ask func(context.Context) error) {
+	s.t.Helper()
+	s.insists(ask)
+	s.insists(ask)
+}
+
+// insists calls until the call is accepted.
+func (s *stage) insists(ask func(context.Context) error) {
+	s.t.Helper()
+	const patience, each = 20 * time.Second, 300 * time.Millisecond
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		ctx, cancel := context.WithTimeout(s.t.Context(), each)
+		err := ask(ctx)
+		cancel()
+		var refused *fsm.Rejection
+		switch {
+		case err == nil:
+			return
+		case errors.As(err, &refused):
+			s.t.Fatalf("a repetition was refused: %v", err)
+		}
+	}
+	s.t.Fatalf("never accepted\n%s", s.logs.text())
+}
+
+// recovers waits until the daemon can be asked again.
+func (s *stage) recovers(node string) registration.Status {
+	s.t.Helper()
+	var status registration.Status
+	s.insists(func(ctx context.Context) (err error) {
+		status, err = s.server.Recorded(ctx, node)
+		return err
+	})
+	return status
+}
