@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,9 +18,14 @@ import (
 // A copier copies one tree into a folder that exists and is empty.
 type copier struct {
 	from, to string
-	linked   map[inode]string // where a file with several names was copied to
-	folders  []folder         // to be finished when all is in them, outermost first
+	linked   map[inode]string    // where a file with several names was copied to
+	folders  []folder            // to be finished when all is in them, outermost first
+	files    chan<- func() error // those with one name, for whoever is free
 }
+
+// hands is how many files are copied at once: making one is mostly waiting for
+// the file system.
+const hands = 4
 
 // inode is what the names of one file have in common.
 type inode struct{ device, number uint64 }
@@ -31,16 +37,34 @@ type folder struct {
 
 // copyTree copies everything below from, and its own attributes, to a folder.
 func copyTree(ctx context.Context, from, to string) error {
-	c := copier{from: from, to: to, linked: map[inode]string{}}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	files := make(chan func() error)
+	var copying sync.WaitGroup
+	for range hands {
+		copying.Go(func() {
+			for file := range files {
+				if err := file(); err != nil {
+					fail(err)
+				}
+			}
+		})
+	}
+	c := copier{from: from, to: to, linked: map[inode]string{}, files: files}
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err == nil {
-			err = ctx.Err()
+			err = context.Cause(ctx)
 		}
 		if err == nil {
 			err = c.copy(path, d)
 		}
 		return err
 	})
+	close(files)
+	copying.Wait()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,10 +103,17 @@ func (c *copier) copy(path string, d fs.DirEntry) error {
 		}
 		c.linked[id] = to
 	}
-	if err := copyNode(path, to, info, int(stat.Rdev)); err != nil {
-		return fmt.Errorf("copy %s: %w", name, err)
+	file := func() error {
+		if err := copyNode(path, to, info, int(stat.Rdev)); err != nil {
+			return fmt.Errorf("copy %s: %w", name, err)
+		}
+		return copyAttributes(path, to, info)
 	}
-	return copyAttributes(path, to, info)
+	if stat.Nlink > 1 { // its other names need it
+		return file()
+	}
+	c.files <- file
+	return nil
 }
 
 // makeReadable lets the owner into a folder of its own that it had closed to

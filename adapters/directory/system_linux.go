@@ -37,7 +37,15 @@ func copySparse(to, from *os.File, size int64) error {
 			return err
 		}
 	}
+	writeBack(to)
 	return to.Truncate(size)
+}
+
+// writeBack has the kernel begin to write a file to the disk, so that little is
+// left to write in the end. It is a hint: what fails here fails again then.
+func writeBack(file *os.File) {
+	const begin = 2 // SYNC_FILE_RANGE_WRITE
+	_ = syscall.SyncFileRange(int(file.Fd()), 0, 0, begin)
 }
 
 func copyRange(to, from *os.File, at, length int64) error {
