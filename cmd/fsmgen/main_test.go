@@ -22,6 +22,7 @@ func TestMain(m *testing.M) {
 
 // TestScript runs testdata/script. FSMGEN_GOLDEN=1 rewrites what they expect.
 func TestScript(t *testing.T) {
+	fetch(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		UpdateScripts:      os.Getenv("FSMGEN_GOLDEN") != "",
@@ -31,6 +32,18 @@ func TestScript(t *testing.T) {
 			"bytes": writeBytes, "age": age, "old": old,
 		},
 	})
+}
+
+// fetch fills the module cache, which may be new, with what scripts need beside
+// the build of this test: modules that they import, and the go.mod of everything
+// that is required in turn, which a module that requires this one reads.
+func fetch(t *testing.T) {
+	t.Helper()
+	for _, args := range [][]string{{"mod", "download"}, {"list", "-m", "all"}} {
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
 }
 
 // setUp lets scripts run the go command offline, with the modules that this
