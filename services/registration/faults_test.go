@@ -261,7 +261,8 @@ func (s *stage) leavesNothing(node string) {
 }
 
 // TestArrivesTwice: each request of a life to Consul arrives twice, and what it
-// leads to is what it leads to when it arrives once.
+// leads to is what it leads to when it arrives once. What PostgreSQL hears twice is
+// in TestDatabaseHearsTwice.
 func TestArrivesTwice(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -281,6 +282,25 @@ func TestArrivesTwice(t *testing.T) {
 	s.fires("n1", machine.Deregister{})
 	s.await("n1", machine.Deregistered)
 	s.wantBoth("n1", false, false)
+}
+
+// TestAnswerTwice: the answer of Consul to the registration arrives twice. The
+// client gives up a connection that says what nobody asked for.
+func TestAnswerTwice(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.watched()
+	s.works().consul.RepeatNext(proxytest.Answer)
+	s.registers("n1")
+	s.reach("n1", machine.Registered, quick)
+	s.wantTrace("n1", happy)
+	s.wantBoth("n1", true, true)
+	if _, err := s.server.Heartbeat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := s.advertised(); len(found) != 1 || found[0].Health != registration.Passing {
+		t.Errorf("Consul has %+v", found)
+	}
 }
 
 // TestLateUpsertOfAnEarlierLife: the row that the first life of a node asked for
