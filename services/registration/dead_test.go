@@ -24,8 +24,7 @@ func TestDeadDaemon(t *testing.T) {
 	s.registers("failed")
 	s.reach("failed", machine.Failed, quick)
 	mend()
-	s.registers("registered")
-	s.await("registered", machine.Registered)
+	s.live("registered")
 	wrong := s.payload("invalid")
 	wrong["consul_service_name"] = "not a name"
 	s.registersWith("invalid", wrong)

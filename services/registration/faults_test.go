@@ -96,8 +96,7 @@ func eachTrouble(t *testing.T, test func(t *testing.T, s *stage, strike func() (
 				if way == "database" {
 					p = s.database
 				}
-				s.works().registers("warm") // opens connections
-				s.await("warm", machine.Registered)
+				s.works().live("warm") // opens connections
 				test(t, s, func() func() { return x.strike(s, p) })
 			})
 		}
@@ -144,23 +143,6 @@ func (s *stage) rests(node string) registration.Status {
 	return s.awaits(node, quick, func(r registration.Status) bool {
 		return r.State == machine.Registered || r.State == machine.PartialRegistered || r.State == machine.Failed || r.State == machine.Deregistered
 	})
-}
-
-// awaits is reach for a condition.
-func (s *stage) awaits(node string, step time.Duration, reached func(registration.Status) bool) registration.Status {
-	s.t.Helper()
-	const patience = 30 * time.Second
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if r := s.status(node); reached(r) {
-			return r
-		}
-		if s.waiting() {
-			s.clock.advance(step)
-		}
-		time.Sleep(5 * time.Millisecond) // between two looks
-	}
-	s.t.Fatalf("node %s stays in %s: %s\n%s", node, s.status(node).State, s.trace(node), s.logs.text())
-	return registration.Status{}
 }
 
 // ends waits for the end of a deregistration: by its outcomes or, if a second
@@ -272,15 +254,13 @@ func TestArrivesTwice(t *testing.T) {
 	for range requests {
 		s.consul.RepeatNext(proxytest.Request)
 	}
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	if w.asks() != 2 {
 		t.Errorf("Consul was asked %d times to advertise", w.asks())
 	}
 	s.wantTrace("n1", happy)
 	s.wantBoth("n1", true, true)
-	s.fires("n1", machine.Deregister{})
-	s.await("n1", machine.Deregistered)
+	s.leaves("n1")
 	s.wantBoth("n1", false, false)
 }
 
@@ -310,8 +290,7 @@ func TestLateUpsertOfAnEarlierLife(t *testing.T) {
 	s := newStage(t)
 	s.watched()
 	s.options.AttemptTimeout = time.Minute
-	s.works().registers("warm") // opens a connection, whose first request is none of ours
-	s.await("warm", machine.Registered)
+	s.works().live("warm") // opens a connection, whose first request is none of ours
 	arrived, release := s.database.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
@@ -338,8 +317,7 @@ func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.watched()
-	s.works().registers("n1")
-	s.await("n1", machine.Registered)
+	s.works().live("n1")
 	s.consul.PassNext(proxytest.Request) // whose is the service
 	arrived, release := s.consul.HoldNext(proxytest.Request)
 	defer release()
@@ -350,8 +328,7 @@ func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	s.wantBoth("n1", true, true)
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	s.wantBoth("n1", true, true)
 	answered, pass := s.consul.HoldNext(proxytest.Answer)
 	defer pass()

@@ -104,8 +104,7 @@ func TestKill(t *testing.T) {
 					if _, err := s.server.Recorded(t.Context(), "n1"); !errors.Is(err, registration.ErrUnknownNode) {
 						t.Errorf("got %v", err)
 					}
-					s.works().registers("n1")
-					s.await("n1", machine.Registered)
+					s.works().live("n1")
 					s.wantBoth("n1", true, true)
 					return
 				}

@@ -45,8 +45,7 @@ func TestFaultsOfTheStore(t *testing.T) {
 			s := newStage(t)
 			s.watched()
 			p := s.remote()
-			s.works().registers("warm")
-			s.await("warm", machine.Registered)
+			s.works().live("warm")
 
 			calm := s.torments(p, x)
 			s.repeats(func(ctx context.Context) error {

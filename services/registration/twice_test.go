@@ -76,8 +76,7 @@ func TestDatabaseHearsTwice(t *testing.T) {
 	s.options.Registry = e
 	s.works()
 	live := func() {
-		s.registers("n1")
-		s.await("n1", machine.Registered)
+		s.live("n1")
 		if _, err := s.server.Heartbeat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -85,8 +84,7 @@ func TestDatabaseHearsTwice(t *testing.T) {
 	}
 	live()
 	s.wantTrace("n1", happy)
-	s.fires("n1", machine.Deregister{})
-	s.await("n1", machine.Deregistered)
+	s.leaves("n1")
 	s.wantBoth("n1", false, false)
 	first := slices.Clone(e.heard)
 	const upsert, heartbeats, remove = 1, 1, 1
@@ -159,11 +157,7 @@ func TestLateAnswerOfAnEarlierLife(t *testing.T) {
 			}
 			// The handler still waits, and what follows in its record after it: the
 			// life ends without a deregistration.
-			mend := s.refuse("initiate_deregistration")
-			if _, err := s.server.Trigger(t.Context(), "n1", machine.Deregister{}, call("")); err == nil {
-				t.Error("the deregistration was recorded")
-			}
-			mend()
+			s.breaks("n1")
 			s.fires("n1", machine.Abandon{})
 		}},
 	} {
@@ -178,8 +172,7 @@ func TestLateAnswerOfAnEarlierLife(t *testing.T) {
 			if way == "database" {
 				p = s.database
 			}
-			s.works().registers("warm") // opens connections
-			s.await("warm", machine.Registered)
+			s.works().live("warm") // opens connections
 			if way == "consul" {
 				p.PassNext(proxytest.Answer)
 			}
