@@ -48,7 +48,9 @@ func TestKill(t *testing.T) {
 			if err := d.command.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			<-d.ended
+			if err := <-d.ended; err == nil {
+				t.Error("it ended before it was killed")
+			}
 			b.release()
 			left := b.states()
 			for node, state := range want {
