@@ -15,18 +15,18 @@ var errStateLeft = errors.New("the state that asked for it was left")
 
 // load reads what the requests need, a row each. The key that an event has of
 // its own may depend on the record, so it is looked up again where knowing the
-// record changes it. Nothing is read for a single creation without a key, or where
-// the record is known: whether that was right turns out when it is written.
+// record changes it.
 func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) ([]Row, error) {
-	if r := requests[0]; len(requests) == 1 && r.create && len(r.keys(nil)) == 0 {
-		return []Row{{}}, nil
-	} else if len(requests) == 1 && r.known != nil && len(r.keys(r.known.Record)) == 0 {
-		return []Row{*r.known}, nil
+	if len(requests) == 1 {
+		if row, ok := requests[0].foreseen(); ok {
+			return []Row{row}, nil
+		}
 	}
 	queries := make([]Query, len(requests))
 	for i, r := range requests {
 		queries[i] = r.query()
-		queries[i].Alone = !r.create && e.crew.there()
+		// What a batch asks for is claimed as well as it was stored: many at a time.
+		queries[i].Alone = len(requests) == 1 && !r.create && e.crew.there()
 	}
 	rows, err := e.store.Load(ctx, tx, queries)
 	if err != nil {
@@ -52,6 +52,20 @@ func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) (
 		rows[i].Keys = append(rows[i].Keys, found[0].Keys...)
 	}
 	return rows, nil
+}
+
+// foreseen is what a load would find for an event without a key: nothing for a
+// creation, and the record where it is known. Whether that is right turns out when
+// the event is written.
+func (r request[Tx]) foreseen() (row Row, ok bool) {
+	switch {
+	case r.create:
+	case r.known != nil:
+		row = *r.known
+	default:
+		return row, false
+	}
+	return row, len(r.keys(row.Record)) == 0
 }
 
 // decide asks the machine and turns its decision into a plan. It touches

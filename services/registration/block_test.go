@@ -15,6 +15,7 @@ type blocks struct {
 	reached chan struct{}
 	free    chan struct{}
 	once    sync.Once
+	do      func() // there; nil: nothing
 }
 
 // blockAt makes the daemon, which must not be open yet, stop where the first
@@ -29,6 +30,9 @@ func (s *stage) blockAt(kind engine.OperationKind, name string) *blocks {
 func (b *blocks) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
 	if op.Kind == b.kind && op.Name == b.name {
 		b.once.Do(func() {
+			if b.do != nil {
+				b.do()
+			}
 			close(b.reached)
 			select {
 			case <-b.free:
@@ -45,4 +49,12 @@ func (b *blocks) release() {
 	default:
 		close(b.free)
 	}
+}
+
+// when does something where the first such operation begins, and lets that go on.
+func (s *stage) when(kind engine.OperationKind, name string, do func()) (done <-chan struct{}) {
+	b := s.blockAt(kind, name)
+	b.do = do
+	b.release()
+	return b.reached
 }

@@ -180,7 +180,7 @@ func lasts(ctx context.Context, d time.Duration) {
 // Consul is calm once most of them have.
 func (s *stage) operates(nodes int, calm func()) (retries int) {
 	s.t.Helper()
-	const patience = 90 * time.Second
+	const patience = 5 * time.Minute // spent by a test that fails
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		states := s.states()
 		ended := 0
