@@ -66,6 +66,9 @@ type grip[Tx any] struct {
 // grasp lets a worker with free hands take effects that are about to be stored:
 // those with nothing before them in their lane.
 func (e *Engine[Tx]) grasp(plans []plan[Tx]) (g grip[Tx]) {
+	if !e.crew.there() {
+		return g
+	}
 	var heads []head
 	for i := range plans {
 		heads = append(heads, plans[i].heads()...)
@@ -112,14 +115,13 @@ type head struct {
 func (p *plan[Tx]) heads() (heads []head) {
 	for i := range p.commits {
 		c := &p.commits[i]
-		if len(c.Steps) == 0 || c.Steps[0].Version > 1 && !p.alone {
+		if len(c.Outbox) == 0 || len(c.Steps) == 0 || c.Steps[0].Version > 1 && !p.alone {
 			continue
 		}
 		var record *Row
-		if i == 0 && p.after != nil {
-			next := p.next(1)
-			next.Held = true
-			record = &next
+		if after, known := p.after(1); known && i == 0 {
+			after.Held = true
+			record = &after
 		}
 		lanes := map[string]bool{}
 		for j := range c.Outbox {
@@ -130,14 +132,6 @@ func (p *plan[Tx]) heads() (heads []head) {
 		}
 	}
 	return heads
-}
-
-// next is what a load finds after p, for a task that is one of its effects (1) or
-// for none (0).
-func (p *plan[Tx]) next(own int) Row {
-	row := *p.after
-	row.Alone = p.alone && len(p.commits[0].Outbox) == own
-	return row
 }
 
 // loud reports whether p leaves something for a worker to look for.

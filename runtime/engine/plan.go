@@ -21,25 +21,32 @@ type plan[Tx any] struct {
 	commits []Commit
 	calls   []txCall[Tx]
 	outcome Outcome
-	alone   bool // nothing else of the record is open in the outbox
-	after   *Row // the record as the plan leaves it; nil: not known
+	alone   bool      // nothing else of the record is open in the outbox
+	entered time.Time // when the state was entered that it leaves the record in
 }
 
 // plan turns a decision about r into writes.
 func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], error) {
 	p := plan[Tx]{outcome: Outcome{
 		Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
-	}, alone: row.Alone || r.create}
-	if err := e.addCommit(&p, r, row, d, 0); err != nil {
-		return p, err
+	}, alone: row.Alone || r.create, entered: row.EnteredAt}
+	if slices.ContainsFunc(d.Steps, func(s fsm.Step) bool { return !s.Internal }) {
+		p.entered = r.now
 	}
-	if len(p.calls) == 0 { // a handler may change the record once more
-		p.after = &Row{Record: copied(d.Record), Version: p.outcome.Version, EnteredAt: row.EnteredAt}
-		if slices.ContainsFunc(d.Steps, func(s fsm.Step) bool { return !s.Internal }) {
-			p.after.EnteredAt = r.now
-		}
+	return p, e.addCommit(&p, r, row, d, 0)
+}
+
+// after is what a load finds after p, for a task that is one of its effects (1) or
+// for none (0). It is not known where nothing was written, or where handlers ran
+// that may have written more.
+func (p *plan[Tx]) after(own int) (row Row, known bool) {
+	if len(p.commits) == 0 || len(p.commits[0].Steps) == 0 || len(p.calls) > 0 {
+		return Row{}, false
 	}
-	return p, nil
+	return Row{
+		Record: copied(p.outcome.Record), Version: p.outcome.Version, EnteredAt: p.entered,
+		Alone: p.alone && len(p.commits[0].Outbox) == own,
+	}, true
 }
 
 // copied is a record that nobody else has: callers may do with theirs as they

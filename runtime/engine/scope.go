@@ -133,8 +133,8 @@ func (u *Unit[Tx]) apply(ctx context.Context, r request[Tx]) (Outcome, error) {
 		return Outcome{}, err
 	}
 	delete(u.written, at)
-	if p.after != nil {
-		u.written[at] = p.next(0)
+	if after, known := p.after(0); known {
+		u.written[at] = after
 	}
 	return p.outcome, nil
 }

@@ -51,7 +51,6 @@ type durable interface {
 	DeadLetters(ctx context.Context, machine string, limit int) ([]engine.OutboxRow, error)
 	Requeue(ctx context.Context, messageID, who, why string) error
 	Run(ctx context.Context) error
-	Step(ctx context.Context) (int, error)
 }
 
 // core is a durable over transactions of type Tx.

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fsmgen/fsmgen/gen"
 	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
@@ -190,13 +192,15 @@ func TestUnreadableIntents(t *testing.T) {
 	} {
 		t.Run(effect, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t).open()
-			s.sql(`CREATE FUNCTION ` + s.options.Schema + `.spoil() RETURNS trigger LANGUAGE plpgsql AS $$
-				BEGIN NEW.payload := '{"node_id": 7}'; RETURN NEW; END $$;
-				CREATE TRIGGER spoil BEFORE INSERT ON ` + s.options.Schema + `.fsm_outbox FOR EACH ROW
-				WHEN (NEW.effect = '` + effect + `') EXECUTE FUNCTION ` + s.options.Schema + `.spoil()`)
-			s.stop()
+			s := newStage(t)
+			const lease = time.Second
+			s.options.Engine = func(c *engine.Config) { c.PollInterval, c.Lease = 5*time.Millisecond, lease }
+			taken := s.blockAt(engine.OpEffect, effect)
 			s.works().registers("n1")
+			<-taken.reached
+			s.sql("UPDATE " + s.options.Schema + ".fsm_outbox SET payload = '{\"node_id\": 7}' WHERE effect = '" + effect + "'")
+			s.clock.advance(lease) // so that it is claimed once more, and read
+			taken.release()
 			state := machine.Failed
 			if effect == "consul.register" {
 				state = machine.PartialRegistered
