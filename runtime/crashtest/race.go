@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -33,8 +34,8 @@ func Race(t *testing.T, subject Subject) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn := PostgresDSN(t)
-		race(t, s, subject, Schema(dsn, NewSchema(t, dsn)))
+		dsn := pgtest.DSN(t)
+		race(t, s, subject, Schema(dsn, pgtest.Schema(t, dsn)))
 	})
 }
 
