@@ -47,7 +47,7 @@ func race[Tx any](t *testing.T, s story, subject Subject, d Database[Tx]) {
 			t.Fatal(err)
 		}
 	}
-	db := prepare(t, d, s.cast, s.table.Singular()...)
+	db := prepare(t, d, s.machines, s.group.Singular()...)
 	dir := t.TempDir()
 	p := plan{Params: s.params}
 	crowdOf := map[string]int{}
@@ -67,7 +67,7 @@ func race[Tx any](t *testing.T, s story, subject Subject, d Database[Tx]) {
 		must(st.compete(t.Context(), sc, crowdOf[sc.Tag]))
 	}
 	must(closeStage())
-	won, lost := oneWinnerAVersion(t, p, verdict(t, db, s.cast, p, dir))
+	won, lost := oneWinnerAVersion(t, p, verdict(t, db, s.machines, p, dir))
 	if won == 0 || lost == 0 {
 		t.Errorf("%d events were accepted and %d refused: nobody raced", won, lost)
 	}
