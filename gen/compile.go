@@ -102,10 +102,10 @@ func refersTo(m *ir.Machine) []*ir.Machine {
 	return out
 }
 
-// castOf lists m and the machines that it needs in an engine and in a database:
+// groupOf lists m and the machines that it needs in an engine and in a database:
 // those that it refers to, and, where another machine starts it, the first one
 // that does; with what these need in turn.
-func castOf(m *ir.Machine, machines []*ir.Machine) []*ir.Machine {
+func groupOf(m *ir.Machine, machines []*ir.Machine) []*ir.Machine {
 	group := closure([]*ir.Machine{m})
 	if slices.ContainsFunc(group, func(o *ir.Machine) bool { return starts(o, m) }) {
 		return group
@@ -143,7 +143,7 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 	r := Result{Machines: machines}
 	for _, m := range machines {
 		m.File = path.Join(path.Base(o.Specs), m.Text+".yaml") // the same on every machine
-		files, err := emit(m, castOf(m, machines), o)
+		files, err := emit(m, groupOf(m, machines), o)
 		if err != nil {
 			return Result{}, list, fmt.Errorf("emit machine %s: %w", m.Text, err)
 		}
