@@ -67,6 +67,7 @@ var rules = []rule{
 	{folder: "services/registration", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/registration", "adapters/postgres", "adapters/sqlite", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*", "go.opentelemetry.io/otel/trace"}},
 	{folder: "internal/parts", allowed: []string{"std"}},
 	{folder: "internal/pgtest", allowed: []string{"std", "internal/parts", "internal/proxytest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
+	{folder: "internal/racing", allowed: []string{"std"}},
 	{folder: "internal/proxytest", allowed: []string{"std"}},
 	{folder: "internal/guest", allowed: []string{"std", "golang.org/x/sys/unix"}},
 	{folder: "internal/demo/service", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/*", "adapters/sqlite"}},

@@ -187,22 +187,18 @@ func (r *recorder) byImage(t *testing.T, s *site) map[string][]*span {
 func TestNothingIsCollectedBeforeItIsUsed(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
 		for _, point := range []string{"before handle download.validate_file", "before handle unpack.extract_layers", "before handle unpack.verify_layout", "before handle activate.create_snapshot", "after handle activate.create_snapshot"} {
-			dir := place(t, lab)
-			put(t, dir, "a.tar", imageTar(t, 1))
-			work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-			dying := work
-			dying.KillAt = point
-			dying.dies(t)
-			s := open(t, laboratories[lab], dir)
+			work := newErrand(t, lab)
+			work.dies(t, point)
+			s := open(t, laboratories[lab], work.Dir)
 			if got, err := s.GC(t.Context()); err != nil || len(got.Volumes)+len(got.Files) > 0 {
 				t.Errorf("killed at %q: a collection removed %+v: %v", point, got, err)
 			}
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			judge(t, lab, dir, point, work.succeeds(t))
+			work.completes(t, point)
 			var fetched int
-			if err := database(t, dir).QueryRow("SELECT count(*) FROM download_history WHERE transition = 'downloaded'").Scan(&fetched); err != nil || fetched != 1 {
+			if err := database(t, work.Dir).QueryRow("SELECT count(*) FROM download_history WHERE transition = 'downloaded'").Scan(&fetched); err != nil || fetched != 1 {
 				t.Errorf("killed at %q: the object was downloaded %d times: %v", point, fetched, err)
 			}
 		}
@@ -266,6 +262,28 @@ func (r *recorder) all() []*span {
 	return slices.Clone(r.spans)
 }
 
+// TestANewFolderIsOpenedByMany: none of several commands that come at once to a
+// folder that is new is turned away.
+func TestANewFolderIsOpenedByMany(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		o := laboratories["directory"].options(t.TempDir())
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				s, err := images.Open(t.Context(), o)
+				if err == nil {
+					err = s.Close()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
 // TestCollectionsDoNotDisturb: as long as somebody works, every collection is
 // refused, by whichever process.
 func TestCollectionsDoNotDisturb(t *testing.T) {
@@ -298,9 +316,7 @@ func TestCollectionsDoNotDisturb(t *testing.T) {
 func TestAWorkerThatSlept(t *testing.T) {
 	const lease = 900 * time.Millisecond // three times that of an errand
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
+		work := newErrand(t, lab)
 		sleeping := work
 		sleeping.KillAt, sleeping.Stop = "within extract", true
 		first, out := sleeping.start(t)
@@ -322,6 +338,6 @@ func TestAWorkerThatSlept(t *testing.T) {
 		if !strings.Contains(out.String(), "snapshot_id") || !strings.Contains(waits.String(), "snapshot_id") {
 			t.Errorf("the two printed\n%s\n%s", out, waits)
 		}
-		judge(t, lab, dir, "a sleep within extract", work.succeeds(t))
+		work.completes(t, "a sleep within extract")
 	})
 }

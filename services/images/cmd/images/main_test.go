@@ -19,9 +19,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fsmgen/fsmgen/adapters/s3"
+	"github.com/fsmgen/fsmgen/internal/racing"
 )
 
 func TestMain(m *testing.M) {
+	if err := racing.HurryChildren(); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"images": main})
 }
 
@@ -35,6 +39,10 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"image": makeImage, "bucket": makeBucket, "upload": upload, "atwork": atWork,
+		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(racing.Variable, os.Getenv(racing.Variable))
+			return nil
 		},
 		Condition: condition,
 	})
