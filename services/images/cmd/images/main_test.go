@@ -19,6 +19,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fsmgen/fsmgen/adapters/s3"
+	"github.com/fsmgen/fsmgen/internal/parts"
 	"github.com/fsmgen/fsmgen/internal/racing"
 )
 
@@ -72,10 +73,11 @@ func condition(name string) (bool, error) {
 	if name != "s3" {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
-	if os.Getenv("FSMGEN_S3") == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") != "" {
+	isThere := os.Getenv("FSMGEN_S3") != ""
+	if !isThere && parts.Required() {
 		return false, errors.New("FSMGEN_S3 is not set")
 	}
-	return os.Getenv("FSMGEN_S3") != "", nil
+	return isThere, nil
 }
 
 // makeImage writes an image: image FILE KILOBYTES. Its bytes are always the same.
