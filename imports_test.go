@@ -41,7 +41,7 @@ var rules = []rule{
 	{folder: "runtime/engine", allowed: []string{"std", "runtime/fsm", "generated/outbox"}},
 	{folder: "runtime/crashtest", allowed: []string{"std", "gen/ir", "runtime/crashtest/lives", "runtime/fsm", "runtime/engine", "generated/publish", "adapters/sqlite", "adapters/postgres", "internal/pgtest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
 	{folder: "runtime/crashtest/lives", allowed: []string{"std", "gen/ddl", "gen/domain", "gen/interp", "gen/ir", "proptest", "runtime/fsm"}},
-	{folder: "runtime/simulation", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "runtime/engine", "generated/*"}},
+	{folder: "runtime/simulation", allowed: []string{"std", "gen/*", "runtime/fsm", "runtime/engine", "generated/*"}},
 	{folder: "runtime/storetest", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/*"}},
 	{folder: "adapters/sqlite", allowed: []string{"std", "runtime/fsm", "runtime/engine", "modernc.org/sqlite", "modernc.org/sqlite/*"}},
 	{folder: "adapters/postgres", allowed: []string{"std", "runtime/fsm", "runtime/engine", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
