@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -262,25 +263,42 @@ func (r *recorder) all() []*span {
 	return slices.Clone(r.spans)
 }
 
-// TestANewFolderIsOpenedByMany: none of several commands that come at once to a
-// folder that is new is turned away.
-func TestANewFolderIsOpenedByMany(t *testing.T) {
+// TestANewFolderIsOpenedByTwo: one that finds another at the file that it makes
+// itself waits, although SQLite does not.
+func TestANewFolderIsOpenedByTwo(t *testing.T) {
 	t.Parallel()
-	for range 10 {
-		o := laboratories["directory"].options(t.TempDir())
-		var all sync.WaitGroup
-		for range 8 {
-			all.Go(func() {
-				s, err := images.Open(t.Context(), o)
-				if err == nil {
-					err = s.Close()
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
+	dir := t.TempDir()
+	o := laboratories["directory"].options(dir)
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	other, err := database(t, dir).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		s, err := images.Open(t.Context(), o)
+		if err == nil {
+			err = s.Close()
 		}
-		all.Wait()
+		opened <- err
+	}()
+	const patience = 300 * time.Millisecond // for what must not come
+	select {
+	case err := <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(patience):
+	}
+	if _, err := other.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
 	}
 }
 
