@@ -26,6 +26,11 @@ func TestMain(m *testing.M) {
 
 // TestScript runs testdata/script. FSMGEN_GOLDEN=1 rewrites what they expect.
 func TestScript(t *testing.T) {
+	// Offline a script's module finds what this one was built from, but also needs
+	// the go.mod of whatever that requires: on a new machine nobody fetched these.
+	if out, err := exec.Command("go", "list", "-m", "all").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		UpdateScripts:      os.Getenv("FSMGEN_GOLDEN") != "",
