@@ -29,39 +29,121 @@ func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 }
 
 func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
-	if len(queries) == 1 && len(queries[0].Keys) == 0 && queries[0].Task == nil {
+	if len(queries) == 1 && bare(queries[0]) {
 		row, err := s.loadRecord(ctx, tx, queries[0])
 		return []engine.Row{row}, err
 	}
-	b := &pgx.Batch{}
-	rows := make([]engine.Row, len(queries))
-	var reads []func(pgx.BatchResults) error // of the statements, in their order
-	tables := map[string][]int{}
-	for i, q := range queries {
-		if len(queries) >= several && len(q.Keys) == 0 && q.Task == nil {
-			tables[q.Tables.Record] = append(tables[q.Tables.Record], i)
-			continue
-		}
-		s.queueLoad(b, q)
-		reads = append(reads, func(results pgx.BatchResults) (err error) {
-			rows[i], err = loaded(results, q)
-			return wrap("load "+q.Machine+" "+q.ID, err)
-		})
-	}
-	for _, which := range tables {
-		s.queueRecords(b, queries, which)
-		reads = append(reads, func(results pgx.BatchResults) error {
-			return wrap("load", recordsLoaded(results, queries, which, rows))
-		})
-	}
-	results := reading(ctx, tx, b)
-	for _, read := range reads {
+	l := loading{queries: queries, rows: make([]engine.Row, len(queries))}
+	l.records(&s.texts)
+	l.rest()
+	results := reading(ctx, tx, &l.batch)
+	for _, read := range l.reads {
 		if err := read(results); err != nil {
 			_ = results.Close() // says the same
 			return nil, err
 		}
 	}
-	return rows, wrap("load", results.Close())
+	return l.rows, wrap("load", results.Close())
+}
+
+// bare reports whether a query asks for nothing but its record.
+func bare(q engine.Query) bool { return len(q.Keys) == 0 && q.Task == nil && !q.Alone }
+
+// loading is a Load under way: its statements, and what reads their results in
+// the same order.
+type loading struct {
+	queries []engine.Query
+	rows    []engine.Row
+	batch   pgx.Batch
+	reads   []func(pgx.BatchResults) error
+}
+
+func (l *loading) add(read func(pgx.BatchResults) error, sql string, args ...any) {
+	l.batch.Queue(sql, args...)
+	l.reads = append(l.reads, read)
+}
+
+// records queues the statements for the records: one a table where there are
+// several.
+func (l *loading) records(x *texts) {
+	tables := map[string][]int{}
+	for i, q := range l.queries {
+		if len(l.queries) >= several {
+			tables[q.Tables.Record] = append(tables[q.Tables.Record], i)
+			continue
+		}
+		l.add(func(results pgx.BatchResults) error {
+			err := each(results, func(rows pgx.Rows) error {
+				l.rows[i] = scanRecord(rows, q.Machine, q.ID, q.Into)
+				return nil
+			})
+			return wrap("load "+q.Machine+" "+q.ID, err)
+		}, x.of(q.Tables, one), q.Key)
+	}
+	for _, which := range tables {
+		keys := column(which, func(i int) any { return l.queries[i].Key })
+		l.add(func(results pgx.BatchResults) error {
+			return wrap("load", recordsLoaded(results, l.queries, which, l.rows))
+		}, x.of(l.queries[which[0]].Tables, all), keys)
+	}
+}
+
+// rest queues what else the queries ask for. It comes last: what it says is
+// never older than the records.
+func (l *loading) rest() {
+	var held []int
+	for i, q := range l.queries {
+		if len(q.Keys) > 0 {
+			l.add(l.about(q, func(rows pgx.Rows) error {
+				k, err := scanKey(rows)
+				l.rows[i].Keys = append(l.rows[i].Keys, k)
+				return err
+			}), selectKeys, q.Machine, q.Keys)
+		}
+		effect := q.Task != nil && q.Task.Kind == engine.TaskEffect
+		switch {
+		case effect:
+			held = append(held, i)
+		case q.Task != nil:
+			l.add(l.about(q, func(rows pgx.Rows) error {
+				l.rows[i].Held = true
+				return rows.Scan(nil)
+			}), selectHeldDeadline, q.Machine, q.ID, string(q.Task.Timer), q.Task.Token.String())
+		}
+		if q.Alone && !effect {
+			l.add(l.about(q, func(rows pgx.Rows) error { return rows.Scan(&l.rows[i].Alone) }), selectAlone, q.Machine, q.ID)
+		}
+	}
+	if len(held) > 0 {
+		l.held(held)
+	}
+}
+
+// held queues whether effects are still in the hands that hold them.
+func (l *loading) held(which []int) {
+	messages := column(which, func(i int) string { return l.queries[i].Task.MessageID })
+	l.add(func(results pgx.BatchResults) error {
+		return wrap("load", each(results, func(rows pgx.Rows) error {
+			var message, token string
+			var found engine.Row
+			if err := rows.Scan(&message, &token, &found.Cancelled, &found.Alone); err != nil {
+				return err
+			}
+			for _, i := range which {
+				if q := l.queries[i]; q.Task.MessageID == message && q.Task.Token.String() == token {
+					l.rows[i].Held, l.rows[i].Cancelled, l.rows[i].Alone = true, found.Cancelled, found.Alone && q.Alone
+				}
+			}
+			return nil
+		}))
+	}, selectHeldEffects, messages)
+}
+
+// about reads the rows of one statement of a query.
+func (l *loading) about(q engine.Query, read func(pgx.Rows) error) func(pgx.BatchResults) error {
+	return func(results pgx.BatchResults) error {
+		return wrap("load "+q.Machine+" "+q.ID, each(results, read))
+	}
 }
 
 // loadRecord reads one record and nothing else, which takes no batch.
@@ -77,13 +159,7 @@ func (s *Store) loadRecord(ctx context.Context, tx pgx.Tx, q engine.Query) (row 
 	return row, nil
 }
 
-// queueRecords queues the statement for the records of one table.
-func (s *Store) queueRecords(b *pgx.Batch, queries []engine.Query, which []int) {
-	keys := column(which, func(i int) any { return queries[i].Key })
-	b.Queue(s.texts.of(queries[which[0]].Tables, all), keys)
-}
-
-// recordsLoaded reads the results of queueRecords.
+// recordsLoaded reads the records of one table.
 func recordsLoaded(results pgx.BatchResults, queries []engine.Query, which []int, into []engine.Row) error {
 	places := map[string][]int{}
 	for _, i := range which {
@@ -100,49 +176,14 @@ func recordsLoaded(results pgx.BatchResults, queries []engine.Query, which []int
 const (
 	selectKeys = `SELECT machine, key, record_id, event, version, created_at FROM fsm_keys WHERE machine = $1 AND key = ANY($2)`
 
-	selectHeldEffect = `SELECT cancelled FROM fsm_outbox
-		WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2`
+	selectHeldEffects = `SELECT o.message_id::text, o.lease_token::text, o.cancelled, NOT EXISTS (
+			SELECT FROM fsm_outbox AS b WHERE b.open AND b.machine = o.machine AND b.record_id = o.record_id AND b.message_id <> o.message_id)
+		FROM fsm_outbox AS o
+		WHERE o.message_id = ANY($1::uuid[]) AND o.state = 'delivering'`
 	selectHeldDeadline = `SELECT false FROM fsm_deadlines
 		WHERE machine = $1 AND record_id = $2 AND kind = $3 AND lease_token = $4`
+	selectAlone = `SELECT NOT EXISTS (SELECT FROM fsm_outbox WHERE open AND machine = $1 AND record_id = $2)`
 )
-
-// queueLoad queues the statements of a query. The task comes last: what it says
-// is never older than the record.
-func (s *Store) queueLoad(b *pgx.Batch, q engine.Query) {
-	b.Queue(s.texts.of(q.Tables, one), q.Key)
-	if len(q.Keys) > 0 {
-		b.Queue(selectKeys, q.Machine, q.Keys)
-	}
-	switch {
-	case q.Task == nil:
-	case q.Task.Kind == engine.TaskEffect:
-		b.Queue(selectHeldEffect, q.Task.MessageID, q.Task.Token.String())
-	default:
-		b.Queue(selectHeldDeadline, q.Machine, q.ID, string(q.Task.Timer), q.Task.Token.String())
-	}
-}
-
-// loaded reads the results of queueLoad.
-func loaded(results pgx.BatchResults, q engine.Query) (row engine.Row, err error) {
-	err = each(results, func(rows pgx.Rows) error {
-		row = scanRecord(rows, q.Machine, q.ID, q.Into)
-		return nil
-	})
-	if err == nil && len(q.Keys) > 0 {
-		err = each(results, func(rows pgx.Rows) error {
-			k, err := scanKey(rows)
-			row.Keys = append(row.Keys, k)
-			return err
-		})
-	}
-	if err == nil && q.Task != nil {
-		err = each(results, func(rows pgx.Rows) error {
-			row.Held = true
-			return rows.Scan(&row.Cancelled)
-		})
-	}
-	return row, err
-}
 
 // each reads the rows of the next result.
 func each(results pgx.BatchResults, read func(pgx.Rows) error) error {

@@ -90,23 +90,34 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 		p.work = true
 		return
 	}
-	rows := collect(wave, func(c *engine.Commit) []engine.OutboxRow { return c.Outbox })
-	if len(rows) == 0 {
-		return
+	kinds := [...]inserts[engine.OutboxRow]{outboxInserts, heldInserts, letterInserts}
+	var rows [len(kinds)][]engine.OutboxRow
+	for _, r := range collect(wave, func(c *engine.Commit) []engine.OutboxRow { return c.Outbox }) {
+		kind := 2
+		switch {
+		case fresh(&r):
+			kind = 0
+		case held(&r):
+			kind = 1
+		}
+		rows[kind] = append(rows[kind], r)
 	}
-	p.work = true
-	how := outboxInserts
-	for i := range rows {
-		if !fresh(&rows[i]) {
-			how = letterInserts
+	for kind, how := range kinds {
+		if len(rows[kind]) > 0 {
+			p.work = true
+			insert(p, subject{commit: wave[0]}, how, rows[kind])
 		}
 	}
-	insert(p, subject{commit: wave[0]}, how, rows)
 }
 
 // fresh reports whether r is as an event leaves it: not attempted yet, and due.
 func fresh(r *engine.OutboxRow) bool {
-	return r.Letter == engine.Letter{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
+	return r.Lease == nil && r.Letter == engine.Letter{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
+}
+
+// held reports whether r is as an event leaves it in the hands of a worker.
+func held(r *engine.OutboxRow) bool {
+	return r.Lease != nil && r.Letter == engine.Letter{State: "delivering", Attempts: 1, AvailableAt: fsm.Some(r.CreatedAt)}
 }
 
 // along reports whether the effects of a wave are inserted by the statement of
@@ -120,7 +131,7 @@ func along(wave []*engine.Commit) bool {
 	s := &c.Steps[0]
 	for i := range c.Outbox {
 		r := &c.Outbox[i]
-		if !fresh(r) || r.Work && c.CancelWork || r.Machine != c.Machine || r.RecordID != c.ID || r.Version != s.Version ||
+		if !fresh(r) && !held(r) || r.Lease != c.Outbox[0].Lease || r.Work && c.CancelWork || r.Machine != c.Machine || r.RecordID != c.ID || r.Version != s.Version ||
 			r.Correlation != s.Correlation || !r.CreatedAt.Equal(s.At) {
 			return false
 		}
@@ -128,16 +139,25 @@ func along(wave []*engine.Commit) bool {
 	return true
 }
 
-// messagesText inserts so many effects of a step if r found the record. Their
-// parameters begin at first, with the machine.
-func messagesText(first, rows int) string {
-	return fmt.Sprintf(`INSERT INTO fsm_outbox (machine, record_id, version, correlation, created_at, state, attempts, available_at, %s)
-	SELECT $%d::text, $%d::text, $%d, $%d, $%d, 'pending', 0, $%[6]d, m.* FROM r, %[7]s AS m`,
-		messageColumns(), first, atKey, atVersion, atCorrelation, atTime, rowsOf(messageFields, first+1, rows))
+// messagesText inserts the effects of a step if r found the record. Their
+// parameters begin at first, with the machine and, where they are held, the lease.
+func messagesText(first int, w stepShape) string {
+	columns, values, next := "state, attempts", "'pending', 0", first+1
+	if w.held {
+		columns, values = "state, attempts, "+list(leaseFields), "'delivering', 1"
+		for _, f := range leaseFields {
+			values += fmt.Sprintf(", $%d::%s", next, f.typ)
+			next++
+		}
+	}
+	return fmt.Sprintf(`INSERT INTO fsm_outbox (machine, record_id, version, correlation, created_at, available_at, %s, %s)
+	SELECT $%d::text, $%d::text, $%d, $%d, $%d, $%[7]d, %[8]s, m.* FROM r, %[9]s AS m`,
+		columns, list(messageFields), first, atKey, atVersion, atCorrelation, atTime, values, rowsOf(messageFields, next, w.messages))
 }
 
-func messageColumns() string {
-	return strings.Join(column(messageFields, func(f field[engine.OutboxRow]) string { return f.name }), ", ")
+// list is the names of fields.
+func list(fields []field[engine.OutboxRow]) string {
+	return strings.Join(column(fields, func(f field[engine.OutboxRow]) string { return f.name }), ", ")
 }
 
 var (
@@ -169,9 +189,18 @@ var (
 		{"cancelled", "boolean", func(r *engine.OutboxRow) any { return r.Cancelled }},
 	}
 
+	leaseFields = []field[engine.OutboxRow]{
+		{"lease_token", "uuid", func(r *engine.OutboxRow) any { return r.Lease.Token.String() }},
+		{"lease_until", "timestamptz", func(r *engine.OutboxRow) any { return r.Lease.Until }},
+		{"worker", "text", func(r *engine.OutboxRow) any { return nullable(r.Lease.Worker) }},
+	}
+
 	outboxInserts = newInserts("fsm_outbox", ", state, attempts, available_at", ", 'pending', 0, created_at", "",
 		slices.Concat(stepFields, messageFields)...)
-	// letterInserts insert effects that are not fresh.
+	// heldInserts insert effects that a worker has in hand.
+	heldInserts = newInserts("fsm_outbox", ", state, attempts, available_at", ", 'delivering', 1, created_at", "",
+		slices.Concat(stepFields, messageFields, leaseFields)...)
+	// letterInserts insert effects that are neither.
 	letterInserts = newInserts("fsm_outbox", "", "", "", slices.Concat(stepFields, messageFields, letterFields)...)
 )
 
@@ -179,7 +208,7 @@ const (
 	// cancelWork leaves alone what is done: see the column open.
 	cancelWork = `UPDATE fsm_outbox SET cancelled = true WHERE machine = $1 AND record_id = $2 AND open AND work AND NOT cancelled`
 
-	disarm = `DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = $3`
+	disarm = `DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = ANY($3)`
 
 	// An arming never keeps the lease of the row that it replaces.
 	rearm = ` ON CONFLICT (machine, record_id, kind) DO UPDATE SET version = EXCLUDED.version, due_at = EXCLUDED.due_at,
@@ -200,10 +229,14 @@ func (p *pipeline) cancel(wave []*engine.Commit) {
 // replaced, and not deleted first.
 func (p *pipeline) deadlines(wave []*engine.Commit) {
 	for _, c := range wave {
+		var kinds []string
 		for _, kind := range c.Disarm {
 			if !slices.ContainsFunc(c.Arm, func(t engine.TimerRow) bool { return t.Kind == kind }) {
-				p.add(subject{commit: c}, disarm, c.Machine, c.ID, string(kind))
+				kinds = append(kinds, string(kind))
 			}
+		}
+		if len(kinds) > 0 {
+			p.add(subject{commit: c}, disarm, c.Machine, c.ID, kinds)
 		}
 	}
 	rows := collect(wave, func(c *engine.Commit) []engine.TimerRow { return c.Arm })

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,6 +28,22 @@ import (
 // what a row of the spec fixes (event, states, effects), as one does by hand,
 // instead of sending it gained nothing, and would take a plan for each row.
 func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) error {
+	err := s.save(ctx, tx, commits)
+	if !lacksColumn(err) {
+		return err
+	}
+	for _, c := range commits {
+		if len(c.Steps) == 0 {
+			continue
+		}
+		if misfit := s.misfit(ctx, tx, c.Machine, c.Tables); misfit != nil {
+			return misfit
+		}
+	}
+	return err
+}
+
+func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) error {
 	if err := s.learn(ctx, tx, commits); err != nil {
 		return err
 	}
@@ -43,6 +60,7 @@ func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	if len(p.subjects) == 0 {
 		return nil
 	}
+	p.work = p.work && slices.ContainsFunc(commits, func(c engine.Commit) bool { return !c.Quiet })
 	own, ours := tx.(*transaction)
 	switch {
 	case ours && commits[len(commits)-1].Last:

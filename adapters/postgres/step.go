@@ -28,17 +28,21 @@ func (p *pipeline) steps(wave []*engine.Commit) {
 // step queues one step with the effects that go along with it.
 func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []engine.OutboxRow) {
 	values := s.Record.Values()
-	w := stepShape{form: insertion, messages: len(messages)}
+	w := stepShape{form: insertion, messages: len(messages), held: len(messages) > 0 && messages[0].Lease != nil}
 	if s.Version > 1 {
 		w.form, w.columns = formOf(s), s.Changed(values)
 	} else {
 		w.columns = everyColumn(c.Tables)
 	}
 	sql, columns := p.texts.step(c.Tables, w)
-	args := make([]any, 0, atColumns+len(columns)+len(messages)*len(messageFields))
+	args := make([]any, 0, atColumns+len(columns)+len(leaseFields)+len(messages)*len(messageFields))
 	args = stepArgs(args, c, s, values, columns)
 	if len(messages) > 0 {
-		args = argsOf(append(args, c.Machine), messageFields, messages)
+		args = append(args, c.Machine)
+		if l := messages[0].Lease; l != nil {
+			args = append(args, l.Token.String(), l.Until, nullable(l.Worker))
+		}
+		args = argsOf(args, messageFields, messages)
 	}
 	p.add(subject{commit: c, expected: s.Version - 1}, sql, args...)
 }
@@ -106,7 +110,7 @@ func (w stepShape) alongText() string {
 	if w.messages == 0 {
 		return ""
 	}
-	return ",\no AS (" + messagesText(atColumns+len(w.columns), w.messages) + ")"
+	return ",\no AS (" + messagesText(atColumns+len(w.columns), w) + ")"
 }
 
 // assignments is what an UPDATE sets. Its values are stepArgs, called prefix and

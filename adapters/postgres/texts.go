@@ -26,6 +26,7 @@ type stepShape struct {
 	form     form
 	columns  []int // places of those that it writes
 	messages int   // how many effects go along with it
+	held     bool  // a worker has these in hand already
 }
 
 // mostShapes bounds how many statements for steps a table gets, and so how many
@@ -49,6 +50,7 @@ type textKey struct {
 	form     form
 	columns  string
 	messages int
+	held     bool
 }
 
 // of returns a statement that is no step.
@@ -73,7 +75,7 @@ func (x *texts) of(t fsm.Tables, f form) string {
 // step returns the statement of a step, and the columns that it writes: those of
 // w, or every one where the table has statements enough.
 func (x *texts) step(t fsm.Tables, w stepShape) (sql string, written []int) {
-	key := textKey{t.Record, w.form, runes(w.columns), w.messages}
+	key := textKey{t.Record, w.form, runes(w.columns), w.messages, w.held}
 	if sql, ok := x.known.Load(key); ok {
 		return sql.(string), w.columns
 	}

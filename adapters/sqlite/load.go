@@ -19,7 +19,7 @@ func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([
 	for i := range queries {
 		if err := s.load(ctx, tx, &queries[i], &rows[i]); err != nil {
 			q := queries[i]
-			return nil, unread(ctx, tx, q.Machine, q.Tables, "load "+q.Machine+" "+q.ID, err)
+			return nil, unfit(ctx, tx, q.Machine, q.Tables, "load "+q.Machine+" "+q.ID, err)
 		}
 	}
 	return rows, nil
@@ -35,10 +35,29 @@ func (s *Store) load(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engi
 			return err
 		}
 	}
-	if q.Task == nil {
-		return nil
+	if q.Task != nil {
+		if err := taskState(ctx, tx, q, row); err != nil {
+			return err
+		}
 	}
-	return taskState(ctx, tx, q, row)
+	if q.Alone {
+		return each(ctx, tx, func(c *cells) { row.Alone = c.bool() }, selectAlone, q.Machine, q.ID, ownMessage(q))
+	}
+	return nil
+}
+
+// selectAlone asks whether anything else of a record is open, by the index that
+// knows.
+const selectAlone = `SELECT NOT EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_lane
+	WHERE machine = ? AND record_id = ? AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')
+		AND discarded_at IS NULL AND message_id <> ?)`
+
+// ownMessage is that of the task of a query, "" for none.
+func ownMessage(q *engine.Query) string {
+	if q.Task == nil {
+		return ""
+	}
+	return q.Task.MessageID
 }
 
 // readRecord reads a row of a record table into a record.

@@ -182,14 +182,20 @@ func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
 	return nil
 }
 
-// unread is wrap for a failure to read a record, or what fits says where a column
+// unfit is wrap for a failure to read a record, or what fits says where a column
 // is not there: SQLite has no code of its own for that.
-func unread(ctx context.Context, q querier, machine string, t fsm.Tables, attempt string, err error) error {
+func unfit(ctx context.Context, q querier, machine string, t fsm.Tables, attempt string, err error) error {
 	var misfit *engine.TableError
-	if strings.Contains(err.Error(), "no such column") && errors.As(fits(ctx, q, machine, t), &misfit) {
+	if noColumn(err) && errors.As(fits(ctx, q, machine, t), &misfit) {
 		return misfit
 	}
 	return wrap(attempt, err)
+}
+
+// noColumn reports whether a statement names a column that is not there. SQLite
+// has words for it alone.
+func noColumn(err error) bool {
+	return strings.Contains(err.Error(), "no such column") || strings.Contains(err.Error(), "has no column named")
 }
 
 // quoted returns a name as an SQL identifier.

@@ -9,15 +9,19 @@ import (
 const outboxColumns = `message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
 	state, attempts, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
-const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ", lease_token, lease_until, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 func outboxValues(r *engine.OutboxRow) []any {
 	l := r.Letter
+	var token, until, worker any
+	if r.Lease != nil {
+		token, until, worker = r.Lease.Token.String(), instant(r.Lease.Until), null(r.Lease.Worker)
+	}
 	return []any{
 		r.MessageID, r.Machine, r.RecordID, r.Version, r.Seq, r.Effect, r.Lane, string(r.Delivery), r.Work, null(r.Payload),
 		null(r.Correlation), instant(r.CreatedAt),
 		l.State, l.Attempts, optionalInstant(l.AvailableAt), optionalInstant(l.DeliveredAt), optionalInstant(l.DiscardedAt),
-		null(l.LastError), null(l.Resolution), l.Cancelled,
+		null(l.LastError), null(l.Resolution), l.Cancelled, token, until, worker,
 	}
 }
 

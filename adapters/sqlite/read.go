@@ -26,7 +26,7 @@ func (s *Store) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
 	}
 	page, err := s.read(ctx, q)
 	if err != nil {
-		return engine.Page{}, unread(ctx, s.readers, q.Machine, q.Tables, fmt.Sprintf("read %s of %s %s", q.Kind, q.Machine, q.ID), err)
+		return engine.Page{}, unfit(ctx, s.readers, q.Machine, q.Tables, fmt.Sprintf("read %s of %s %s", q.Kind, q.Machine, q.ID), err)
 	}
 	return page, nil
 }

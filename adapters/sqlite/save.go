@@ -12,8 +12,10 @@ import (
 // Save writes accepted events. After an error the transaction is to be rolled
 // back.
 func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
-	s.work.Store(true)
 	for i := range commits {
+		if !commits[i].Quiet {
+			s.work.Store(true)
+		}
 		w := writer{store: s, tx: tx, commit: &commits[i]}
 		if err := w.write(ctx); err != nil {
 			return err
@@ -47,7 +49,7 @@ func (w *writer) write(ctx context.Context) error {
 		}
 	}
 	if w.commit.Task != nil {
-		if err := w.store.Settle(ctx, w.tx, *w.commit.Task); err != nil {
+		if err := settle(ctx, w.tx, *w.commit.Task); err != nil {
 			return err
 		}
 	}
@@ -226,7 +228,7 @@ func (w *writer) failed(ctx context.Context, err error) error {
 	if refused(err) {
 		return &engine.RefusedError{Machine: c.Machine, ID: c.ID, Err: err}
 	}
-	return wrap("save "+c.Machine+" "+c.ID, cause(ctx, err))
+	return unfit(ctx, w.tx, c.Machine, c.Tables, "save "+c.Machine+" "+c.ID, cause(ctx, err))
 }
 
 // conflict tells what is at the record's place now. err: it can't say.

@@ -24,6 +24,13 @@ const (
 
 // Settle stores the outcome of a task, if the row still carries its token.
 func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) error {
+	if t.Renew.IsZero() {
+		s.work.Store(true) // the next of its lane may be due
+	}
+	return settle(ctx, tx, t)
+}
+
+func settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) error {
 	query, args, lost := settlement(t)
 	result, err := tx.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -35,9 +42,6 @@ func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) err
 	}
 	if n == 0 {
 		return fmt.Errorf("settle %s: %w", taskName(t), lost)
-	}
-	if t.Renew.IsZero() {
-		s.work.Store(true) // the next of its lane may be due
 	}
 	return nil
 }

@@ -26,11 +26,7 @@ func TestMain(m *testing.M) {
 
 // TestScript runs testdata/script. FSMGEN_GOLDEN=1 rewrites what they expect.
 func TestScript(t *testing.T) {
-	// Offline a script's module finds what this one was built from, but also needs
-	// the go.mod of whatever that requires: on a new machine nobody fetched these.
-	if out, err := exec.Command("go", "list", "-m", "all").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	fetch(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                "testdata/script",
 		UpdateScripts:      os.Getenv("FSMGEN_GOLDEN") != "",
@@ -40,6 +36,18 @@ func TestScript(t *testing.T) {
 			"bytes": writeBytes, "age": age, "old": old,
 		},
 	})
+}
+
+// fetch fills the module cache, which may be new, with what scripts need beside
+// the build of this test: modules that they import, and the go.mod of everything
+// that is required in turn, which a module that requires this one reads.
+func fetch(t *testing.T) {
+	t.Helper()
+	for _, args := range [][]string{{"mod", "download"}, {"list", "-m", "all"}} {
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
 }
 
 // setUp lets scripts run the go command offline, with the modules that this

@@ -9,6 +9,9 @@ import (
 )
 
 // ValidatePayloadEffect is the payload of the effect validate_payload.
+//
+// It asks the database whose a service id is: without a retry one lost connection would be a FATAL_ERROR. The timeout of
+// the state ends it.
 type ValidatePayloadEffect struct {
 	NodeID            string                 `json:"node_id"`
 	DeploymentID      fsm.Optional[string]   `json:"deployment_id,omitzero"`
@@ -568,7 +571,7 @@ func nameOf(from State) fsm.Optional[string] {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "validate_payload", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "validate_payload", Work: true, HasFails: true},
+		{Name: "validate_payload", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "validate_payload", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
 		{Name: "postgres.upsert_registration", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "postgres", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
 		{Name: "consul.register", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "consul", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
 		{Name: "consul.deregister", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "consul", Work: true, HasFails: true},

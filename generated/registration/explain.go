@@ -262,7 +262,7 @@ func (r *Record) unheldValidationSuccess(e ValidationPassed, by Actor) error {
 		fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord)),
 		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
 		fsm.Check("consul_service_name exists true", r.ConsulServiceName.IsSet, fsm.Read("consul_service_name", r.ConsulServiceName)),
-		fsm.Check("retry_count <= 3", true, fsm.Read("retry_count", int64(0))),
+		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
 	)
 }
 
@@ -280,7 +280,7 @@ func (r *Record) unheldPostgresSuccess(e PostgresSucceeded, by Actor) error {
 		fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord)),
 		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
 		fsm.Check("consul_service_name exists true", r.ConsulServiceName.IsSet, fsm.Read("consul_service_name", r.ConsulServiceName)),
-		fsm.Check("retry_count <= 3", true, fsm.Read("retry_count", int64(0))),
+		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
 	)
 }
 

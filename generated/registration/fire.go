@@ -71,12 +71,14 @@ func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventValidationPassed, by)
 		}
-		// 2 to 5. reset_on: VALIDATION_PASSED, POSTGRES_SUCCEEDED, CONSUL_SUCCEEDED (001 Retry Counter Management).
+		// 2 to 5. 001 Retry Counter Management resets on VALIDATION_PASSED and POSTGRES_SUCCEEDED too, before the step that fails,
+		// so the limit ends no loop that leads through failed. "Prevent infinite loops" wins: only a completed registration, row 7,
+		// begins to count anew.
 		if e.ValidationResult == ValidationOutcomePassed {
-			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet {
+			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
 				return Steps{}, r.unheldValidationSuccess(e, by)
 			}
-			r.State, r.RetryCount = RegisteringPostgres, 0
+			r.State = RegisteringPostgres
 			return took(TransitionValidationSuccess), nil
 		}
 		return Steps{}, r.explainValidationPassed(e, by).Refuse("refuse_validation", "guard_failed", 409)
@@ -121,13 +123,10 @@ func (r *Record) stepPostgresSucceeded(e PostgresSucceeded, by Actor, now time.T
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPostgresSucceeded, by)
 		}
 		if e.PostgresApplied {
-			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet {
+			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
 				return Steps{}, r.unheldPostgresSuccess(e, by)
 			}
-			r.State = PostgresRegistered
-			r.PostgresApplied = e.PostgresApplied
-			r.PostgresError = fsm.None[string]()
-			r.RetryCount = 0
+			r.State, r.PostgresApplied, r.PostgresError = PostgresRegistered, e.PostgresApplied, fsm.None[string]()
 			return took(TransitionPostgresSuccess), nil
 		}
 		return Steps{}, r.explainPostgresSucceeded(e, by).Refuse("refuse_postgres_result", "guard_failed", 409)
@@ -272,7 +271,8 @@ func (r *Record) RecoveryComplete(e RecoveryComplete, by Actor, now time.Time) (
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRecoveryComplete, by)
 		}
-		// 11. A registration that reached Consul after its timeout: the answer came too late, the service is there.
+		// 11. A registration that reached Consul after its timeout: the answer came too late, the service is there. No reset: 001
+		// has none here.
 		if e.PostgresApplied && e.ConsulApplied {
 			if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
 				return Steps{}, r.unheldPartialRecoverySuccess(e, by)
@@ -749,7 +749,8 @@ func (r *Record) CorrectPayload(e CorrectPayload, by Actor, now time.Time) (Step
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCorrectPayload, by)
 		}
 		// Added: the correction that 001 Recovery Flows, Scenario 4 expects. Only after a failed validation and with nothing
-		// applied, or a service would be left behind under its old id.
+		// applied, or a service would be left behind under its old id. It is no retry and resets nothing: a person who corrects
+		// without end would otherwise be a loop, too.
 		if r.ValidationError.IsSet && !r.PostgresApplied && !r.ConsulApplied {
 			if r.RetryCount > 3 {
 				return Steps{}, r.unheldPayloadCorrected(e, by)

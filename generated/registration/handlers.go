@@ -12,6 +12,9 @@ import (
 // compile. d.ID is the same for every attempt.
 type Handlers[Tx any] interface {
 	// ValidatePayload carries out validate_payload. It may run again, so twice must be as good as once.
+	//
+	// It asks the database whose a service id is: without a retry one lost connection would be a FATAL_ERROR. The timeout of
+	// the state ends it.
 	ValidatePayload(ctx context.Context, d fsm.Dispatch, e ValidatePayloadEffect) (ValidatePayloadAnswer, error)
 	// PostgresUpsertRegistration carries out postgres.upsert_registration. It may run again, so twice must be as good as once.
 	PostgresUpsertRegistration(ctx context.Context, d fsm.Dispatch, e PostgresUpsertRegistrationEffect) (PostgresUpsertRegistrationAnswer, error)

@@ -16,7 +16,9 @@ const (
 	TransitionStartRegistration
 	// TransitionValidationSuccess is validation_success: VALIDATION_PASSED leads from validating to registering_postgres.
 	//
-	// 2 to 5. reset_on: VALIDATION_PASSED, POSTGRES_SUCCEEDED, CONSUL_SUCCEEDED (001 Retry Counter Management).
+	// 2 to 5. 001 Retry Counter Management resets on VALIDATION_PASSED and POSTGRES_SUCCEEDED too, before the step that fails,
+	// so the limit ends no loop that leads through failed. "Prevent infinite loops" wins: only a completed registration, row 7,
+	// begins to count anew.
 	TransitionValidationSuccess
 	// TransitionValidationFailure is validation_failure: VALIDATION_FAILED leads from validating to failed.
 	TransitionValidationFailure
@@ -41,7 +43,8 @@ const (
 	TransitionRetryPostgres
 	// TransitionPartialRecoverySuccess is partial_recovery_success: RECOVERY_COMPLETE leads from partial_registered to registered.
 	//
-	// 11. A registration that reached Consul after its timeout: the answer came too late, the service is there.
+	// 11. A registration that reached Consul after its timeout: the answer came too late, the service is there. No reset: 001
+	// has none here.
 	TransitionPartialRecoverySuccess
 	// TransitionInitiateDeregistration is initiate_deregistration: DEREGISTER leads from registered to deregistering.
 	TransitionInitiateDeregistration
@@ -85,7 +88,8 @@ const (
 	// TransitionPayloadCorrected is payload_corrected: CORRECT_PAYLOAD stays in failed.
 	//
 	// Added: the correction that 001 Recovery Flows, Scenario 4 expects. Only after a failed validation and with nothing
-	// applied, or a service would be left behind under its old id.
+	// applied, or a service would be left behind under its old id. It is no retry and resets nothing: a person who corrects
+	// without end would otherwise be a loop, too.
 	TransitionPayloadCorrected
 	// TransitionPostgresFailureAdvertised is postgres_failure_advertised: POSTGRES_FAILED leads from registering_postgres to failed.
 	//

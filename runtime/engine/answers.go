@@ -32,12 +32,19 @@ func (e *Engine[Tx]) patiently(ctx context.Context, f func(context.Context) erro
 		if n > 0 {
 			pause(ctx, n)
 		}
-		err = f(ctx)
+		err = e.briefly(ctx, f)
 		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrStore) {
 			return err
 		}
 	}
 	return err
+}
+
+// briefly calls f, which asks the store, with StoreTimeout for it.
+func (e *Engine[Tx]) briefly(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
+	defer cancel()
+	return f(ctx)
 }
 
 // fireTask fires the event of a task; the task ends in the same transaction.
@@ -46,13 +53,10 @@ func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) (err error) {
 	defer func() { end(err) }()
 	return e.patiently(ctx, func(ctx context.Context) error {
 		r.now = later(e.now(), r.notBefore)
-		var p plan[Tx]
-		err := e.store.InTx(ctx, func(tx Tx) (err error) {
-			p, err = e.apply(ctx, tx, ours, r)
-			return err
-		})
+		o, err := e.apply(ctx, r)
+		r.known = nil // it was right, or there is something newer
 		if err == nil {
-			e.Committed(ctx, p.outcome)
+			e.Committed(ctx, o)
 			return nil
 		}
 		e.countRefusal(r, err)
@@ -84,6 +88,7 @@ func (e *Engine[Tx]) answer(ctx context.Context, m *definition[Tx], d delivery, 
 	if err != nil {
 		return err
 	}
+	r.known = d.known
 	err = e.checkSize(r)
 	if err == nil {
 		err = e.fireTask(ctx, r)

@@ -129,12 +129,12 @@ func (e *Engine[Tx]) fireAlone(ctx context.Context, r request[Tx]) (Outcome, err
 func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes []Outcome) error {
 	var plans []plan[Tx]
 	results := make([]Outcome, len(round))
-	err := e.store.InTx(ctx, func(tx Tx) error {
+	err := e.within(ctx, func(s *scope[Tx]) error {
 		requests := make([]request[Tx], len(round))
 		for i, it := range round {
 			requests[i] = it.request
 		}
-		rows, err := e.load(ctx, tx, requests)
+		rows, err := e.load(ctx, s.tx, requests...)
 		if err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes [
 			results[i] = p.outcome
 			plans = append(plans, p)
 		}
-		return e.write(ctx, tx, ours, plans...)
+		return s.write(ctx, true, plans...)
 	})
 	if err != nil {
 		return err

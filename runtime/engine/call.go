@@ -37,6 +37,7 @@ type Outcome struct {
 	Err error
 
 	after []func(context.Context) // log lines and metrics
+	loud  bool                    // it leaves something for a worker to look for
 }
 
 // Firing is one event of a batch.

@@ -43,6 +43,11 @@ type Config struct {
 	// handler that goes on is left alone and its result is not taken. Default:
 	// 30 seconds.
 	HandlerTimeout time.Duration
+	// StoreTimeout is how long a worker waits for an answer of the store before it
+	// gives up the connection and tries again: a connection of which the other end
+	// is gone may say nothing for ever. Calls of others have their own contexts.
+	// Default: 30 seconds.
+	StoreTimeout time.Duration
 	// StopTimeout is how long Run lets handlers finish when it is stopped,
 	// before their contexts end too. Default: 10 seconds.
 	StopTimeout time.Duration
@@ -102,6 +107,7 @@ func (c Config) WithDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, outbox.DefaultParams().Lease)
 	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
+	c.StoreTimeout = cmp.Or(c.StoreTimeout, 30*time.Second)
 	c.StopTimeout = cmp.Or(c.StopTimeout, 10*time.Second)
 	c.Batch = cmp.Or(c.Batch, 100)
 	c.Concurrency = cmp.Or(c.Concurrency, 16)
@@ -117,7 +123,7 @@ func (c Config) validate() error {
 		value int64
 	}{
 		{"Lease", int64(c.Lease)}, {"PollInterval", int64(c.PollInterval)}, {"HandlerTimeout", int64(c.HandlerTimeout)},
-		{"StopTimeout", int64(c.StopTimeout)}, {"Batch", int64(c.Batch)}, {"Concurrency", int64(c.Concurrency)}, {"MaxPayload", int64(c.MaxPayload)},
+		{"StoreTimeout", int64(c.StoreTimeout)}, {"StopTimeout", int64(c.StopTimeout)}, {"Batch", int64(c.Batch)}, {"Concurrency", int64(c.Concurrency)}, {"MaxPayload", int64(c.MaxPayload)},
 	} {
 		if field.value < 0 {
 			problems = append(problems, fmt.Errorf("%s must not be negative", field.name))

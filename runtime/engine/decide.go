@@ -15,11 +15,18 @@ var errStateLeft = errors.New("the state that asked for it was left")
 
 // load reads what the requests need, a row each. The key that an event has of
 // its own may depend on the record, so it is looked up again where knowing the
-// record changes it.
-func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests []request[Tx]) ([]Row, error) {
+// record changes it. Nothing is read for a single creation without a key, or where
+// the record is known: whether that was right turns out when it is written.
+func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) ([]Row, error) {
+	if r := requests[0]; len(requests) == 1 && r.create && len(r.keys(nil)) == 0 {
+		return []Row{{}}, nil
+	} else if len(requests) == 1 && r.known != nil && len(r.keys(r.known.Record)) == 0 {
+		return []Row{*r.known}, nil
+	}
 	queries := make([]Query, len(requests))
 	for i, r := range requests {
 		queries[i] = r.query()
+		queries[i].Alone = !r.create && e.crew.there()
 	}
 	rows, err := e.store.Load(ctx, tx, queries)
 	if err != nil {
@@ -60,14 +67,14 @@ func (e *Engine[Tx]) decide(r request[Tx], row Row) (plan[Tx], error) {
 		return plan[Tx]{}, row.Err
 	}
 	if o, ok, err := r.replay(row); ok || err != nil {
-		return e.ended(r, o), err
+		return e.ended(r, o, row.Alone), err
 	}
 	d, err := r.ask(row, e.config.TwoStep)
 	if err != nil {
 		return plan[Tx]{}, err
 	}
 	if len(d.Steps) == 0 {
-		return e.ended(r, Outcome{Record: d.Record, Version: row.Version, AlreadyThere: true, Correlation: r.correlation}), nil
+		return e.ended(r, Outcome{Record: d.Record, Version: row.Version, AlreadyThere: true, Correlation: r.correlation}, row.Alone), nil
 	}
 	return e.plan(r, row, d)
 }
@@ -92,8 +99,8 @@ func (r request[Tx]) ask(row Row, single bool) (d fsm.Decision, err error) {
 }
 
 // ended is the plan of an event that changes nothing: only its task ends.
-func (e *Engine[Tx]) ended(r request[Tx], o Outcome) plan[Tx] {
-	p := plan[Tx]{outcome: o}
+func (e *Engine[Tx]) ended(r request[Tx], o Outcome, alone bool) plan[Tx] {
+	p := plan[Tx]{outcome: o, alone: alone}
 	if r.task != nil {
 		p.commits = []Commit{{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}}
 	}

@@ -21,6 +21,7 @@ func (e *Engine[Tx]) deliver(ctx context.Context, t Task, handled func()) error 
 	info, known := m.effects[row.Effect]
 	now := e.now()
 	d, err := claimed(row, t.Token, e.policy(info), now)
+	d.known = t.known
 	switch {
 	case err != nil:
 		return errors.Join(t.Err, err)

@@ -37,6 +37,10 @@
 //     in order, one at a time; a dead letter keeps back what is behind it until
 //     a person requeues or discards it. Other lanes go on. Nothing is claimed to
 //     happen exactly once outside of the database.
+//     A worker of the process that stores a step takes the step's effects as they
+//     are stored, as far as it has hands for them and nothing of the record stands
+//     before them: they are claimed from their beginning, and begun after the
+//     commit. Should the process die in between, they wait until the lease is over.
 //  6. The answer of an effect is an event, fired by the system in the
 //     transaction that completes the effect. A failed effect is repeated with
 //     bounded exponential backoff and jitter; then its failure is an event, if it

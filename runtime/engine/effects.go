@@ -10,8 +10,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// place is where an effect was asked for.
-type place[Tx any] struct {
+// asking is where an effect was asked for.
+type asking[Tx any] struct {
 	request request[Tx]
 	step    fsm.Step
 	version int64
@@ -19,7 +19,7 @@ type place[Tx any] struct {
 }
 
 // id derives what a thing that comes of an effect is called.
-func (at place[Tx]) id(purpose string) fsm.UUID {
+func (at asking[Tx]) id(purpose string) fsm.UUID {
 	return identity(purpose, at.request.machine.Name(), at.request.id, strconv.FormatInt(at.version, 10), strconv.Itoa(at.seq))
 }
 
@@ -32,7 +32,7 @@ type txCall[Tx any] struct {
 // addEffect adds an effect to where its kind and delivery put it: the writes of
 // c, the outbox, the calls inside the transaction, the records to start, or what
 // waits for the commit.
-func (e *Engine[Tx]) addEffect(p *plan[Tx], c *Commit, at place[Tx], effect fsm.Effect) ([]start[Tx], error) {
+func (e *Engine[Tx]) addEffect(p *plan[Tx], c *Commit, at asking[Tx], effect fsm.Effect) ([]start[Tx], error) {
 	m := at.request.machine
 	info, ok := m.effects[effect.Name]
 	if !ok {
@@ -66,7 +66,7 @@ func (e *Engine[Tx]) addEffect(p *plan[Tx], c *Commit, at place[Tx], effect fsm.
 }
 
 // addCall adds an effect that a handler carries out.
-func addCall[Tx any](p *plan[Tx], c *Commit, at place[Tx], effect fsm.Effect, info fsm.EffectInfo) error {
+func addCall[Tx any](p *plan[Tx], c *Commit, at asking[Tx], effect fsm.Effect, info fsm.EffectInfo) error {
 	r := at.request
 	payload, err := json.Marshal(effect.Payload)
 	if err != nil {
@@ -97,7 +97,7 @@ func (m OutboxRow) dispatch(attempt int64) fsm.Dispatch {
 }
 
 // tellLog returns the log line of an effect.
-func (e *Engine[Tx]) tellLog(at place[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
+func (e *Engine[Tx]) tellLog(at asking[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
 	level := logLevel(info.Level)
 	message := info.Message
 	if message == "" {
@@ -128,7 +128,7 @@ func logLevel(name string) slog.Level {
 }
 
 // tellMetric returns the measurement of an effect.
-func (e *Engine[Tx]) tellMetric(at place[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
+func (e *Engine[Tx]) tellMetric(at asking[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
 	m, _ := effect.Payload.(fsm.Measurement)
 	return func(context.Context) {
 		e.config.Metrics(Metric{

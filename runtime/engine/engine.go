@@ -19,6 +19,7 @@ type Engine[Tx any] struct {
 	config   Config
 	machines map[string]*definition[Tx] // never written after New
 	endings  settler
+	crew     crew[Tx]
 }
 
 // definition is a machine with its tables at hand.

@@ -35,15 +35,11 @@ func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) erro
 		machine: r.machine, id: r.id, key: r.key, event: event,
 		by: fsm.System(), correlation: r.correlation, now: e.now(),
 	}
-	var p plan[Tx]
-	err := e.store.InTx(ctx, func(tx Tx) (err error) {
-		p, err = e.apply(ctx, tx, ours, f)
-		return err
-	})
+	o, err := e.apply(ctx, f)
 	if err != nil {
 		return errors.Join(cause, fmt.Errorf("and %s could not be fired: %w", event.Name, err))
 	}
-	e.Committed(ctx, p.outcome)
-	record = p.outcome.Record
+	e.Committed(ctx, o)
+	record = o.Record
 	return cause
 }

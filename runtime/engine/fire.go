@@ -43,12 +43,16 @@ func (e *Engine[Tx]) FireTx(ctx context.Context, tx Tx, machine, id string, even
 }
 
 // Committed emits the log lines and metrics of events that FireTx or CreateTx
-// applied. Call it once the transaction is committed; they are lost otherwise,
+// applied, and makes the workers of this process look for what they ask for. Call
+// it once the transaction is committed; log lines and metrics are lost otherwise,
 // and nothing else is.
 func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
 	for _, o := range outcomes {
 		for _, emit := range o.after {
 			emit(ctx)
+		}
+		if o.loud {
+			e.crew.wake()
 		}
 	}
 }
@@ -71,11 +75,16 @@ func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing, create bool) (
 	}
 	ctx, end := e.config.Trace(ctx, r.operation())
 	defer func() { end(err) }()
-	p, err := e.apply(ctx, tx, callers, r)
+	p, err := e.consider(ctx, tx, r)
+	if err == nil {
+		err = e.write(ctx, tx, false, p)
+	}
 	if err != nil {
 		e.countRefusal(r, err)
+		return Outcome{}, describe(f, err)
 	}
-	return p.outcome, describe(f, err)
+	p.outcome.loud = p.loud()
+	return p.outcome, nil
 }
 
 // describe names the record that an error is about, unless the error does.
@@ -92,14 +101,10 @@ func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 	if err := checkNested(ctx); err != nil {
 		return Outcome{}, err
 	}
-	var p plan[Tx]
-	err := e.store.InTx(ctx, func(tx Tx) (err error) {
-		p, err = e.apply(ctx, tx, ours, r)
-		return err
-	})
+	o, err := e.apply(ctx, r)
 	if err == nil {
-		e.Committed(ctx, p.outcome)
-		return p.outcome, nil
+		e.Committed(ctx, o)
+		return o, nil
 	}
 	e.countRefusal(r, err)
 	if o, ok := e.replayed(ctx, r, err); ok {
@@ -108,18 +113,27 @@ func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 	return Outcome{}, e.fatal(ctx, r, err)
 }
 
-// apply loads, decides and writes, in this order: nothing is written before the
-// machine has decided, and no handler runs before the record's row is ours.
-func (e *Engine[Tx]) apply(ctx context.Context, tx Tx, whose owner, r request[Tx]) (plan[Tx], error) {
-	rows, err := e.load(ctx, tx, []request[Tx]{r})
+// apply applies r in a transaction of its own.
+func (e *Engine[Tx]) apply(ctx context.Context, r request[Tx]) (o Outcome, err error) {
+	err = e.within(ctx, func(s *scope[Tx]) error {
+		p, err := e.consider(ctx, s.tx, r)
+		if err != nil {
+			return err
+		}
+		o = p.outcome
+		return s.write(ctx, true, p)
+	})
+	return o, err
+}
+
+// consider loads and decides: nothing is written before the machine has decided,
+// and no handler runs before the record's row is ours.
+func (e *Engine[Tx]) consider(ctx context.Context, tx Tx, r request[Tx]) (plan[Tx], error) {
+	rows, err := e.load(ctx, tx, r)
 	if err != nil {
 		return plan[Tx]{}, err
 	}
-	p, err := e.decide(r, rows[0])
-	if err != nil {
-		return plan[Tx]{}, err
-	}
-	return p, e.write(ctx, tx, whose, p)
+	return e.decide(r, rows[0])
 }
 
 // replayed looks whether r lost a race against itself: the same call with the
@@ -132,7 +146,7 @@ func (e *Engine[Tx]) replayed(ctx context.Context, r request[Tx], cause error) (
 		return Outcome{}, false
 	}
 	err := e.store.InTx(ctx, func(tx Tx) error {
-		rows, err := e.load(ctx, tx, []request[Tx]{r})
+		rows, err := e.load(ctx, tx, r)
 		if err != nil {
 			return err
 		}

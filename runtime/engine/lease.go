@@ -47,5 +47,7 @@ func (e *Engine[Tx]) keepLease(ctx context.Context, messageID string, token fsm.
 // tick.
 func (e *Engine[Tx]) renew(ctx context.Context, messageID string, token fsm.UUID) error {
 	s := Settlement{Kind: TaskEffect, Token: token, MessageID: messageID, Renew: e.now().Add(e.config.Lease)}
-	return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
+	return e.briefly(ctx, func(ctx context.Context) error {
+		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
+	})
 }

@@ -18,6 +18,7 @@ type delivery struct {
 	token  fsm.UUID
 	policy fsm.RetryPolicy
 	letter outbox.Record
+	known  *Row // the record, as the step left it that asked for this; nil: not known
 }
 
 // newLetter is the letter of a message that was just asked for.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -20,14 +21,34 @@ type plan[Tx any] struct {
 	commits []Commit
 	calls   []txCall[Tx]
 	outcome Outcome
+	alone   bool // nothing else of the record is open in the outbox
+	after   *Row // the record as the plan leaves it; nil: not known
 }
 
 // plan turns a decision about r into writes.
 func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], error) {
 	p := plan[Tx]{outcome: Outcome{
 		Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
-	}}
-	return p, e.addCommit(&p, r, row, d, 0)
+	}, alone: row.Alone || r.create}
+	if err := e.addCommit(&p, r, row, d, 0); err != nil {
+		return p, err
+	}
+	if len(p.calls) == 0 { // a handler may change the record once more
+		p.after = &Row{Record: copied(d.Record), Version: p.outcome.Version, EnteredAt: row.EnteredAt}
+		if slices.ContainsFunc(d.Steps, func(s fsm.Step) bool { return !s.Internal }) {
+			p.after.EnteredAt = r.now
+		}
+	}
+	return p, nil
+}
+
+// copied is a record that nobody else has: callers may do with theirs as they
+// like.
+func copied(r fsm.Record) fsm.Record {
+	original := reflect.ValueOf(r).Elem()
+	own := reflect.New(original.Type())
+	own.Elem().Set(original)
+	return own.Interface().(fsm.Record)
 }
 
 // addCommit adds the commit of one record, then those of the records that it
@@ -41,13 +62,13 @@ func (e *Engine[Tx]) addCommit(p *plan[Tx], r request[Tx], row Row, d fsm.Decisi
 		c.Steps = append(c.Steps, r.step(s, version, before))
 		before = s.Record
 		if !s.Internal && s.From != "" {
-			c.CancelWork = r.machine.hasWork
+			c.CancelWork = r.machine.hasWork && !row.Alone && row.Version > 0
 			// Work of a state that this very chain leaves never begins.
 			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxRow) bool { return m.Work })
 		}
 		r.setTimer(&c, s, version)
 		for seq, effect := range s.Effects {
-			begun, err := e.addEffect(p, &c, place[Tx]{r, s, version, seq}, effect)
+			begun, err := e.addEffect(p, &c, asking[Tx]{r, s, version, seq}, effect)
 			if err != nil {
 				return err
 			}

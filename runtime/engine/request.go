@@ -22,6 +22,7 @@ type request[Tx any] struct {
 	now         time.Time
 	notBefore   time.Time   // of a deadline: when it was due
 	task        *Settlement // what ends with this event; nil: a caller fires
+	known       *Row        // what a load would find, unless there is something newer; nil: not known
 }
 
 // request checks what a caller says.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -23,22 +24,23 @@ func (e *Engine[Tx]) Run(ctx context.Context) error {
 	}
 	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	w := newWorker(e)
+	w := newWorker(e, working)
+	e.crew.join(w)
+	defer e.crew.leave(w)
+	var listening sync.WaitGroup
+	listening.Go(func() { w.listen(ctx) })
 	for failures := 0; ctx.Err() == nil; {
-		n, err := w.round(ctx, working)
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			failures++
-			e.backOff(ctx, failures, err)
-		case n == 0:
+		switch err := w.round(ctx); {
+		case err == nil || ctx.Err() != nil:
 			failures = 0
 			w.wait(ctx)
 		default:
-			failures = 0
+			failures++
+			e.backOff(ctx, failures, err)
 		}
 	}
 	w.finish(e.config.StopTimeout, abandon)
+	listening.Wait()
 	return nil
 }
 
@@ -58,6 +60,8 @@ func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
 
 // claim leases due work until a time.
 func (e *Engine[Tx]) claim(ctx context.Context, effects, deadlines int) (tasks []Task, until time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
+	defer cancel()
 	now := e.now()
 	until = now.Add(e.config.Lease)
 	tasks, err = e.store.Claim(ctx, Claim{
@@ -106,10 +110,15 @@ func (e *Engine[Tx]) survive(ctx context.Context, t Task, until time.Time, handl
 	return e.deliver(ctx, t, handled)
 }
 
+// longestBackOff is how long a worker leaves a store alone that failed: not much
+// longer than a person would, since deadlines go by meanwhile.
+const longestBackOff = 5 * time.Second
+
 // backOff says that the store failed and waits: PollInterval, and twice as long
-// each time, up to a minute.
+// each time, up to longestBackOff.
 func (e *Engine[Tx]) backOff(ctx context.Context, failures int, err error) {
-	const factor, longest, most = 2, time.Minute, 20
+	const factor, most = 2, 20
+	longest := max(longestBackOff, e.config.PollInterval)
 	policy := fsm.RetryPolicy{First: e.config.PollInterval, Factor: factor, Max: longest, Jitter: 0.2, Attempts: most}
 	delay, _ := policy.Backoff(min(failures, most), e.config.Rand())
 	e.config.Logger.ErrorContext(ctx, "the store failed", "error", err, "failures", failures, "again_in", delay)

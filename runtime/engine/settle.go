@@ -17,6 +17,7 @@ func (e *Engine[Tx]) settle(ctx context.Context, s Settlement) error {
 
 // storeEndings stores settlements in one transaction, all or none.
 func (e *Engine[Tx]) storeEndings(ctx context.Context, all []*Settlement) error {
+	defer e.crew.wake() // their lanes go on
 	if len(all) == 1 {
 		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, *all[0]) })
 	}
@@ -94,16 +95,15 @@ func (q *settler) storeNext(limit int, f func([]*Settlement) error) {
 func (q *settler) take(limit int) (next []*ending) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	type record struct{ machine, id string }
-	taken := map[record]bool{}
+	taken := map[place]bool{}
 	var left []*ending
 	for _, e := range q.waiting {
-		r := record{e.Machine, e.RecordID}
-		if len(next) == limit || taken[r] {
+		at := place{e.Machine, e.RecordID}
+		if len(next) == limit || taken[at] {
 			left = append(left, e)
 			continue
 		}
-		taken[r] = true
+		taken[at] = true
 		next = append(next, e)
 	}
 	q.waiting = left

@@ -47,7 +47,7 @@ type Store[Tx any] interface {
 
 	// Load reads what the queries ask for, one row a query in their order. It
 	// takes no lock. A record or key that does not exist is not an error. A record
-	// table that lacks a column of its machine is a *TableError, of Read too.
+	// table that lacks a column of its machine is a *TableError, of Read and Save too.
 	Load(ctx context.Context, tx Tx, queries []Query) ([]Row, error)
 
 	// Save writes accepted events, all or none, in the order of the list. For
@@ -135,6 +135,8 @@ type Query struct {
 	Into    fsm.Record // blank; scanned into and returned as Row.Record
 	Keys    []string   // idempotency keys to look up, of this machine; mostly none
 	Task    *TaskRef   // whether it is still held; nil: not asked
+	// Alone asks whether anything else of the record is open in the outbox.
+	Alone bool
 }
 
 // TaskRef names a leased row.
@@ -155,6 +157,9 @@ type Row struct {
 	// state delivering). Cancelled: it is an effect whose state was left. Both
 	// are read in the snapshot of the record or after it, never before.
 	Held, Cancelled bool
+	// Alone: Query.Alone was set, and no row of the outbox of this record is open
+	// but that of Query.Task. It is read as Held is.
+	Alone bool
 	// Err says that the record can't be read: a *CorruptError. Record is nil.
 	Err error
 }
@@ -180,6 +185,9 @@ type Commit struct {
 	// does nothing more: the store may commit in the same round trip. Within a
 	// caller's own transaction it means nothing.
 	Last bool
+	// Quiet says that the commit leaves nothing that a worker could claim: nobody
+	// has to be told.
+	Quiet bool
 }
 
 // HistoryRow is one transition taken: a row of the history.
@@ -221,6 +229,16 @@ type OutboxRow struct {
 	Correlation string
 	CreatedAt   time.Time
 	Letter
+	// Lease, in a Commit, is that of the worker who has the row in hand from its
+	// beginning: it is in state delivering. nil: it has none.
+	Lease *Lease
+}
+
+// Lease is a claim on a row.
+type Lease struct {
+	Token  fsm.UUID
+	Until  time.Time
+	Worker string // for people who look into the database
 }
 
 // Letter is the part of an outbox row that the machine outbox governs. Empty
@@ -299,6 +317,8 @@ type Task struct {
 	Effect   OutboxRow
 	Deadline TimerRow
 	Err      error // the row can't be read: a *CorruptError
+
+	known *Row // the record, as the step left it that asked for this effect
 }
 
 // Settlement is what becomes of a task. It is one of four:

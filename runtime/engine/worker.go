@@ -2,94 +2,131 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
 // worker is one Run: what it has going on. It has Config.Concurrency hands for
 // each kind of task. A hand is free again when an effect has happened; until
 // that is stored the task is open, and there are at most twice as many of those.
-// Only Run's goroutine touches it.
 type worker[Tx any] struct {
-	engine *Engine[Tx]
-	news   chan news // never blocks: it holds all that open tasks have to tell
-	busy   map[TaskKind]int
-	open   map[TaskKind]int
-	behind map[TaskKind]bool // the last claim found as much as there were hands for
+	engine  *Engine[Tx]
+	working context.Context // of its tasks
+	changed chan struct{}   // holds a value when Run should look at what follows
+
+	mu      sync.Mutex
+	busy    map[TaskKind]int
+	open    map[TaskKind]int
+	behind  map[TaskKind]bool // there is more of a kind than there were hands for
+	due     bool              // there may be something to claim
+	stopped bool              // it takes nothing more
 }
 
-// news is what a task tells: that its hand is free, and later that it has ended.
-type news struct {
-	kind  TaskKind
-	ended bool
-}
-
-func newWorker[Tx any](e *Engine[Tx]) *worker[Tx] {
-	const kinds, openAHand, newsATask = 2, 2, 2
+func newWorker[Tx any](e *Engine[Tx], working context.Context) *worker[Tx] {
 	return &worker[Tx]{
-		engine: e, news: make(chan news, kinds*openAHand*newsATask*e.config.Concurrency),
+		engine: e, working: working, changed: make(chan struct{}, 1),
 		busy: map[TaskKind]int{}, open: map[TaskKind]int{}, behind: map[TaskKind]bool{},
 	}
 }
 
-// note takes what a task tells.
-func (w *worker[Tx]) note(n news) {
-	if n.ended {
-		w.open[n.kind]--
-	} else {
-		w.busy[n.kind]--
+// change changes what the worker has going on.
+func (w *worker[Tx]) change(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+	select {
+	case w.changed <- struct{}{}:
+	default: // Run has not yet looked at the change before
 	}
 }
 
-// free is how many tasks of a kind can be begun.
+// is asks about what the worker has going on.
+func (w *worker[Tx]) is(f func() bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return f()
+}
+
+// free is how many tasks of a kind can be begun. Its caller has the lock, as
+// that of whatever follows without one of its own.
 func (w *worker[Tx]) free(kind TaskKind) int {
 	hands := w.engine.config.Concurrency
 	return min(hands-w.busy[kind], 2*hands-w.open[kind])
 }
 
-// round claims as much as there are hands for and sets it going. It returns how
-// much that was.
-func (w *worker[Tx]) round(ctx, working context.Context) (int, error) {
-	c := w.engine.config
-	w.collect()
-	w.gather(ctx)
-	for w.free(TaskEffect) == 0 && w.free(TaskDeadline) == 0 {
-		select {
-		case <-ctx.Done():
-			return 0, nil
-		case n := <-w.news:
-			w.note(n)
-		}
+// reserve keeps up to n hands for effects that are about to be stored. A worker
+// that is behind has none: what is new would overtake what waits.
+func (w *worker[Tx]) reserve(n int) (kept int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped || w.behind[TaskEffect] {
+		return 0
 	}
-	asked := map[TaskKind]int{TaskEffect: min(c.Batch, w.free(TaskEffect)), TaskDeadline: min(c.Batch, w.free(TaskDeadline))}
+	kept = max(0, min(n, w.free(TaskEffect)))
+	w.behind[TaskEffect] = kept < n
+	w.occupy(TaskEffect, kept)
+	return kept
+}
+
+// release gives back hands that were reserved for nothing.
+func (w *worker[Tx]) release(n int) { w.change(func() { w.occupy(TaskEffect, -n) }) }
+
+func (w *worker[Tx]) occupy(kind TaskKind, n int) {
+	w.busy[kind] += n
+	w.open[kind] += n
+}
+
+// wake makes Run look for work.
+func (w *worker[Tx]) wake() { w.change(func() { w.due = true }) }
+
+// round claims as much as there are hands for and sets it going.
+func (w *worker[Tx]) round(ctx context.Context) error {
+	w.gather(ctx)
+	if !w.until(ctx, func() bool { return w.free(TaskEffect) > 0 || w.free(TaskDeadline) > 0 }, nil) {
+		return nil
+	}
+	asked := w.ask(w.engine.config.Batch)
 	tasks, until, err := w.engine.claim(ctx, asked[TaskEffect], asked[TaskDeadline])
 	got := map[TaskKind]int{}
 	for i := range tasks {
 		got[tasks[i].Kind]++
-		w.begin(working, &tasks[i], until)
 	}
-	for kind, n := range asked {
-		if n > 0 {
-			w.behind[kind] = got[kind] == n
-		}
-	}
-	return len(tasks), err
-}
-
-// begin sets a task going.
-func (w *worker[Tx]) begin(ctx context.Context, t *Task, until time.Time) {
-	w.busy[t.Kind]++
-	w.open[t.Kind]++
-	go func() {
-		told := false
-		handled := func() {
-			if !told {
-				told = true
-				w.news <- news{kind: t.Kind}
+	w.change(func() {
+		w.due = w.due || err != nil
+		for kind, n := range asked {
+			w.occupy(kind, got[kind]-n)
+			if n > 0 && err == nil {
+				w.behind[kind] = got[kind] == n
 			}
 		}
-		defer func() { w.news <- news{t.Kind, true} }()
+	})
+	for i := range tasks {
+		w.begin(tasks[i], until)
+	}
+	return err
+}
+
+// ask reserves the hands that are free.
+func (w *worker[Tx]) ask(most int) map[TaskKind]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.due = false
+	asked := map[TaskKind]int{}
+	for _, kind := range []TaskKind{TaskEffect, TaskDeadline} {
+		asked[kind] = max(0, min(most, w.free(kind)))
+		w.occupy(kind, asked[kind])
+	}
+	return asked
+}
+
+// begin sets a task going for which a hand is reserved.
+func (w *worker[Tx]) begin(t Task, until time.Time) {
+	go func() {
+		var once sync.Once
+		handled := func() { once.Do(func() { w.change(func() { w.busy[t.Kind]-- }) }) }
+		defer func() { w.change(func() { w.open[t.Kind]-- }) }()
 		defer handled()
-		w.engine.do(ctx, *t, until, handled)
+		w.engine.do(w.working, t, until, handled)
 	}()
 }
 
@@ -101,16 +138,7 @@ const lull = 10 * time.Millisecond
 func (w *worker[Tx]) gather(ctx context.Context) {
 	over := time.NewTimer(lull)
 	defer over.Stop()
-	for w.short(TaskEffect) || w.short(TaskDeadline) {
-		select {
-		case n := <-w.news:
-			w.note(n)
-		case <-over.C:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	w.until(ctx, func() bool { return !w.short(TaskEffect) && !w.short(TaskDeadline) }, over.C)
 }
 
 // short reports whether there is more of a kind to do than hands.
@@ -118,56 +146,44 @@ func (w *worker[Tx]) short(kind TaskKind) bool {
 	return w.behind[kind] && w.free(kind) < w.engine.config.Concurrency/2
 }
 
-// collect notes what there is to note, without waiting.
-func (w *worker[Tx]) collect() {
-	for {
+// until waits for a condition, for the end of ctx, or for over. It reports
+// whether the condition holds.
+func (w *worker[Tx]) until(ctx context.Context, condition func() bool, over <-chan time.Time) bool {
+	for !w.is(condition) {
 		select {
-		case n := <-w.news:
-			w.note(n)
-		default:
-			return
+		case <-w.changed:
+		case <-over:
+			return false
+		case <-ctx.Done():
+			return false
 		}
 	}
+	return true
 }
 
-// wait returns when there may be work: the store says so, something has ended
-// that others waited for, or PollInterval is over.
+// wait returns when there may be something to claim and a hand for it.
 func (w *worker[Tx]) wait(ctx context.Context) {
-	waiting, cancel := context.WithCancel(ctx)
-	woken := make(chan error, 1)
-	go func() {
-		defer close(woken)
-		woken <- w.engine.store.Wait(waiting, w.engine.config.PollInterval)
-	}()
-	defer func() {
-		cancel()
-		for range woken { // until the store waits no more
+	w.until(ctx, func() bool {
+		return w.due || w.behind[TaskEffect] && w.free(TaskEffect) > 0 || w.behind[TaskDeadline] && w.free(TaskDeadline) > 0
+	}, nil)
+}
+
+// listen wakes the worker when the store says that there may be work, and each
+// PollInterval, until ctx ends.
+func (w *worker[Tx]) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := w.engine.store.Wait(ctx, w.engine.config.PollInterval); err != nil && ctx.Err() == nil {
+			w.engine.backOff(ctx, 1, err)
 		}
-	}()
-	for {
-		select {
-		case err := <-woken:
-			if err != nil && ctx.Err() == nil {
-				w.engine.backOff(ctx, 1, err)
-			}
-			return
-		case n := <-w.news:
-			w.note(n)
-			if n.ended || w.behind[n.kind] {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
+		w.wake()
 	}
 }
 
 // finish waits for what is going on; after the timeout it abandons the
 // handlers, and waits until that is stored too.
 func (w *worker[Tx]) finish(timeout time.Duration, abandon func()) {
+	w.change(func() { w.stopped = true })
 	timer := time.AfterFunc(timeout, abandon)
 	defer timer.Stop()
-	for w.open[TaskEffect]+w.open[TaskDeadline] > 0 {
-		w.note(<-w.news)
-	}
+	w.until(context.Background(), func() bool { return w.open[TaskEffect]+w.open[TaskDeadline] == 0 }, nil)
 }

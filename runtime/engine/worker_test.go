@@ -11,10 +11,10 @@ import (
 // TestWhatAWorkerCanBegin: as much as it has hands, and no more than twice that
 // before it is stored.
 func TestWhatAWorkerCanBegin(t *testing.T) {
-	w := newWorker(&Engine[struct{}]{config: Config{Concurrency: 2}})
-	begins := func() { w.busy[TaskEffect]++; w.open[TaskEffect]++ }
-	happens := func() { w.note(news{kind: TaskEffect}) }
-	ends := func() { w.note(news{TaskEffect, true}) }
+	w := newWorker(&Engine[struct{}]{config: Config{Concurrency: 2}}, t.Context())
+	begins := func() { w.occupy(TaskEffect, 1) }
+	happens := func() { w.busy[TaskEffect]-- }
+	ends := func() { w.open[TaskEffect]-- }
 	for i, tt := range []struct {
 		step func()
 		free int
@@ -45,14 +45,14 @@ func TestAWorkerThatIsBehindGathersItsHands(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const hands = 10
-				w := newWorker(&Engine[struct{}]{config: Config{Concurrency: hands}})
+				w := newWorker(&Engine[struct{}]{config: Config{Concurrency: hands}}, context.Background())
 				w.busy[TaskEffect], w.open[TaskEffect], w.behind[TaskEffect] = hands, hands, tt.behind
 				var tasks sync.WaitGroup
 				defer tasks.Wait()
 				tasks.Go(func() {
 					for range hands {
 						time.Sleep(tt.ends) // of the bubble's clock
-						w.news <- news{kind: TaskEffect}
+						w.change(func() { w.busy[TaskEffect]-- })
 					}
 				})
 				begin := time.Now()

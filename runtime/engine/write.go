@@ -20,17 +20,10 @@ func checkNested(ctx context.Context) error {
 	return nil
 }
 
-// owner tells whose transaction it is.
-type owner bool
-
-const (
-	ours    owner = true  // it ends with what the engine writes
-	callers owner = false // it goes on, and somebody else commits
-)
-
-// write carries out plans within a transaction. The store comes first: a
-// conflict is found there, before any handler has run.
-func (e *Engine[Tx]) write(ctx context.Context, tx Tx, whose owner, plans ...plan[Tx]) error {
+// write carries out plans within a transaction, which ends with them where last
+// says so. The store comes first: a conflict is found there, before any handler
+// has run.
+func (e *Engine[Tx]) write(ctx context.Context, tx Tx, last bool, plans ...plan[Tx]) error {
 	var commits []Commit
 	calls := 0
 	for _, p := range plans {
@@ -40,7 +33,7 @@ func (e *Engine[Tx]) write(ctx context.Context, tx Tx, whose owner, plans ...pla
 	if len(commits) == 0 {
 		return nil
 	}
-	commits[len(commits)-1].Last = whose == ours && calls == 0
+	commits[len(commits)-1].Last = last && calls == 0
 	if err := e.store.Save(ctx, tx, commits); err != nil {
 		return err
 	}

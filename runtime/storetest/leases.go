@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
@@ -10,6 +11,9 @@ import (
 
 func leases[Tx any]() []test[Tx] {
 	return []test[Tx]{
+		{"ARowIsBornInSomebodysHands", bornLeased[Tx]},
+		{"SomeAreBornInSomebodysHandsAndSomeAreNot", bornMixed[Tx]},
+		{"WhoIsAloneIsToldSo", aloneOrNot[Tx]},
 		{"AnExpiredLeaseIsClaimedAgain", expiredLease[Tx]},
 		{"AWorkerThatLostItsLeaseSettlesNothing", lostLease[Tx]},
 		{"AWorkerThatLostItsLeaseSavesNothing", lostLeaseSaves[Tx]},
@@ -147,5 +151,103 @@ func heldIsSaid[Tx any](b *bench[Tx]) {
 	b.must(b.settle(delivered(second, epoch)))
 	if held(second) {
 		b.Fatal("it is held after it was settled")
+	}
+}
+
+// inHand is a row as a step leaves it that a worker has in hand from its
+// beginning.
+func inHand(row engine.OutboxRow, token int) engine.OutboxRow {
+	row.State, row.Attempts = "delivering", 1
+	row.Lease = &engine.Lease{Token: uuid(token), Until: epoch.Add(time.Minute), Worker: "w"}
+	return row
+}
+
+// bornLeased: it is as if it were claimed, of a creation, of a step and without.
+func bornLeased[Tx any](b *bench[Tx]) {
+	creation, h := b.commit(b.new(b.deals), deal.Create{OwnerID: 8, PriceNano: 100}, advertiser, epoch)
+	first := b.message(h, 0, "kafka")
+	creation.Outbox = []engine.OutboxRow{inHand(first, 901)}
+	b.must(b.save(creation))
+	step, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
+	second := b.message(h, 0, "ton")
+	step.Outbox = []engine.OutboxRow{inHand(second, 902)}
+	b.must(b.save(step))
+	third := b.message(h, 1, "other")
+	b.send(h, inHand(third, 903))
+
+	if tasks := b.claims(910, epoch.Add(time.Minute-time.Microsecond)); len(tasks) != 0 {
+		b.Fatalf("it claimed %s", text(tasks))
+	}
+	for i, row := range []engine.OutboxRow{first, second, third} {
+		if got := b.letter(row.MessageID); text(got) != text(leasedRow(row)) {
+			b.Errorf("it is %s\nwant %s", text(got), text(leasedRow(row)))
+		}
+		held := b.load(h, engine.Query{Task: &engine.TaskRef{Kind: engine.TaskEffect, MessageID: row.MessageID, Token: uuid(901 + i)}})
+		if !held.Held {
+			b.Errorf("message %d is not held", i)
+		}
+	}
+	task := engine.Task{Kind: engine.TaskEffect, Token: uuid(901), Effect: first}
+	b.wants(b.settle(delivered(engine.Task{Kind: engine.TaskEffect, Token: uuid(902), Effect: first}, epoch)), engine.ErrLeaseLost)
+	b.must(b.settle(delivered(task, epoch)))
+	if tasks := b.claims(911, epoch.Add(time.Minute)); len(tasks) != 2 || tasks[0].Effect.State != "delivering" {
+		b.Fatalf("with the leases over it claimed %s", text(tasks))
+	}
+}
+
+// leasedRow is what a read returns of inHand.
+func leasedRow(row engine.OutboxRow) engine.OutboxRow {
+	row.State, row.Attempts = "delivering", 1
+	return row
+}
+
+func bornMixed[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	held, waits := b.message(h, 0, "a"), b.message(h, 1, "a")
+	free := b.message(h, 2, "b")
+	step, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
+	step.Outbox = []engine.OutboxRow{inHand(held, 901), waits, free}
+	b.must(b.save(step))
+	if got := messages(b.claims(902, epoch)); !slices.Equal(got, []string{free.MessageID}) {
+		b.Fatalf("claimed %v, want %s, which nothing stands before in its lane", got, free.MessageID)
+	}
+	b.must(b.settle(delivered(engine.Task{Kind: engine.TaskEffect, Token: uuid(901), Effect: held}, epoch)))
+	if got := messages(b.claims(903, epoch)); !slices.Equal(got, []string{waits.MessageID}) {
+		b.Fatalf("claimed %v, want %s", got, waits.MessageID)
+	}
+}
+
+// aloneOrNot asks after each thing that can become of a row.
+func aloneOrNot[Tx any](b *bench[Tx]) {
+	h, other := b.deal(), b.deal()
+	is := func(want bool, what string, task *engine.TaskRef) {
+		b.Helper()
+		if got := b.load(h, engine.Query{Alone: true, Task: task}).Alone; got != want {
+			b.Errorf("%s: alone is %v", what, got)
+		}
+	}
+	is(true, "a record without messages", nil)
+	b.send(other, b.message(other, 0, "kafka"))
+	is(true, "another record's message", nil)
+	row := b.message(h, 0, "kafka")
+	b.send(h, inHand(row, 901))
+	task := engine.Task{Kind: engine.TaskEffect, Token: uuid(901), Effect: row}
+	own := &engine.TaskRef{Kind: engine.TaskEffect, MessageID: row.MessageID, Token: uuid(901)}
+	is(false, "a message in somebody's hands", nil)
+	is(true, "the task of the message itself", own)
+	dead := b.dead(h, 1, "ton")
+	is(false, "that task and a dead letter", own)
+	b.must(b.settle(delivered(task, epoch)))
+	is(false, "a dead letter", nil)
+	b.must(b.settle(person(dead, engine.Letter{State: "dead_letter", DiscardedAt: fsm.Some(epoch), Resolution: "enough"})))
+	is(true, "a message that is done and one that was discarded", nil)
+	b.send(h, b.work(h, 2, "x"))
+	is(false, "work that waits", nil)
+	c := b.about(h)
+	c.CancelWork = true
+	b.must(b.save(c))
+	is(true, "work that was cancelled", nil)
+	if b.load(h, engine.Query{}).Alone {
+		b.Error("who did not ask is told so")
 	}
 }

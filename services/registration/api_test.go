@@ -125,8 +125,7 @@ func TestPayloadLimit(t *testing.T) {
 func TestBadPayloads(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, s *stage) {
-		s.works().registers("holder")
-		s.await("holder", machine.Registered)
+		s.works().live("holder")
 		deep := strings.Repeat("t", 256)
 		n := 0
 		for _, tt := range []struct {
@@ -232,8 +231,7 @@ func TestCorrelationRunsThrough(t *testing.T) {
 	if got := s.advertised(); got[0].CorrelationID != correlation {
 		t.Errorf("Consul has %+v", got)
 	}
-	s.fires("n1", machine.Deregister{})
-	s.await("n1", machine.Deregistered)
+	s.leaves("n1")
 	steps, err := s.server.History(t.Context(), "n1")
 	if err != nil {
 		t.Fatal(err)
@@ -265,8 +263,7 @@ func TestCorrelationRunsThrough(t *testing.T) {
 func TestStatusAndHealth(t *testing.T) {
 	t.Parallel()
 	s := newLiteStage(t).works()
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	api := s.api()
 	var status registration.Status
 	if code, text := asks(t, api, "GET", "/v1/nodes/n1/status", nil); code != 200 || json.Unmarshal(text, &status) != nil ||

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Collect says what the collectors take for an orphan, and when they look. The
@@ -82,8 +83,7 @@ func (s *Server) collector(ctx context.Context, kind string, run func() error) e
 
 // end ends a registration whose node is no more: so the record tells the truth,
 // and the service goes before the row. It reports whether the registration has
-// ended, so that what it left can be removed; one that waits for an operator, or
-// that is still at work, has not.
+// ended, so that what it left can be removed; one that is still at work has not.
 func (s *Server) end(ctx context.Context, r *registration.Record, c *Collected) (ended bool, err error) {
 	by := registration.ByExternal("collector").Caller()
 	switch r.State {
@@ -92,14 +92,26 @@ func (s *Server) end(ctx context.Context, r *registration.Record, c *Collected) 
 	case registration.Registered:
 		c.Deregistered = append(c.Deregistered, r.NodeID)
 		return false, s.tell(ctx, r, registration.Deregister{}, by)
-	case registration.Failed:
-		if err := s.tell(ctx, r, registration.Abandon{}, by); err != nil {
+	case registration.PartialRegistered:
+		// The one event that leads on and attempts nothing: a retry would advertise a
+		// node that nobody has heard of (F-001-92).
+		if err := s.tell(ctx, r, registration.FatalError{ErrorType: fsm.Some(registration.FatalTypeInfrastructure)}, fsm.System()); err != nil {
 			return false, err
 		}
-		now, err := s.record(ctx, r.RegistrationID.String())
-		return err == nil && now.State == registration.Deregistered, err
+		return s.abandon(ctx, r, by)
+	case registration.Failed:
+		return s.abandon(ctx, r, by)
 	}
 	return false, nil
+}
+
+// abandon reports whether the registration has ended by it.
+func (s *Server) abandon(ctx context.Context, r *registration.Record, by fsm.Caller) (ended bool, err error) {
+	if err := s.tell(ctx, r, registration.Abandon{}, by); err != nil {
+		return false, err
+	}
+	now, err := s.record(ctx, r.RegistrationID.String())
+	return err == nil && now.State == registration.Deregistered, err
 }
 
 // last reads a registration that may not exist.

@@ -63,7 +63,7 @@ func (s *Server) endStale(ctx context.Context, row Stale, c *Collected) (bool, e
 	if err != nil {
 		return false, err
 	}
-	if there && waits(r.State) {
+	if there && works(r.State) {
 		return false, nil
 	}
 	s.detected(staleRow(row))
@@ -82,14 +82,14 @@ func (s *Server) endStale(ctx context.Context, row Stale, c *Collected) (bool, e
 	return true, nil
 }
 
-// waits reports whether a registration is at work or waits for an operator: what
-// it has is no orphan.
-func waits(state registration.State) bool {
+// works reports whether a registration is at work, for whichever daemon goes on
+// with it: what it has is no orphan.
+func works(state registration.State) bool {
 	switch state {
-	case registration.Registered, registration.Failed, registration.Deregistered:
+	case registration.Registered, registration.PartialRegistered, registration.Failed, registration.Deregistered:
 		return false
 	case registration.Unregistered, registration.Validating, registration.RegisteringPostgres, registration.PostgresRegistered,
-		registration.RegisteringConsul, registration.PartialRegistered, registration.Deregistering:
+		registration.RegisteringConsul, registration.Deregistering:
 		return true
 	}
 	return true

@@ -77,7 +77,7 @@ func (s *Server) collectService(ctx context.Context, i Instance, o orphan, c *Co
 		return false, err
 	}
 	o.environment = r.Environment.V
-	if waits(r.State) { // at work, or an operator's: see its own outcome
+	if works(r.State) || r.State == registration.PartialRegistered { // see its own outcome, and Reconcile
 		return false, nil
 	}
 	tracked, err := s.hasRow(ctx, r)

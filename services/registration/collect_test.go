@@ -29,8 +29,7 @@ func (s *stage) collects() registration.Collected {
 func TestOrphanSweepFindsTimedOutDeregistrations(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, s *stage) {
-		s.works().registers("n1")
-		s.await("n1", machine.Registered)
+		s.works().live("n1")
 		s.consul.Swallow(true)
 		s.fires("n1", machine.Deregister{})
 		s.clock.advance(16 * time.Second)
@@ -69,13 +68,11 @@ func TestSweepGoesOn(t *testing.T) {
 	const nodes = 7
 	for n := range nodes {
 		node := fmt.Sprintf("n%d", n)
-		s.registers(node)
-		s.await(node, machine.Registered)
+		s.live(node)
 	}
 	s.consul.Refuse()
 	for n := range nodes {
-		s.fires(fmt.Sprintf("n%d", n), machine.Deregister{})
-		s.await(fmt.Sprintf("n%d", n), machine.Deregistered)
+		s.leaves(fmt.Sprintf("n%d", n))
 	}
 	s.mended()
 	s.clock.advance(2 * time.Minute)
@@ -93,14 +90,8 @@ func TestSweepGoesOn(t *testing.T) {
 func TestFailedNodeKeepsItsRecord(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
-	s.registers("n1")
-	s.await("n1", machine.Registered)
-	mend := s.refuse("initiate_deregistration")
-	if _, err := s.server.Trigger(t.Context(), "n1", machine.Deregister{}, call("")); err == nil {
-		t.Fatal("the deregistration was recorded")
-	}
-	mend()
-	s.await("n1", machine.Failed)
+	s.live("n1")
+	s.breaks("n1")
 	s.clock.advance(2 * time.Minute)
 	s.collects()
 	s.clock.advance(5 * time.Minute)
@@ -136,8 +127,7 @@ func TestStaleRowsAreCollected(t *testing.T) {
 		s.options.Collect.Batch = 2
 		s.works()
 		for n := range 5 {
-			s.registers(fmt.Sprintf("n%d", n))
-			s.await(fmt.Sprintf("n%d", n), machine.Registered)
+			s.live(fmt.Sprintf("n%d", n))
 		}
 		s.clock.advance(time.Hour)
 		if c := s.collects(); len(c.Deregistered) != 0 {
@@ -167,8 +157,7 @@ func TestStaleRowsWithoutRegistration(t *testing.T) {
 	s.options.Collect.Batch = 10
 	const rows = 25
 	for n := range rows {
-		s.sql("INSERT INTO "+s.options.Schema+`.node_registrations VALUES
-			($1, gen_random_uuid(), 'd', 'e', 'n', '{}', 'registered', 'gone', $2, 'c', $2, $2)`, fmt.Sprintf("left-%02d", n), s.clock.Now())
+		s.writes(fmt.Sprintf("left-%02d", n), fmt.Sprintf("00000000-0000-7000-8000-%012d", n))
 	}
 	s.clock.advance(2 * time.Hour)
 	tx, err := s.pool.Begin(t.Context())
@@ -198,8 +187,7 @@ func TestCollectorsRaceOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).open()
 	for n := range 40 {
-		s.sql("INSERT INTO "+s.options.Schema+`.node_registrations VALUES
-			($1, gen_random_uuid(), 'd', 'e', 'n', '{}', 'registered', 'gone', $2, 'c', $2, $2)`, fmt.Sprintf("left-%02d", n), s.clock.Now())
+		s.writes(fmt.Sprintf("left-%02d", n), fmt.Sprintf("00000000-0000-7000-8000-%012d", n))
 	}
 	s.clock.advance(2 * time.Hour)
 	var mu sync.Mutex
@@ -232,8 +220,7 @@ func TestCollectorsRaceOnce(t *testing.T) {
 func TestCriticalServicesAreCollected(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, s *stage) {
-		s.works().registers("n1")
-		s.await("n1", machine.Registered)
+		s.works().live("n1")
 		s.clock.advance(2 * time.Minute) // its TTL is a minute
 		if c := s.collects(); len(c.Deregistered) != 0 {
 			t.Errorf("critical just now: %+v", c)
@@ -270,14 +257,12 @@ func TestUntrackedServicesAreCollected(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
 	for _, node := range []string{"n1", "n2"} {
-		s.registers(node)
-		s.await(node, machine.Registered)
+		s.live(node)
 	}
 	old := s.advertised()[0]
-	s.fires("n1", machine.Deregister{})
-	s.await("n1", machine.Deregistered)
+	s.leaves("n1")
 	// What an earlier life asked for arrives late.
-	late := registration.Service{ID: old.ID, Name: old.Name, TTL: time.Minute, NodeID: old.NodeID, RegistrationID: old.RegistrationID}
+	late := serviceOf(old.NodeID, old.RegistrationID)
 	if err := s.client.Register(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
@@ -316,8 +301,7 @@ func TestSessionsAndChecksAreCollected(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
 	for _, node := range []string{"gone", "here"} {
-		s.registers(node)
-		s.await(node, machine.Registered)
+		s.live(node)
 	}
 	var ids []string
 	for _, name := range []string{"gone", "here", "somebody's", "", "a\x00b"} {
@@ -335,8 +319,7 @@ func TestSessionsAndChecksAreCollected(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.fires("gone", machine.Deregister{})
-	s.await("gone", machine.Deregistered)
+	s.leaves("gone")
 	c := s.collects()
 	if !slices.Equal(c.Checks, []string{orphan}) || !s.counts(1, "orphan_resource_detected_total", "resource_type", "consul_health_check") {
 		t.Errorf("collected %+v", c)
@@ -354,11 +337,9 @@ func TestSessionsAndChecksAreCollected(t *testing.T) {
 func TestFailedCleanupIsCounted(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	s.consul.Refuse()
-	s.fires("n1", machine.Deregister{})
-	s.await("n1", machine.Deregistered)
+	s.leaves("n1")
 	s.clock.advance(2 * time.Hour)
 	if _, err := s.server.GC(t.Context()); err == nil {
 		t.Error("a collector that can't reach Consul did not say so")

@@ -160,8 +160,8 @@ func TestCrashDuringContinue(t *testing.T) {
 	}
 }
 
-// dies runs the errand in a process of its own, which has to end by SIGKILL.
-func (e errand) dies(t *testing.T) {
+// command is the errand as a process of its own.
+func (e errand) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -173,6 +173,13 @@ func (e errand) dies(t *testing.T) {
 	}
 	command := exec.Command(program)
 	command.Env = append(os.Environ(), childVariable+"="+string(text))
+	return command
+}
+
+// dies runs the errand, which has to end by SIGKILL.
+func (e errand) dies(t *testing.T) {
+	t.Helper()
+	command := e.command(t)
 	out, err := command.CombinedOutput()
 	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 		t.Fatalf("%+v was to die and ended with %v\n%s", e, err, out)

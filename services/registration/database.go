@@ -138,7 +138,7 @@ func openPostgres(ctx context.Context, o Options, c engine.Config, h handlers) (
 		return nil, errors.Join(err, shut())
 	}
 	return &core[pgx.Tx]{
-		Engine: e, store: store, database: postgresDatabase{pool}, shut: shut,
+		Engine: e, database: postgresDatabase{pool}, shut: shut,
 		speak: func(tx pgx.Tx) querier { return pgQuerier{tx} },
 	}, nil
 }
@@ -164,7 +164,7 @@ func openSQLite(ctx context.Context, o Options, c engine.Config, h handlers) (du
 		return nil, errors.Join(err, store.Close())
 	}
 	return &core[*sql.Tx]{
-		Engine: e, store: store, database: sqliteDatabase{store}, shut: store.Close,
+		Engine: e, database: sqliteDatabase{store}, shut: store.Close,
 		speak: func(tx *sql.Tx) querier { return liteQuerier{tx} },
 	}, nil
 }

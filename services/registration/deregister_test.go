@@ -56,13 +56,12 @@ func TestDeregistrationFailureTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			overPostgres(t, func(t *testing.T, s *stage) {
-				s.works().registers("n1")
-				s.await("n1", machine.Registered)
+				s.works().live("n1")
 				tt.fault(s)
 				s.fires("n1", machine.Deregister{})
 				var status registration.Status
 				if tt.times {
-					s.settle("n1", func(now registration.Status) bool {
+					s.awaits("n1", 0, func(now registration.Status) bool {
 						return now.ConsulCleanup == tt.consul && (!tt.row || tt.service || s.gone())
 					})
 					s.clock.advance(16 * time.Second)
@@ -97,18 +96,6 @@ func dropSecondAnswer(s *stage) {
 
 // gone reports whether Consul advertises nothing.
 func (s *stage) gone() bool { return len(s.advertised()) == 0 }
-
-// settle waits until something holds of a node.
-func (s *stage) settle(node string, holds func(registration.Status) bool) {
-	s.t.Helper()
-	const patience = 20 * time.Second
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
-		if holds(s.status(node)) {
-			return
-		}
-	}
-	s.t.Fatalf("node %s never came to it: %+v", node, s.status(node))
-}
 
 // mended takes all faults away.
 func (s *stage) mended() {

@@ -40,7 +40,8 @@
 // and to Consul, three times to a TTL, and goes on with it when it is restarted
 // under its name. A service that Consul has lost is registered again: the row is
 // the truth. A node that nobody heartbeats for is deregistered by the collectors
-// of any daemon.
+// of any daemon, or given up if it was never quite registered; what a dead daemon
+// was at work on, any other goes on with.
 //
 // # What is left behind
 //

@@ -52,6 +52,20 @@ func (s *stage) registersWith(node string, payload any) registration.Accepted {
 	return a
 }
 
+// live registers a node, which needs no time of the clock.
+func (s *stage) live(node string) registration.Status {
+	s.t.Helper()
+	s.registers(node)
+	return s.await(node, machine.Registered)
+}
+
+// leaves deregisters a node, likewise.
+func (s *stage) leaves(node string) registration.Status {
+	s.t.Helper()
+	s.fires(node, machine.Deregister{})
+	return s.await(node, machine.Deregistered)
+}
+
 // fires fires a trigger, which must be accepted.
 func (s *stage) fires(node string, e machine.Payload) registration.Accepted {
 	s.t.Helper()
@@ -81,17 +95,23 @@ func (s *stage) await(node string, state machine.State) registration.Status {
 // to be repeated, and only then: a test that is slow loses nothing.
 func (s *stage) reach(node string, state machine.State, step time.Duration) registration.Status {
 	s.t.Helper()
-	const patience = 20 * time.Second
+	return s.awaits(node, step, func(r registration.Status) bool { return r.State == state })
+}
+
+// awaits is reach for a condition.
+func (s *stage) awaits(node string, step time.Duration, reached func(registration.Status) bool) registration.Status {
+	s.t.Helper()
+	const patience = 30 * time.Second
 	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if status := s.status(node); status.State == state {
-			return status
+		if r := s.status(node); reached(r) {
+			return r
 		}
 		if step > 0 && s.waiting() {
 			s.clock.advance(step)
 		}
 		time.Sleep(3 * time.Millisecond) // between two looks
 	}
-	s.t.Fatalf("node %s is in %s, not in %s\n%s\n%s", node, s.status(node).State, state, s.trace(node), s.logs.text())
+	s.t.Fatalf("node %s stays in %s: %s\n%s", node, s.status(node).State, s.trace(node), s.logs.text())
 	return registration.Status{}
 }
 

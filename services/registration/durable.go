@@ -57,7 +57,6 @@ type durable interface {
 // core is a durable over transactions of type Tx.
 type core[Tx any] struct {
 	*engine.Engine[Tx]
-	store    engine.Store[Tx]
 	speak    func(Tx) querier
 	database database
 	shut     func() error
@@ -74,15 +73,7 @@ func (c *core[Tx]) read(ctx context.Context, f func(querier) error) error {
 func (c *core[Tx]) close() error { return c.shut() }
 
 func (c *core[Tx]) within(ctx context.Context, f func(transaction) error) error {
-	var u *unit[Tx]
-	err := c.store.InTx(ctx, func(tx Tx) error {
-		u = &unit[Tx]{querier: c.speak(tx), engine: c.Engine, tx: tx}
-		return f(u)
-	})
-	if err == nil {
-		c.Committed(ctx, u.outcomes...)
-	}
-	return err
+	return c.Transact(ctx, func(u *engine.Unit[Tx]) error { return f(unit[Tx]{c.speak(u.Tx), u}) })
 }
 
 func (c *core[Tx]) migrate(ctx context.Context) error {
@@ -92,27 +83,18 @@ func (c *core[Tx]) migrate(ctx context.Context) error {
 	return c.within(ctx, func(t transaction) error { return migrate(ctx, t, c.dialect()) })
 }
 
-// unit is a transaction with the outcomes to tell of once it is committed.
+// unit is a transaction of the engine's.
 type unit[Tx any] struct {
 	querier
-	engine   *engine.Engine[Tx]
-	tx       Tx
-	outcomes []engine.Outcome
+	of *engine.Unit[Tx]
 }
 
-func (u *unit[Tx]) create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
-	return u.note(u.engine.CreateTx(ctx, u.tx, machine, id, e, call))
+func (u unit[Tx]) create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
+	return u.of.Create(ctx, machine, id, e, call)
 }
 
-func (u *unit[Tx]) fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
-	return u.note(u.engine.FireTx(ctx, u.tx, machine, id, e, call))
-}
-
-func (u *unit[Tx]) note(o engine.Outcome, err error) (engine.Outcome, error) {
-	if err == nil {
-		u.outcomes = append(u.outcomes, o)
-	}
-	return o, err
+func (u unit[Tx]) fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
+	return u.of.Fire(ctx, machine, id, e, call)
 }
 
 // pgQuerier speaks to PostgreSQL, in a transaction or without.

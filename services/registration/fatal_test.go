@@ -26,6 +26,25 @@ func (s *stage) sql(statement string, args ...any) {
 	}
 }
 
+// breaks makes a registered node fail: its deregistration can't be recorded, which
+// is a FATAL_ERROR. Its row and its service stay.
+func (s *stage) breaks(node string) {
+	s.t.Helper()
+	mend := s.refuse("initiate_deregistration")
+	if _, err := s.server.Trigger(s.t.Context(), node, machine.Deregister{}, call("")); err == nil {
+		s.t.Fatal("the deregistration was recorded")
+	}
+	mend()
+	s.await(node, machine.Failed)
+}
+
+// writes puts a row into node_registrations that no registration has.
+func (s *stage) writes(node, registrationID string) {
+	s.t.Helper()
+	s.sql("INSERT INTO "+s.options.Schema+`.node_registrations VALUES
+		($1, $2, 'd', 'e', 'n', '{}', 'registered', 'gone', $3, 'c', $3, $3)`, node, registrationID, s.clock.Now())
+}
+
 // TestScenario6FatalError: a step of registering_consul can't be recorded. From
 // failed an operator retries, or abandons.
 func TestScenario6FatalError(t *testing.T) {

@@ -1,13 +1,11 @@
 package registration_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
@@ -98,8 +96,7 @@ func eachTrouble(t *testing.T, test func(t *testing.T, s *stage, strike func() (
 				if way == "database" {
 					p = s.database
 				}
-				s.works().registers("warm") // opens connections
-				s.await("warm", machine.Registered)
+				s.works().live("warm") // opens connections
 				test(t, s, func() func() { return x.strike(s, p) })
 			})
 		}
@@ -146,23 +143,6 @@ func (s *stage) rests(node string) registration.Status {
 	return s.awaits(node, quick, func(r registration.Status) bool {
 		return r.State == machine.Registered || r.State == machine.PartialRegistered || r.State == machine.Failed || r.State == machine.Deregistered
 	})
-}
-
-// awaits is reach for a condition.
-func (s *stage) awaits(node string, step time.Duration, reached func(registration.Status) bool) registration.Status {
-	s.t.Helper()
-	const patience = 30 * time.Second
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if r := s.status(node); reached(r) {
-			return r
-		}
-		if s.waiting() {
-			s.clock.advance(step)
-		}
-		time.Sleep(5 * time.Millisecond) // between two looks
-	}
-	s.t.Fatalf("node %s stays in %s: %s\n%s", node, s.status(node).State, s.trace(node), s.logs.text())
-	return registration.Status{}
 }
 
 // ends waits for the end of a deregistration: by its outcomes or, if a second
@@ -263,7 +243,8 @@ func (s *stage) leavesNothing(node string) {
 }
 
 // TestArrivesTwice: each request of a life to Consul arrives twice, and what it
-// leads to is what it leads to when it arrives once.
+// leads to is what it leads to when it arrives once. What PostgreSQL hears twice is
+// in TestDatabaseHearsTwice.
 func TestArrivesTwice(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -273,16 +254,33 @@ func TestArrivesTwice(t *testing.T) {
 	for range requests {
 		s.consul.RepeatNext(proxytest.Request)
 	}
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	if w.asks() != 2 {
 		t.Errorf("Consul was asked %d times to advertise", w.asks())
 	}
 	s.wantTrace("n1", happy)
 	s.wantBoth("n1", true, true)
-	s.fires("n1", machine.Deregister{})
-	s.await("n1", machine.Deregistered)
+	s.leaves("n1")
 	s.wantBoth("n1", false, false)
+}
+
+// TestAnswerTwice: the answer of Consul to the registration arrives twice. The
+// client gives up a connection that says what nobody asked for.
+func TestAnswerTwice(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.watched()
+	s.works().consul.RepeatNext(proxytest.Answer)
+	s.registers("n1")
+	s.reach("n1", machine.Registered, quick)
+	s.wantTrace("n1", happy)
+	s.wantBoth("n1", true, true)
+	if _, err := s.server.Heartbeat(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found := s.advertised(); len(found) != 1 || found[0].Health != registration.Passing {
+		t.Errorf("Consul has %+v", found)
+	}
 }
 
 // TestLateUpsertOfAnEarlierLife: the row that the first life of a node asked for
@@ -292,8 +290,7 @@ func TestLateUpsertOfAnEarlierLife(t *testing.T) {
 	s := newStage(t)
 	s.watched()
 	s.options.AttemptTimeout = time.Minute
-	s.works().registers("warm") // opens a connection, whose first request is none of ours
-	s.await("warm", machine.Registered)
+	s.works().live("warm") // opens a connection, whose first request is none of ours
 	arrived, release := s.database.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
@@ -320,8 +317,7 @@ func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.watched()
-	s.works().registers("n1")
-	s.await("n1", machine.Registered)
+	s.works().live("n1")
 	s.consul.PassNext(proxytest.Request) // whose is the service
 	arrived, release := s.consul.HoldNext(proxytest.Request)
 	defer release()
@@ -332,8 +328,7 @@ func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	s.wantBoth("n1", true, true)
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	s.wantBoth("n1", true, true)
 	answered, pass := s.consul.HoldNext(proxytest.Answer)
 	defer pass()
@@ -376,8 +371,7 @@ func TestLateServiceOfAnEndedLife(t *testing.T) {
 }
 
 // TestLimitEndsTheLoop: on a way that stays broken an effect is tried six times
-// a retry, and Consul's retries end with the third. Those of the database are
-// counted from zero again (F-001-2): each takes somebody who asks for it.
+// a retry, and the third retry is the last.
 func TestLimitEndsTheLoop(t *testing.T) {
 	t.Parallel()
 	const attempts, limit = 6, 3
@@ -403,12 +397,8 @@ func TestLimitEndsTheLoop(t *testing.T) {
 			if tt.way == "consul" {
 				a, err := s.server.Trigger(t.Context(), "n1", machine.Retry{}, call(""))
 				wantExhausted(t, a, err)
-				_, err = s.server.Trigger(t.Context(), "n1", machine.Retry{}, call(""))
-				var refused *fsm.Rejection
-				if !errors.As(err, &refused) || refused.Failure != "retry_exhausted" {
-					t.Errorf("a retry of what has failed by the limit: %v", err)
-				}
 			}
+			s.wantExhausted("n1")
 			s.clock.advance(time.Hour)
 			p.Restore()
 			s.tellsTheTruth(s.await("n1", machine.Failed))

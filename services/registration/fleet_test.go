@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
 	"slices"
 	"sync"
 	"testing"
@@ -111,17 +109,8 @@ func TestFleet(t *testing.T) {
 // of the test.
 func (e errand) starts(t *testing.T) {
 	t.Helper()
-	text, err := json.Marshal(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
-	command := exec.Command(program)
-	command.Env = append(os.Environ(), childVariable+"="+string(text))
+	command := e.command(t)
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

@@ -21,3 +21,11 @@ func wantExhausted(t *testing.T, a registration.Accepted, err error) {
 func serviceOf(node, registrationID string) registration.Service {
 	return registration.Service{ID: "svc-" + node, Name: "onex-node", TTL: time.Minute, NodeID: node, RegistrationID: registrationID}
 }
+
+// rowOf is the row of a registration.
+func rowOf(node, registrationID string) registration.Row {
+	return registration.Row{
+		Key:          registration.Key{NodeID: node, RegistrationID: registrationID},
+		DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), CorrelationID: "c",
+	}
+}

@@ -67,9 +67,10 @@ var kills = []struct {
 
 var toLeave = []order{{"registered", "DEREGISTER"}}
 
-// TestKill kills the daemon at each moment, in both execution modes. What the
-// next one finds is where the record was, it goes on to the end that it would
-// have had, by the same steps, and nothing is ever advertised without its row.
+// TestKill kills the daemon at each moment, in both execution modes. What another
+// one finds is where the record was, it goes on to the end that it would have had,
+// by the same steps, and nothing is ever advertised without its row. The program
+// itself is killed in cmd/registrationd, and goes on under its own name.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	lefts := map[machine.State]bool{}
@@ -87,7 +88,7 @@ func TestKill(t *testing.T) {
 				}
 				s := newStage(t)
 				w := s.watched()
-				s.options.Clock, s.options.TwoStep, s.options.Engine = nil, twoStep, hasty
+				s.options.Clock, s.options.TwoStep, s.options.Engine, s.options.Name = nil, twoStep, hasty, "daemon-2"
 				p := payload("n1")
 				if k.invalid {
 					p["consul_health_check"] = map[string]any{"http": "http://127.0.0.1"}
@@ -103,8 +104,7 @@ func TestKill(t *testing.T) {
 					if _, err := s.server.Recorded(t.Context(), "n1"); !errors.Is(err, registration.ErrUnknownNode) {
 						t.Errorf("got %v", err)
 					}
-					s.works().registers("n1")
-					s.await("n1", machine.Registered)
+					s.works().live("n1")
 					s.wantBoth("n1", true, true)
 					return
 				}

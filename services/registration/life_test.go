@@ -17,9 +17,7 @@ func TestRowFence(t *testing.T) {
 	s := newStage(t).open()
 	r := s.options.Registry
 	const one, two = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
-	row := func(id string) registration.Row {
-		return registration.Row{Key: registration.Key{NodeID: "n1", RegistrationID: id}, DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), CorrelationID: "c"}
-	}
+	row := func(id string) registration.Row { return rowOf("n1", id) }
 	for _, step := range []struct {
 		do   func() error
 		want error
@@ -55,8 +53,7 @@ func TestRowFence(t *testing.T) {
 func TestLaterRowIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
-	s.sql("INSERT INTO "+s.options.Schema+`.node_registrations VALUES
-		('n1', 'ffffffff-ffff-7fff-bfff-ffffffffffff', 'd', 'e', 'n', '{}', 'registered', 'x', $1, 'c', $1, $1)`, s.clock.Now())
+	s.writes("n1", "ffffffff-ffff-7fff-bfff-ffffffffffff")
 	s.registers("n1")
 	s.await("n1", machine.Failed)
 	if !s.counts(1, "registration_postgres_failure", "error_type", "constraint_violation") || !s.counts(1, "fsm_effect_attempts_total", "effect", "postgres.upsert_registration") {
@@ -78,8 +75,7 @@ func TestIdentitiesGrow(t *testing.T) {
 			}
 			last = id
 			s.await("n1", machine.Registered)
-			s.fires("n1", machine.Deregister{})
-			s.await("n1", machine.Deregistered)
+			s.leaves("n1")
 			s.stop() // a worker that read the clock before the jump would find what comes after it due
 			s.clock.advance(-time.Hour)
 			s.works()
@@ -117,7 +113,7 @@ func TestLateRequestOfAnEarlierLife(t *testing.T) {
 	second := s.status("n1").RegistrationID.String()
 	// It arrives, twice even.
 	for range 2 {
-		if err := s.client.Register(t.Context(), registration.Service{ID: "svc-n1", Name: "onex-node", TTL: time.Minute, NodeID: "n1", RegistrationID: first}); err != nil {
+		if err := s.client.Register(t.Context(), serviceOf("n1", first)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,8 +166,7 @@ func TestHeartbeat(t *testing.T) {
 func TestConsulLosesAService(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	if err := s.raw().Agent().ServiceDeregister("svc-n1"); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +223,7 @@ func TestReconcileLeavesTheRest(t *testing.T) {
 	if err := s.server.Reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	late := registration.Service{ID: "svc-n1", Name: "onex-node", TTL: time.Minute, NodeID: "n1", RegistrationID: status.RegistrationID.String()}
+	late := serviceOf("n1", status.RegistrationID.String())
 	if err := s.client.Register(t.Context(), late); err != nil {
 		t.Fatal(err)
 	}
@@ -266,19 +261,13 @@ func TestRowVanishesWhileConsulIsAsked(t *testing.T) {
 func TestLostNodeIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
-	s.registers("n1")
-	s.await("n1", machine.Registered)
-	mend := s.refuse("initiate_deregistration")
-	if _, err := s.server.Trigger(t.Context(), "n1", machine.Deregister{}, call("")); err == nil {
-		t.Fatal("the deregistration was recorded")
-	}
-	mend()
-	s.await("n1", machine.Failed)
+	s.live("n1")
+	s.breaks("n1")
 	s.wantBoth("n1", true, true)
 	s.database.Refuse()
 	s.fires("n1", machine.Retry{})
 	s.reach("n1", machine.Failed, quick)
-	s.settle("n1", func(registration.Status) bool { return s.gone() })
+	s.awaits("n1", 0, func(registration.Status) bool { return s.gone() })
 }
 
 // TestWithdrawalIsNotGivenUp: a withdrawal that failed until it became a dead
@@ -286,21 +275,12 @@ func TestLostNodeIsWithdrawn(t *testing.T) {
 func TestWithdrawalIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
-	s.registers("n1")
-	s.await("n1", machine.Registered)
-	mend := s.refuse("initiate_deregistration")
-	if _, err := s.server.Trigger(t.Context(), "n1", machine.Deregister{}, call("")); err == nil {
-		t.Fatal("the deregistration was recorded")
-	}
-	mend()
-	s.await("n1", machine.Failed)
+	s.live("n1")
+	s.breaks("n1")
 	s.database.Refuse()
 	s.consul.Refuse()
 	s.fires("n1", machine.Retry{})
-	s.settle("n1", func(registration.Status) bool {
-		if s.waiting() {
-			s.clock.advance(quick)
-		}
+	s.awaits("n1", quick, func(registration.Status) bool {
 		return s.metrics.count("fsm_effect_attempts_total", "effect", "consul.withdraw", "outcome", "dead_letter") == 1
 	})
 	s.consul.Restore()
@@ -309,7 +289,7 @@ func TestWithdrawalIsNotGivenUp(t *testing.T) {
 		t.Fatal("nothing is left to be withdrawn")
 	}
 	s.collects()
-	s.settle("n1", func(registration.Status) bool { return s.gone() })
+	s.awaits("n1", 0, func(registration.Status) bool { return s.gone() })
 	s.wantBoth("n1", true, false)
 }
 
@@ -318,8 +298,7 @@ func TestLeave(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, s *stage) {
 		s.options.Name = "other"
-		s.works().registers("stays")
-		s.await("stays", machine.Registered)
+		s.works().live("stays")
 		s.options.Name = "daemon-1"
 		s.restarts()
 		nodes := []string{"a", "b", "c"}
@@ -342,8 +321,7 @@ func TestLeave(t *testing.T) {
 func TestLeaveDespiteConsul(t *testing.T) {
 	t.Parallel()
 	s := newStage(t).works()
-	s.registers("n1")
-	s.await("n1", machine.Registered)
+	s.live("n1")
 	s.consul.Swallow(true)
 	ended := make(chan error, 1)
 	go func() {
@@ -373,7 +351,7 @@ func TestLateUpsert(t *testing.T) {
 	status := s.reach("n1", machine.Failed, quick)
 	mend()
 	s.sql("DELETE FROM " + s.options.Schema + ".node_registrations")
-	late := registration.Row{Key: registration.Key{NodeID: "n1", RegistrationID: status.RegistrationID.String()}, DeploymentID: "d", Environment: "e", NetworkID: "n", Record: []byte(`{}`), CorrelationID: "c"}
+	late := rowOf("n1", status.RegistrationID.String())
 	if err := s.options.Registry.Upsert(t.Context(), late); !errors.Is(err, registration.ErrSuperseded) {
 		t.Errorf("got %v", err)
 	}

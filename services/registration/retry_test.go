@@ -1,6 +1,11 @@
 package registration_test
 
 import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -8,122 +13,219 @@ import (
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration"
 )
 
-// events fires one event of each kind, whether it is legal or not.
-var events = []struct {
-	name string
-	fire func(r *machine.Record, now time.Time) error
-}{
-	{"VALIDATION_PASSED", func(r *machine.Record, now time.Time) error {
-		_, err := r.ValidationPassed(machine.ValidationPassed{ValidationResult: machine.ValidationOutcomePassed}, machine.BySystem(), now)
-		return err
-	}},
-	{"VALIDATION_FAILED", func(r *machine.Record, now time.Time) error {
-		_, err := r.ValidationFailed(machine.ValidationFailed{
-			ValidationResult: machine.ValidationOutcomeFailed, ValidationError: "x", ValidationErrorType: machine.ValidationErrorTypeInvalid,
-		}, machine.BySystem(), now)
-		return err
-	}},
-	{"POSTGRES_SUCCEEDED", func(r *machine.Record, now time.Time) error {
-		_, err := r.PostgresSucceeded(machine.PostgresSucceeded{PostgresApplied: true}, machine.BySystem(), now)
-		return err
-	}},
-	{"POSTGRES_FAILED", func(r *machine.Record, now time.Time) error {
-		_, err := r.PostgresFailed(machine.PostgresFailed{PostgresError: "x", ErrorType: machine.FailureTypeTimeout}, machine.BySystem(), now)
-		return err
-	}},
-	{"CONSUL_SUCCEEDED", func(r *machine.Record, now time.Time) error {
-		_, err := r.ConsulSucceeded(machine.ConsulSucceeded{ConsulApplied: true}, machine.BySystem(), now)
-		return err
-	}},
-	{"CONSUL_FAILED", func(r *machine.Record, now time.Time) error {
-		_, err := r.ConsulFailed(machine.ConsulFailed{ConsulError: "x", ErrorType: machine.FailureTypeTimeout}, machine.BySystem(), now)
-		return err
-	}},
-	{"RETRY", func(r *machine.Record, now time.Time) error {
-		_, err := r.Retry(machine.ByExternal("x"), now)
-		return err
-	}},
-	{"RETRY_POSTGRES", func(r *machine.Record, now time.Time) error {
-		_, err := r.RetryPostgres(machine.ByExternal("x"), now)
-		return err
-	}},
-	{"RETRY_EXHAUSTED", func(r *machine.Record, now time.Time) error {
-		_, err := r.RetryExhausted(machine.BySystem(), now)
-		return err
-	}},
-	{"FATAL_ERROR", func(r *machine.Record, now time.Time) error {
-		_, err := r.FatalError(machine.FatalError{}, machine.BySystem(), now)
-		return err
-	}},
-	{"RECOVERY_COMPLETE", func(r *machine.Record, now time.Time) error {
-		_, err := r.RecoveryComplete(machine.RecoveryComplete{PostgresApplied: true, ConsulApplied: true}, machine.BySystem(), now)
-		return err
-	}},
+// table is the machine without hands.
+var table = machine.Define[*sql.Tx](nil, machine.DefaultParams())
+
+// anything is every event, with each content that leads elsewhere.
+func anything() []machine.Payload {
+	full := machine.CorrectPayload{
+		DeploymentID: fsm.Some("d"), Environment: fsm.Some("e"), NetworkID: fsm.Some("n"),
+		ConsulServiceID: fsm.Some("s"), ConsulServiceName: fsm.Some("s"), PostgresRecord: fsm.Some(fsm.JSON(`{}`)),
+	}
+	some := fsm.Some(fsm.JSON(`{}`))
+	return []machine.Payload{
+		machine.Register{},
+		machine.Register{Payload: some},
+		machine.Register{
+			Payload: some, DeploymentID: full.DeploymentID, Environment: full.Environment, NetworkID: full.NetworkID,
+			ConsulServiceID: full.ConsulServiceID, ConsulServiceName: full.ConsulServiceName, PostgresRecord: full.PostgresRecord,
+		},
+		machine.CorrectPayload{}, full,
+		machine.ValidationPassed{ValidationResult: machine.ValidationOutcomePassed},
+		machine.ValidationFailed{ValidationResult: machine.ValidationOutcomeFailed, ValidationError: "x", ValidationErrorType: machine.ValidationErrorTypeInvalid},
+		machine.PostgresSucceeded{PostgresApplied: true},
+		machine.PostgresFailed{PostgresError: "x", ErrorType: machine.FailureTypeTimeout},
+		machine.Continue{},
+		machine.ConsulSucceeded{ConsulApplied: true},
+		machine.ConsulFailed{ConsulError: "x", ErrorType: machine.FailureTypeTimeout},
+		machine.RecoveryComplete{}, machine.RecoveryComplete{PostgresApplied: true, ConsulApplied: true},
+		machine.Retry{}, machine.RetryPostgres{}, machine.RetryExhausted{}, machine.Abandon{}, machine.FatalError{},
+		machine.Deregister{}, machine.DeregistrationComplete{},
+		machine.ConsulDeregistered{ConsulCleanup: machine.CleanupRemoved}, machine.ConsulDeregistered{ConsulCleanup: machine.CleanupFailed},
+		machine.PostgresDeregistered{PostgresCleanup: machine.CleanupRemoved}, machine.PostgresDeregistered{PostgresCleanup: machine.CleanupFailed},
+	}
 }
 
-// TestRetryLimit: whatever happens, between two resets no more than three retries
-// are carried out, and a fourth in partial_registered ends in failed (document
-// 001, Retry Limit Enforcement).
+// moment is when everything happens: the table does not ask.
+var moment = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// begun is a registration of which nothing is known yet.
+func begun(t interface{ Fatal(...any) }) *machine.Record {
+	r, _, err := machine.NewRecord(fsm.UUID{1}, machine.Create{NodeID: "n1"}, machine.ByExternal("x"), moment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// taken is the step by which a record takes an event, from whomever it takes it;
+// false if the event is refused. What the step raises is an event of its own.
+func taken(t interface{ Fatal(...any) }, r *machine.Record, payload machine.Payload) (step fsm.Step, now *machine.Record, ok bool) {
+	e, err := fsm.EventOf(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []fsm.Caller{fsm.System(), machine.ByExternal("x").Caller()} {
+		d, err := table.Fire(r, e, fsm.Input{By: by, Now: moment, Single: true})
+		var refused *fsm.Rejection
+		switch {
+		case err == nil:
+			now, ok = d.Record.(*machine.Record)
+			return d.Steps[0], now, ok
+		case !errors.As(err, &refused):
+			t.Fatal(err)
+		}
+	}
+	return fsm.Step{}, nil, false
+}
+
+// demands reports whether a step asks somebody to do something: a log line and a
+// metric do not.
+func demands(step fsm.Step) bool {
+	return slices.ContainsFunc(step.Effects, func(e fsm.Effect) bool {
+		i := slices.IndexFunc(machine.EffectInfos(), func(info fsm.EffectInfo) bool { return info.Name == e.Name })
+		return machine.EffectInfos()[i].Kind == fsm.EffectCall
+	})
+}
+
+// onward is the order in which a registration goes through its states if nobody
+// retries. registered is where it begins anew.
+var onward = []machine.State{
+	machine.Unregistered, machine.Registered, machine.Deregistering,
+	machine.Validating, machine.RegisteringPostgres, machine.PostgresRegistered, machine.RegisteringConsul,
+	machine.PartialRegistered, machine.Failed, machine.Deregistered,
+}
+
+// TestLimitEndsEveryLoop is named by the invariant limit_ends_every_loop of the
+// spec (document 001, Retry Counter Management: "prevent infinite loops"). Over
+// every record that any sequence of events can lead to, a step that does not
+// complete the registration retries, which counts, or leads onward, or stays
+// where it is and asks nobody for anything. So no more than three retries and
+// no more than forty steps lie between two completed registrations.
+func TestLimitEndsEveryLoop(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	rows := map[string]bool{"create": true, "retry_postgres": true} // which is dead (F-001-9)
+	for open := []*machine.Record{begun(t)}; len(open) > 0; {
+		r := open[0]
+		open = open[1:]
+		for _, e := range anything() {
+			step, now, ok := taken(t, r, e)
+			if !ok {
+				continue
+			}
+			counted := now.RetryCount - r.RetryCount
+			further := slices.Index(onward, now.State) - slices.Index(onward, r.State)
+			rows[step.Transition] = true
+			retry := e.EventName() == "RETRY" || e.EventName() == "RETRY_POSTGRES"
+			switch {
+			case now.State == machine.Registered:
+			case retry && r.RetryCount < 3:
+				if counted != 1 {
+					t.Errorf("%s from %+v is not counted", step.Transition, r)
+				}
+			case counted != 0:
+				t.Errorf("%s from %+v counts %d", step.Transition, r, counted)
+			case further < 0 || further == 0 && demands(step):
+				t.Errorf("%s from %+v goes round", step.Transition, r)
+			}
+			if now.RetryCount > 3 {
+				t.Errorf("%s from %+v goes beyond the limit", step.Transition, r)
+			}
+			key, err := json.Marshal(now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !seen[string(key)] {
+				seen[string(key)] = true
+				open = append(open, now)
+			}
+		}
+	}
+	for _, row := range machine.Transitions() {
+		if !rows[row.String()] {
+			t.Errorf("no sequence led through %s", row)
+		}
+	}
+}
+
+// TestRetryLimit: whatever happens, until Consul has the service no more than
+// three retries are carried out, and a fourth in partial_registered ends in
+// failed (document 001, Retry Limit Enforcement).
 func TestRetryLimit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		r, _, err := machine.NewRecord(fsm.UUID{1}, machine.Create{NodeID: "n1"}, machine.ByExternal("x"), now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := func(s string) fsm.Optional[string] { return fsm.Some(s) }
-		_, err = r.Register(machine.Register{
-			Payload: fsm.Some(fsm.JSON(`{}`)), DeploymentID: text("d"), Environment: text("e"), NetworkID: text("n"),
-			ConsulServiceID: text("s"), ConsulServiceName: text("s"), PostgresRecord: fsm.Some(fsm.JSON(`{}`)),
-		}, machine.ByExternal("x"), now)
-		if err != nil {
-			t.Fatal(err)
-		}
-		retries := 0
+		r := begun(t)
+		retries := int64(0)
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
-			e := events[rapid.IntRange(0, len(events)-1).Draw(t, "event")]
-			before := r
-			err := e.fire(&r, now)
-			if err != nil && (r.State != before.State || r.RetryCount != before.RetryCount) {
-				t.Fatalf("%s was refused and changed the record", e.name)
+			e := rapid.SampledFrom(anything()).Draw(t, "event")
+			step, now, ok := taken(t, r, e)
+			if !ok {
+				continue
 			}
-			retry := e.name == "RETRY" || e.name == "RETRY_POSTGRES"
-			switch {
-			case err != nil:
-			case retry && before.RetryCount == 3:
-				if before.State != machine.PartialRegistered || r.State != machine.Failed {
-					t.Fatalf("the fourth retry led from %s to %s", before.State, r.State)
+			switch e.EventName() {
+			case "RETRY", "RETRY_POSTGRES":
+				if r.RetryCount < 3 {
+					retries++
+				} else if step.Transition != "retry_refused" {
+					t.Fatalf("the fourth retry is %s", step.Transition)
 				}
-			case retry:
-				retries++
-			case e.name == "VALIDATION_PASSED", e.name == "POSTGRES_SUCCEEDED", e.name == "CONSUL_SUCCEEDED":
+			case "CONSUL_SUCCEEDED":
 				retries = 0
 			}
-			if retries > 3 || r.RetryCount > 3 || int(r.RetryCount) != retries {
-				t.Fatalf("%d retries were carried out, the record counts %d", retries, r.RetryCount)
+			if retries > 3 || now.RetryCount != retries {
+				t.Fatalf("%d retries were carried out, the record counts %d", retries, now.RetryCount)
 			}
+			r = now
 		}
 	})
 }
 
-// TestRetryLoopOfTheResetRule shows the sequence of F-001-2 that the limit does
-// not end, since the document resets the count before the step that fails: it
-// takes a RETRY each time, which an operator or a policy decides.
-func TestRetryLoopOfTheResetRule(t *testing.T) {
+// TestLimitEndsTheLoopOfF0012: the sequences of F-001-2, which the document's
+// resets let run for ever, end after the third retry. What is broken stays so.
+func TestLimitEndsTheLoopOfF0012(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
-	s.database.Refuse()
-	s.registers("n1")
-	const turns = 5 // more than the limit
-	for range turns {
-		if status := s.reach("n1", machine.Failed, quick); status.RetryCount != 0 {
-			t.Fatalf("the count is %d", status.RetryCount)
-		}
-		s.fires("n1", machine.Retry{})
+	for name, tt := range map[string]struct {
+		breaks func(s *stage)
+		turn   string
+	}{
+		"PostgreSQL is away": {
+			func(s *stage) { s.database.Refuse() },
+			"validating, VALIDATION_PASSED registering_postgres, POSTGRES_FAILED failed",
+		},
+		"CONTINUE can't be recorded": {
+			func(s *stage) { s.refuse("start_consul_registration") },
+			"validating, VALIDATION_PASSED registering_postgres, FATAL_ERROR failed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t).works()
+			tt.breaks(s)
+			s.registers("n1")
+			trace := "create unregistered, REGISTER " + tt.turn
+			for range 3 {
+				s.reach("n1", machine.Failed, quick)
+				s.fires("n1", machine.Retry{})
+				trace += ", RETRY " + tt.turn
+			}
+			s.reach("n1", machine.Failed, quick)
+			s.wantExhausted("n1")
+			s.wantTrace("n1", trace)
+			s.fires("n1", machine.Abandon{})
+		})
 	}
-	s.reach("n1", machine.Failed, quick)
-	s.fires("n1", machine.Abandon{})
+}
+
+// wantExhausted fails unless a registration that has failed takes no retry.
+func (s *stage) wantExhausted(node string) {
+	s.t.Helper()
+	_, err := s.server.Trigger(context.Background(), node, machine.Retry{}, registration.Call{})
+	var refused *fsm.Rejection
+	if !errors.As(err, &refused) || refused.Failure != "retry_exhausted" {
+		s.t.Errorf("a retry beyond the limit: %v", err)
+	}
 }

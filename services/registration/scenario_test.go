@@ -81,8 +81,7 @@ func TestScenario2ConsulFailsAfterPostgres(t *testing.T) {
 func TestScenario3GracefulShutdown(t *testing.T) {
 	t.Parallel()
 	scenarios(t, func(t *testing.T, s *stage) {
-		s.works().registers("n1")
-		s.await("n1", machine.Registered)
+		s.works().live("n1")
 		s.fires("n1", machine.Deregister{})
 		status := s.await("n1", machine.Deregistered)
 		if status.ConsulCleanup != machine.CleanupRemoved || status.PostgresCleanup != machine.CleanupRemoved {

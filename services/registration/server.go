@@ -131,7 +131,10 @@ func (s *Server) engineConfig() engine.Config {
 	const grace = 5 * time.Second
 	c := engine.Config{
 		Clock: s.options.Clock, Logger: s.log, Metrics: s.options.Metrics, Trace: s.options.Trace,
-		Worker: s.options.Name, TwoStep: s.options.TwoStep, Lease: 10 * time.Second, StopTimeout: 500 * time.Millisecond,
+		Worker: s.options.Name, TwoStep: s.options.TwoStep, StopTimeout: 500 * time.Millisecond,
+		// What a daemon that was killed had under way is somebody else's soon enough
+		// for the shortest timeout of a state.
+		Lease: 2 * time.Second,
 		// A Consul that does not answer keeps hands busy, and the database must not
 		// wait for them.
 		Concurrency: 64,

@@ -45,8 +45,7 @@ func TestFaultsOfTheStore(t *testing.T) {
 			s := newStage(t)
 			s.watched()
 			p := s.remote()
-			s.works().registers("warm")
-			s.await("warm", machine.Registered)
+			s.works().live("warm")
 
 			calm := s.torments(p, x)
 			s.repeats(func(ctx context.Context) error {
@@ -136,4 +135,27 @@ func (s *stage) recovers(node string) registration.Status {
 		return err
 	})
 	return status
+}
+
+// TestValidationAsksAgain: the question whose a service id is meets a database
+// that is away for a moment, which is no fatal error.
+func TestValidationAsksAgain(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	p := s.remote()
+	asked := s.blockAt(engine.OpHandle, "validate_payload")
+	s.works().registers("n1")
+	<-asked.reached
+	p.Refuse()
+	asked.release()
+	const patience = 20 * time.Second
+	for end := time.Now().Add(patience); !strings.Contains(s.logs.text(), `"effect":"validate_payload","attempt":1,"error"`); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it never failed\n%s", s.logs.text())
+		}
+	}
+	p.Restore()
+	s.recovers("n1")
+	s.await("n1", machine.Registered)
+	s.wantTrace("n1", happy)
 }

@@ -74,11 +74,16 @@ func (s *Server) Register(ctx context.Context, node string, payload json.RawMess
 
 // register finds the registration that has not ended or begins one, and fires.
 func (s *Server) register(ctx context.Context, node string, event registration.Register, call engine.Call) (o engine.Outcome, err error) {
-	err = s.db.within(ctx, func(t transaction) error {
-		id, live, err := current(ctx, t, node)
-		if err != nil {
-			return err
-		}
+	var id string
+	var live bool
+	err = s.db.read(ctx, func(q querier) (err error) {
+		id, live, err = current(ctx, q, node)
+		return err
+	})
+	if err != nil {
+		return engine.Outcome{}, err
+	}
+	err = s.db.within(ctx, func(t transaction) (err error) {
 		if !live {
 			if id, err = s.begin(ctx, t, node, id, call); err != nil {
 				return err

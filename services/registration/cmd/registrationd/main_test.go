@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,14 +22,24 @@ import (
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
-// TestMain lets the test binary be the daemon.
-func TestMain(m *testing.M) {
-	text := os.Getenv("REGISTRATIOND_TEST_ARGS")
-	if text == "" {
-		os.Exit(m.Run())
+// program is registrationd as it is built for people.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "registrationd")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFailed
 	}
-	os.Args = append(os.Args[:1], strings.Split(text, "\n")...)
-	main()
+	defer func() { _ = os.RemoveAll(dir) }() // of the system's temporary files
+	program = filepath.Join(dir, "registrationd")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build registrationd: %v\n%s", err, out)
+		return exitFailed
+	}
+	return m.Run()
 }
 
 // daemon is registrationd as a process of its own.
@@ -43,12 +54,7 @@ type daemon struct {
 // start starts a daemon and waits until it is ready.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := &daemon{t: t, command: exec.Command(program), ended: make(chan error, 1)}
-	d.command.Env = append(os.Environ(), "REGISTRATIOND_TEST_ARGS="+strings.Join(append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), "\n"))
+	d := &daemon{t: t, command: exec.Command(program, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...), ended: make(chan error, 1)}
 	log, err := d.command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -94,15 +100,29 @@ func (d *daemon) terminates() {
 // says runs a client command and returns its exit code and what it printed.
 func (d *daemon) says(args ...string) (int, string) {
 	d.t.Helper()
+	return d.reads(event, args...)
+}
+
+// reads runs a client command with an input of its own.
+func (d *daemon) reads(input string, args ...string) (int, string) {
+	d.t.Helper()
 	var out, problems bytes.Buffer
-	code := run(d.t.Context(), append(args, "--server", d.url), strings.NewReader(event), &out, &problems)
+	code := run(d.t.Context(), append(args, "--server", d.url), strings.NewReader(input), &out, &problems)
 	return code, out.String() + problems.String()
+}
+
+// registers registers a node whose service has an id of its own.
+func (d *daemon) registers(node string) {
+	d.t.Helper()
+	if code, text := d.reads(strings.Replace(event, "api-1", "api-"+node, 1), "register", node, "--event", "-"); code != 0 {
+		d.t.Fatal(text)
+	}
 }
 
 // reaches waits until the node is in a state.
 func (d *daemon) reaches(node, state string) registration.Status {
 	d.t.Helper()
-	const patience = 10 * time.Second
+	const patience = 20 * time.Second // a state may time out first
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		var s registration.Status
 		if code, text := d.says("status", node, "--json"); code == 0 && json.Unmarshal([]byte(text), &s) == nil && s.State.String() == state {

@@ -1,0 +1,366 @@
+package engine_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// watched is a real store that tells what goes through it, and never that there
+// is work.
+type watched struct {
+	engine.Store[*sql.Tx]
+	claimed atomic.Int64 // effects that a claim found
+	loads   atomic.Int64
+	looked  chan struct{} // closed by the first claim
+	once    sync.Once
+}
+
+func (w *watched) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+	tasks, err := w.Store.Claim(ctx, c)
+	for _, t := range tasks {
+		if t.Kind == engine.TaskEffect {
+			w.claimed.Add(1)
+		}
+	}
+	w.once.Do(func() { close(w.looked) })
+	return tasks, err
+}
+
+func (w *watched) Wait(ctx context.Context, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (w *watched) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+	w.loads.Add(1)
+	return w.Store.Load(ctx, tx, queries)
+}
+
+func (s *stage) watched() *watched { return &watched{Store: s.store, looked: make(chan struct{})} }
+
+// TestWhatAStepAsksForIsTakenAsItIsStored: a worker with a free hand begins with
+// it after the commit, and so do those after it; nobody has to look for it, nor to
+// read the record for the answer.
+func TestWhatAStepAsksForIsTakenAsItIsStored(t *testing.T) {
+	s := newStage(t)
+	store, r := s.watched(), newRegistered(s)
+	r.open(store)
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	id := r.register()
+	within(t, "the registration", r.registered)
+	stop()
+	s.wants("registration", id, "registered", 6)
+	if n := store.claimed.Load(); n != 0 {
+		t.Errorf("%d effects had to be looked for", n)
+	}
+	if n := store.loads.Load(); n != 1 { // for REGISTER
+		t.Errorf("records were read %d times, want once", n)
+	}
+}
+
+// TestARaisedEventIsTakenAtOnce: with TwoStep it is a deadline, which a worker of
+// the process looks for right after the commit.
+func TestARaisedEventIsTakenAtOnce(t *testing.T) {
+	s := newStage(t)
+	s.config.TwoStep = true
+	store, r := s.watched(), newRegistered(s)
+	r.open(store)
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	r.register()
+	within(t, "the registration", r.registered)
+	stop()
+}
+
+// TestAnAnswerToARecordThatHasMovedOn: two effects of one step answer at once; the
+// second finds a record that is not as its step left it, and reads it again.
+func TestAnAnswerToARecordThatHasMovedOn(t *testing.T) {
+	s := newStage(t)
+	store, r := s.watched(), newRegistered(s)
+	r.open(store)
+	stop := s.running()
+	id := r.register()
+	within(t, "the registration", r.registered)
+	if _, err := s.engine.Fire(t.Context(), "registration", id, registration.Deregister{}, r.by); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the deregistration", r.deregistered)
+	stop()
+	s.wants("registration", id, "deregistered", 10)
+}
+
+// TestHandsThatAreBusyLeaveItToTheNext: what a worker has no hand for waits in the
+// outbox, and is claimed as soon as there is one.
+func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
+	s := newStage(t)
+	s.config.Concurrency = 1
+	store, free, done := s.watched(), make(chan struct{}), make(chan struct{})
+	var calls atomic.Int64
+	begun := make(chan string, 10)
+	s.handle(store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+		begun <- d.Record
+		<-free
+		if calls.Add(1) == 2 {
+			close(done)
+		}
+		return nil, nil
+	})
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	first := s.offered("1")
+	if got := <-begun; got != first {
+		t.Fatalf("it began with %s", got)
+	}
+	second := s.offered("2")
+	db := s.connect()
+	defer db.Close()
+	var state string
+	if err := db.QueryRow("SELECT state FROM fsm_outbox WHERE record_id = ? AND state <> 'delivered' ORDER BY version, seq", second).Scan(&state); err != nil || state != "pending" {
+		t.Errorf("without a hand for it the effect is %s, %v", state, err)
+	}
+	close(free)
+	within(t, "the second effect", done)
+	stop()
+	if store.claimed.Load() == 0 {
+		t.Error("nobody claimed the second effect")
+	}
+}
+
+// TestATransactionThatFailsGivesItsHandsBack: more often than there are hands.
+func TestATransactionThatFailsGivesItsHandsBack(t *testing.T) {
+	s := newStage(t)
+	s.config.Concurrency = 1
+	store, done := s.watched(), make(chan struct{})
+	var once sync.Once
+	broken := times(5, func() error { return engine.StoreError("save", errors.New("no route to host")) })
+	s.handle(&faulty{Store: store, save: func(context.Context, *sql.Tx) error { return broken() }}, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+		once.Do(func() { close(done) })
+		return nil, nil
+	})
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	for i := range 5 {
+		_, err := s.engine.Create(t.Context(), "deal", fullID("1"), deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+		if !errors.Is(err, engine.ErrStore) {
+			t.Fatalf("creation %d: %v", i, err)
+		}
+	}
+	s.offered("1")
+	within(t, "the effect", done)
+	stop()
+	if n := store.claimed.Load(); n != 0 {
+		t.Errorf("%d effects had to be looked for: no hand was free", n)
+	}
+}
+
+// TestTransact: events and the caller's own writes commit together, or not at all.
+func TestTransact(t *testing.T) {
+	s := newStage(t)
+	store := s.watched()
+	done := make(chan struct{})
+	var once sync.Once
+	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+		once.Do(func() { close(done) })
+		return nil, nil
+	})
+	offer := func(id string, more func(u *engine.Unit[*sql.Tx]) error) error {
+		return s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+			if _, err := u.Create(t.Context(), "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
+				return err
+			}
+			if _, err := u.Fire(t.Context(), "deal", id, deal.SubmitOffer{}, advertiser); err != nil {
+				return err
+			}
+			if _, err := u.Tx.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS mine (deal text)"); err != nil {
+				return err
+			}
+			if _, err := u.Tx.ExecContext(t.Context(), "INSERT INTO mine VALUES (?)", id); err != nil {
+				return err
+			}
+			return more(u)
+		})
+	}
+	first, second, third := fullID("1"), fullID("2"), fullID("3")
+	if err := offer(first, func(u *engine.Unit[*sql.Tx]) error {
+		_, err := u.Fire(t.Context(), "deal", first, deal.Accept{}, advertiser)
+		var refused *fsm.Rejection
+		if !errors.As(err, &refused) {
+			t.Errorf("the advertiser accepts: %v", err)
+		}
+		return nil // a rejection ends nothing
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n := store.loads.Load(); n != 0 {
+		t.Errorf("records that the unit made were read %d times", n)
+	}
+	s.wants("deal", first, "OFFER_PENDING", 2)
+
+	stop := s.running()
+	within(t, "the first effect", done)
+	mine := errors.New("mine")
+	if err := offer(second, func(*engine.Unit[*sql.Tx]) error { return mine }); !errors.Is(err, mine) {
+		t.Errorf("the error is %v", err)
+	}
+	func() {
+		defer func() {
+			if v := recover(); v != "mine" {
+				t.Errorf("the panic is %v", v)
+			}
+		}()
+		_ = offer(third, func(*engine.Unit[*sql.Tx]) error { panic("mine") })
+	}()
+	stop()
+	for _, id := range []string{second, third} {
+		if _, err := s.engine.Get(t.Context(), "deal", id); !errors.Is(err, engine.ErrNotFound) {
+			t.Errorf("deal %s: %v", id, err)
+		}
+	}
+	db := s.connect()
+	defer db.Close()
+	var n int
+	if err := db.QueryRow("SELECT count(*) FROM mine").Scan(&n); err != nil || n != 1 {
+		t.Errorf("the caller's table has %d rows, %v", n, err)
+	}
+}
+
+// TestACommitOfTheCallersWakesTheWorker: what FireTx asked for is begun when
+// Committed says so, and not a PollInterval later.
+func TestACommitOfTheCallersWakesTheWorker(t *testing.T) {
+	s := newStage(t)
+	store, done := s.watched(), make(chan struct{})
+	var once sync.Once
+	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+		once.Do(func() { close(done) })
+		return nil, nil
+	})
+	db := s.connect()
+	defer db.Close()
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.engine.CreateTx(t.Context(), tx, "deal", fullID("1"), deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+	if err := errors.Join(err, tx.Commit()); err != nil {
+		t.Fatal(err)
+	}
+	s.engine.Committed(t.Context(), o)
+	within(t, "the effect", done)
+	stop()
+}
+
+// TestASilentStoreIsGivenUp: a claim that gets no answer is tried again.
+func TestASilentStoreIsGivenUp(t *testing.T) {
+	s := newStage(t)
+	s.config.StoreTimeout, s.config.PollInterval = 20*time.Millisecond, time.Millisecond
+	done := make(chan struct{})
+	var once sync.Once
+	store := &silent{Store: s.store}
+	store.left.Store(3)
+	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+		once.Do(func() { close(done) })
+		return nil, nil
+	})
+	s.offered("1")
+	stop := s.running()
+	within(t, "the delivery", done)
+	stop()
+	if seen := s.flush(); strings.Count(seen, "the store failed") < 3 {
+		t.Errorf("seen:\n%s", seen)
+	}
+}
+
+// silent is a store whose first claims get no answer.
+type silent struct {
+	engine.Store[*sql.Tx]
+	left atomic.Int64
+}
+
+func (s *silent) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+	if s.left.Add(-1) >= 0 {
+		<-ctx.Done()
+		return nil, engine.StoreError("claim", context.Cause(ctx))
+	}
+	return s.Store.Claim(context.WithoutCancel(ctx), c)
+}
+
+// registered is a registration whose effects succeed at once; the two
+// deregistrations wait for each other first.
+type registered struct {
+	*stage
+	by                       engine.Call
+	registered, deregistered chan struct{}
+	both                     sync.WaitGroup
+}
+
+func newRegistered(s *stage) *registered {
+	r := &registered{
+		stage: s, by: engine.Call{By: registration.ByExternal("ann").Caller()},
+		registered: make(chan struct{}), deregistered: make(chan struct{}),
+	}
+	r.both.Add(2)
+	s.config.Metrics = func(m engine.Metric) {
+		switch m.Name {
+		case "registration_complete":
+			close(r.registered)
+		case "deregistration_complete":
+			close(r.deregistered)
+		}
+	}
+	return r
+}
+
+func (r *registered) open(store engine.Store[*sql.Tx]) {
+	r.t.Helper()
+	answers := map[string]string{
+		"validate_payload":             `VALIDATION_PASSED {"validation_result":"passed"}`,
+		"postgres.upsert_registration": `POSTGRES_SUCCEEDED {"postgres_applied":true}`,
+		"consul.register":              `CONSUL_SUCCEEDED {"consul_applied":true}`,
+		"consul.deregister":            `CONSUL_DEREGISTERED {"consul_cleanup":"removed"}`,
+		"postgres.delete_registration": `POSTGRES_DEREGISTERED {"postgres_cleanup":"removed"}`,
+	}
+	handle := func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+		if strings.Contains(d.Effect, "de") && d.Effect != "validate_payload" {
+			r.both.Done()
+			r.both.Wait()
+		}
+		e := parseEvent(answers[d.Effect])
+		return &e, nil
+	}
+	var err error
+	r.engine, err = engine.New[*sql.Tx](store, r.config, handling{registration.Define[*sql.Tx](nil, registration.DefaultParams()), handle})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// register begins a registration.
+func (r *registered) register() (id string) {
+	r.t.Helper()
+	id = fullID("1")
+	_, err := r.engine.Create(r.t.Context(), "registration", id, registration.Create{NodeID: "n1"}, r.by)
+	if err == nil {
+		_, err = r.engine.Fire(r.t.Context(), "registration", id, registration.Register{
+			Payload: fsm.Some(fsm.JSON(`{}`)), DeploymentID: fsm.Some("d"), Environment: fsm.Some("e"), NetworkID: fsm.Some("n"),
+			ConsulServiceID: fsm.Some("s"), ConsulServiceName: fsm.Some("s"), PostgresRecord: fsm.Some(fsm.JSON(`{}`)),
+		}, r.by)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return id
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// scope is a transaction of the engine's own, with what it leaves to be done
+// once it is committed.
+type scope[Tx any] struct {
+	engine *Engine[Tx]
+	tx     Tx
+	grips  []grip[Tx]
+	loud   bool // it leaves something for a worker to look for
+}
+
+// within runs f in a transaction, and hands over what it leaves.
+func (e *Engine[Tx]) within(ctx context.Context, f func(*scope[Tx]) error) error {
+	s := &scope[Tx]{engine: e}
+	committed := false
+	defer func() { s.end(committed) }() // also when f panics
+	err := e.store.InTx(ctx, func(tx Tx) error {
+		s.tx = tx
+		return f(s)
+	})
+	committed = err == nil
+	return err
+}
+
+// end begins what the transaction has left in the hands of workers, or gives
+// the hands back.
+func (s *scope[Tx]) end(committed bool) {
+	for _, g := range s.grips {
+		if committed {
+			g.begin()
+		} else {
+			g.drop()
+		}
+	}
+	if committed && s.loud {
+		s.engine.crew.wake()
+	}
+}
+
+// write carries out plans. The transaction ends with them where last says so.
+func (s *scope[Tx]) write(ctx context.Context, last bool, plans ...plan[Tx]) error {
+	s.grips = append(s.grips, s.engine.grasp(plans))
+	for i := range plans {
+		p := &plans[i]
+		for j := range p.commits {
+			p.commits[j].Quiet = !p.leaves(&p.commits[j])
+		}
+		s.loud = s.loud || p.loud()
+	}
+	return s.engine.write(ctx, s.tx, last, plans...)
+}
+
+// Unit is a transaction that the engine commits, for events that belong together
+// with each other or with the caller's own writes.
+type Unit[Tx any] struct {
+	Tx       Tx
+	scope    *scope[Tx]
+	outcomes []Outcome
+	written  map[place]Row // records as the unit has left them
+}
+
+// place is where a record is.
+type place struct{ machine, id string }
+
+// Transact runs f in one transaction, once, and commits when f returns nil. It is
+// FireTx for who has no transaction yet: the engine knows when it is committed,
+// and so begins at once what the events ask for. The error of f is returned as it
+// is; else what a commit can fail with, as of Fire.
+func (e *Engine[Tx]) Transact(ctx context.Context, f func(*Unit[Tx]) error) error {
+	if err := checkNested(ctx); err != nil {
+		return err
+	}
+	var u *Unit[Tx]
+	err := e.within(ctx, func(s *scope[Tx]) error {
+		u = &Unit[Tx]{Tx: s.tx, scope: s, written: map[place]Row{}}
+		return f(u)
+	})
+	if err == nil {
+		e.Committed(ctx, u.outcomes...)
+	}
+	return err
+}
+
+// Create makes a record within the unit. After an error that is not a
+// *fsm.Rejection f is to return it.
+func (u *Unit[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, true)
+}
+
+// Fire applies an event to a record within the unit. After an error that is not a
+// *fsm.Rejection f is to return it.
+func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, false)
+}
+
+func (u *Unit[Tx]) fire(ctx context.Context, f Firing, create bool) (o Outcome, err error) {
+	e := u.scope.engine
+	r, err := e.request(f, create)
+	if err != nil {
+		return Outcome{}, describe(f, err)
+	}
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
+	if o, err = u.apply(ctx, r); err != nil {
+		e.countRefusal(r, err)
+		return Outcome{}, describe(f, err)
+	}
+	u.outcomes = append(u.outcomes, o)
+	return o, nil
+}
+
+func (u *Unit[Tx]) apply(ctx context.Context, r request[Tx]) (Outcome, error) {
+	e, at := u.scope.engine, place{r.machine.Name(), r.id}
+	row, known := u.written[at]
+	if !known || len(r.keys(row.Record)) > 0 || r.create {
+		rows, err := e.load(ctx, u.Tx, r)
+		if err != nil {
+			return Outcome{}, err
+		}
+		row = rows[0]
+	}
+	p, err := e.decide(r, row)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if err := u.scope.write(ctx, false, p); err != nil {
+		return Outcome{}, err
+	}
+	delete(u.written, at)
+	if p.after != nil {
+		u.written[at] = p.next(0)
+	}
+	return p.outcome, nil
+}
