@@ -19,7 +19,7 @@ import (
 	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/crashtest"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
@@ -128,8 +128,8 @@ func TestOperatingQueriesRun(t *testing.T) {
 
 // What docs/operating.md says for PostgreSQL alone runs there.
 func TestOperatingCommandsRun(t *testing.T) {
-	dsn := crashtest.PostgresDSN(t)
-	options := postgres.Options{Schema: crashtest.NewSchema(t, dsn)}
+	dsn := pgtest.DSN(t)
+	options := postgres.Options{Schema: pgtest.Schema(t, dsn)}
 	config, err := postgres.PoolConfig(dsn, options)
 	if err != nil {
 		t.Fatal(err)

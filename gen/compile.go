@@ -102,18 +102,18 @@ func refersTo(m *ir.Machine) []*ir.Machine {
 	return out
 }
 
-// castOf lists m and the machines that it needs in an engine and in a database:
+// groupOf lists m and the machines that it needs in an engine and in a database:
 // those that it refers to, and, where another machine starts it, the first one
 // that does; with what these need in turn.
-func castOf(m *ir.Machine, machines []*ir.Machine) []*ir.Machine {
-	cast := closure([]*ir.Machine{m})
-	if slices.ContainsFunc(cast, func(o *ir.Machine) bool { return starts(o, m) }) {
-		return cast
+func groupOf(m *ir.Machine, machines []*ir.Machine) []*ir.Machine {
+	group := closure([]*ir.Machine{m})
+	if slices.ContainsFunc(group, func(o *ir.Machine) bool { return starts(o, m) }) {
+		return group
 	}
 	if i := slices.IndexFunc(machines, func(o *ir.Machine) bool { return starts(o, m) }); i >= 0 {
-		cast = closure(append(cast, machines[i]))
+		group = closure(append(group, machines[i]))
 	}
-	return cast
+	return group
 }
 
 func starts(a, b *ir.Machine) bool {
@@ -121,15 +121,15 @@ func starts(a, b *ir.Machine) bool {
 }
 
 // closure adds what the machines refer to, and what that refers to.
-func closure(cast []*ir.Machine) []*ir.Machine {
-	for i := 0; i < len(cast); i++ {
-		for _, o := range refersTo(cast[i]) {
-			if !slices.Contains(cast, o) {
-				cast = append(cast, o)
+func closure(group []*ir.Machine) []*ir.Machine {
+	for i := 0; i < len(group); i++ {
+		for _, o := range refersTo(group[i]) {
+			if !slices.Contains(group, o) {
+				group = append(group, o)
 			}
 		}
 	}
-	return cast
+	return group
 }
 
 // Compile loads the sources and emits every file. When the list has errors
@@ -143,7 +143,7 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 	r := Result{Machines: machines}
 	for _, m := range machines {
 		m.File = path.Join(path.Base(o.Specs), m.Text+".yaml") // the same on every machine
-		files, err := emit(m, castOf(m, machines), o)
+		files, err := emit(m, groupOf(m, machines), o)
 		if err != nil {
 			return Result{}, list, fmt.Errorf("emit machine %s: %w", m.Text, err)
 		}
@@ -154,7 +154,7 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 }
 
 // emit runs every back end over one machine.
-func emit(m *ir.Machine, cast []*ir.Machine, o Options) ([]File, error) {
+func emit(m *ir.Machine, group []*ir.Machine, o Options) ([]File, error) {
 	goOptions := golang.Options{Module: o.Module, Source: m.File, Packages: o.Packages}
 	code, err := golang.Files(m, goOptions)
 	if err != nil {
@@ -166,7 +166,7 @@ func emit(m *ir.Machine, cast []*ir.Machine, o Options) ([]File, error) {
 	}
 	code = append(code, tests)
 	if o.Packages != "" {
-		crash, err := golang.CrashFile(cast, goOptions, o.Specs)
+		crash, err := golang.CrashFile(group, goOptions, o.Specs)
 		if err != nil {
 			return nil, err
 		}

@@ -2,12 +2,12 @@ package proptest
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/gen/interp"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 )
 
 // Databases stores every record that an exploration from creation reaches in
@@ -19,20 +19,13 @@ import (
 // machines that they need are made from the specs.
 //
 // PostgreSQL is named by FSMGEN_POSTGRES_DSN. Without it that half is
-// skipped, or fails where FSMGEN_REQUIRE_PARTS is 1. Nothing is committed.
+// skipped, or fails where the parts are required. Nothing is committed.
 func Databases(t *testing.T, spec *Spec, postgres, sqlite string) {
 	t.Helper()
 	root, e := explore(spec.Machine)
 	t.Run("sqlite", func(t *testing.T) { storeAll(t, spec, root, e, openSQLite(t, spec, sqlite)) })
 	t.Run("postgres", func(t *testing.T) {
-		dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
-		switch {
-		case dsn == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-			t.Fatal("FSMGEN_POSTGRES_DSN is not set, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
-		case dsn == "":
-			t.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was compared with PostgreSQL")
-		}
-		storeAll(t, spec, root, e, openPostgres(t, spec, postgres, dsn))
+		storeAll(t, spec, root, e, openPostgres(t, spec, postgres, pgtest.DSN(t)))
 	})
 }
 

@@ -50,6 +50,9 @@ func Machines(specDir string) ([]*ir.Machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list specs of %s: %w", specDir, err)
 	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no specs in %s", specDir)
+	}
 	var sources []gen.Source
 	for _, path := range paths {
 		data, err := os.ReadFile(path)

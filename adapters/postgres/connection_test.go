@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -19,8 +20,8 @@ import (
 func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 	d := openDatabase(t)
 	d.migrated(t)
-	p := newProxy(t, d)
-	s := storeThrough(t, p, d)
+	p := pgtest.Proxy(t, d.dsn)
+	s := d.storeThrough(t, p)
 	ctx := context.Background()
 	keyed := func(n int) engine.Commit {
 		c := creation(t, n)
@@ -83,8 +84,8 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 func TestLossBeforeTheCommitIsKnown(t *testing.T) {
 	d := openDatabase(t)
 	d.migrated(t)
-	p := newProxy(t, d)
-	s := storeThrough(t, p, d)
+	p := pgtest.Proxy(t, d.dsn)
+	s := d.storeThrough(t, p)
 	ctx := context.Background()
 	must(t, save(s, creation(t, 100)))
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
@@ -150,8 +151,8 @@ func TestCallersTransactionNotifies(t *testing.T) {
 func TestListenerReconnects(t *testing.T) {
 	d := openDatabase(t)
 	writer := d.migrated(t)
-	p := newProxy(t, d)
-	worker := storeThrough(t, p, d)
+	p := pgtest.Proxy(t, d.dsn)
+	worker := d.storeThrough(t, p)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	listen(t, worker)
@@ -172,8 +173,8 @@ func TestListenerReconnects(t *testing.T) {
 // TestWaitWithoutServer lets the time pass: polling goes on, and does not spin.
 func TestWaitWithoutServer(t *testing.T) {
 	d := openDatabase(t)
-	p := newProxy(t, d)
-	worker := storeThrough(t, p, d)
+	p := pgtest.Proxy(t, d.dsn)
+	worker := d.storeThrough(t, p)
 	p.Refuse()
 	begun := time.Now()
 	must(t, worker.Wait(context.Background(), 50*time.Millisecond))

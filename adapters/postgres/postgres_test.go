@@ -2,15 +2,14 @@ package postgres
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/fsmgen/fsmgen/internal/pgtest"
+	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/storetest"
 )
@@ -50,37 +49,26 @@ type database struct {
 	pool   *pgxpool.Pool
 }
 
-// openDatabase makes a schema that goes with the test. Without a server it skips the
-// test, or fails it where FSMGEN_REQUIRE_PARTS is 1.
+// openDatabase makes a schema that goes with the test.
 func openDatabase(t testing.TB) *database {
 	t.Helper()
-	dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
-	switch {
-	case dsn == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-		t.Fatal("FSMGEN_POSTGRES_DSN is not set, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
-	case dsn == "":
-		t.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was tested against PostgreSQL")
-	}
-	name := make([]byte, 8)
-	_, _ = rand.Read(name) // never fails
-	d := &database{dsn: dsn, schema: "fsmgen_" + hex.EncodeToString(name)}
+	dsn := pgtest.DSN(t)
+	d := &database{dsn: dsn, schema: pgtest.Schema(t, dsn)}
 	d.pool = d.newPool(t)
-	t.Cleanup(func() { d.exec(t, "DROP SCHEMA IF EXISTS "+d.schema+" CASCADE") })
 	return d
 }
 
-// newPool opens connections that find the schema's tables.
-func (d *database) newPool(t testing.TB) *pgxpool.Pool {
+// newPool opens connections that find the schema's tables, as adjust leaves them.
+func (d *database) newPool(t testing.TB, adjust ...func(*pgxpool.Config)) *pgxpool.Pool {
 	t.Helper()
 	config, err := PoolConfig(d.dsn, Options{Schema: d.schema})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config.MaxConns = 20
-	pool, err := pgxpool.NewWithConfig(context.Background(), config)
-	if err != nil {
-		t.Fatal(err)
+	for _, f := range adjust {
+		f(config)
 	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	must(t, err)
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -89,9 +77,7 @@ func (d *database) newPool(t testing.TB) *pgxpool.Pool {
 func (d *database) store(t testing.TB) *Store {
 	t.Helper()
 	s, err := New(d.newPool(t), Options{Schema: d.schema})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
@@ -99,6 +85,19 @@ func (d *database) store(t testing.TB) *Store {
 			t.Errorf("close: %v", err)
 		}
 	})
+	return s
+}
+
+// storeThrough opens a store whose connections go through p.
+func (d *database) storeThrough(t *testing.T, p *proxytest.Proxy) *Store {
+	t.Helper()
+	pool := d.newPool(t, func(c *pgxpool.Config) {
+		c.MaxConns = 1 // nothing else uses a connection that a transaction has
+		c.ConnConfig.DialFunc = p.Dial
+	})
+	s, err := New(pool, Options{Schema: d.schema})
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close(context.Background()) }) // a broken connection may not close well
 	return s
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -17,8 +18,8 @@ import (
 func TestRoundTrips(t *testing.T) {
 	d := openDatabase(t)
 	d.migrated(t)
-	p := newProxy(t, d)
-	s := storeThrough(t, p, d)
+	p := pgtest.Proxy(t, d.dsn)
+	s := d.storeThrough(t, p)
 	s.notifier.busy = true // no NOTIFY among what is counted
 	ctx := context.Background()
 	event := func(n int, last bool) {

@@ -18,6 +18,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/fsmgen/fsmgen/adapters/s3"
+	"github.com/fsmgen/fsmgen/internal/parts"
 	"github.com/fsmgen/fsmgen/services/images"
 )
 
@@ -59,14 +60,7 @@ func local(t *testing.T) shop {
 // options are those of the real server.
 func options(t *testing.T) s3.Options {
 	t.Helper()
-	endpoint := os.Getenv("FSMGEN_S3")
-	if endpoint == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") != "" {
-		t.Fatal("FSMGEN_S3 is not set")
-	}
-	if endpoint == "" {
-		t.Skip("FSMGEN_S3 is not set: run under tools/parts")
-	}
-	o, err := s3.FromURL(endpoint)
+	o, err := s3.FromURL(parts.Address(t, "FSMGEN_S3"))
 	if err != nil {
 		t.Fatal(err)
 	}

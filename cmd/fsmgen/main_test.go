@@ -14,9 +14,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fsmgen/fsmgen/gen/check"
+	"github.com/fsmgen/fsmgen/internal/racing"
 )
 
 func TestMain(m *testing.M) {
+	if err := racing.HurryChildren(); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"fsmgen": main})
 }
 
@@ -54,6 +58,7 @@ func setUp(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("REPO", repo)
+	env.Setenv(racing.Variable, os.Getenv(racing.Variable))
 	for _, name := range []string{"GOCACHE", "GOMODCACHE"} {
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 func subject() crashtest.Subject {
 	return crashtest.Subject{
 		Specs: "../../spec",
-		Cast: []crashtest.Member{
+		Machines: []crashtest.Member{
 			crashtest.Fixed(activate.Define[any](nil), activate.Transitions()),
 			crashtest.Tuned(func(p download.Params) engine.Machine[any] {
 				return download.Define[any](nil, p)

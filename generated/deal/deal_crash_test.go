@@ -14,7 +14,7 @@ import (
 func subject() crashtest.Subject {
 	return crashtest.Subject{
 		Specs: "../../spec",
-		Cast: []crashtest.Member{
+		Machines: []crashtest.Member{
 			crashtest.Tuned(func(p deal.Params) engine.Machine[any] {
 				return deal.Define[any](nil, p)
 			}, deal.Transitions()),

@@ -14,7 +14,7 @@ import (
 func subject() crashtest.Subject {
 	return crashtest.Subject{
 		Specs: "../../spec",
-		Cast: []crashtest.Member{
+		Machines: []crashtest.Member{
 			crashtest.Tuned(func(p gc.Params) engine.Machine[any] {
 				return gc.Define[any](nil, p)
 			}, gc.Transitions()),

@@ -14,7 +14,7 @@ import (
 func subject() crashtest.Subject {
 	return crashtest.Subject{
 		Specs: "../../spec",
-		Cast: []crashtest.Member{
+		Machines: []crashtest.Member{
 			crashtest.Tuned(func(p outbox.Params) engine.Machine[any] {
 				return outbox.Define[any](nil, p)
 			}, outbox.Transitions()),

@@ -16,7 +16,7 @@ import (
 func subject() crashtest.Subject {
 	return crashtest.Subject{
 		Specs: "../../spec",
-		Cast: []crashtest.Member{
+		Machines: []crashtest.Member{
 			crashtest.Tuned(func(p unpack.Params) engine.Machine[any] {
 				return unpack.Define[any](nil, p)
 			}, unpack.Transitions()),

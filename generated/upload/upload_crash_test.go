@@ -13,7 +13,7 @@ import (
 func subject() crashtest.Subject {
 	return crashtest.Subject{
 		Specs: "../../spec",
-		Cast: []crashtest.Member{
+		Machines: []crashtest.Member{
 			crashtest.Fixed(upload.Define[any](nil), upload.Transitions()),
 		},
 	}

@@ -14,7 +14,7 @@ import (
 func subject() crashtest.Subject {
 	return crashtest.Subject{
 		Specs: "../../spec",
-		Cast: []crashtest.Member{
+		Machines: []crashtest.Member{
 			crashtest.Tuned(func(p wal.Params) engine.Machine[any] {
 				return wal.Define[any](nil, p)
 			}, wal.Transitions()),

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/crashtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -112,8 +113,8 @@ func TestReadOnlyStore(t *testing.T) {
 		})
 	})
 	t.Run("postgres", func(t *testing.T) {
-		dsn := postgresDSN(t)
-		schema, value := newSchema(t, dsn), "off"
+		dsn := pgtest.DSN(t)
+		schema, value := pgtest.Schema(t, dsn), "off"
 		readOnly(newWorld(t, postgresIn(dsn, schema)), postgresIn(dsn, schema, func(c *pgxpool.Config) {
 			c.ConnConfig.RuntimeParams["default_transaction_read_only"] = value
 		}), func(only bool) {
@@ -166,12 +167,12 @@ func TestStoreGone(t *testing.T) {
 		storeGone(newWorld(t, sqliteAt(file)), func() { must(t, os.Rename(file, file+".away")) }, func() { must(t, os.Rename(file+".away", file)) })
 	})
 	t.Run("postgres", func(t *testing.T) {
-		dsn := postgresDSN(t)
-		p := newProxy(t, dsn)
-		storeGone(newWorld(t, postgresIn(dsn, newSchema(t, dsn), func(c *pgxpool.Config) {
-			p.through(c)
+		dsn := pgtest.DSN(t)
+		p := pgtest.Proxy(t, dsn)
+		storeGone(newWorld(t, postgresIn(dsn, pgtest.Schema(t, dsn), func(c *pgxpool.Config) {
+			c.ConnConfig.DialFunc = p.Dial
 			c.MaxConns = 4
-		})), func() { p.set(true) }, func() { p.set(false) })
+		})), p.Refuse, p.Restore)
 	})
 }
 

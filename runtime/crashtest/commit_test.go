@@ -6,8 +6,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/fsmgen/fsmgen/adapters/postgres"
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
+	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -17,11 +21,11 @@ import (
 // cuts are the two ways to lose a connection while a commit is under way, and
 // whether the commit happens. Nobody on this side can tell which it was.
 var cuts = map[string]struct {
-	lost     direction
+	lost     proxytest.Direction
 	happened bool
 }{
-	"the commit is lost": {toServer, false},
-	"its answer is lost": {toClient, true},
+	"the commit is lost": {proxytest.Request, false},
+	"its answer is lost": {proxytest.Answer, true},
 }
 
 // brittle is a world whose first engine can be cut off while it commits, and has
@@ -29,14 +33,17 @@ var cuts = map[string]struct {
 type brittle struct {
 	*world[postgresTx]
 	engine *engine.Engine[postgresTx]
-	proxy  *proxy
+	proxy  *proxytest.Proxy
 	store  *faultyStore[postgresTx]
 }
 
 func newBrittle(t *testing.T) *brittle {
-	dsn := postgresDSN(t)
-	p := newProxy(t, dsn)
-	w := newWorld(t, postgresIn(dsn, newSchema(t, dsn), p.through))
+	dsn := pgtest.DSN(t)
+	p := pgtest.Proxy(t, dsn)
+	w := newWorld(t, postgresIn(dsn, pgtest.Schema(t, dsn), func(c *pgxpool.Config) {
+		c.MaxConns = 1 // what is cut is what holds it
+		c.ConnConfig.DialFunc = p.Dial
+	}))
 	b := &brittle{w, nil, p, &faultyStore[postgresTx]{Store: w.store()}}
 	b.engine = w.engineOn(b.store, deal.Define[postgresTx](nil, deal.DefaultParams()))
 	w.handle = func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
@@ -68,11 +75,11 @@ func (b *brittle) accepted() string {
 
 // cutOnce breaks the connection at the next commit that is written together with
 // what save sees.
-func (b *brittle) cutOnce(d direction, at func(commits []engine.Commit) bool) {
+func (b *brittle) cutOnce(d proxytest.Direction, at func(commits []engine.Commit) bool) {
 	b.store.save = func(commits []engine.Commit) error {
 		if at(commits) {
 			b.store.save = nil
-			b.proxy.cutNext(d)
+			b.proxy.CutNext(d)
 		}
 		return nil
 	}
@@ -107,7 +114,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			b.works(b.engine)
 			b.inTx = func(context.Context, postgresTx, fsm.Dispatch) error {
 				b.inTx = nil
-				b.proxy.cutNext(cut.lost) // the commit is what comes next
+				b.proxy.CutNext(cut.lost) // the commit is what comes next
 				return nil
 			}
 			b.unknown(id, 5, cut.happened, func() (engine.Outcome, error) {

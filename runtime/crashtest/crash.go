@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 )
 
 // The environment of a child process.
@@ -19,7 +21,7 @@ const (
 // Crash kills processes that run the subject, at every durability boundary that
 // its table has, on SQLite and on the PostgreSQL that FSMGEN_POSTGRES_DSN names,
 // and judges what is left. Without that variable this half is skipped, or fails
-// where FSMGEN_REQUIRE_PARTS is 1.
+// where the parts are required.
 //
 // The processes are this test itself, in the program that runs it: t has to be
 // that of the test function.
@@ -43,8 +45,8 @@ func Crash(t *testing.T, subject Subject) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn := PostgresDSN(t)
-		schema := NewSchema(t, dsn)
+		dsn := pgtest.DSN(t)
+		schema := pgtest.Schema(t, dsn)
 		prove(t, s, subject, proofOn(Schema(dsn, schema), self, childSchema, schema))
 	})
 }
@@ -52,7 +54,7 @@ func Crash(t *testing.T, subject Subject) {
 // child does what a child process is for.
 func child(ctx context.Context, subject Subject, dir string) error {
 	if schema := os.Getenv(childSchema); schema != "" {
-		return act(ctx, Schema(os.Getenv(postgresVariable), schema), subject, dir)
+		return act(ctx, Schema(os.Getenv(pgtest.Variable), schema), subject, dir)
 	}
 	return act(ctx, FileDatabase(os.Getenv(childFile)), subject, dir)
 }

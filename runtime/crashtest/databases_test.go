@@ -2,7 +2,6 @@ package crashtest_test
 
 import (
 	"database/sql"
-	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -22,7 +21,3 @@ func sqliteAt(file string) crashtest.Database[sqliteTx] { return crashtest.FileD
 func postgresIn(dsn, schema string, adjust ...func(*pgxpool.Config)) crashtest.Database[postgresTx] {
 	return crashtest.Schema(dsn, schema, adjust...)
 }
-
-func postgresDSN(t testing.TB) string { return crashtest.PostgresDSN(t) }
-
-func newSchema(t testing.TB, dsn string) string { return crashtest.NewSchema(t, dsn) }

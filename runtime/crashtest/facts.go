@@ -79,9 +79,9 @@ func createWitnesses(ctx context.Context, db *sql.DB, watch []string) error {
 }
 
 // readFacts reads everything.
-func readFacts(ctx context.Context, db *sql.DB, c cast) (*facts, error) {
+func readFacts(ctx context.Context, db *sql.DB, all machines) (*facts, error) {
 	f := &facts{records: map[string]map[string]recordRow{}}
-	for _, m := range c {
+	for _, m := range all {
 		if err := f.readMachine(ctx, db, m.Name(), m.Tables().Record, m.Tables().History, m.Tables().ID, m.Tables().State, m.Tables().From, m.Tables().To); err != nil {
 			return nil, fmt.Errorf("read %s: %w", m.Name(), err)
 		}

@@ -29,9 +29,9 @@ func edgeKey(transition, from, event string) string { return transition + "/" + 
 
 func (h historyRow) key() string { return edgeKey(h.transition, h.from, h.event) }
 
-func tablesOf(c cast) map[string]table {
+func tablesOf(all machines) map[string]table {
 	out := map[string]table{}
-	for _, m := range c {
+	for _, m := range all {
 		t := table{map[string]edge{}, map[string]fsm.EffectInfo{}, map[string]string{}}
 		for _, e := range m.edges {
 			t.edges[edgeKey(e.transition, e.from, e.event)] = e

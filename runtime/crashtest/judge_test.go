@@ -26,13 +26,13 @@ func TestTheJudgeSees(t *testing.T) {
 
 // uploads is a machine with effects of several classes, whose steps callers make.
 func uploads() Subject {
-	return Subject{Specs: "../../spec", Cast: []Member{Fixed(upload.Define[any](nil), upload.Transitions())}}
+	return Subject{Specs: "../../spec", Machines: []Member{Fixed(upload.Define[any](nil), upload.Transitions())}}
 }
 
 // unpacks is a machine that is started and starts another, and has work of every
 // class.
 func unpacks() Subject {
-	return Subject{Specs: "../../spec", Cast: []Member{
+	return Subject{Specs: "../../spec", Machines: []Member{
 		Tuned(func(p unpack.Params) engine.Machine[any] { return unpack.Define[any](nil, p) }, unpack.Transitions()),
 		Tuned(func(p download.Params) engine.Machine[any] { return download.Define[any](nil, p) }, download.Transitions()),
 		Fixed(activate.Define[any](nil), activate.Transitions()),
@@ -165,7 +165,7 @@ func rehearsed[Tx any](t *testing.T, subject Subject, d Database[Tx], pick func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := prepare(t, d, s.cast)
+	conn := prepare(t, d, s.machines)
 	p, err := s.rehearsal()
 	if err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func spoil(t *testing.T, subject Subject, keyed bool, all spoils) {
 		return !keyed || len(s.Steps) == 4 && !slices.ContainsFunc(s.Steps, func(st lives.Step) bool { return st.Event == nil })
 	})
 	judged := func(f func(*facts, map[string][]entry)) string {
-		read, err := readFacts(t.Context(), conn, s.cast)
+		read, err := readFacts(t.Context(), conn, s.machines)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func spoil(t *testing.T, subject Subject, keyed bool, all spoils) {
 		}
 		f(read, diary)
 		var problems strings.Builder
-		j := newJudge(tablesOf(s.cast), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
+		j := newJudge(tablesOf(s.machines), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
 		j.all()
 		if keyed {
 			j.keyed()

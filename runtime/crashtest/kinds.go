@@ -9,8 +9,8 @@ import (
 
 // kindsOf tells from a table what can be under way when a process dies: what the
 // machine can do, and nothing that somebody forgot to list.
-func kindsOf(c *lives.Cast) []Kind {
-	m := c.Hero()
+func kindsOf(c *lives.Group) []Kind {
+	m := c.Proven()
 	has := map[Kind]bool{
 		Started: c.Started(m),
 		Create:  !c.Started(m),

@@ -11,8 +11,8 @@ import (
 // read from the tables by people.
 func TestKinds(t *testing.T) {
 	for _, tt := range []struct {
-		cast []string
-		want []Kind
+		group []string
+		want  []Kind
 	}{
 		{[]string{"upload"}, []Kind{Create, Fire, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Keyed, InTx}},
 		{[]string{"publish"}, []Kind{Create, Fire, Deliver, Retry, Bury, Requeue, Keyed, InTx}},
@@ -25,7 +25,7 @@ func TestKinds(t *testing.T) {
 		{[]string{"unpack", "activate", "download"}, []Kind{Started, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Queryable, AtMostOnce, Cleanup}},
 		{[]string{"activate", "unpack", "download"}, []Kind{Started, Answer, Chain, Idempotent, Queryable}},
 	} {
-		c, err := lives.Load("../../spec", tt.cast...)
+		c, err := lives.Load("../../spec", tt.group...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestKinds(t *testing.T) {
 		slices.Sort(got)
 		slices.Sort(tt.want)
 		if !slices.Equal(got, tt.want) {
-			t.Errorf("%s has to pass %v, want %v", tt.cast[0], got, tt.want)
+			t.Errorf("%s has to pass %v, want %v", tt.group[0], got, tt.want)
 		}
 	}
 }

@@ -110,7 +110,7 @@ func (s story) add(p *plan, prefix string, life int, cut *Cut, window string) er
 	if n := len(p.Scenarios); n > 0 {
 		at = p.Scenarios[n-1].Script.Epoch.Add(-s.span)
 	}
-	script, err := s.table.Script(s.lives[life], tag, at)
+	script, err := s.group.Script(s.lives[life], tag, at)
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", tag, err)
 	}
@@ -172,7 +172,7 @@ func (s story) chooseShared(p plan, past map[string][]entry, every bool) (plan, 
 	}
 	var windows []Window
 	turn := 0
-	for _, k := range kindsOf(s.table) {
+	for _, k := range kindsOf(s.group) {
 		points := sharedPoints(k)
 		if len(points) > 0 && !every {
 			points = points[turn%len(points):][:1]

@@ -2,11 +2,7 @@ package crashtest
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
-	"os"
-	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,9 +12,6 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/postgres"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
-
-// postgresVariable names the server.
-const postgresVariable = "FSMGEN_POSTGRES_DSN"
 
 // Schema is the database in a schema of a PostgreSQL server, for a store with
 // adjusted connections.
@@ -74,37 +67,4 @@ func Schema(dsn, schema string, adjust ...func(*pgxpool.Config)) Database[pgx.Tx
 			return stdlib.OpenDB(*config.ConnConfig), nil
 		},
 	}
-}
-
-// PostgresDSN is the server of FSMGEN_POSTGRES_DSN. Without one the test is
-// skipped, or fails where FSMGEN_REQUIRE_PARTS is 1.
-func PostgresDSN(t testing.TB) string {
-	t.Helper()
-	dsn := os.Getenv(postgresVariable)
-	switch {
-	case dsn == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-		t.Fatal("FSMGEN_POSTGRES_DSN is not set, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
-	case dsn == "":
-		t.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was tested against PostgreSQL")
-	}
-	return dsn
-}
-
-// NewSchema names a schema that goes with the test; the store creates it.
-func NewSchema(t testing.TB, dsn string) string {
-	t.Helper()
-	name := make([]byte, 8)
-	_, _ = rand.Read(name) // never fails
-	schema := "fsmgen_crash_" + hex.EncodeToString(name)
-	t.Cleanup(func() {
-		db, err := sql.Open("pgx", dsn)
-		if err == nil {
-			_, err = db.Exec("DROP SCHEMA IF EXISTS " + schema + " CASCADE")
-			_ = db.Close() // nothing is left to do with it
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	return schema
 }

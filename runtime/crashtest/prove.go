@@ -37,14 +37,14 @@ func prove[Tx any](t *testing.T, s story, subject Subject, p proof[Tx]) {
 			t.Fatal(err)
 		}
 	}
-	db := prepare(t, p.database, s.cast, s.table.Singular()...)
+	db := prepare(t, p.database, s.machines, s.group.Singular()...)
 	dir := t.TempDir()
 	rehearsed, err := s.rehearsal()
 	must(err)
 	if kills := runPlan(t, p, rehearsed, dir); kills != 0 {
 		t.Fatalf("the rehearsal was killed %d times", kills)
 	}
-	calm := verdict(t, db, s.cast, rehearsed, dir)
+	calm := verdict(t, db, s.machines, rehearsed, dir)
 	killing, missed, err := s.choose(rehearsed, calm.diary, s.windows, p.every)
 	must(err)
 	for _, w := range missed {
@@ -57,11 +57,11 @@ func prove[Tx any](t *testing.T, s story, subject Subject, p proof[Tx]) {
 	if want := len(killing.Scenarios) - len(rehearsed.Scenarios); kills != want {
 		t.Errorf("%d processes were killed, want %d", kills, want)
 	}
-	stormy := verdict(t, db, s.cast, killing, dir)
+	stormy := verdict(t, db, s.machines, killing, dir)
 	overslept := compareEndings(t, killing, calm, stormy)
 	hit, of := countExercised(t, killing, stormy.diary, s.windows)
 	Count(t, "%s: %d of %d windows exercised on %s; %d lives take %d of %d transitions, and %d of %d kills were compared with a calm life",
-		s.name, hit, of, p.database.Name, len(s.lives), transitionsTaken(stormy.facts, s.name), len(s.cast[0].edges), kills-overslept, kills)
+		s.name, hit, of, p.database.Name, len(s.lives), transitionsTaken(stormy.facts, s.name), len(s.machines[0].edges), kills-overslept, kills)
 	kills += proveShared(t, s, subject, p, killing, calm, db, dir)
 	t.Logf("%s: %d lives, %d processes killed; nothing accepted was lost, nothing doubled, no record off its table", s.name, len(killing.Scenarios), kills)
 }
@@ -78,7 +78,7 @@ func proveShared[Tx any](t *testing.T, s story, subject Subject, p proof[Tx], ki
 		return 0
 	}
 	killed := runFleet(t, p, subject, shared, len(killing.Scenarios), windows, dir)
-	hit, of := countExercised(t, shared, verdict(t, db, s.cast, shared, dir).diary, windows)
+	hit, of := countExercised(t, shared, verdict(t, db, s.machines, shared, dir).diary, windows)
 	if hit != killed {
 		t.Errorf("%d workers were killed in %d windows", killed, hit)
 	}
@@ -116,13 +116,13 @@ func countExercised(t *testing.T, p plan, past map[string][]entry, windows []Win
 
 // prepare makes the tables, without the indices that would let only one life be
 // lived in a database.
-func prepare[Tx any](t *testing.T, d Database[Tx], c cast, without ...string) *sql.DB {
+func prepare[Tx any](t *testing.T, d Database[Tx], all machines, without ...string) *sql.DB {
 	t.Helper()
 	store, closeStore, err := d.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(store.Migrate(t.Context(), definitions[Tx](c, nil)), closeStore()); err != nil {
+	if err := errors.Join(store.Migrate(t.Context(), definitions[Tx](all, nil)), closeStore()); err != nil {
 		t.Fatal(err)
 	}
 	db, err := d.SQL()
@@ -174,9 +174,9 @@ func runPlan[Tx any](t *testing.T, p proof[Tx], what plan, dir string) (kills in
 }
 
 // verdict judges what is in the database.
-func verdict(t *testing.T, db *sql.DB, c cast, p plan, dir string) *judge {
+func verdict(t *testing.T, db *sql.DB, all machines, p plan, dir string) *judge {
 	t.Helper()
-	f, err := readFacts(t.Context(), db, c)
+	f, err := readFacts(t.Context(), db, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func verdict(t *testing.T, db *sql.DB, c cast, p plan, dir string) *judge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := newJudge(tablesOf(c), f, past, func(tag, format string, args ...any) {
+	j := newJudge(tablesOf(all), f, past, func(tag, format string, args ...any) {
 		t.Errorf("%s: %s", p.describe(tag), fmt.Sprintf(format, args...))
 	})
 	j.all()

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -33,8 +34,8 @@ func Race(t *testing.T, subject Subject) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn := PostgresDSN(t)
-		race(t, s, subject, Schema(dsn, NewSchema(t, dsn)))
+		dsn := pgtest.DSN(t)
+		race(t, s, subject, Schema(dsn, pgtest.Schema(t, dsn)))
 	})
 }
 
@@ -46,7 +47,7 @@ func race[Tx any](t *testing.T, s story, subject Subject, d Database[Tx]) {
 			t.Fatal(err)
 		}
 	}
-	db := prepare(t, d, s.cast, s.table.Singular()...)
+	db := prepare(t, d, s.machines, s.group.Singular()...)
 	dir := t.TempDir()
 	p := plan{Params: s.params}
 	crowdOf := map[string]int{}
@@ -66,7 +67,7 @@ func race[Tx any](t *testing.T, s story, subject Subject, d Database[Tx]) {
 		must(st.compete(t.Context(), sc, crowdOf[sc.Tag]))
 	}
 	must(closeStage())
-	won, lost := oneWinnerAVersion(t, p, verdict(t, db, s.cast, p, dir))
+	won, lost := oneWinnerAVersion(t, p, verdict(t, db, s.machines, p, dir))
 	if won == 0 || lost == 0 {
 		t.Errorf("%d events were accepted and %d refused: nobody raced", won, lost)
 	}

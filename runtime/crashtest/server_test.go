@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/internal/parts"
 	"github.com/fsmgen/fsmgen/runtime/crashtest"
 )
 
@@ -37,16 +38,12 @@ type server struct {
 }
 
 // newServer starts a server that ends with the test, however that ends.
-// Without PostgreSQL's programs the test is skipped, or fails where
-// FSMGEN_REQUIRE_PARTS is 1.
+// Without PostgreSQL's programs they are missing.
 func newServer(t *testing.T) *server {
 	t.Helper()
 	bin := findServer()
-	switch {
-	case bin == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-		t.Fatal("initdb and pg_ctl are neither in PG_BIN, on the PATH, nor in /usr/lib/postgresql/*/bin, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
-	case bin == "":
-		t.Skip("there is no PostgreSQL server to be killed: set PG_BIN")
+	if bin == "" {
+		parts.Missing(t, "initdb and pg_ctl are neither in PG_BIN, on the PATH, nor in /usr/lib/postgresql/*/bin")
 	}
 	dir, err := os.MkdirTemp("", "fsmgen-server-")
 	must(t, err)

@@ -30,7 +30,7 @@ func leaseOf(s lives.Script) time.Duration { return lease + s.Longest }
 // stage is one process, living lives.
 type stage[Tx any] struct {
 	database Database[Tx]
-	cast     cast
+	machines machines
 	store    engine.Store[Tx]
 	config   engine.Config
 	engine   *engine.Engine[Tx]
@@ -48,7 +48,7 @@ type stage[Tx any] struct {
 func openStage[Tx any](
 	ctx context.Context, db Database[Tx], subject Subject, p plan, dir string, c *cutter, k clock, config engine.Config,
 ) (*stage[Tx], func() error, error) {
-	machines, err := subject.cast(p.Params)
+	all, err := subject.define(p.Params)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +56,7 @@ func openStage[Tx any](
 	if err != nil {
 		return nil, nil, err
 	}
-	s := &stage[Tx]{database: db, cast: machines, dir: dir, clock: k, cutter: c, scripts: map[string]lives.Script{}, plays: map[string]*play{}}
+	s := &stage[Tx]{database: db, machines: all, dir: dir, clock: k, cutter: c, scripts: map[string]lives.Script{}, plays: map[string]*play{}}
 	for _, sc := range p.Scenarios {
 		s.scripts[sc.Tag] = sc.Script
 	}
@@ -73,7 +73,7 @@ func openStage[Tx any](
 func (s *stage[Tx]) employ(lease time.Duration) (err error) {
 	config := s.config
 	config.Lease = lease
-	s.engine, err = engine.New(s.store, config, definitions(s.cast, s)...)
+	s.engine, err = engine.New(s.store, config, definitions(s.machines, s)...)
 	return err
 }
 
@@ -119,7 +119,7 @@ func (s *stage[Tx]) live(ctx context.Context, sc scenario) error {
 // end ends a life. It gives back the keys that its events have of themselves:
 // where they are made of numbers, those of the next life are the same.
 func (s *stage[Tx]) end(ctx context.Context, p *play) error {
-	for _, m := range s.cast {
+	for _, m := range s.machines {
 		t := m.Tables()
 		_, err := s.sql.ExecContext(ctx, fmt.Sprintf(
 			`DELETE FROM fsm_keys WHERE machine = '%s' AND key LIKE 'event:%%' AND record_id IN (SELECT CAST("%s" AS text) FROM "%s" WHERE correlation_id = '%s')`,
@@ -276,7 +276,7 @@ func (s *stage[Tx]) recordOf(ctx context.Context, p *play, st lives.Step) (id st
 	if st.Record != "" {
 		return st.Record, nil
 	}
-	m, err := s.cast.member(st.Machine)
+	m, err := s.machines.member(st.Machine)
 	if err != nil {
 		return "", err
 	}

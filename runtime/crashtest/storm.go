@@ -38,12 +38,12 @@ const (
 // Who does not know what became of an event repeats it with its key. The judge
 // then finds every event that was accepted once, and its effects delivered.
 func Storm[Tx any](t *testing.T, d Database[Tx], clients int, crash func()) {
-	subject := Subject{Cast: []Member{Fixed(publish.Define[any](nil), publish.Transitions())}}
-	machines, err := subject.cast(nil)
+	subject := Subject{Machines: []Member{Fixed(publish.Define[any](nil), publish.Transitions())}}
+	all, err := subject.define(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := prepare(t, d, machines)
+	db := prepare(t, d, all)
 	dir := t.TempDir()
 	p := plan{Scenarios: []scenario{{Tag: stormTag}}}
 	st, closeStage, err := openStage(t.Context(), d, subject, p, dir, &cutter{}, wallClock{}, engine.Config{
@@ -60,7 +60,7 @@ func Storm[Tx any](t *testing.T, d Database[Tx], clients int, crash func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := verdict(t, db, machines, p, dir)
+	j := verdict(t, db, all, p, dir)
 	j.keyed()
 	if n := len(j.facts.history) - stormRecords; n != clients*stormEvents {
 		t.Errorf("%d events are in the histories, want %d", n, clients*stormEvents)

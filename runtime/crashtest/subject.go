@@ -14,9 +14,9 @@ import (
 type Subject struct {
 	// Specs is the folder of the specs.
 	Specs string
-	// Cast is the machine, then those that it needs in an engine and a database:
-	// what starts what, and whose tables refer to whose.
-	Cast []Member
+	// Machines are the one under test, then those that it needs in an engine and a
+	// database: what starts what, and whose tables refer to whose.
+	Machines []Member
 }
 
 // Member is a generated machine.
@@ -44,12 +44,12 @@ func Tuned[P any, T transition[S, E], S, E spelled](define func(P) engine.Machin
 }
 
 // name is that of the machine under test.
-func (s Subject) name() string { return s.Cast[0].name }
+func (s Subject) name() string { return s.Machines[0].name }
 
-// cast makes the machines, with the params of the plan.
-func (s Subject) cast(params map[string]json.RawMessage) (cast, error) {
-	var out cast
-	for _, m := range s.Cast {
+// define makes the machines, with the params of the plan.
+func (s Subject) define(params map[string]json.RawMessage) (machines, error) {
+	var out machines
+	for _, m := range s.Machines {
 		machine, err := m.define(params[m.name])
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.name, err)
@@ -61,35 +61,35 @@ func (s Subject) cast(params map[string]json.RawMessage) (cast, error) {
 
 // story is all that a proof needs to know about a subject.
 type story struct {
-	name    string
-	cast    cast
-	table   *lives.Cast
-	lives   []lives.Life
-	windows []Window
-	params  map[string]json.RawMessage
-	span    time.Duration // from the beginning of a scenario to that of the one before it
+	name     string
+	machines machines
+	group    *lives.Group // their tables
+	lives    []lives.Life
+	windows  []Window
+	params   map[string]json.RawMessage
+	span     time.Duration // from the beginning of a scenario to that of the one before it
 }
 
 // story derives the lives and the windows of a subject from its table.
 func (s Subject) story() (story, error) {
 	var names []string
-	for _, m := range s.Cast {
+	for _, m := range s.Machines {
 		names = append(names, m.name)
 	}
-	table, err := lives.Load(s.Specs, names...)
+	group, err := lives.Load(s.Specs, names...)
 	if err != nil {
 		return story{}, err
 	}
-	found, _ := table.Search()
-	out := story{name: s.name(), table: table, lives: table.Vary(found), params: table.Params()}
-	out.span = table.Span(out.lives)
-	out.windows = windowsOf(out.name, kindsOf(table))
-	out.cast, err = s.cast(out.params)
+	found, _ := group.Search()
+	out := story{name: s.name(), group: group, lives: group.Vary(found), params: group.Params()}
+	out.span = group.Span(out.lives)
+	out.windows = windowsOf(out.name, kindsOf(group))
+	out.machines, err = s.define(out.params)
 	return out, err
 }
 
-// cast is the machines that share a database, the one under test first.
-type cast []member
+// machines are those that share a database, the one under test first.
+type machines []member
 
 // member is a machine with its static table.
 type member struct {
@@ -99,17 +99,17 @@ type member struct {
 
 // definitions lists the machines as an engine takes them, with handlers of the
 // stage.
-func definitions[Tx any](c cast, s *stage[Tx]) []engine.Machine[Tx] {
+func definitions[Tx any](all machines, s *stage[Tx]) []engine.Machine[Tx] {
 	var out []engine.Machine[Tx]
-	for _, m := range c {
+	for _, m := range all {
 		out = append(out, witness[Tx]{m.Machine, s})
 	}
 	return out
 }
 
-func (c cast) member(name string) (member, error) {
-	if i := slices.IndexFunc(c, func(m member) bool { return m.Name() == name }); i >= 0 {
-		return c[i], nil
+func (all machines) member(name string) (member, error) {
+	if i := slices.IndexFunc(all, func(m member) bool { return m.Name() == name }); i >= 0 {
+		return all[i], nil
 	}
 	return member{}, fmt.Errorf("no machine %q", name)
 }

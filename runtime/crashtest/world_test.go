@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/crashtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -66,8 +67,8 @@ func sqliteWorld(t *testing.T) *world[sqliteTx] {
 }
 
 func postgresWorld(t *testing.T) *world[postgresTx] {
-	dsn := postgresDSN(t)
-	return newWorld(t, postgresIn(dsn, newSchema(t, dsn)))
+	dsn := pgtest.DSN(t)
+	return newWorld(t, postgresIn(dsn, pgtest.Schema(t, dsn)))
 }
 
 func newWorld[Tx any](t *testing.T, db crashtest.Database[Tx]) *world[Tx] {

@@ -5,7 +5,6 @@ package simulation_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/fsmgen/fsmgen/adapters/postgres"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/simulation"
 )
@@ -40,17 +40,9 @@ func TestStoresAgree(t *testing.T) {
 // postgreses plays on PostgreSQL, each play in a schema of its own.
 func postgreses(t *testing.T) simulation.Simulation[pgx.Tx] {
 	t.Helper()
-	dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
-	switch {
-	case dsn == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-		t.Fatal("FSMGEN_POSTGRES_DSN is not set, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
-	case dsn == "":
-		t.Skip("FSMGEN_POSTGRES_DSN is not set: the logs of SQLite and PostgreSQL were not compared")
-	}
-	plays := 0
+	dsn := pgtest.DSN(t)
 	return simulation.Simulation[pgx.Tx]{Tables: tables(t), Open: func(t *testing.T, machines []engine.Machine[pgx.Tx]) simulation.Subject[pgx.Tx] {
-		plays++
-		s := openPostgres(t, dsn, fmt.Sprintf("fsmgen_simulation_%d_%d", os.Getpid(), plays))
+		s := openPostgres(t, dsn, pgtest.Schema(t, dsn))
 		if err := simulation.Prepare(t.Context(), s, machines); err != nil {
 			t.Fatal(err)
 		}
@@ -79,9 +71,6 @@ func openPostgres(t *testing.T, dsn, schema string) simulation.Subject[pgx.Tx] {
 	db := stdlib.OpenDBFromPool(pool)
 	t.Cleanup(func() {
 		if err := store.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		if _, err := db.ExecContext(ctx, "DROP SCHEMA "+schema+" CASCADE"); err != nil {
 			t.Error(err)
 		}
 		if err := db.Close(); err != nil {

@@ -2,11 +2,8 @@ package simulation
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
-	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/generated/activate"
 	"github.com/fsmgen/fsmgen/generated/deal"
@@ -41,30 +38,6 @@ func machines[Tx any]() []engine.Machine[Tx] {
 // troupes are the machines that play together: one that starts another needs it.
 var troupes = [...][]string{
 	{"deal"}, {"registration"}, {"wal"}, {"upload"}, {"publish"}, {"gc"}, {"outbox"}, {"download", "unpack", "activate"},
-}
-
-// Tables compiles the specs of a folder, for the interpreter and for payloads.
-func Tables(folder string) ([]*ir.Machine, error) {
-	paths, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("specs: %w", err)
-	}
-	if len(paths) == 0 {
-		return nil, fmt.Errorf("no specs in %s", folder)
-	}
-	var sources []gen.Source
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("read spec: %w", err)
-		}
-		sources = append(sources, gen.Source{Path: filepath.ToSlash(path), Data: data})
-	}
-	tables, list := gen.Load(sources)
-	if list.HasErrors() {
-		return nil, fmt.Errorf("specs of %s do not compile: %s", folder, list.Sorted()[0].Message)
-	}
-	return tables, nil
 }
 
 // role is a machine that plays, with its table.

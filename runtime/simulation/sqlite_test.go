@@ -11,6 +11,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/proptest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/simulation"
 )
@@ -94,7 +95,7 @@ func openSQLite(t *testing.T, path string) simulation.Subject[*sql.Tx] {
 func tables(t *testing.T) []*ir.Machine {
 	t.Helper()
 	const specs = "../../spec"
-	all, err := simulation.Tables(specs)
+	all, err := proptest.Machines(specs)
 	if err != nil {
 		t.Fatal(err)
 	}

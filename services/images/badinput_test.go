@@ -5,6 +5,8 @@ package images_test
 import (
 	"archive/tar"
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -78,6 +80,25 @@ func TestBadInputEndsInTheDocumentedState(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestMendedLayout: a tar that was valid is not downloaded again while it is there
+// (document 002, Scenario 4 of Download); the error says which one to remove.
+func TestMendedLayout(t *testing.T) {
+	t.Parallel()
+	dir, mended := t.TempDir(), imageTar(t, 1)
+	s := newSite(t, images.Options{Objects: bucket(dir)})
+	old := filepath.Join(s.dir, "tars", images.ImageID("images", "a.tar")+".tar")
+	put(t, dir, "a.tar", archive(t, tar.Header{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755}))
+	for range 2 {
+		s.fails("images", "a.tar", "unpack", "layout_invalid", "completed", "of these the object has etc", "remove "+old+", and ask again")
+		s.leaves(1, 0)
+		put(t, dir, "a.tar", mended)
+	}
+	if err := os.Remove(old); err != nil {
+		t.Fatal(err)
+	}
+	s.ready("images", "a.tar", mended)
 }
 
 // TestKeysOfAnyKind: a key may hold what a file name may.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/racing"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/images"
@@ -40,6 +41,9 @@ type errand struct {
 func TestMain(m *testing.M) {
 	text := os.Getenv(childVariable)
 	if text == "" {
+		if err := racing.HurryChildren(); err != nil {
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	var e errand
@@ -95,6 +99,12 @@ func (e errand) run(ctx context.Context) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
+// newErrand is one that asks for the object of a folder of its own.
+func newErrand(t *testing.T, lab string) errand {
+	t.Helper()
+	return errand{Dir: stocked(t, lab), Lab: lab, Bucket: "images", Key: "a.tar"}
+}
+
 // start runs the errand in a process of its own.
 func (e errand) start(t *testing.T) (*exec.Cmd, *strings.Builder) {
 	t.Helper()
@@ -131,9 +141,16 @@ func (e errand) succeeds(t *testing.T) images.Result {
 	return r
 }
 
-// dies runs the errand, which has to end by SIGKILL.
-func (e errand) dies(t *testing.T) {
+// completes runs the errand after something happened, and judges what is there.
+func (e errand) completes(t *testing.T, after string) {
 	t.Helper()
+	judge(t, e.Lab, e.Dir, after, e.succeeds(t))
+}
+
+// dies runs the errand, which has to end by SIGKILL at a point.
+func (e errand) dies(t *testing.T, point string) {
+	t.Helper()
+	e.KillAt = point
 	command, out := e.start(t)
 	err := command.Wait()
 	var exit *exec.ExitError

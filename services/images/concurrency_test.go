@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -187,22 +188,18 @@ func (r *recorder) byImage(t *testing.T, s *site) map[string][]*span {
 func TestNothingIsCollectedBeforeItIsUsed(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
 		for _, point := range []string{"before handle download.validate_file", "before handle unpack.extract_layers", "before handle unpack.verify_layout", "before handle activate.create_snapshot", "after handle activate.create_snapshot"} {
-			dir := place(t, lab)
-			put(t, dir, "a.tar", imageTar(t, 1))
-			work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-			dying := work
-			dying.KillAt = point
-			dying.dies(t)
-			s := open(t, laboratories[lab], dir)
+			work := newErrand(t, lab)
+			work.dies(t, point)
+			s := open(t, laboratories[lab], work.Dir)
 			if got, err := s.GC(t.Context()); err != nil || len(got.Volumes)+len(got.Files) > 0 {
 				t.Errorf("killed at %q: a collection removed %+v: %v", point, got, err)
 			}
 			if err := s.Close(); err != nil {
 				t.Fatal(err)
 			}
-			judge(t, lab, dir, point, work.succeeds(t))
+			work.completes(t, point)
 			var fetched int
-			if err := database(t, dir).QueryRow("SELECT count(*) FROM download_history WHERE transition = 'downloaded'").Scan(&fetched); err != nil || fetched != 1 {
+			if err := database(t, work.Dir).QueryRow("SELECT count(*) FROM download_history WHERE transition = 'downloaded'").Scan(&fetched); err != nil || fetched != 1 {
 				t.Errorf("killed at %q: the object was downloaded %d times: %v", point, fetched, err)
 			}
 		}
@@ -266,6 +263,45 @@ func (r *recorder) all() []*span {
 	return slices.Clone(r.spans)
 }
 
+// TestANewFolderIsOpenedByTwo: one that finds another at the file that it makes
+// itself waits, although SQLite does not.
+func TestANewFolderIsOpenedByTwo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	o := laboratories["directory"].options(dir)
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	other, err := database(t, dir).Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		s, err := images.Open(t.Context(), o)
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	const patience = 300 * time.Millisecond // for what must not come
+	select {
+	case err := <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(patience):
+	}
+	if _, err := other.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestCollectionsDoNotDisturb: as long as somebody works, every collection is
 // refused, by whichever process.
 func TestCollectionsDoNotDisturb(t *testing.T) {
@@ -298,9 +334,7 @@ func TestCollectionsDoNotDisturb(t *testing.T) {
 func TestAWorkerThatSlept(t *testing.T) {
 	const lease = 900 * time.Millisecond // three times that of an errand
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
+		work := newErrand(t, lab)
 		sleeping := work
 		sleeping.KillAt, sleeping.Stop = "within extract", true
 		first, out := sleeping.start(t)
@@ -322,6 +356,6 @@ func TestAWorkerThatSlept(t *testing.T) {
 		if !strings.Contains(out.String(), "snapshot_id") || !strings.Contains(waits.String(), "snapshot_id") {
 			t.Errorf("the two printed\n%s\n%s", out, waits)
 		}
-		judge(t, lab, dir, "a sleep within extract", work.succeeds(t))
+		work.completes(t, "a sleep within extract")
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	_ "modernc.org/sqlite"
@@ -26,33 +27,31 @@ func TestKillAtEveryWindow(t *testing.T) {
 		if len(points) < fewest {
 			t.Fatalf("a run passes %d points only: %q", len(points), points)
 		}
-		exercised := 0
-		for _, point := range points {
-			exercised += window(t, lab, fresh, point)
-		}
-		guest.Count(t, "image pipeline: %d of %d kill windows exercised on the keeper %s", exercised, len(points), lab)
+		var exercised atomic.Int64
+		t.Run("kill", func(t *testing.T) {
+			for _, point := range points {
+				t.Run(point, func(t *testing.T) {
+					beside(t)
+					if window(t, lab, fresh, point); !t.Failed() {
+						exercised.Add(1)
+					}
+				})
+			}
+		})
+		guest.Count(t, "image pipeline: %d of %d kill windows exercised on the keeper %s", exercised.Load(), len(points), lab)
 	})
 }
 
 // window kills a process at a point, lets the next one go on and looks at what
-// came of it. It returns 1 if all was well.
-func window(t *testing.T, lab, fresh, point string) (well int) {
-	t.Run(point, func(t *testing.T) {
-		dir := place(t, lab)
-		if err := os.CopyFS(filepath.Join(dir, "state"), os.DirFS(fresh)); err != nil {
-			t.Fatal(err)
-		}
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-		dying := work
-		dying.KillAt = point
-		dying.dies(t)
-		judge(t, lab, dir, point, work.succeeds(t))
-		if !t.Failed() {
-			well = 1
-		}
-	})
-	return well
+// came of it.
+func window(t *testing.T, lab, fresh, point string) {
+	t.Helper()
+	work := newErrand(t, lab)
+	if err := os.CopyFS(filepath.Join(work.Dir, "state"), os.DirFS(fresh)); err != nil {
+		t.Fatal(err)
+	}
+	work.dies(t, point)
+	work.completes(t, point)
 }
 
 // pointsOf lists the points that an undisturbed run passes. To fresh it copies
@@ -60,22 +59,20 @@ func window(t *testing.T, lab, fresh, point string) (well int) {
 func pointsOf(t *testing.T, lab, fresh string) (points []string) {
 	t.Helper()
 	t.Run("no kill", func(t *testing.T) {
-		dir := place(t, lab)
-		s, err := images.Open(t.Context(), laboratories[lab].options(dir))
+		work := newErrand(t, lab)
+		s, err := images.Open(t.Context(), laboratories[lab].options(work.Dir))
 		if err == nil {
 			err = s.Close()
 		}
 		if err == nil {
-			err = os.CopyFS(fresh, os.DirFS(filepath.Join(dir, "state")))
+			err = os.CopyFS(fresh, os.DirFS(filepath.Join(work.Dir, "state")))
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, dir, "a.tar", imageTar(t, 1))
-		file := filepath.Join(dir, "points")
-		r := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar", Points: file}.succeeds(t)
-		judge(t, lab, dir, "nothing", r)
-		text, err := os.ReadFile(file)
+		work.Points = filepath.Join(work.Dir, "points")
+		work.completes(t, "nothing")
+		text, err := os.ReadFile(work.Points)
 		if err != nil {
 			t.Fatal(err)
 		}

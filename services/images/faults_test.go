@@ -24,6 +24,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/images"
 )
@@ -35,20 +36,20 @@ var endpointFaults = map[string]func(e *endpoint, w http.ResponseWriter, r *http
 		panic(http.ErrAbortHandler)
 	},
 	"stalls in the body": func(e *endpoint, w http.ResponseWriter, r *http.Request) {
-		e.pass(w, r, fewBytes)
+		e.proxy.Begin(w, r, fewBytes)
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
 	},
-	"resets the connection": func(_ *endpoint, w http.ResponseWriter, _ *http.Request) { hangUp(w) },
+	"resets the connection": func(_ *endpoint, w http.ResponseWriter, _ *http.Request) { proxytest.Reset(w) },
 	"resets it in the body": func(e *endpoint, w http.ResponseWriter, r *http.Request) {
-		e.pass(w, r, fewBytes)
-		hangUp(w)
+		e.proxy.Begin(w, r, fewBytes)
+		proxytest.Reset(w)
 	},
 	"answers 503": func(_ *endpoint, w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	},
 	"sends a short body": func(e *endpoint, w http.ResponseWriter, r *http.Request) {
-		answer := e.ask(r)
+		answer := e.proxy.Ask(r)
 		defer answer.Body.Close()
 		w.Header().Set("ETag", answer.Header.Get("ETag"))
 		if from := answer.Header.Get("Content-Range"); from != "" {
@@ -80,7 +81,7 @@ func TestEndpointRecovers(t *testing.T) {
 			})
 			s := newSite(t, images.Options{Objects: e.store})
 			s.ready(e.bucket, "a.tar", archive)
-			asked := e.requests()
+			asked := e.proxy.Requests()
 			if slices.ContainsFunc(asked, func(r string) bool { return strings.Contains(r, "unconditionally") }) {
 				t.Errorf("it asked %q", asked)
 			}
@@ -107,7 +108,7 @@ func TestEndpointStaysBroken(t *testing.T) {
 			s := newSite(t, images.Options{Objects: e.store})
 			s.fails(e.bucket, "a.tar", "download", "download_failed", "pending", "a.tar", "try again when the endpoint is well")
 			s.leaves(0, 0)
-			e.breaks(nil)
+			e.proxy.Break(nil)
 			s.ready(e.bucket, "a.tar", archive)
 		})
 	}
@@ -125,8 +126,8 @@ func TestWrongCredentials(t *testing.T) {
 	s := newSite(t, images.Options{Objects: e.store})
 	s.fails(e.bucket, "a.tar", "download", "download_failed", "pending", "check the credentials")
 	s.leaves(0, 0)
-	if n := len(e.requests()); n != 2 {
-		t.Errorf("it asked %q", e.requests())
+	if n := len(e.proxy.Requests()); n != 2 {
+		t.Errorf("it asked %q", e.proxy.Requests())
 	}
 }
 
@@ -161,8 +162,8 @@ func TestObjectReplacedWhileItIsRead(t *testing.T) {
 			return false
 		}
 		if r.Header.Get("Range") == "" {
-			e.pass(w, r, fewBytes)
-			hangUp(w)
+			e.proxy.Begin(w, r, fewBytes)
+			proxytest.Reset(w)
 			return true
 		}
 		e.put("a.tar", imageTar(t, n+2), nil)
@@ -177,8 +178,8 @@ func TestObjectReplacedWhileItIsRead(t *testing.T) {
 	e.breaks(func(n int, w http.ResponseWriter, r *http.Request) bool {
 		switch n {
 		case 1:
-			e.pass(w, r, fewBytes)
-			hangUp(w)
+			e.proxy.Begin(w, r, fewBytes)
+			proxytest.Reset(w)
 			return true
 		case 2:
 			e.put("a.tar", replacing, nil)
@@ -227,7 +228,7 @@ func TestStatedChecksum(t *testing.T) {
 			}
 			s.fails(e.bucket, "a.tar", "download", "file_invalid", "failed")
 			s.leaves(0, 0)
-			e.breaks(nil)
+			e.proxy.Break(nil)
 			e.put("a.tar", archive, server)
 			s.ready(e.bucket, "a.tar", archive)
 		})
@@ -236,7 +237,7 @@ func TestStatedChecksum(t *testing.T) {
 
 // bend changes a byte of the content of a file, which leaves a tar intact.
 func (e *endpoint) bend(w http.ResponseWriter, r *http.Request) {
-	answer := e.ask(r)
+	answer := e.proxy.Ask(r)
 	defer answer.Body.Close()
 	for key, values := range answer.Header {
 		w.Header()[key] = values

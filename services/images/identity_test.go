@@ -118,14 +118,14 @@ func TestChosenDeviceIsKept(t *testing.T) {
 		dir := place(t, lab)
 		put(t, dir, firstKey, imageTar(t, 1))
 		put(t, dir, secondKey, imageTar(t, 2))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: firstKey, KillAt: "after handle unpack.check_unpacked"}
-		work.dies(t)
+		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: firstKey}
+		work.dies(t, "after handle unpack.check_unpacked")
 		chosen := devices(t, dir)
 		image := images.ImageID("images", firstKey)
 		if chosen[image] != sharedID {
 			t.Fatalf("the devices are %v", chosen)
 		}
-		work.KillAt, work.Key = "", secondKey
+		work.Key = secondKey
 		work.succeeds(t)
 		work.Key = firstKey
 		work.succeeds(t)

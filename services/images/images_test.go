@@ -104,9 +104,8 @@ func process(t *testing.T, s *images.Service, key string) images.Result {
 // nothing asked of the keeper: what the kernel shows in the file system tells
 // that both volumes stand (F-002-26).
 func TestSecondRunHandsOff(t *testing.T) {
-	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
+	alone(t, func(t *testing.T, lab string) {
+		dir := stocked(t, lab)
 		s, c := watched(t, lab, dir)
 		works(t, s)
 		first := process(t, s, "a.tar")
@@ -131,16 +130,12 @@ func TestSecondRunHandsOff(t *testing.T) {
 // TestCrashDuringDownload: document 002, Test Case 1.
 func TestCrashDuringDownload(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-		dying := work
-		dying.KillAt = "within download"
-		dying.dies(t)
-		if left, err := os.ReadDir(filepath.Join(dir, "state", "temp")); err != nil || len(left) != 1 {
+		work := newErrand(t, lab)
+		work.dies(t, "within download")
+		if left, err := os.ReadDir(filepath.Join(work.Dir, "state", "temp")); err != nil || len(left) != 1 {
 			t.Fatalf("the kill left %v in temp, want one file: %v", left, err)
 		}
-		judge(t, lab, dir, dying.KillAt, work.succeeds(t))
+		work.completes(t, "within download")
 	})
 }
 
@@ -148,23 +143,17 @@ func TestCrashDuringDownload(t *testing.T) {
 // and with one that changed meanwhile.
 func TestCrashBeforeValidation(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-		dying := work
-		dying.KillAt = "before handle download.validate_file"
-		dying.dies(t)
-		judge(t, lab, dir, dying.KillAt, work.succeeds(t))
+		work := newErrand(t, lab)
+		work.dies(t, "before handle download.validate_file")
+		work.completes(t, "before handle download.validate_file")
 	})
 }
 
 func TestFileChangedBeforeValidation(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar", KillAt: "before handle download.validate_file"}
-		work.dies(t)
-		path := filepath.Join(dir, "state", "tars", images.ImageID("images", "a.tar")+".tar")
+		work := newErrand(t, lab)
+		work.dies(t, "before handle download.validate_file")
+		path := filepath.Join(work.Dir, "state", "tars", images.ImageID("images", "a.tar")+".tar")
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -173,11 +162,11 @@ func TestFileChangedBeforeValidation(t *testing.T) {
 		if err := os.WriteFile(path, data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		s := open(t, laboratories[lab], dir)
+		s := open(t, laboratories[lab], work.Dir)
 		works(t, s)
 		_, err = s.Process(t.Context(), "images", "a.tar")
 		aborted(t, err, "download", "file_invalid")
-		settled(t, dir)
+		settled(t, work.Dir)
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the file is still there: %v", err)
 		}
@@ -199,14 +188,10 @@ func aborted(t *testing.T, err error, machine, reason string) {
 // destroyed, and the extraction begins on a new volume.
 func TestCrashDuringExtract(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-		dying := work
-		dying.KillAt = "within extract"
-		dying.dies(t)
-		judge(t, lab, dir, dying.KillAt, work.succeeds(t))
-		db := database(t, dir)
+		work := newErrand(t, lab)
+		work.dies(t, "within extract")
+		work.completes(t, "within extract")
+		db := database(t, work.Dir)
 		var lost, destroyed int
 		if err := db.QueryRow(`SELECT (SELECT count(*) FROM unpack_history WHERE transition = 'extract_lost'),
 			(SELECT count(*) FROM fsm_outbox WHERE effect = 'destroy_device' AND state = 'delivered')`).Scan(&lost, &destroyed); err != nil {
@@ -231,8 +216,7 @@ func database(t *testing.T, dir string) *sql.DB {
 // TestDeviceGoneHeals: document 002, Test Case 5.
 func TestDeviceGoneHeals(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
+		dir := stocked(t, lab)
 		s, c := watched(t, lab, dir)
 		works(t, s)
 		process(t, s, "a.tar")
@@ -252,8 +236,7 @@ func TestDeviceGoneHeals(t *testing.T) {
 // TestManuallyDeletedSnapshotHeals: document 002, Scenario 4 of Activate.
 func TestManuallyDeletedSnapshotHeals(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
+		dir := stocked(t, lab)
 		s, c := watched(t, lab, dir)
 		works(t, s)
 		process(t, s, "a.tar")
@@ -303,8 +286,7 @@ func TestDeviceIdentityIsDeterministic(t *testing.T) {
 // TestConcurrentRequestsWorkOnce: sixteen callers in two services of one folder.
 func TestConcurrentRequestsWorkOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
+		dir := stocked(t, lab)
 		a, ca := watched(t, lab, dir)
 		b, cb := watched(t, lab, dir)
 		works(t, a)
@@ -340,13 +322,12 @@ func list(t *testing.T, s *images.Service) []images.Status {
 // middle; the other takes over.
 func TestTwoCommandsOneImage(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar", Impatient: true}
+		work := newErrand(t, lab)
+		work.Impatient = true
 		dying := work
 		dying.KillAt = "before handle unpack.extract_layers"
 		first, _ := dying.start(t)
-		judge(t, lab, dir, "the other command", work.succeeds(t))
+		work.completes(t, "the other command")
 		_ = first.Wait() // it was killed, or came too late to work
 		_ = first.Process.Kill()
 	})
@@ -355,15 +336,14 @@ func TestTwoCommandsOneImage(t *testing.T) {
 // TestGCRemovesWhatNothingRefersTo.
 func TestGCRemovesWhatNothingRefersTo(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		r := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}.succeeds(t)
-		s, c := watched(t, lab, dir)
+		work := newErrand(t, lab)
+		r := work.succeeds(t)
+		s, c := watched(t, lab, work.Dir)
 		if _, err := c.Volumes.Create(t.Context(), "thin-0badcafe"); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"temp/x.part", "tars/y.tar"} {
-			if err := os.WriteFile(filepath.Join(dir, "state", path), nil, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(work.Dir, "state", path), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -374,7 +354,7 @@ func TestGCRemovesWhatNothingRefersTo(t *testing.T) {
 		if len(got.Volumes) != 1 || got.Volumes[0] != "thin-0badcafe" || len(got.Files) != 2 {
 			t.Errorf("it removed %+v", got)
 		}
-		judge(t, lab, dir, "a collection", r)
+		judge(t, lab, work.Dir, "a collection", r)
 		again, err := s.GC(t.Context())
 		if err != nil || len(again.Volumes)+len(again.Files)+len(again.InUse) != 0 {
 			t.Errorf("a second collection found %+v: %v", again, err)
@@ -385,8 +365,7 @@ func TestGCRemovesWhatNothingRefersTo(t *testing.T) {
 // TestOneWorks: a second daemon is told so; a collection does not disturb.
 func TestOneWorks(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
+		dir := stocked(t, lab)
 		a, b := open(t, laboratories[lab], dir), open(t, laboratories[lab], dir)
 		works(t, a)
 		process(t, a, "a.tar") // it holds the lock by now
@@ -405,21 +384,17 @@ func TestRegisterWritesBothTablesOrNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
 		for _, point := range []string{"before handle activate.create_snapshot", "after handle activate.create_snapshot", "before fire activate.SNAPSHOT_READY", "after fire activate.SNAPSHOT_READY"} {
 			t.Run(point, func(t *testing.T) {
-				dir := place(t, lab)
-				put(t, dir, "a.tar", imageTar(t, 1))
-				work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar"}
-				dying := work
-				dying.KillAt = point
-				dying.dies(t)
+				work := newErrand(t, lab)
+				work.dies(t, point)
 				var snapshots, active int
-				if err := database(t, dir).QueryRow(`SELECT (SELECT count(*) FROM snapshots WHERE active),
+				if err := database(t, work.Dir).QueryRow(`SELECT (SELECT count(*) FROM snapshots WHERE active),
 					(SELECT count(*) FROM images WHERE activation_status = 'active')`).Scan(&snapshots, &active); err != nil {
 					t.Fatal(err)
 				}
 				if snapshots != active {
 					t.Errorf("%d snapshots are active, %d images", snapshots, active)
 				}
-				judge(t, lab, dir, point, work.succeeds(t))
+				work.completes(t, point)
 			})
 		}
 	})

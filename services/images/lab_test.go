@@ -40,13 +40,29 @@ func (l laboratory) options(dir string) images.Options {
 	return tested(images.Options{Dir: filepath.Join(dir, "state"), Objects: bucket(dir), Volumes: l.volumes(dir, nil)})
 }
 
-// everywhere runs a test with each keeper that can be had here.
+// everywhere runs a test with each keeper that can be had here, beside other tests.
 func everywhere(t *testing.T, test func(t *testing.T, name string)) {
+	t.Helper()
+	beside(t)
+	alone(t, test)
+}
+
+// alone is everywhere for a test that measures time.
+func alone(t *testing.T, test func(t *testing.T, name string)) {
 	t.Helper()
 	for name, lab := range laboratories {
 		if lab.inGuest == guest.Inside() {
-			t.Run(name, func(t *testing.T) { t.Parallel(); test(t, name) })
+			t.Run(name, func(t *testing.T) { test(t, name) })
 		}
+	}
+}
+
+// beside lets a test run beside others, but not in a guest: its tests look at
+// everything that the one kernel has.
+func beside(t *testing.T) {
+	t.Helper()
+	if !guest.Inside() {
+		t.Parallel()
 	}
 }
 
@@ -57,6 +73,14 @@ func place(t *testing.T, lab string) string {
 	if prepare := laboratories[lab].prepare; prepare != nil {
 		prepare(t, dir)
 	}
+	return dir
+}
+
+// stocked makes the folder of a test with an object, a.tar.
+func stocked(t *testing.T, lab string) (dir string) {
+	t.Helper()
+	dir = place(t, lab)
+	put(t, dir, "a.tar", imageTar(t, 1))
 	return dir
 }
 

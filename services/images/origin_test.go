@@ -13,18 +13,16 @@ import (
 // so; the next request makes the image anew.
 func TestOriginGone(t *testing.T) {
 	everywhere(t, func(t *testing.T, lab string) {
-		dir := place(t, lab)
-		put(t, dir, "a.tar", imageTar(t, 1))
-		work := errand{Dir: dir, Lab: lab, Bucket: "images", Key: "a.tar", KillAt: "before handle activate.create_snapshot"}
-		work.dies(t)
+		work := newErrand(t, lab)
+		work.dies(t, "before handle activate.create_snapshot")
 		var device string
-		if err := database(t, dir).QueryRow("SELECT device_name FROM unpacked_images").Scan(&device); err != nil {
+		if err := database(t, work.Dir).QueryRow("SELECT device_name FROM unpacked_images").Scan(&device); err != nil {
 			t.Fatal(err)
 		}
-		if err := laboratories[lab].keeper(t, dir).Destroy(t.Context(), device); err != nil {
+		if err := laboratories[lab].keeper(t, work.Dir).Destroy(t.Context(), device); err != nil {
 			t.Fatal(err)
 		}
-		s := open(t, laboratories[lab], dir)
+		s := open(t, laboratories[lab], work.Dir)
 		works(t, s)
 		_, err := s.Process(t.Context(), "images", "a.tar")
 		aborted(t, err, "activate", "origin_missing")
@@ -35,6 +33,6 @@ func TestOriginGone(t *testing.T) {
 			t.Errorf("the status is %+v", l)
 		}
 		process(t, s, "a.tar")
-		stand(t, lab, dir, t.Errorf)
+		stand(t, lab, work.Dir, t.Errorf)
 	})
 }

@@ -63,13 +63,11 @@ func testPoolFull(t *testing.T) {
 
 // testPoolFullForSnapshot: what the pool can't share it can't snapshot.
 func testPoolFullForSnapshot(t *testing.T) {
-	dir := place(t, pooled)
-	put(t, dir, "a.tar", imageTar(t, 1))
-	work := errand{Dir: dir, Lab: pooled, Bucket: "images", Key: "a.tar", KillAt: "before handle activate.create_snapshot"}
-	work.dies(t)
+	work := newErrand(t, pooled)
+	work.dies(t, "before handle activate.create_snapshot")
 	const filler = 4711
 	fill(t, filler)
-	s, _ := watched(t, pooled, dir)
+	s, _ := watched(t, pooled, work.Dir)
 	works(t, s)
 	_, err := s.Process(t.Context(), "images", "a.tar")
 	t.Log(err)
@@ -77,12 +75,12 @@ func testPoolFullForSnapshot(t *testing.T) {
 	if l := list(t, s); l[0].Activation != "failed" || !l[0].Unpacked {
 		t.Errorf("the status is %+v", l)
 	}
-	if left := numbers(t, dir); len(left) != 1 {
+	if left := numbers(t, work.Dir); len(left) != 1 {
 		t.Errorf("numbers are given to %v, want the volume only", left)
 	}
 	dmsetup(t, "message", "pool", "0", fmt.Sprintf("delete %d", filler))
 	process(t, s, "a.tar")
-	stand(t, pooled, dir, t.Errorf)
+	stand(t, pooled, work.Dir, t.Errorf)
 }
 
 // fill makes a thin device that takes all the room there is.
@@ -112,11 +110,9 @@ func fill(t *testing.T, number int) {
 // testDeviceBusy: what is to be destroyed is in use. The run waits for a person,
 // and destroys nothing meanwhile.
 func testDeviceBusy(t *testing.T) {
-	dir := place(t, pooled)
-	put(t, dir, "a.tar", imageTar(t, 1))
-	work := errand{Dir: dir, Lab: pooled, Bucket: "images", Key: "a.tar", KillAt: "within extract"}
-	work.dies(t)
-	mounts, err := filepath.Glob(filepath.Join(dir, "mounts", "*"))
+	work := newErrand(t, pooled)
+	work.dies(t, "within extract")
+	mounts, err := filepath.Glob(filepath.Join(work.Dir, "mounts", "*"))
 	if err != nil || len(mounts) != 1 {
 		t.Fatalf("mounted are %q: %v", mounts, err)
 	}
@@ -124,7 +120,7 @@ func testDeviceBusy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := watched(t, pooled, dir)
+	s, _ := watched(t, pooled, work.Dir)
 	works(t, s)
 	_, err = s.Process(t.Context(), "images", "a.tar")
 	t.Log(err)
@@ -141,30 +137,29 @@ func testDeviceBusy(t *testing.T) {
 	if _, err := s.Retry(t.Context(), stuck.RunID, "a person", "the file was closed"); err != nil {
 		t.Fatal(err)
 	}
-	judge(t, pooled, dir, "a device that was busy", process(t, s, "a.tar"))
+	judge(t, pooled, work.Dir, "a device that was busy", process(t, s, "a.tar"))
 }
 
 // testCollection: what the pool has and nothing names is collected unless it is
 // active, and so is a number without a device; a row without one is told.
 func testCollection(t *testing.T) {
-	dir := place(t, pooled)
-	put(t, dir, "a.tar", imageTar(t, 1))
-	errand{Dir: dir, Lab: pooled, Bucket: "images", Key: "a.tar"}.succeeds(t)
+	work := newErrand(t, pooled)
+	work.succeeds(t)
 	for _, number := range []int{4711, 4712} {
 		dmsetup(t, "message", "pool", "0", fmt.Sprintf("create_thin %d", number))
 	}
 	dmsetup(t, "create", "foreign", "--table", "0 8 thin /dev/mapper/pool 4712")
-	if _, err := database(t, dir).Exec("INSERT INTO volume_numbers VALUES ('thin-0badcafe', 5)"); err != nil {
+	if _, err := database(t, work.Dir).Exec("INSERT INTO volume_numbers VALUES ('thin-0badcafe', 5)"); err != nil {
 		t.Fatal(err)
 	}
-	snapshot := snapshotOf(t, dir)
-	erase(t, dir, func(name string) bool { return name == snapshot })
-	s, _ := watched(t, pooled, dir)
+	snapshot := snapshotOf(t, work.Dir)
+	erase(t, work.Dir, func(name string) bool { return name == snapshot })
+	s, _ := watched(t, pooled, work.Dir)
 	collects(t, s, images.Collected{Volumes: []string{"thin-0badcafe", "number-4711"}, InUse: []string{"number-4712"}, Missing: []string{snapshot}})
 	dmsetup(t, "remove", "foreign")
 	collects(t, s, images.Collected{Volumes: []string{"number-4712"}, Missing: []string{snapshot}})
 	works(t, s)
-	judge(t, pooled, dir, "a collection", process(t, s, "a.tar"))
+	judge(t, pooled, work.Dir, "a collection", process(t, s, "a.tar"))
 }
 
 func collects(t *testing.T, s *images.Service, want images.Collected) {
@@ -186,13 +181,13 @@ func testNumbersCollide(t *testing.T) {
 	dir := place(t, pooled)
 	put(t, dir, firstNumber, imageTar(t, 1))
 	put(t, dir, secondNumber, imageTar(t, 2))
-	work := errand{Dir: dir, Lab: pooled, Bucket: "images", Key: firstNumber, KillAt: "keeper: message 3"} // create_thin
-	work.dies(t)
+	work := errand{Dir: dir, Lab: pooled, Bucket: "images", Key: firstNumber}
+	work.dies(t, "keeper: message 3") // create_thin
 	first, _ := preferred(firstNumber)
 	if got := numbers(t, dir); len(got) != 1 || got["thin-"+first] != one {
 		t.Fatalf("the numbers are %v, want %d", got, one)
 	}
-	work.KillAt, work.Key = "", secondNumber
+	work.Key = secondNumber
 	work.succeeds(t)
 	work.Key = firstNumber
 	work.succeeds(t)

@@ -39,9 +39,9 @@ func testReboot(t *testing.T) {
 		}, 2, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := place(t, pooled)
-			put(t, dir, "a.tar", imageTar(t, 1))
-			errand{Dir: dir, Lab: pooled, Bucket: "images", Key: "a.tar"}.succeeds(t)
+			work := newErrand(t, pooled)
+			work.succeeds(t)
+			dir := work.Dir
 			writeMark(t, dir)
 			tt.happens(t, dir)
 			s, c := watched(t, pooled, dir)

@@ -144,9 +144,21 @@ func (h unpacker) VerifyLayout(ctx context.Context, d fsm.Dispatch, _ unpack.Ver
 	}
 	l, err := extract.ReadLayout(v.Mounted)
 	if err == nil && !l.Complete() {
-		err = judge(ctx, h.store, d.Record, fmt.Sprintf("an image has the directories rootfs, etc, usr and var; of these the object has %s", l))
+		err = h.judgeLayout(ctx, d, l)
 	}
 	return unpack.LayoutChecked{HasRootfs: l.Rootfs, HasEtc: l.Etc, HasUsr: l.Usr, HasVar: l.Var}, err
+}
+
+// judgeLayout says what is missing. The tar stays, since it is what was asked for
+// and valid (document 002, Scenario 4 of Download): a mended object is fetched
+// when it is gone.
+func (h unpacker) judgeLayout(ctx context.Context, d fsm.Dispatch, l extract.Layout) error {
+	var tar string
+	if _, err := row(ctx, h.store, "SELECT local_path FROM unpack_records WHERE run_id = ?", []any{d.Record}, &tar); err != nil {
+		return err
+	}
+	return judge(ctx, h.store, d.Record, fmt.Sprintf("an image has the directories rootfs, etc, usr and var; of these the object has %s; "+
+		"mend the object, remove %s, and ask again", l, tar))
 }
 
 func (h unpacker) UnmountDevice(ctx context.Context, d fsm.Dispatch, _ unpack.UnmountDeviceEffect) (unpack.UnmountDeviceAnswer, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,11 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
-
-// consulStart bounds the wait for an agent on a busy machine.
-const consulStart = 60 * time.Second
 
 // consul is a Consul agent in its development mode, with ACLs that deny.
 type consul struct {
@@ -109,47 +104,13 @@ func consulConfig(version string, ports [3]int, token string) []byte {
 
 // serve starts the agent and waits until it knows itself.
 func (c *consul) serve(ctx context.Context, dir, config, address, token string) (*daemon, error) {
-	// The context does not end the agent: stop does, after the command.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), c.program, "agent", "-dev", "-config-file", config)
 	cmd.Dir = dir
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-	server, err := startDaemon(cmd, syscall.SIGTERM)
-	if err != nil {
-		return nil, err
-	}
-	if err := awaitConsul(ctx, server, address, token); err != nil {
-		written, _ := os.ReadFile(log.Name())
-		return nil, errors.Join(fmt.Errorf("%w%s", err, lastLines(string(written), 12)), server.stop())
-	}
-	return server, nil
+	return server{cmd, dir, syscall.SIGTERM, func(ctx context.Context) bool { return knowsItself(ctx, address, token) }}.start(ctx)
 }
 
-// awaitConsul waits until the agent has elected itself, knows the token, and is
-// in its own catalog.
-func awaitConsul(ctx context.Context, server *daemon, address, token string) error {
-	ctx, cancel := context.WithTimeout(ctx, consulStart)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the agent was not ready: %w", ctx.Err())
-		case <-server.ended:
-			return fmt.Errorf("the agent ended at once: %v", server.cmd.ProcessState)
-		case <-tick.C:
-		}
-		if knowsItself(ctx, address, token) {
-			return nil
-		}
-	}
-}
-
+// knowsItself reports whether the agent has elected itself, knows the token, and
+// is in its own catalog.
 func knowsItself(ctx context.Context, address, token string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/v1/catalog/service/consul", nil)
 	if err != nil {

@@ -1,13 +1,20 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"syscall"
 	"time"
 )
+
+// daemonStart bounds the wait for a server on a busy machine.
+const daemonStart = 60 * time.Second
 
 // daemonGrace is how long a server may take to stop before it is killed.
 const daemonGrace = 10 * time.Second
@@ -19,6 +26,53 @@ type daemon struct {
 	signal syscall.Signal // stops it
 	ended  chan struct{}  // closed when it has ended
 	err    error          // how, once ended is closed
+}
+
+// A server is what makes a daemon of a command.
+type server struct {
+	cmd     *exec.Cmd // whose context must not end it: stop does, after the tests
+	dir     string    // where its output goes, to the file log
+	signal  syscall.Signal
+	isReady func(context.Context) bool
+}
+
+// start starts the server and waits until it is ready.
+func (s server) start(ctx context.Context) (*daemon, error) {
+	log, err := os.Create(filepath.Join(s.dir, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	s.cmd.Stdout, s.cmd.Stderr = log, log
+	d, err := startDaemon(s.cmd, s.signal)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.await(ctx, s.isReady); err != nil {
+		written, _ := os.ReadFile(log.Name())
+		return nil, errors.Join(fmt.Errorf("%w%s", err, lastLines(string(written), 12)), d.stop())
+	}
+	return d, nil
+}
+
+// await asks again and again whether the server is ready.
+func (d *daemon) await(ctx context.Context, isReady func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, daemonStart)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the server was not ready: %w", ctx.Err())
+		case <-d.ended:
+			return fmt.Errorf("the server ended at once: %v", d.cmd.ProcessState)
+		case <-tick.C:
+		}
+		if isReady(ctx) {
+			return nil
+		}
+	}
 }
 
 // startDaemon starts a server that stop ends with the given signal. It gets a

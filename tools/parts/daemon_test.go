@@ -1,15 +1,11 @@
 package main
 
 import (
-	"bufio"
-	"os"
+	"context"
 	"os/exec"
-	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestDaemonStops(t *testing.T) {
@@ -42,39 +38,18 @@ func TestDaemonThatCannotStart(t *testing.T) {
 	}
 }
 
-func TestDaemonDiesWithAKilledRunner(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only the Linux kernel stops the servers of a killed runner")
+func TestServerThatEndsIsNotWaitedFor(t *testing.T) {
+	s := server{exec.Command("sh", "-c", "echo so it is; exit 3"), t.TempDir(), syscall.SIGTERM, func(context.Context) bool { return false }}
+	if _, err := s.start(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "so it is") {
+		t.Errorf("error = %v", err)
 	}
-	runner := exec.Command(os.Args[0])
-	runner.Env = append(os.Environ(), "PARTS_TEST_RUNNER=1")
-	out, err := runner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := runner.Start(); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !alive(server) {
-		t.Fatal("the server was not started")
-	}
-	if err := runner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := runner.Wait(); err == nil {
-		t.Error("the runner was not killed")
-	}
-	for deadline := time.Now().Add(10 * time.Second); alive(server); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the server outlived its runner")
-		}
+}
+
+func TestServerThatIsNeverReadyIsStopped(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cmd := exec.Command("sleep", "300")
+	s := server{cmd, t.TempDir(), syscall.SIGTERM, func(context.Context) bool { cancel(); return false }}
+	if _, err := s.start(ctx); err == nil || !strings.Contains(err.Error(), "not ready") || alive(cmd.Process.Pid) {
+		t.Errorf("error = %v", err)
 	}
 }

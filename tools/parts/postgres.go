@@ -11,11 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
-
-// postgresStart bounds the wait for a server on a busy machine.
-const postgresStart = 60 * time.Second
 
 // postgres is a PostgreSQL server with an empty cluster of its own.
 type postgres struct {
@@ -115,7 +111,6 @@ func (p *postgres) start(ctx context.Context, dir string) (*running, error) {
 
 // serve starts the server and waits until it takes connections.
 func (p *postgres) serve(ctx context.Context, account account, dir, data string, port int) (*daemon, error) {
-	// The context does not end the server: stop does, after the command.
 	cmd := account.command(context.WithoutCancel(ctx), dir, filepath.Join(p.bin, "postgres"), "-D", data)
 	for _, setting := range []string{
 		"listen_addresses=127.0.0.1",
@@ -130,44 +125,16 @@ func (p *postgres) serve(ctx context.Context, account account, dir, data string,
 	} {
 		cmd.Args = append(cmd.Args, "-c", setting)
 	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-
-	server, err := startDaemon(cmd, syscall.SIGQUIT) // the signal of "pg_ctl stop -m immediate"
-	if err != nil {
-		return nil, err
-	}
-	if err := awaitPostgres(ctx, server, data); err != nil {
-		written, _ := os.ReadFile(log.Name())
-		return nil, errors.Join(fmt.Errorf("%w%s", err, lastLines(string(written), 12)), server.stop())
-	}
-	return server, nil
+	isReady := func(context.Context) bool { return saysReady(filepath.Join(data, "postmaster.pid")) }
+	return server{cmd, dir, syscall.SIGQUIT, isReady}.start(ctx) // the signal of "pg_ctl stop -m immediate"
 }
 
-// awaitPostgres waits for the word that pg_ctl waits for: the eighth line of
-// postmaster.pid.
-func awaitPostgres(ctx context.Context, server *daemon, data string) error {
-	ctx, cancel := context.WithTimeout(ctx, postgresStart)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the server was not ready: %w", ctx.Err())
-		case <-server.ended:
-			return fmt.Errorf("the server ended at once: %v", server.cmd.ProcessState)
-		case <-tick.C:
-		}
-		file, _ := os.ReadFile(filepath.Join(data, "postmaster.pid")) // not there yet reads as not ready
-		if lines := strings.Split(string(file), "\n"); len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready" {
-			return nil
-		}
-	}
+// saysReady reports whether there is the word that pg_ctl waits for: the eighth
+// line of postmaster.pid.
+func saysReady(path string) bool {
+	file, _ := os.ReadFile(path) // not there yet reads as not ready
+	lines := strings.Split(string(file), "\n")
+	return len(lines) > 7 && strings.TrimSpace(lines[7]) == "ready"
 }
 
 // postgresVersion reads 15.18 from "postgres (PostgreSQL) 15.18 (Debian ...)".

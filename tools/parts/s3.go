@@ -11,13 +11,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 )
 
 const (
-	// s3Start bounds the wait for a server on a busy machine.
-	s3Start = 60 * time.Second
-
 	s3Package = "github.com/versity/versitygw/cmd/versitygw"
 	s3Access  = "fsmgen"
 	s3Secret  = "fsmgen-secret"
@@ -87,49 +83,14 @@ func (s *s3) serve(ctx context.Context, dir, address string) (*daemon, error) {
 			return nil, err
 		}
 	}
-	// The context does not end the server: stop does, after the command. What
-	// it knows of its objects is in a directory beside them, so the file system
-	// needs no extended attributes.
+	// What the server knows of its objects is in a directory beside them, so the
+	// file system needs no extended attributes.
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), s.server,
 		"--port", address, "--health", "/health", "--quiet", "posix", "--sidecar", metadata, buckets)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+s3Access, "ROOT_SECRET_KEY="+s3Secret)
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	cmd.Stdout, cmd.Stderr = log, log
-
-	server, err := startDaemon(cmd, syscall.SIGTERM)
-	if err != nil {
-		return nil, err
-	}
-	if err := awaitS3(ctx, server, "http://"+address+"/health"); err != nil {
-		written, _ := os.ReadFile(log.Name())
-		return nil, errors.Join(fmt.Errorf("%w%s", err, lastLines(string(written), 12)), server.stop())
-	}
-	return server, nil
-}
-
-// awaitS3 asks the server for its health until it answers.
-func awaitS3(ctx context.Context, server *daemon, health string) error {
-	ctx, cancel := context.WithTimeout(ctx, s3Start)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the server was not ready: %w", ctx.Err())
-		case <-server.ended:
-			return fmt.Errorf("the server ended at once: %v", server.cmd.ProcessState)
-		case <-tick.C:
-		}
-		if answers(ctx, health) {
-			return nil
-		}
-	}
+	isReady := func(ctx context.Context) bool { return answers(ctx, "http://"+address+"/health") }
+	return server{cmd, dir, syscall.SIGTERM, isReady}.start(ctx)
 }
 
 func answers(ctx context.Context, url string) bool {

@@ -12,7 +12,7 @@ import (
 // Life is what callers do and what handlers reply, as the search found it.
 type Life struct {
 	Name    string
-	Takes   []*ir.Row // of the hero, in this order
+	Takes   []*ir.Row // of the machine to be proven, in this order
 	steps   []step
 	replies map[Asked]reply // without one a handler succeeds and answers nothing
 	asks    []dispatch      // every call of a handler
@@ -21,11 +21,11 @@ type Life struct {
 // step is an event of a caller, or time that passes, or somebody who mends what
 // is broken.
 type step struct {
-	figure int
-	create bool
-	in     interp.Input
-	wait   time.Duration
-	mend   bool
+	machine int
+	create  bool
+	in      interp.Input
+	wait    time.Duration
+	mend    bool
 }
 
 // reply is what a handler does with one message.
@@ -44,7 +44,7 @@ type moment struct {
 	step   *step     // what a caller did last
 	asked  *Asked    // or what a handler was asked
 	reply  *reply    // and replied
-	timed  *ir.State // or the state of the hero whose timer fired
+	timed  *ir.State // or the state, of the machine to be proven, whose timer fired
 	steps  int       // of callers, up to here
 }
 
@@ -72,7 +72,7 @@ func (l Life) Events() []string {
 	var out []string
 	for _, st := range l.steps {
 		if st.in.Event != nil {
-			out = append(out, fmt.Sprint(st.figure, " ", st.in.Event.Text))
+			out = append(out, fmt.Sprint(st.machine, " ", st.in.Event.Text))
 		}
 	}
 	return out

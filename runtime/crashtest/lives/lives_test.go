@@ -12,13 +12,13 @@ import (
 
 const specs = "../../../spec"
 
-// casts are the machines of the project with those that they need.
-var casts = [][]string{
+// groups are the machines of the project with those that they need.
+var groups = [][]string{
 	{"upload"}, {"publish"}, {"outbox"}, {"gc"}, {"registration"}, {"wal"}, {"deal"},
 	{"download", "unpack", "activate"}, {"unpack", "activate", "download"}, {"activate", "unpack", "download"},
 }
 
-func load(t *testing.T, names ...string) *Cast {
+func load(t *testing.T, names ...string) *Group {
 	t.Helper()
 	c, err := Load(specs, names...)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestEveryTransitionHasALife(t *testing.T) {
 		"wal":          "recover_stale_claim from in_progress", // the timer of the claim is always earlier
 		"unpack":       "extract_lost from extract-layers",     // a kill makes it: see package crashtest
 	}
-	for _, names := range casts {
+	for _, names := range groups {
 		t.Run(names[0], func(t *testing.T) {
 			t.Parallel()
 			c := load(t, names...)
@@ -55,7 +55,7 @@ func TestEveryTransitionHasALife(t *testing.T) {
 					taken[r] = true
 				}
 			}
-			for _, r := range c.Hero().Rows {
+			for _, r := range c.Proven().Rows {
 				if r.Reject == nil && !taken[r] && !slices.Contains(missing, r) {
 					t.Errorf("%s is said to be taken, and no life takes it", r)
 				}
@@ -140,7 +140,7 @@ func TestTheModelKnowsReferences(t *testing.T) {
 
 // TestVary: every effect whose handler may fail fails, in every way that it may.
 func TestVary(t *testing.T) {
-	for _, names := range casts {
+	for _, names := range groups {
 		t.Run(names[0], func(t *testing.T) {
 			t.Parallel()
 			c := load(t, names...)
@@ -150,7 +150,7 @@ func TestVary(t *testing.T) {
 			ways := map[*ir.Effect]map[string]bool{}
 			for _, l := range all {
 				for _, d := range l.asks {
-					if d.figure != 0 {
+					if d.machine != 0 {
 						continue
 					}
 					if asked[d.effect] = true; ways[d.effect] == nil {
@@ -169,14 +169,14 @@ func TestVary(t *testing.T) {
 					}
 				}
 			}
-			if names[0] == "unpack" && !slices.ContainsFunc(c.Hero().Effects, func(e *ir.Effect) bool { return ways[e]["late"] }) {
+			if names[0] == "unpack" && !slices.ContainsFunc(c.Proven().Effects, func(e *ir.Effect) bool { return ways[e]["late"] }) {
 				t.Error("no handler of unpack takes longer than its timer")
 			}
 		})
 	}
 }
 
-// TestNobodyIsNotAMachine: a cast names machines of its folder.
+// TestNobodyIsNotAMachine: a group names machines of its folder.
 func TestNobodyIsNotAMachine(t *testing.T) {
 	if _, err := Load(specs, "nobody"); err == nil {
 		t.Error("nobody is a machine")

@@ -25,7 +25,7 @@ func (s *search) replies(m *moment, add found) {
 	rest.jobs = slices.Delete(rest.jobs, 0, 1)
 	answer := func(f *ir.Fire, inputs iter.Seq[interp.Input], r reply) {
 		for in := range inputs {
-			result, ok := s.fire(m.world, j.figure, in)
+			result, ok := s.fire(m.world, j.machine, in)
 			if !ok {
 				continue
 			}
@@ -33,24 +33,24 @@ func (s *search) replies(m *moment, add found) {
 			if !r.broken {
 				r.answer = &in
 			}
-			if next, ok := s.take(rest, j.figure, result, m.steps); ok {
+			if next, ok := s.take(rest, j.machine, result, m.steps); ok {
 				add(&moment{world: next, before: m, asked: &asked, reply: &r, steps: m.steps})
 			}
 		}
 	}
-	record := m.figures[j.figure].record
+	record := m.instances[j.machine].record
 	for _, f := range j.effect.Returns {
-		answer(f, s.Cast.calls[j.figure].Answers(record, f, m.now), reply{})
+		answer(f, s.Group.calls[j.machine].Answers(record, f, m.now), reply{})
 	}
 	if f := j.effect.Fails; f != nil {
-		answer(f, s.Cast.calls[j.figure].Answers(record, f, m.now), reply{broken: true})
+		answer(f, s.Group.calls[j.machine].Answers(record, f, m.now), reply{broken: true})
 	}
 	add(&moment{world: rest, before: m, asked: &asked, reply: &reply{}, steps: m.steps})
 }
 
 // fire lets a record decide; ok is false if nothing comes of it.
 func (s *search) fire(w *world, i int, in interp.Input) (result interp.Result, ok bool) {
-	record := w.figures[i].record
+	record := w.instances[i].record
 	var rejection *interp.Rejection
 	if record == nil {
 		result, rejection = interp.Create(s.machines[i], aRecord(s.machines[i]), in)
@@ -62,9 +62,9 @@ func (s *search) fire(w *world, i int, in interp.Input) (result interp.Result, o
 
 // fireTimer fires a timer that is due. A refused one is gone.
 func (s *search) fireTimer(m *moment, i int, add found) {
-	t := m.figures[i].timer
+	t := m.instances[i].timer
 	rest := m.clone()
-	rest.figures[i].timer = nil
+	rest.instances[i].timer = nil
 	in := interp.Input{Event: t.fire.Event, Args: t.args, Actor: interp.System(), Now: m.now}
 	if len(s.machines[i].Actors) == 0 {
 		in.Actor = interp.Actor{}
@@ -75,7 +75,7 @@ func (s *search) fireTimer(m *moment, i int, add found) {
 			return // it comes due again and again
 		}
 		if i == 0 {
-			next.timed = m.figures[i].record.State
+			next.timed = m.instances[i].record.State
 		}
 	}
 	add(next)
@@ -84,14 +84,14 @@ func (s *search) fireTimer(m *moment, i int, add found) {
 // calls lets callers fire.
 func (s *search) calls(m *moment, add found) {
 	for i, machine := range s.machines {
-		record := m.figures[i].record
+		record := m.instances[i].record
 		if record == nil && s.Started(machine) {
 			continue
 		}
 		for _, ev := range s.callable(machine, record == nil) {
 			var who interp.Actor
 			idle := 0
-			for in := range s.Cast.calls[i].Of(record, ev, m.now) {
+			for in := range s.Group.calls[i].Of(record, ev, m.now) {
 				if in.Actor != who {
 					who, idle = in.Actor, 0
 				}
@@ -117,7 +117,7 @@ func (s *search) callable(m *ir.Machine, create bool) []*ir.Event {
 // has used, and with times that are not over soon.
 func (s *search) call(m *moment, i int, in interp.Input, add found) bool {
 	in = unused(in, m.steps)
-	record := m.figures[i].record
+	record := m.instances[i].record
 	result, ok := s.fire(m.world, i, in)
 	if !ok {
 		return false
@@ -131,7 +131,7 @@ func (s *search) call(m *moment, i int, in interp.Input, add found) bool {
 		return false
 	}
 	next, ok := s.take(m.world, i, result, m.steps+1)
-	return ok && add(&moment{world: next, before: m, step: &step{figure: i, create: record == nil, in: in}, steps: m.steps + 1})
+	return ok && add(&moment{world: next, before: m, step: &step{machine: i, create: record == nil, in: in}, steps: m.steps + 1})
 }
 
 // unused gives what an event's key is made of a value that no earlier step has.
@@ -168,7 +168,7 @@ func stretched(in interp.Input) (interp.Input, bool) {
 // waits lets time pass: until a timer is due, or a time of a record has come.
 func (s *search) waits(m *moment, add found) {
 	var times []time.Time
-	for i, f := range m.figures {
+	for i, f := range m.instances {
 		if f.timer != nil {
 			times = append(times, f.timer.at)
 		}

@@ -50,7 +50,7 @@ func (a Asked) String() string { return fmt.Sprintf("%s.%s of %d", a.Machine, a.
 
 // Span is longer than any of the lives takes, with the crashes and repeats that
 // come on top of it: what one that began so much later has left is not due.
-func (c *Cast) Span(list []Life) time.Duration {
+func (c *Group) Span(list []Life) time.Duration {
 	span := 48 * time.Hour
 	for _, m := range c.machines {
 		for _, e := range m.Effects {
@@ -91,7 +91,7 @@ var earliest = epoch.AddDate(-250, 0, 0)
 
 // Script makes a script of a life. Whatever has to be unique in a database is
 // different for every tag, and times move with the epoch.
-func (c *Cast) Script(l Life, tag string, at time.Time) (Script, error) {
+func (c *Group) Script(l Life, tag string, at time.Time) (Script, error) {
 	if at.Before(earliest) {
 		return Script{}, fmt.Errorf("a life would begin in the year %d", at.Year())
 	}
@@ -100,7 +100,7 @@ func (c *Cast) Script(l Life, tag string, at time.Time) (Script, error) {
 	for _, st := range l.steps {
 		out := Step{Wait: st.wait, Mend: st.mend}
 		if st.in.Event != nil {
-			m := c.machines[st.figure]
+			m := c.machines[st.machine]
 			event := w.event(st.in)
 			out.Machine, out.Create, out.Event, out.By = m.Text, st.create, &event, w.caller(st.in.Actor)
 			if !c.Started(m) {
@@ -123,7 +123,7 @@ func (c *Cast) Script(l Life, tag string, at time.Time) (Script, error) {
 
 // writer writes values as they are in one script.
 type writer struct {
-	cast  *Cast
+	group *Group
 	tag   string
 	shift time.Duration
 }
@@ -149,14 +149,14 @@ func (w writer) value(f *ir.Field, v ir.Value) ir.Value {
 			return v.Add(w.shift)
 		}
 	case int64:
-		if w.cast.numbers[f.Text] {
+		if w.group.numbers[f.Text] {
 			return w.number(f)
 		}
 	case string:
 		switch {
 		case f.Type.Base == ir.UUID:
 			return w.uuid(v)
-		case f.Type.Base == ir.String && !w.cast.literals[v] && !w.cast.searched[f.Text]:
+		case f.Type.Base == ir.String && !w.group.literals[v] && !w.group.searched[f.Text]:
 			return w.text(v, f.Max)
 		}
 	}
@@ -227,7 +227,7 @@ func (w writer) caller(a interp.Actor) fsm.Caller {
 // actorType is the type of the ids of callers whose role names no field: that of
 // the others.
 func (w writer) actorType(a interp.Actor) ir.Type {
-	for _, m := range w.cast.machines {
+	for _, m := range w.group.machines {
 		if !slices.Contains(m.Actors, a.Role) {
 			continue
 		}

@@ -20,29 +20,29 @@ const (
 
 // search goes through what can happen, breadth first.
 type search struct {
-	*Cast
+	*Group
 	every    bool // callers fire what machines fire by themselves, too
 	seen     map[string]bool
 	expanded map[string]int
 	taken    map[*ir.Row]bool   // of all machines
-	missing  map[*ir.Row]bool   // of the hero
-	waiting  map[*ir.State]bool // of the hero: their timers have not fired
+	missing  map[*ir.Row]bool   // of the machine to be proven
+	waiting  map[*ir.State]bool // of the same: their timers have not fired
 	found    []*moment
 	counters map[*ir.Field]bool
 	moments  int
 }
 
-// Search finds lives that take each transition of the hero, and says which it
-// did not find. What the machine fires by itself is fired by callers only where
+// Search finds lives that take each transition of the machine to be proven, and
+// says which it did not find. What the machine fires by itself is fired by callers only where
 // nothing else takes a transition.
-func (c *Cast) Search() (found []Life, missing []*ir.Row) {
-	s := &search{Cast: c, missing: map[*ir.Row]bool{}, waiting: map[*ir.State]bool{}, counters: c.counters()}
-	for _, r := range c.Hero().Rows {
+func (c *Group) Search() (found []Life, missing []*ir.Row) {
+	s := &search{Group: c, missing: map[*ir.Row]bool{}, waiting: map[*ir.State]bool{}, counters: c.counters()}
+	for _, r := range c.Proven().Rows {
 		if r.Reject == nil {
 			s.missing[r] = true
 		}
 	}
-	for _, state := range c.Hero().States {
+	for _, state := range c.Proven().States {
 		if state.Timeout != nil {
 			s.waiting[state] = true
 		}
@@ -55,12 +55,12 @@ func (c *Cast) Search() (found []Life, missing []*ir.Row) {
 	for _, m := range s.found {
 		if !slices.ContainsFunc(s.found, func(other *moment) bool { return m.leadsTo(other) }) {
 			l := m.life()
-			l.Takes = slices.DeleteFunc(l.Takes, func(r *ir.Row) bool { return !slices.Contains(c.Hero().Rows, r) })
+			l.Takes = slices.DeleteFunc(l.Takes, func(r *ir.Row) bool { return !slices.Contains(c.Proven().Rows, r) })
 			l.Name = l.Takes[len(l.Takes)-1].Text
 			found = append(found, l)
 		}
 	}
-	for _, r := range c.Hero().Rows {
+	for _, r := range c.Proven().Rows {
 		if s.missing[r] {
 			missing = append(missing, r)
 		}
@@ -69,7 +69,7 @@ func (c *Cast) Search() (found []Life, missing []*ir.Row) {
 }
 
 // counters lists the fields that rows count with.
-func (c *Cast) counters() map[*ir.Field]bool {
+func (c *Group) counters() map[*ir.Field]bool {
 	out := map[*ir.Field]bool{}
 	for _, m := range c.machines {
 		for _, r := range m.Rows {
@@ -107,7 +107,7 @@ func (m *moment) leadsTo(other *moment) bool {
 
 func (s *search) run() {
 	s.seen, s.expanded, s.taken, s.moments = map[string]bool{}, map[string]int{}, map[*ir.Row]bool{}, 0
-	root := &moment{world: &world{figures: make([]figure, len(s.machines)), now: epoch, keys: map[string]bool{}, rows: rows{}}}
+	root := &moment{world: &world{instances: make([]instance, len(s.machines)), now: epoch, keys: map[string]bool{}, rows: rows{}}}
 	for queue := []*moment{root}; len(queue) > 0 && len(s.missing)+len(s.waiting) > 0 && s.moments < maxMoments; queue = queue[1:] {
 		s.moments++
 		var fresh, other []*moment
@@ -124,7 +124,7 @@ func (s *search) run() {
 }
 
 // news reports whether m takes a transition, of any machine, that nothing before
-// it took, and keeps it if the hero's was still missing, or the timer of a state.
+// it took, and keeps it if it was missing, or the timer of a state.
 func (s *search) news(m *moment) bool {
 	isNew, found := false, false
 	for _, r := range m.took {
@@ -160,7 +160,7 @@ func (s *search) wanted(w *world) bool {
 // times are past, by which other fields are there, and by what is awaited.
 func (s *search) signature(w *world) (all, states string) {
 	var b strings.Builder
-	for i, f := range w.figures {
+	for i, f := range w.instances {
 		if f.record == nil {
 			b.WriteString("-")
 			continue
@@ -183,7 +183,7 @@ func (s *search) signature(w *world) (all, states string) {
 		fmt.Fprint(&b, f.timer != nil, f.timer != nil && !f.timer.at.After(w.now))
 	}
 	for _, j := range w.jobs {
-		fmt.Fprint(&b, " ", j.figure, j.effect.Text)
+		fmt.Fprint(&b, " ", j.machine, j.effect.Text)
 	}
 	return states + b.String() + w.rows.signature(), states
 }
@@ -223,7 +223,7 @@ func (s *search) outcome(m *moment) string {
 	return signature
 }
 
-// dueTimer returns the figure whose timer is due, -1 for none.
+// dueTimer returns the machine whose timer is due, -1 for none.
 func (w *world) dueTimer() int {
-	return slices.IndexFunc(w.figures, func(f figure) bool { return f.timer != nil && !f.timer.at.After(w.now) })
+	return slices.IndexFunc(w.instances, func(f instance) bool { return f.timer != nil && !f.timer.at.After(w.now) })
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
-// Vary adds to the lives that were found some in which the hero's handlers fail:
+// Vary adds to the lives that were found some in which handlers of the machine to be
+// proven fail:
 // each effect fails once; each that has no event for its failure fails until
 // somebody mends it, and each that has one for good; and work with a timer takes
 // longer than that.
-func (c *Cast) Vary(found []Life) []Life {
+func (c *Group) Vary(found []Life) []Life {
 	out := slices.Clone(found)
 	out = append(out, c.together(found, "handlers fail at first", Repeats, func(l Life, asks []dispatch) Life {
 		return c.each(l, asks, func(r *reply) { r.fails = 1 })
@@ -20,8 +21,8 @@ func (c *Cast) Vary(found []Life) []Life {
 	out = append(out, c.together(found, "handlers fail until somebody mends it", buried, func(l Life, asks []dispatch) Life {
 		return c.each(l, asks, func(r *reply) { r.stuck = true }).mended()
 	})...)
-	for _, e := range c.Hero().Effects {
-		isIt := func(d dispatch) bool { return d.figure == 0 && d.effect == e }
+	for _, e := range c.Proven().Effects {
+		isIt := func(d dispatch) bool { return d.machine == 0 && d.effect == e }
 		if e.Fails != nil && !slices.ContainsFunc(found, func(l Life) bool { return c.fails(l, e) }) {
 			out = append(out, c.alone(found, "a handler fails for good", isIt, func(_ dispatch, r *reply) { *r = reply{broken: true} })...)
 		}
@@ -33,13 +34,13 @@ func (c *Cast) Vary(found []Life) []Life {
 	return number(out)
 }
 
-// fails reports whether an effect of the hero fails for good in a life.
-func (c *Cast) fails(l Life, e *ir.Effect) bool {
-	return slices.ContainsFunc(l.asks, func(d dispatch) bool { return d.figure == 0 && d.effect == e && l.replies[c.asked(d.job)].broken })
+// fails reports whether an effect of the machine to be proven fails for good in a life.
+func (c *Group) fails(l Life, e *ir.Effect) bool {
+	return slices.ContainsFunc(l.asks, func(d dispatch) bool { return d.machine == 0 && d.effect == e && l.replies[c.asked(d.job)].broken })
 }
 
 // alone changes one reply in the shortest life that has it.
-func (c *Cast) alone(found []Life, name string, takes func(dispatch) bool, change func(dispatch, *reply)) []Life {
+func (c *Group) alone(found []Life, name string, takes func(dispatch) bool, change func(dispatch, *reply)) []Life {
 	var best *Life
 	for i, l := range found {
 		if slices.ContainsFunc(l.asks, takes) && (best == nil || len(l.steps) < len(best.steps)) {
@@ -57,7 +58,7 @@ func (c *Cast) alone(found []Life, name string, takes func(dispatch) bool, chang
 
 // together changes all replies of as few lives as have every effect that the
 // condition takes.
-func (c *Cast) together(found []Life, name string, takes func(*ir.Effect) bool, change func(Life, []dispatch) Life) []Life {
+func (c *Group) together(found []Life, name string, takes func(*ir.Effect) bool, change func(Life, []dispatch) Life) []Life {
 	var out []Life
 	covered := map[*ir.Effect]bool{}
 	for {
@@ -66,7 +67,7 @@ func (c *Cast) together(found []Life, name string, takes func(*ir.Effect) bool, 
 		news := map[*ir.Effect]bool{}
 		for _, l := range found {
 			asks := slices.DeleteFunc(slices.Clone(l.asks), func(d dispatch) bool {
-				return d.figure != 0 || l.replies[c.asked(d.job)].broken || !takes(d.effect)
+				return d.machine != 0 || l.replies[c.asked(d.job)].broken || !takes(d.effect)
 			})
 			fresh := map[*ir.Effect]bool{}
 			for _, d := range asks {
@@ -91,7 +92,7 @@ func (c *Cast) together(found []Life, name string, takes func(*ir.Effect) bool, 
 }
 
 // each is l with other replies to these calls.
-func (c *Cast) each(l Life, asks []dispatch, change func(*reply)) Life {
+func (c *Group) each(l Life, asks []dispatch, change func(*reply)) Life {
 	l.replies = maps.Clone(l.replies)
 	for _, d := range asks {
 		r := l.replies[c.asked(d.job)]

@@ -12,18 +12,18 @@ import (
 // world is how the records of a life stand while nothing happens. It is never
 // changed: whatever happens makes another one.
 type world struct {
-	figures []figure // one for each machine of the cast
-	now     time.Time
-	jobs    []job           // work whose reply is awaited, oldest first
-	keys    map[string]bool // of events, which are used up
-	asked   []dispatch      // calls of handlers, all that ever were
-	took    []*ir.Row       // by what led here last
-	rows    rows
-	refused bool // a table does not take what led here
+	instances []instance // one for each machine of the group
+	now       time.Time
+	jobs      []job           // work whose reply is awaited, oldest first
+	keys      map[string]bool // of events, which are used up
+	asked     []dispatch      // calls of handlers, all that ever were
+	took      []*ir.Row       // by what led here last
+	rows      rows
+	refused   bool // a table does not take what led here
 }
 
-// figure is the record of one machine.
-type figure struct {
+// instance is the record of one machine.
+type instance struct {
 	record *interp.Record // nil: not created
 	timer  *timer
 }
@@ -43,12 +43,14 @@ type Asked struct {
 
 // job is work of a state, on its way to a handler.
 type job struct {
-	figure  int
+	machine int // its place in the group
 	effect  *ir.Effect
 	version int64
 }
 
-func (c *Cast) asked(j job) Asked { return Asked{c.machines[j.figure].Text, j.effect.Text, j.version} }
+func (c *Group) asked(j job) Asked {
+	return Asked{c.machines[j.machine].Text, j.effect.Text, j.version}
+}
 
 // dispatch is a job or a message, with the timer under which it runs.
 type dispatch struct {
@@ -60,19 +62,19 @@ type dispatch struct {
 
 func (w *world) clone() *world {
 	c := *w
-	c.figures, c.jobs, c.keys, c.asked = slices.Clone(w.figures), slices.Clone(w.jobs), maps.Clone(w.keys), slices.Clone(w.asked)
+	c.instances, c.jobs, c.keys, c.asked = slices.Clone(w.instances), slices.Clone(w.jobs), maps.Clone(w.keys), slices.Clone(w.asked)
 	c.took = nil
 	return &c
 }
 
 // take does what an accepted event leads to; step is how many steps callers took.
-func (c *Cast) take(w *world, i int, result interp.Result, step int) (next *world, ok bool) {
+func (c *Group) take(w *world, i int, result interp.Result, step int) (next *world, ok bool) {
 	next = w.clone()
 	c.follow(next, i, result, step)
 	return next, !next.refused
 }
 
-func (c *Cast) follow(w *world, i int, result interp.Result, step int) {
+func (c *Group) follow(w *world, i int, result interp.Result, step int) {
 	if len(result.Steps) > 0 {
 		first := result.Steps[0]
 		if key, ok := keyOf(first.Input, first.Before); ok {
@@ -80,10 +82,10 @@ func (c *Cast) follow(w *world, i int, result interp.Result, step int) {
 		}
 	}
 	for n, s := range result.Steps {
-		f := &w.figures[i]
+		f := &w.instances[i]
 		f.record, w.took = s.After, append(w.took, s.Row)
 		if s.Row.To != nil {
-			w.jobs = slices.DeleteFunc(w.jobs, func(j job) bool { return j.figure == i })
+			w.jobs = slices.DeleteFunc(w.jobs, func(j job) bool { return j.machine == i })
 		}
 		if !s.Deadline.Kept {
 			f.timer = nil
@@ -99,7 +101,7 @@ func (c *Cast) follow(w *world, i int, result interp.Result, step int) {
 }
 
 // effect notes a call of a handler, or starts another machine.
-func (c *Cast) effect(w *world, i int, s interp.Step, e interp.Effect, step int, last bool) {
+func (c *Group) effect(w *world, i int, s interp.Step, e interp.Effect, step int, last bool) {
 	switch {
 	case e.Effect == nil:
 	case e.Effect.Kind == ir.Start:
@@ -114,15 +116,15 @@ func (c *Cast) effect(w *world, i int, s interp.Step, e interp.Effect, step int,
 			}
 			w.jobs = append(w.jobs, j)
 		}
-		w.asked = append(w.asked, dispatch{j, w.figures[i].timer, w.now, step})
+		w.asked = append(w.asked, dispatch{j, w.instances[i].timer, w.now, step})
 	}
 }
 
 // start creates the record of another machine, unless that has one.
-func (c *Cast) start(w *world, e interp.Effect, step int) {
+func (c *Group) start(w *world, e interp.Effect, step int) {
 	m := e.Effect.Machine
 	i := c.index(m)
-	if i < 0 || w.figures[i].record != nil {
+	if i < 0 || w.instances[i].record != nil {
 		return
 	}
 	in := interp.Input{Event: ir.Creation(m).Event, Actor: interp.System(), Now: w.now}

@@ -45,11 +45,13 @@ type piece struct {
 	err   error
 }
 
+// So many pieces are read ahead at most, each of so many bytes.
+const pieces, pieceBytes = 4, 256 << 10
+
 func readAhead(r io.Reader) *ahead {
-	const pieces, size = 4, 256 << 10
 	a := &ahead{full: make(chan piece, pieces), free: make(chan piece, pieces), stopped: make(chan struct{})}
 	for range pieces {
-		a.free <- piece{bytes: make([]byte, size)}
+		a.free <- piece{} // what is short needs but one of them
 	}
 	a.ended.Go(func() { a.fill(r) })
 	return a
@@ -62,6 +64,9 @@ func (a *ahead) fill(r io.Reader) {
 		case <-a.stopped:
 			return
 		case p := <-a.free:
+			if p.bytes == nil {
+				p.bytes = make([]byte, pieceBytes)
+			}
 			p.bytes, p.err = readFull(r, p.bytes[:cap(p.bytes)])
 			a.full <- p // never blocks: there are no more pieces than places
 			if p.err != nil {

@@ -40,6 +40,9 @@ func (a *app) open(ctx context.Context, listen images.Listener) (*images.Service
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if a.parallel < 0 {
+		return nil, usageError{fmt.Errorf("--parallel %d: it can't be negative", a.parallel)}
+	}
 	if (a.pool == "") != (a.poolMetadata == "" && a.poolData == "") {
 		return nil, usageError{errors.New("--pool, --pool-metadata and --pool-data belong together")}
 	}

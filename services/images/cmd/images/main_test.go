@@ -19,9 +19,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fsmgen/fsmgen/adapters/s3"
+	"github.com/fsmgen/fsmgen/internal/parts"
+	"github.com/fsmgen/fsmgen/internal/racing"
 )
 
 func TestMain(m *testing.M) {
+	if err := racing.HurryChildren(); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"images": main})
 }
 
@@ -36,6 +41,10 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"image": makeImage, "bucket": makeBucket, "upload": upload, "atwork": atWork,
 		},
+		Setup: func(env *testscript.Env) error {
+			env.Setenv(racing.Variable, os.Getenv(racing.Variable))
+			return nil
+		},
 		Condition: condition,
 	})
 }
@@ -46,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 		0:          {"", "status", "status --json", "gc", "process-image --help"},
 		exitFailed: {"process-image --s3-key none.tar", "retry 1f0c8f0e-93d3-4c1a-8f6e-6f1e5a2c4b7d"},
 		exitUsage: {"process-image", "stats", "status now", "status --jsn", "retry", "gc --s3 nowhere",
-			"status --pool p", "daemon --parallel many"},
+			"status --pool p", "daemon --parallel many", "daemon --parallel -1"},
 	} {
 		for _, line := range lines {
 			c := exec.Command("images", strings.Fields(line)...)
@@ -64,10 +73,11 @@ func condition(name string) (bool, error) {
 	if name != "s3" {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}
-	if os.Getenv("FSMGEN_S3") == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") != "" {
+	isThere := os.Getenv("FSMGEN_S3") != ""
+	if !isThere && parts.Required() {
 		return false, errors.New("FSMGEN_S3 is not set")
 	}
-	return os.Getenv("FSMGEN_S3") != "", nil
+	return isThere, nil
 }
 
 // makeImage writes an image: image FILE KILOBYTES. Its bytes are always the same.

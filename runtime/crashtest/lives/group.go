@@ -11,9 +11,9 @@ import (
 	"github.com/fsmgen/fsmgen/proptest"
 )
 
-// Cast is the machines that share a life. The first one is the hero, whose
-// transitions the lives are to take.
-type Cast struct {
+// Group is the machines that share a life. The first one is the one to be proven,
+// whose transitions the lives are to take.
+type Group struct {
 	machines []*ir.Machine
 	calls    []proptest.Calls
 	literals map[string]bool // texts that a clause compares with
@@ -28,14 +28,14 @@ const (
 	leastDuration = 3 * time.Hour
 )
 
-// Load compiles the specs of a folder and picks the machines named, the hero
-// first.
-func Load(specs string, names ...string) (*Cast, error) {
+// Load compiles the specs of a folder and picks the machines named, the one to be
+// proven first.
+func Load(specs string, names ...string) (*Group, error) {
 	all, err := proptest.Machines(specs)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cast{literals: map[string]bool{}, searched: map[string]bool{}, numbers: map[string]bool{}}
+	c := &Group{literals: map[string]bool{}, searched: map[string]bool{}, numbers: map[string]bool{}}
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(m *ir.Machine) bool { return m.Text == name })
 		if i < 0 {
@@ -63,7 +63,7 @@ func tune(m *ir.Machine) {
 
 // read notes what clauses compare texts with, and which numbers are unique.
 // Fields are known by their names: those of a payload are copies.
-func (c *Cast) read(m *ir.Machine) {
+func (c *Group) read(m *ir.Machine) {
 	for _, u := range m.Uniques {
 		for _, f := range u.Fields {
 			if f.Type.Base == ir.Int {
@@ -103,7 +103,7 @@ func (c *Cast) read(m *ir.Machine) {
 
 // Singular lists the active uniques that two lives can't both satisfy: none of
 // their fields has a value that scripts make different.
-func (c *Cast) Singular() []string {
+func (c *Group) Singular() []string {
 	var out []string
 	for _, m := range c.machines {
 		for _, u := range m.Uniques {
@@ -116,7 +116,7 @@ func (c *Cast) Singular() []string {
 }
 
 // varies reports whether scripts make the values of a field different.
-func (c *Cast) varies(f *ir.Field) bool {
+func (c *Group) varies(f *ir.Field) bool {
 	switch f.Type.Base {
 	case ir.String:
 		return !c.searched[f.Text]
@@ -126,11 +126,11 @@ func (c *Cast) varies(f *ir.Field) bool {
 	return f.Type.Base == ir.UUID || f.Type.Base == ir.Time
 }
 
-// Hero is the machine whose transitions the lives are to take.
-func (c *Cast) Hero() *ir.Machine { return c.machines[0] }
+// Proven is the machine whose transitions the lives are to take.
+func (c *Group) Proven() *ir.Machine { return c.machines[0] }
 
 // Params are those of each machine, as its generated Params reads them.
-func (c *Cast) Params() map[string]json.RawMessage {
+func (c *Group) Params() map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, m := range c.machines {
 		out[m.Text] = proptest.MarshalParams(m)
@@ -138,14 +138,14 @@ func (c *Cast) Params() map[string]json.RawMessage {
 	return out
 }
 
-// Started reports whether another machine of the cast starts m.
-func (c *Cast) Started(m *ir.Machine) bool {
+// Started reports whether another machine of the group starts m.
+func (c *Group) Started(m *ir.Machine) bool {
 	return slices.ContainsFunc(c.machines, func(other *ir.Machine) bool {
 		return slices.ContainsFunc(other.Effects, func(e *ir.Effect) bool { return e.Machine == m })
 	})
 }
 
-func (c *Cast) index(m *ir.Machine) int { return slices.Index(c.machines, m) }
+func (c *Group) index(m *ir.Machine) int { return slices.Index(c.machines, m) }
 
 // own lists the events that the machine itself fires: by a timeout, a raise, or
 // in answer to an effect.
