@@ -142,6 +142,33 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
+// TestAnotherProcessThatMakesTheFile: whoever comes second waits, although SQLite
+// does not while it turns the write-ahead log on.
+func TestAnotherProcessThatMakesTheFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	db := raw(t, path)
+	if _, err := db.Exec("BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := sqlite.Open(t.Context(), path, sqlite.Options{BusyTimeout: time.Millisecond})
+	wants(t, err, sqlite.ErrBusy)
+	opened := make(chan error)
+	go func() {
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{BusyTimeout: time.Minute})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	if _, err := db.Exec("ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAnotherProcessThatKeepsTheLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "store.db")

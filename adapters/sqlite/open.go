@@ -103,8 +103,9 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	s := &Store{path: path, patience: o.BusyTimeout, alarm: make(chan struct{})}
-	if err := s.connect(ctx, o); err != nil {
-		return nil, errors.Join(wrap("open store "+path, err), s.Close())
+	// SQLite does not wait itself for another process that makes the file, too.
+	if err := s.insist(ctx, func() error { return s.connect(ctx, o) }); err != nil {
+		return nil, wrap("open store "+path, err)
 	}
 	return s, nil
 }
@@ -112,6 +113,11 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 // connect opens both pools. The writer comes first: it makes the file and
 // turns the write-ahead log on, which the readers need.
 func (s *Store) connect(ctx context.Context, o Options) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
 	setup := []string{"PRAGMA busy_timeout = 0"} // see begin
 	if o.MaxBytes > 0 {
 		size, err := pageSize(ctx, s.path, o)

@@ -56,22 +56,32 @@ const pause = time.Millisecond
 
 // begin takes the write lock. Within the process those who want it queue up at
 // the one connection that writes.
-func (s *Store) begin(ctx context.Context) (*sql.Tx, error) {
+func (s *Store) begin(ctx context.Context) (tx *sql.Tx, err error) {
+	err = s.insist(ctx, func() error {
+		tx, err = s.writer.BeginTx(ctx, nil)
+		return err
+	})
+	return tx, err
+}
+
+// insist calls f until no other process keeps the file locked, for as long as the
+// store is patient.
+func (s *Store) insist(ctx context.Context, f func() error) error {
 	var end time.Time
 	for {
-		tx, err := s.writer.BeginTx(ctx, nil)
+		err := f()
 		if code(err)&0xff != codes.SQLITE_BUSY {
-			return tx, err
+			return err
 		}
 		if end.IsZero() {
 			end = time.Now().Add(s.patience)
 		}
 		if !time.Now().Before(end) {
-			return nil, err
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-time.After(pause):
 		}
 	}

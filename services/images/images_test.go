@@ -205,7 +205,7 @@ func TestCrashDuringExtract(t *testing.T) {
 
 func database(t *testing.T, dir string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state", "images.db"))
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "state", "images.db")+"?_busy_timeout=60000")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,16 +123,7 @@ func (s *Service) open(ctx context.Context) (err error) {
 // so each is patient.
 func (s *Service) openDatabase(ctx context.Context, path string) (err error) {
 	const patience = time.Minute
-	late := time.Now().Add(patience)
-	// Of several that make a file at once SQLite turns some away without waiting.
-	err = poll(ctx, func() (bool, error) {
-		s.db, err = sqlite.Open(ctx, path, sqlite.Options{BusyTimeout: patience})
-		if errors.Is(err, sqlite.ErrBusy) && time.Now().Before(late) {
-			return false, nil
-		}
-		return true, err
-	})
-	if err != nil {
+	if s.db, err = sqlite.Open(ctx, path, sqlite.Options{BusyTimeout: patience}); err != nil {
 		return err
 	}
 	query := url.Values{"_query_only": {"on"}, "_busy_timeout": {fmt.Sprint(patience.Milliseconds())}}
