@@ -15,10 +15,10 @@ const abreast = 4
 
 // FireBatch applies many events, Config.Batch of them in a transaction, and
 // returns an outcome for each, in their order; Outcome.Err says why an event
-// was not accepted. Events of one record are applied in their order. Each event
-// is all or nothing by itself: one that is refused does not keep its neighbours
-// from being stored. After ErrStore the outcome of an event may be unknown, as
-// with Fire: it is not fired again.
+// was not accepted. Events of one record are applied in their order, its creation
+// first. Each event is all or nothing by itself: one that is refused does not keep
+// its neighbours from being stored. After ErrStore the outcome of an event may be
+// unknown, as with Fire: it is not fired again.
 //
 // The error is that of the context; the outcomes up to there are returned with
 // it, and the others carry it.
@@ -31,7 +31,7 @@ func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome
 	defer func() { end(refusals(outcomes)) }()
 	var items []item[Tx]
 	for i, f := range firings {
-		r, err := e.request(f, false)
+		r, err := e.request(f)
 		if err != nil {
 			outcomes[i].Err = describe(f, err)
 			continue

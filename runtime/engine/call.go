@@ -46,4 +46,5 @@ type Firing struct {
 	ID      string
 	Event   fsm.Payload
 	Call    Call
+	Create  bool // the event makes the record, as with Create
 }

@@ -12,7 +12,7 @@ import (
 // Create makes a record by one of its creation events. A record with this id
 // that exists already is ErrExists, unless call.Key made it.
 func (e *Engine[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, true)
+	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
 // Fire applies an event to a record in a transaction of its own. When it
@@ -23,12 +23,12 @@ func (e *Engine[Tx]) Create(ctx context.Context, machine, id string, event fsm.P
 // decide whether the event still makes sense. After ErrStore the outcome may be
 // unknown: with a key it is safe to fire again.
 func (e *Engine[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, false)
+	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
 // CreateTx is Create within the caller's transaction: see FireTx.
 func (e *Engine[Tx]) CreateTx(ctx context.Context, tx Tx, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call}, true)
+	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
 // FireTx applies an event within the caller's transaction, so that it commits
@@ -39,7 +39,7 @@ func (e *Engine[Tx]) CreateTx(ctx context.Context, tx Tx, machine, id string, ev
 // Log lines and metrics of the event wait until the caller, having committed,
 // calls Committed with the outcome.
 func (e *Engine[Tx]) FireTx(ctx context.Context, tx Tx, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call}, false)
+	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
 // Committed emits the log lines and metrics of events that FireTx or CreateTx
@@ -57,8 +57,8 @@ func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
 	}
 }
 
-func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing, create bool) (o Outcome, err error) {
-	r, err := e.request(f, create)
+func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing) (o Outcome, err error) {
+	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, err)
 	}
@@ -68,8 +68,8 @@ func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing, create bool) (o Outc
 	return o, describe(f, err)
 }
 
-func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing, create bool) (o Outcome, err error) {
-	r, err := e.request(f, create)
+func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing) (o Outcome, err error) {
+	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, err)
 	}

@@ -26,7 +26,7 @@ type request[Tx any] struct {
 }
 
 // request checks what a caller says.
-func (e *Engine[Tx]) request(f Firing, create bool) (request[Tx], error) {
+func (e *Engine[Tx]) request(f Firing) (request[Tx], error) {
 	m, key, err := e.machine(f.Machine, f.ID)
 	if err != nil {
 		return request[Tx]{}, err
@@ -39,7 +39,7 @@ func (e *Engine[Tx]) request(f Firing, create bool) (request[Tx], error) {
 		return request[Tx]{}, err
 	}
 	r := request[Tx]{
-		machine: m, id: fsm.Text(key), key: key, event: event, create: create,
+		machine: m, id: fsm.Text(key), key: key, event: event, create: f.Create,
 		by: f.Call.By, callKey: f.Call.Key, correlation: f.Call.Correlation, now: e.now(),
 	}
 	if r.correlation == "" {

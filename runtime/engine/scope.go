@@ -90,18 +90,18 @@ func (e *Engine[Tx]) Transact(ctx context.Context, f func(*Unit[Tx]) error) erro
 // Create makes a record within the unit. After an error that is not a
 // *fsm.Rejection f is to return it.
 func (u *Unit[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, true)
+	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
 // Fire applies an event to a record within the unit. After an error that is not a
 // *fsm.Rejection f is to return it.
 func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call}, false)
+	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
-func (u *Unit[Tx]) fire(ctx context.Context, f Firing, create bool) (o Outcome, err error) {
+func (u *Unit[Tx]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
 	e := u.scope.engine
-	r, err := e.request(f, create)
+	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, err)
 	}

@@ -21,6 +21,7 @@ func oneTransaction[Tx any]() []scene[Tx] {
 		{"AChainIsTwoStepsAndAllOrNothing", chainAllOrNothing[Tx]},
 		{"TwoStepIsACheckpoint", twoStepCheckpoint[Tx]},
 		{"ABrokenTransactionIsTheStoresFailure", brokenTransaction[Tx]},
+		{"ABatchCreatesAndMovesOn", batchCreates[Tx]},
 	}
 }
 
@@ -132,10 +133,33 @@ func twoStepCheckpoint[Tx any](s *stage[Tx]) {
 	s.image("img", "completed", 1)
 }
 
+// batchCreates makes more records than one statement is for; one is there already.
+func batchCreates[Tx any](s *stage[Tx]) {
+	there := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	firings := []engine.Firing{{Machine: "deal", ID: there, Event: deal.Create{OwnerID: 8, PriceNano: 100}, Create: true}}
+	for range 12 {
+		id := s.id()
+		firings = append(firings, engine.Firing{Machine: "deal", ID: id, Event: deal.Create{OwnerID: 8, PriceNano: 100}, Create: true},
+			engine.Firing{Machine: "deal", ID: id, Event: deal.SubmitOffer{}})
+	}
+	for i := range firings {
+		firings[i].Call = engine.Call{By: advertiser}
+	}
+	outcomes, err := s.engine.FireBatch(s.ctx, firings)
+	s.must(err)
+	s.wants(outcomes[0].Err, engine.ErrExists)
+	for i := 1; i < len(firings); i += 2 {
+		s.must(errors.Join(outcomes[i].Err, outcomes[i+1].Err))
+		s.in("deal", firings[i].ID, "OFFER_PENDING", 2)
+	}
+	s.in("deal", there, "DRAFT", 1)
+}
+
 func callersTransaction[Tx any]() []scene[Tx] {
 	return []scene[Tx]{
 		{"AStepJoinsIt", stepJoins[Tx]},
 		{"NothingIsDeliveredBeforeItCommits", nothingBeforeCommit[Tx]},
+		{"TheEngineCommitsItForHim", engineCommits[Tx]},
 	}
 }
 
@@ -159,6 +183,34 @@ func stepJoins[Tx any](s *stage[Tx]) {
 	s.must(both(2, nil))
 	s.counts("entries", 1)
 	s.in("deal", id, "OFFER_PENDING", 2)
+}
+
+// engineCommits is stepJoins for who has no transaction: several events of one
+// record and a row of the caller's own, both or none.
+func engineCommits[Tx any](s *stage[Tx]) {
+	s.must(s.Store.InTx(s.ctx, func(tx Tx) error { return s.Exec(s.ctx, tx, "CREATE TABLE entries (n integer NOT NULL)") }))
+	id := s.id()
+	all := func(n int, after error) error {
+		return s.engine.Transact(s.ctx, func(u *engine.Unit[Tx]) error {
+			if _, err := u.Create(s.ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser}); err != nil {
+				return err
+			}
+			if err := s.Exec(s.ctx, u.Tx, fmt.Sprintf("INSERT INTO entries (n) VALUES (%d)", n)); err != nil {
+				return err
+			}
+			_, err := u.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "offer"})
+			return errors.Join(err, after)
+		})
+	}
+	changed := errors.New("the caller changed its mind")
+	s.wants(all(1, changed), changed)
+	s.counts("entries", 0)
+	s.counts("deals", 0)
+	s.must(all(2, nil))
+	s.counts("entries", 1)
+	s.in("deal", id, "OFFER_PENDING", 2)
+	s.wants(all(3, nil), engine.ErrExists)
+	s.counts("entries", 1)
 }
 
 func nothingBeforeCommit[Tx any](s *stage[Tx]) {
