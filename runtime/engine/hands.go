@@ -91,8 +91,8 @@ func (e *Engine[Tx]) grasp(plans []plan[Tx]) (g grip[Tx]) {
 
 // begin sets going what was taken.
 func (g grip[Tx]) begin() {
-	for _, t := range g.tasks {
-		g.worker.begin(t, g.until)
+	if g.worker != nil {
+		g.worker.redeem(g.tasks, g.until)
 	}
 }
 
@@ -111,8 +111,12 @@ type head struct {
 }
 
 // heads are those of p. What is open of a record beside this event may stand in
-// any of its lanes.
+// any of its lanes; and a handler inside the transaction may lead the record on, so
+// that its work is nobody's.
 func (p *plan[Tx]) heads() (heads []head) {
+	if len(p.calls) > 0 {
+		return nil
+	}
 	for i := range p.commits {
 		c := &p.commits[i]
 		if len(c.Outbox) == 0 || len(c.Steps) == 0 || c.Steps[0].Version > 1 && !p.alone {

@@ -20,6 +20,7 @@ import (
 // is work.
 type watched struct {
 	engine.Store[*sql.Tx]
+	claims  atomic.Int64
 	claimed atomic.Int64 // effects that a claim found
 	loads   atomic.Int64
 	looked  chan struct{} // closed by the first claim
@@ -33,6 +34,7 @@ func (w *watched) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, err
 			w.claimed.Add(1)
 		}
 	}
+	w.claims.Add(1)
 	w.once.Do(func() { close(w.looked) })
 	return tasks, err
 }
@@ -236,6 +238,93 @@ func TestTransact(t *testing.T) {
 	}
 }
 
+// TestAUnitThatLeavesTheState: an effect that the unit asked for and whose state it
+// left again never begins, although a worker had it in hand.
+func TestAUnitThatLeavesTheState(t *testing.T) {
+	s := newStage(t)
+	store, r := s.watched(), newRegistered(s)
+	r.open(store)
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	id := fullID("1")
+	if err := s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+		_, err := u.Create(t.Context(), "registration", id, registration.Create{NodeID: "n1"}, r.by)
+		if err == nil {
+			_, err = u.Fire(t.Context(), "registration", id, r.payload(), r.by)
+		}
+		if err == nil {
+			_, err = u.Fire(t.Context(), "registration", id, registration.FatalError{}, engine.Call{By: fsm.System()})
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.engine.Fire(t.Context(), "registration", id, registration.Retry{}, r.by); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the registration", r.registered)
+	stop()
+	if n := r.calls.Load(); n != 3 {
+		t.Errorf("%d effects were carried out, want the three of the second turn", n)
+	}
+	s.wants("registration", id, "registered", 8)
+}
+
+// TestStopDoesNotWaitForATransaction: a unit under way has hands reserved, and may
+// take its time.
+func TestStopDoesNotWaitForATransaction(t *testing.T) {
+	s := newStage(t)
+	store := s.watched()
+	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) { return nil, nil })
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	id := fullID("1")
+	err := s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+		_, err := u.Create(t.Context(), "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+		stop()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wants("deal", id, "DRAFT", 1)
+}
+
+// TestNewsWhileEveryHandIsBusy: what was told while there was no hand for it is
+// claimed when there is one, and not after everything that comes of the others.
+func TestNewsWhileEveryHandIsBusy(t *testing.T) {
+	s := newStage(t)
+	s.config.Concurrency = 1
+	store, r := s.watched(), newRegistered(s)
+	begun, free := make(chan struct{}, 10), make(chan struct{})
+	r.before = func() { begun <- struct{}{}; <-free }
+	r.open(store)
+	stop := s.running()
+	within(t, "the first claim", store.looked)
+	r.register()
+	within(t, "the first effect", begun)
+	looks := store.claims.Load()
+	second := fullID("2")
+	var outcomes [2]engine.Outcome
+	if err := s.store.InTx(t.Context(), func(tx *sql.Tx) (err error) {
+		outcomes[0], err = s.engine.CreateTx(t.Context(), tx, "registration", second, registration.Create{NodeID: "n2"}, r.by)
+		if err == nil {
+			outcomes[1], err = s.engine.FireTx(t.Context(), tx, "registration", second, r.payload(), r.by)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.engine.Committed(t.Context(), outcomes[:]...)
+	for store.claims.Load() == looks { // it hears of it, and claims deadlines
+		time.Sleep(time.Millisecond)
+	}
+	close(free)
+	within(t, "one registration", r.registered)
+	within(t, "the other registration", r.registered)
+	stop()
+}
+
 // TestACommitOfTheCallersWakesTheWorker: what FireTx asked for is begun when
 // Committed says so, and not a PollInterval later.
 func TestACommitOfTheCallersWakesTheWorker(t *testing.T) {
@@ -305,18 +394,20 @@ type registered struct {
 	by                       engine.Call
 	registered, deregistered chan struct{}
 	both                     sync.WaitGroup
+	calls                    atomic.Int64
+	before                   func() // each effect
 }
 
 func newRegistered(s *stage) *registered {
 	r := &registered{
 		stage: s, by: engine.Call{By: registration.ByExternal("ann").Caller()},
-		registered: make(chan struct{}), deregistered: make(chan struct{}),
+		registered: make(chan struct{}, 2), deregistered: make(chan struct{}), before: func() {},
 	}
 	r.both.Add(2)
 	s.config.Metrics = func(m engine.Metric) {
 		switch m.Name {
 		case "registration_complete":
-			close(r.registered)
+			r.registered <- struct{}{}
 		case "deregistration_complete":
 			close(r.deregistered)
 		}
@@ -334,6 +425,8 @@ func (r *registered) open(store engine.Store[*sql.Tx]) {
 		"postgres.delete_registration": `POSTGRES_DEREGISTERED {"postgres_cleanup":"removed"}`,
 	}
 	handle := func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+		r.calls.Add(1)
+		r.before()
 		if strings.Contains(d.Effect, "de") && d.Effect != "validate_payload" {
 			r.both.Done()
 			r.both.Wait()
@@ -354,13 +447,17 @@ func (r *registered) register() (id string) {
 	id = fullID("1")
 	_, err := r.engine.Create(r.t.Context(), "registration", id, registration.Create{NodeID: "n1"}, r.by)
 	if err == nil {
-		_, err = r.engine.Fire(r.t.Context(), "registration", id, registration.Register{
-			Payload: fsm.Some(fsm.JSON(`{}`)), DeploymentID: fsm.Some("d"), Environment: fsm.Some("e"), NetworkID: fsm.Some("n"),
-			ConsulServiceID: fsm.Some("s"), ConsulServiceName: fsm.Some("s"), PostgresRecord: fsm.Some(fsm.JSON(`{}`)),
-		}, r.by)
+		_, err = r.engine.Fire(r.t.Context(), "registration", id, r.payload(), r.by)
 	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return id
+}
+
+func (r *registered) payload() registration.Register {
+	return registration.Register{
+		Payload: fsm.Some(fsm.JSON(`{}`)), DeploymentID: fsm.Some("d"), Environment: fsm.Some("e"), NetworkID: fsm.Some("n"),
+		ConsulServiceID: fsm.Some("s"), ConsulServiceName: fsm.Some("s"), PostgresRecord: fsm.Some(fsm.JSON(`{}`)),
+	}
 }

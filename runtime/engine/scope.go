@@ -56,6 +56,31 @@ func (s *scope[Tx]) write(ctx context.Context, last bool, plans ...plan[Tx]) err
 	return s.engine.write(ctx, s.tx, last, plans...)
 }
 
+// letGo puts back what the transaction has in hand of a record, before another
+// event of it: the work of a state that is left never begins.
+func (s *scope[Tx]) letGo(ctx context.Context, at place) error {
+	for i := range s.grips {
+		g := &s.grips[i]
+		kept := g.tasks[:0:0]
+		for _, t := range g.tasks {
+			if t.Effect.Machine != at.machine || t.Effect.RecordID != at.id {
+				kept = append(kept, t)
+				continue
+			}
+			back := Settlement{
+				Kind: TaskEffect, Token: t.Token, MessageID: t.Effect.MessageID, Letter: t.Effect.Letter, Machine: at.machine, RecordID: at.id,
+			}
+			if err := s.engine.store.Settle(ctx, s.tx, back); err != nil {
+				return err
+			}
+			g.worker.release(1)
+			s.loud = true
+		}
+		g.tasks = kept
+	}
+	return nil
+}
+
 // Unit is a transaction that the engine commits, for events that belong together
 // with each other or with the caller's own writes.
 type Unit[Tx any] struct {
@@ -117,6 +142,9 @@ func (u *Unit[Tx]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
 
 func (u *Unit[Tx]) apply(ctx context.Context, r request[Tx]) (Outcome, error) {
 	e, at := u.scope.engine, place{r.machine.Name(), r.id}
+	if err := u.scope.letGo(ctx, at); err != nil {
+		return Outcome{}, err
+	}
 	row, known := u.written[at]
 	if !known || len(r.keys(row.Record)) > 0 || r.create {
 		rows, err := e.load(ctx, u.Tx, r)

@@ -14,12 +14,13 @@ type worker[Tx any] struct {
 	working context.Context // of its tasks
 	changed chan struct{}   // holds a value when Run should look at what follows
 
-	mu      sync.Mutex
-	busy    map[TaskKind]int
-	open    map[TaskKind]int
-	behind  map[TaskKind]bool // there is more of a kind than there were hands for
-	due     bool              // there may be something to claim
-	stopped bool              // it takes nothing more
+	mu       sync.Mutex
+	busy     map[TaskKind]int
+	open     map[TaskKind]int
+	reserved int               // of the open ones: those of transactions under way
+	behind   map[TaskKind]bool // there is more of a kind than there were hands for
+	due      bool              // there may be something to claim
+	stopped  bool              // it takes nothing more
 }
 
 func newWorker[Tx any](e *Engine[Tx], working context.Context) *worker[Tx] {
@@ -65,11 +66,25 @@ func (w *worker[Tx]) reserve(n int) (kept int) {
 	kept = max(0, min(n, w.free(TaskEffect)))
 	w.behind[TaskEffect] = kept < n
 	w.occupy(TaskEffect, kept)
+	w.reserved += kept
 	return kept
 }
 
 // release gives back hands that were reserved for nothing.
-func (w *worker[Tx]) release(n int) { w.change(func() { w.occupy(TaskEffect, -n) }) }
+func (w *worker[Tx]) release(n int) {
+	w.change(func() {
+		w.occupy(TaskEffect, -n)
+		w.reserved -= n
+	})
+}
+
+// redeem begins what hands were reserved for.
+func (w *worker[Tx]) redeem(tasks []Task, until time.Time) {
+	w.change(func() { w.reserved -= len(tasks) })
+	for _, t := range tasks {
+		w.begin(t, until)
+	}
+}
 
 func (w *worker[Tx]) occupy(kind TaskKind, n int) {
 	w.busy[kind] += n
@@ -106,16 +121,20 @@ func (w *worker[Tx]) round(ctx context.Context) error {
 	return err
 }
 
-// ask reserves the hands that are free.
+// ask takes the hands that are free. What may be due of a kind that has none is
+// claimed when it has.
 func (w *worker[Tx]) ask(most int) map[TaskKind]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.due = false
 	asked := map[TaskKind]int{}
 	for _, kind := range []TaskKind{TaskEffect, TaskDeadline} {
 		asked[kind] = max(0, min(most, w.free(kind)))
 		w.occupy(kind, asked[kind])
+		if asked[kind] == 0 && w.due {
+			w.behind[kind] = true
+		}
 	}
+	w.due = false
 	return asked
 }
 
@@ -180,10 +199,11 @@ func (w *worker[Tx]) listen(ctx context.Context) {
 }
 
 // finish waits for what is going on; after the timeout it abandons the
-// handlers, and waits until that is stored too.
+// handlers, and waits until that is stored too. What a transaction that is still
+// under way has reserved hands for is given back when it begins.
 func (w *worker[Tx]) finish(timeout time.Duration, abandon func()) {
 	w.change(func() { w.stopped = true })
 	timer := time.AfterFunc(timeout, abandon)
 	defer timer.Stop()
-	w.until(context.Background(), func() bool { return w.open[TaskEffect]+w.open[TaskDeadline] == 0 }, nil)
+	w.until(context.Background(), func() bool { return w.open[TaskEffect]-w.reserved+w.open[TaskDeadline] == 0 }, nil)
 }
