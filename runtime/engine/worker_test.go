@@ -57,8 +57,10 @@ func TestAWorkerThatIsBehindGathersItsHands(t *testing.T) {
 				})
 				begin := time.Now()
 				w.gather(context.Background())
-				if took := time.Since(begin); took != tt.took || w.free(TaskEffect) != tt.free {
-					t.Errorf("%d hands are free after %v, want %d after %v", w.free(TaskEffect), took, tt.free, tt.took)
+				took, free := time.Since(begin), 0
+				w.is(func() bool { free = w.free(TaskEffect); return true })
+				if took != tt.took || free != tt.free {
+					t.Errorf("%d hands are free after %v, want %d after %v", free, took, tt.free, tt.took)
 				}
 			})
 		})
