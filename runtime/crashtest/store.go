@@ -22,6 +22,7 @@ type cutStore[Tx any] struct {
 // passes.
 type note struct {
 	subjects []subject
+	leased   []subject // effects that it stores as claimed
 	points   []Cut
 }
 
@@ -53,6 +54,9 @@ func (s *cutStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	if err == nil {
 		err = s.hit(n, CommitAfter)
 	}
+	if err == nil {
+		err = s.cutter.trap.reach(ClaimAfter, n.leased...)
+	}
 	if err != nil {
 		return err
 	}
@@ -72,6 +76,11 @@ func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit)
 	n := s.noteOf(tx)
 	for i, c := range commits {
 		n.subjects = append(n.subjects, subjectsOf(c, i > 0)...)
+		for _, row := range c.Outbox {
+			if row.Lease != nil {
+				n.leased = append(n.leased, subject{row.Machine, Kind(row.Delivery), row.Effect})
+			}
+		}
 	}
 	if s.cutter.commitsApart() && len(commits) > 0 {
 		commits[len(commits)-1].Last = false

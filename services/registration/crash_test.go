@@ -55,9 +55,11 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// run registers the node and works until it is killed, or for a minute.
+// run registers the node and works until it is killed, or for longer than anybody
+// waits for it.
 func (e errand) run(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	const life = 2 * patience
+	ctx, cancel := context.WithTimeout(ctx, life)
 	defer cancel()
 	c, err := consul.New(consul.Options{Address: e.Consul})
 	if err != nil {

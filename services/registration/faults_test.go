@@ -96,7 +96,8 @@ func eachTrouble(t *testing.T, test func(t *testing.T, s *stage, strike func() (
 				if way == "database" {
 					p = s.database
 				}
-				s.works().live("warm") // opens connections
+				s.works().registers("warm") // opens connections
+				s.reach("warm", machine.Registered, quick)
 				test(t, s, func() func() { return x.strike(s, p) })
 			})
 		}

