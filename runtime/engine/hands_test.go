@@ -210,6 +210,17 @@ func TestTransact(t *testing.T) {
 	}
 	s.wants("deal", first, "OFFER_PENDING", 2)
 
+	// What could not be written is not passed over.
+	if err := s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+		if _, err := u.Create(t.Context(), "deal", third, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
+			return err
+		}
+		_, _ = u.Create(t.Context(), "deal", first, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+		return nil
+	}); !errors.Is(err, engine.ErrExists) {
+		t.Errorf("the error is %v", err)
+	}
+
 	stop := s.running()
 	within(t, "the first effect", done)
 	mine := errors.New("mine")

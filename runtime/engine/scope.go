@@ -88,6 +88,7 @@ type Unit[Tx any] struct {
 	scope    *scope[Tx]
 	outcomes []Outcome
 	written  map[place]Row // records as the unit has left them
+	failed   error         // what could not be written
 }
 
 // place is where a record is.
@@ -95,8 +96,9 @@ type place struct{ machine, id string }
 
 // Transact runs f in one transaction, once, and commits when f returns nil. It is
 // FireTx for who has no transaction yet: the engine knows when it is committed,
-// and so begins at once what the events ask for. The error of f is returned as it
-// is; else what a commit can fail with, as of Fire.
+// and so begins at once what the events ask for. Within f the records of the unit
+// are changed through it alone. The error of f is returned as it is; else that of an
+// event which could not be written, or what a commit can fail with, as of Fire.
 func (e *Engine[Tx]) Transact(ctx context.Context, f func(*Unit[Tx]) error) error {
 	if err := checkNested(ctx); err != nil {
 		return err
@@ -104,7 +106,10 @@ func (e *Engine[Tx]) Transact(ctx context.Context, f func(*Unit[Tx]) error) erro
 	var u *Unit[Tx]
 	err := e.within(ctx, func(s *scope[Tx]) error {
 		u = &Unit[Tx]{Tx: s.tx, scope: s, written: map[place]Row{}}
-		return f(u)
+		if err := f(u); err != nil {
+			return err
+		}
+		return u.failed
 	})
 	if err == nil {
 		e.Committed(ctx, u.outcomes...)
@@ -158,6 +163,7 @@ func (u *Unit[Tx]) apply(ctx context.Context, r request[Tx]) (Outcome, error) {
 		return Outcome{}, err
 	}
 	if err := u.scope.write(ctx, false, p); err != nil {
+		u.failed = err
 		return Outcome{}, err
 	}
 	delete(u.written, at)
