@@ -90,23 +90,27 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 		p.work = true
 		return
 	}
-	kinds := [...]inserts[engine.OutboxRow]{outboxInserts, heldInserts, letterInserts}
-	var rows [len(kinds)][]engine.OutboxRow
+	var waiting, inHand, others []engine.OutboxRow
 	for _, r := range collect(wave, func(c *engine.Commit) []engine.OutboxRow { return c.Outbox }) {
-		kind := 2
 		switch {
 		case fresh(&r):
-			kind = 0
+			waiting = append(waiting, r)
 		case held(&r):
-			kind = 1
+			inHand = append(inHand, r)
+		default:
+			others = append(others, r)
 		}
-		rows[kind] = append(rows[kind], r)
 	}
-	for kind, how := range kinds {
-		if len(rows[kind]) > 0 {
-			p.work = true
-			insert(p, subject{commit: wave[0]}, how, rows[kind])
-		}
+	p.messages(wave[0], outboxInserts, waiting)
+	p.messages(wave[0], heldInserts, inHand)
+	p.messages(wave[0], letterInserts, others)
+}
+
+// messages queues effects of one kind.
+func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxRow], rows []engine.OutboxRow) {
+	if len(rows) > 0 {
+		p.work = true
+		insert(p, subject{commit: c}, how, rows)
 	}
 }
 

@@ -182,8 +182,8 @@ func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
 	return nil
 }
 
-// unfit is wrap for a failure to read a record, or what fits says where a column
-// is not there: SQLite has no code of its own for that.
+// unfit is wrap for a failure to read or write a record, or what fits says where a
+// column is not there.
 func unfit(ctx context.Context, q querier, machine string, t fsm.Tables, attempt string, err error) error {
 	var misfit *engine.TableError
 	if noColumn(err) && errors.As(fits(ctx, q, machine, t), &misfit) {
