@@ -2,7 +2,6 @@ package consul_test
 
 import (
 	"net/http/httptest"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/consul"
 	"github.com/fsmgen/fsmgen/adapters/consul/agent"
 	"github.com/fsmgen/fsmgen/adapters/consul/consultest"
+	"github.com/fsmgen/fsmgen/internal/parts"
 )
 
 // clock is a time that tests let pass.
@@ -44,13 +44,8 @@ func TestInProcess(t *testing.T) {
 // TestConsul examines a real agent.
 func TestConsul(t *testing.T) {
 	t.Parallel()
-	address := os.Getenv("FSMGEN_CONSUL")
-	switch {
-	case address == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") != "":
-		t.Fatal("FSMGEN_CONSUL is not set")
-	case address == "":
-		t.Skip("FSMGEN_CONSUL is not set: run under tools/parts")
-	case address == "absent":
+	address := parts.Address(t, "FSMGEN_CONSUL")
+	if address == "absent" {
 		t.Skip("there is no Consul here: the summary says why")
 	}
 	o, err := consul.FromURL(address)

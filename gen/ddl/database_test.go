@@ -19,6 +19,7 @@ import (
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/gen/syntax"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 )
 
 // database is one connection to an empty schema of its own.
@@ -45,13 +46,7 @@ func openSQLite(t *testing.T) *database {
 
 func openPostgres(t *testing.T) *database {
 	t.Helper()
-	dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
-	if dsn == "" {
-		if os.Getenv("FSMGEN_REQUIRE_PARTS") == "1" {
-			t.Fatal("FSMGEN_POSTGRES_DSN is unset, and FSMGEN_REQUIRE_PARTS demands a PostgreSQL")
-		}
-		t.Skip("set FSMGEN_POSTGRES_DSN to run this test against PostgreSQL")
-	}
+	dsn := pgtest.DSN(t)
 	db := &database{name: "postgres", conn: open(t, "pgx", dsn), script: ddl.Postgres}
 	schema := fmt.Sprintf("ddl_test_%d_%s", os.Getpid(), strings.Map(identRune, strings.ToLower(t.Name())))
 	if len(schema) > 60 {

@@ -2,10 +2,11 @@ package mermaid
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/fsmgen/fsmgen/internal/parts"
 )
 
 // Named is a diagram that the real parser is asked about.
@@ -18,13 +19,7 @@ type Named struct {
 // variable FSMGEN_MERMAID names the program that asks it.
 func Parse(t *testing.T, diagrams []Named) {
 	t.Helper()
-	script := os.Getenv("FSMGEN_MERMAID")
-	if script == "" {
-		if os.Getenv("FSMGEN_REQUIRE_PARTS") == "1" {
-			t.Fatal("FSMGEN_MERMAID is not set: it names tools/mermaid/parse.mjs")
-		}
-		t.Skip("FSMGEN_MERMAID is not set: set it to tools/mermaid/parse.mjs to ask Mermaid's own parser")
-	}
+	script := parts.Address(t, "FSMGEN_MERMAID")
 	in, err := json.Marshal(diagrams)
 	if err != nil {
 		t.Fatal(err)

@@ -2,13 +2,9 @@ package registration_test
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +16,8 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/consul"
 	"github.com/fsmgen/fsmgen/adapters/consul/agent"
 	"github.com/fsmgen/fsmgen/adapters/postgres"
+	"github.com/fsmgen/fsmgen/internal/parts"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/registration"
@@ -72,13 +70,8 @@ func overPostgres(t *testing.T, test func(t *testing.T, s *stage)) {
 // its clock is not the test's.
 func (s *stage) real() *stage {
 	s.t.Helper()
-	address := os.Getenv("FSMGEN_CONSUL")
-	switch {
-	case address == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-		s.t.Fatal("FSMGEN_CONSUL is not set, and FSMGEN_REQUIRE_PARTS demands the parts")
-	case address == "":
-		s.t.Skip("FSMGEN_CONSUL is not set: run under tools/parts")
-	case address == "absent":
+	address := parts.Address(s.t, "FSMGEN_CONSUL")
+	if address == "absent" {
 		s.t.Skip("there is no Consul here: the summary says why")
 	}
 	o, err := consul.FromURL(address)
@@ -100,20 +93,11 @@ func (s *stage) real() *stage {
 	return s
 }
 
-// newStage makes a stage over a schema of its own on the server of
-// FSMGEN_POSTGRES_DSN.
+// newStage makes a stage over a schema of its own on PostgreSQL.
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
-	switch {
-	case dsn == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-		t.Fatal("FSMGEN_POSTGRES_DSN is not set, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
-	case dsn == "":
-		t.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was tested against PostgreSQL")
-	}
-	name := make([]byte, 8)
-	_, _ = rand.Read(name) // never fails
-	schema := "reg_" + hex.EncodeToString(name)
+	dsn := pgtest.DSN(t)
+	schema := pgtest.Schema(t, dsn)
 	config, err := postgres.PoolConfig(dsn, postgres.Options{Schema: schema})
 	if err != nil {
 		t.Fatal(err)
@@ -121,16 +105,7 @@ func newStage(t *testing.T) *stage {
 	config.MaxConns = 4
 	s := bareStage(t)
 	s.pool = openPool(t, config)
-	t.Cleanup(func() {
-		if _, err := s.pool.Exec(context.Background(), "DROP SCHEMA IF EXISTS "+schema+" CASCADE"); err != nil {
-			t.Error(err)
-		}
-	})
-	network, address := "tcp", fmt.Sprintf("%s:%d", config.ConnConfig.Host, config.ConnConfig.Port)
-	if strings.HasPrefix(config.ConnConfig.Host, "/") {
-		network, address = "unix", fmt.Sprintf("%s/.s.PGSQL.%d", config.ConnConfig.Host, config.ConnConfig.Port)
-	}
-	s.database = proxytest.New(t, network, address)
+	s.database = pgtest.Proxy(t, dsn)
 	through := config.Copy()
 	through.ConnConfig.DialFunc = s.database.Dial
 	s.options.Registry = registration.NewRegistry(openPool(t, through), s.clock)

@@ -1,43 +1,16 @@
 package main
 
 import (
-	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"os"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 )
 
-// schema makes a schema that goes with the test; without a server it skips.
+// schema names a schema that goes with the test.
 func schema(t *testing.T) (dsn, name string) {
 	t.Helper()
-	dsn = os.Getenv("FSMGEN_POSTGRES_DSN")
-	switch {
-	case dsn == "" && os.Getenv("FSMGEN_REQUIRE_PARTS") == "1":
-		t.Fatal("FSMGEN_POSTGRES_DSN is not set, and FSMGEN_REQUIRE_PARTS demands PostgreSQL")
-	case dsn == "":
-		t.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was tested against PostgreSQL")
-	}
-	b := make([]byte, 8)
-	_, _ = rand.Read(b) // never fails
-	name = "regd_" + hex.EncodeToString(b)
-	t.Cleanup(func() {
-		ctx := context.Background()
-		c, err := pgx.Connect(ctx, dsn)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		if _, err := c.Exec(ctx, "DROP SCHEMA IF EXISTS "+name+" CASCADE"); err != nil {
-			t.Error(err)
-		}
-		if err := c.Close(ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	return dsn, name
+	dsn = pgtest.DSN(t)
+	return dsn, pgtest.Schema(t, dsn)
 }
 
 // TestFleet: two daemons share a database, one single-step and one two-step. Each
