@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -44,6 +45,7 @@ func (e *SearchPathError) Error() string {
 const (
 	serializationFailure = "40001"
 	deadlockDetected     = "40P01"
+	lockNotAvailable     = "55P03" // within lock_timeout
 	uniqueViolation      = "23505"
 	stateConflict        = "FS101"
 	stateLeaseLost       = "FS102"
@@ -65,7 +67,7 @@ func wrap(attempt string, err error) error {
 // another one.
 func raced(err error) bool {
 	var refused *pgconn.PgError
-	return errors.As(err, &refused) && (refused.Code == serializationFailure || refused.Code == deadlockDetected)
+	return errors.As(err, &refused) && slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
 }
 
 // subject is what a statement of a Save is about.

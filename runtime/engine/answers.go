@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -53,14 +55,52 @@ func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) (err error) {
 	defer func() { end(err) }()
 	return e.patiently(ctx, func(ctx context.Context) error {
 		r.now = later(e.now(), r.notBefore)
-		o, err := e.apply(ctx, r)
+		err := e.applyTogether(ctx, r)
 		r.known = nil // it was right, or there is something newer
 		if err == nil {
-			e.Committed(ctx, o)
 			return nil
 		}
 		e.countRefusal(r, err)
 		return e.fatal(ctx, r, err)
+	})
+}
+
+// firing is the event of a task on its way to the store, and what it is refused for.
+type firing[Tx any] struct {
+	request request[Tx]
+	refused error
+}
+
+// applyTogether is apply for an event whose outcome nobody asks for: what comes at
+// the same time is stored together.
+func (e *Engine[Tx]) applyTogether(ctx context.Context, r request[Tx]) error {
+	mine := &firing[Tx]{request: r}
+	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[Tx]) error { return e.applyAll(ctx, all) })
+	return cmp.Or(err, mine.refused)
+}
+
+// applyAll applies events of different records in one transaction.
+func (e *Engine[Tx]) applyAll(ctx context.Context, all []*firing[Tx]) error {
+	// In the order in which a batch of firings locks its records.
+	slices.SortFunc(all, func(a, b *firing[Tx]) int {
+		return cmp.Or(cmp.Compare(a.request.machine.Name(), b.request.machine.Name()), cmp.Compare(a.request.id, b.request.id))
+	})
+	requests := make([]request[Tx], len(all))
+	for i, f := range all {
+		requests[i] = f.request
+	}
+	return e.within(ctx, func(s *scope[Tx]) error {
+		rows, err := e.load(ctx, s.tx, requests...)
+		if err != nil {
+			return err
+		}
+		for i, f := range all {
+			var p plan[Tx]
+			if p, f.refused = e.decide(requests[i], rows[i]); f.refused == nil {
+				s.hold(p)
+			}
+		}
+		return nil
 	})
 }
 

@@ -127,7 +127,6 @@ func (e *Engine[Tx]) fireAlone(ctx context.Context, r request[Tx]) (Outcome, err
 // fireRound applies a round in one transaction and fills in the outcomes; a
 // rejection is an outcome too. An error leaves the outcomes as they are.
 func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes []Outcome) error {
-	var plans []plan[Tx]
 	results := make([]Outcome, len(round))
 	err := e.within(ctx, func(s *scope[Tx]) error {
 		requests := make([]request[Tx], len(round))
@@ -145,9 +144,9 @@ func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes [
 				continue
 			}
 			results[i] = p.outcome
-			plans = append(plans, p)
+			s.hold(p)
 		}
-		return s.write(ctx, true, plans...)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -157,7 +156,6 @@ func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes [
 			e.countRefusal(it.request, results[i].Err)
 		}
 		outcomes[it.index] = results[i]
-		e.Committed(ctx, results[i])
 	}
 	return nil
 }

@@ -13,45 +13,60 @@ import (
 // was left meanwhile.
 var errStateLeft = errors.New("the state that asked for it was left")
 
-// load reads what the requests need, a row each. The key that an event has of
-// its own may depend on the record, so it is looked up again where knowing the
-// record changes it.
+// load reads what the requests need, a row each, as far as it can't be foreseen. The
+// key that an event has of its own may depend on the record, so it is looked up again
+// where knowing the record changes it.
 func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) ([]Row, error) {
-	if len(requests) == 1 {
-		if row, ok := requests[0].foreseen(); ok {
-			return []Row{row}, nil
-		}
-	}
-	queries := make([]Query, len(requests))
+	rows := make([]Row, len(requests))
+	var queries []Query
+	var asked []int // which request each query is of
 	for i, r := range requests {
-		queries[i] = r.query()
+		row, ok := r.foreseen()
+		if ok {
+			rows[i] = row
+			continue
+		}
+		q := r.query()
 		// What a batch asks for is claimed as well as it was stored: many at a time.
-		queries[i].Alone = len(requests) == 1 && !r.create && e.crew.there()
+		q.Alone = len(requests) == 1 && !r.create && (e.inlines || e.crew.there())
+		queries, asked = append(queries, q), append(asked, i)
 	}
-	rows, err := e.store.Load(ctx, tx, queries)
+	if len(queries) == 0 {
+		return rows, nil
+	}
+	found, err := e.store.Load(ctx, tx, queries)
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) != len(requests) {
-		return nil, StoreError("load", fmt.Errorf("%d rows for %d queries", len(rows), len(requests)))
+	if len(found) != len(queries) {
+		return nil, StoreError("load", fmt.Errorf("%d rows for %d queries", len(found), len(queries)))
 	}
-	for i, r := range requests {
-		if rows[i].Record == nil {
-			continue
-		}
-		missed := slices.DeleteFunc(r.keys(rows[i].Record), func(k string) bool { return slices.Contains(queries[i].Keys, k) })
-		if len(missed) == 0 {
-			continue
-		}
-		again := r.query()
-		again.Keys, again.Task = missed, nil
-		found, err := e.store.Load(ctx, tx, []Query{again})
-		if err != nil {
+	for n, i := range asked {
+		rows[i] = found[n]
+		if err := e.loadMissed(ctx, tx, requests[i], queries[n].Keys, &rows[i]); err != nil {
 			return nil, err
 		}
-		rows[i].Keys = append(rows[i].Keys, found[0].Keys...)
 	}
 	return rows, nil
+}
+
+// loadMissed looks up the keys of r that are known with its record alone.
+func (e *Engine[Tx]) loadMissed(ctx context.Context, tx Tx, r request[Tx], looked []string, row *Row) error {
+	if row.Record == nil {
+		return nil
+	}
+	missed := slices.DeleteFunc(r.keys(row.Record), func(k string) bool { return slices.Contains(looked, k) })
+	if len(missed) == 0 {
+		return nil
+	}
+	again := r.query()
+	again.Keys, again.Task = missed, nil
+	found, err := e.store.Load(ctx, tx, []Query{again})
+	if err != nil {
+		return err
+	}
+	row.Keys = append(row.Keys, found[0].Keys...)
+	return nil
 }
 
 // foreseen is what a load would find for an event without a key: nothing for a
@@ -114,9 +129,10 @@ func (r request[Tx]) ask(row Row, single bool) (d fsm.Decision, err error) {
 
 // ended is the plan of an event that changes nothing: only its task ends.
 func (e *Engine[Tx]) ended(r request[Tx], o Outcome, alone bool) plan[Tx] {
-	p := plan[Tx]{outcome: o, alone: alone}
+	p := plan[Tx]{outcome: o}
 	if r.task != nil {
-		p.commits = []Commit{{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}}
+		c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}
+		p.drafts = []draft{{Commit: c, alone: alone}}
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/gather"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
@@ -18,7 +19,9 @@ type Engine[Tx any] struct {
 	store    Store[Tx]
 	config   Config
 	machines map[string]*definition[Tx] // never written after New
-	endings  settler
+	inlines  bool                       // Inline names something
+	endings  gather.Queue[place, *Settlement]
+	firings  gather.Queue[place, *firing[Tx]]
 	crew     crew[Tx]
 }
 
@@ -29,6 +32,7 @@ type definition[Tx any] struct {
 	effects  map[string]fsm.EffectInfo
 	observed map[fsm.Observed][]fsm.EffectInfo // metrics that no step lists
 	hasWork  bool                              // some effect belongs to the state that asks for it
+	inline   map[string]InlineFunc[Tx]         // of effects that are carried out within the transaction
 }
 
 // New makes an engine. It touches no database: call Migrate, then fire events
@@ -53,7 +57,7 @@ func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx
 
 func define[Tx any](m Machine[Tx]) *definition[Tx] {
 	d := &definition[Tx]{
-		Machine: m, tables: m.Tables(), effects: map[string]fsm.EffectInfo{}, observed: map[fsm.Observed][]fsm.EffectInfo{},
+		Machine: m, tables: m.Tables(), effects: map[string]fsm.EffectInfo{}, inline: map[string]InlineFunc[Tx]{}, observed: map[fsm.Observed][]fsm.EffectInfo{},
 	}
 	for _, info := range m.Effects() {
 		d.effects[info.Name] = info

@@ -39,7 +39,6 @@ func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) erro
 	if err != nil {
 		return errors.Join(cause, fmt.Errorf("and %s could not be fired: %w", event.Name, err))
 	}
-	e.Committed(ctx, o)
 	record = o.Record
 	return cause
 }

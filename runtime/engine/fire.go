@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -77,13 +78,13 @@ func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing) (o Outcome, er
 	defer func() { end(err) }()
 	p, err := e.consider(ctx, tx, r)
 	if err == nil {
-		err = e.write(ctx, tx, false, p)
+		err = e.write(ctx, tx, p)
 	}
 	if err != nil {
 		e.countRefusal(r, err)
 		return Outcome{}, describe(f, err)
 	}
-	p.outcome.loud = p.loud()
+	p.outcome.loud = slices.ContainsFunc(p.drafts, func(d draft) bool { return d.loud() })
 	return p.outcome, nil
 }
 
@@ -103,7 +104,6 @@ func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 	}
 	o, err := e.apply(ctx, r)
 	if err == nil {
-		e.Committed(ctx, o)
 		return o, nil
 	}
 	e.countRefusal(r, err)
@@ -116,12 +116,13 @@ func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 // apply applies r in a transaction of its own.
 func (e *Engine[Tx]) apply(ctx context.Context, r request[Tx]) (o Outcome, err error) {
 	err = e.within(ctx, func(s *scope[Tx]) error {
-		p, err := e.consider(ctx, s.tx, r)
+		p, err := s.consider(ctx, r)
 		if err != nil {
 			return err
 		}
 		o = p.outcome
-		return s.write(ctx, true, p)
+		s.hold(p)
+		return nil
 	})
 	return o, err
 }

@@ -65,13 +65,26 @@ type grip[Tx any] struct {
 
 // grasp lets a worker with free hands take effects that are about to be stored:
 // those with nothing before them in their lane.
-func (e *Engine[Tx]) grasp(plans []plan[Tx]) (g grip[Tx]) {
+func (e *Engine[Tx]) grasp(drafts []draft) (g grip[Tx]) {
 	if !e.crew.there() {
 		return g
 	}
+	type head struct {
+		row    *OutboxRow
+		record *Row // for the event that it answers with
+	}
 	var heads []head
-	for i := range plans {
-		heads = append(heads, plans[i].heads()...)
+	for i := range drafts {
+		d := &drafts[i]
+		rows := d.heads()
+		if len(rows) == 0 {
+			continue
+		}
+		after, _ := d.row(1)
+		after.Held = true
+		for _, row := range rows {
+			heads = append(heads, head{row, &after})
+		}
 	}
 	if len(heads) == 0 {
 		return g
@@ -102,53 +115,4 @@ func (g grip[Tx]) drop() {
 	if g.worker != nil {
 		g.worker.release(len(g.tasks))
 	}
-}
-
-// head is an effect that nothing stands before in its lane.
-type head struct {
-	row    *OutboxRow
-	record *Row // for the event that it answers with; nil: not known
-}
-
-// heads are those of p. What is open of a record beside this event may stand in
-// any of its lanes; and a handler inside the transaction may lead the record on, so
-// that its work is nobody's.
-func (p *plan[Tx]) heads() (heads []head) {
-	if len(p.calls) > 0 {
-		return nil
-	}
-	for i := range p.commits {
-		c := &p.commits[i]
-		if len(c.Outbox) == 0 || len(c.Steps) == 0 || c.Steps[0].Version > 1 && !p.alone {
-			continue
-		}
-		var record *Row
-		if after, known := p.after(1); known && i == 0 {
-			after.Held = true
-			record = &after
-		}
-		lanes := map[string]bool{}
-		for j := range c.Outbox {
-			if row := &c.Outbox[j]; !lanes[row.Lane] {
-				lanes[row.Lane] = true
-				heads = append(heads, head{row, record})
-			}
-		}
-	}
-	return heads
-}
-
-// loud reports whether p leaves something for a worker to look for.
-func (p *plan[Tx]) loud() bool {
-	return slices.ContainsFunc(p.commits, func(c Commit) bool { return p.leaves(&c) })
-}
-
-// leaves reports whether one of its commits does: an effect that nobody has in
-// hand, an event that it raised, or, since an effect has ended, the next of its
-// lane.
-func (p *plan[Tx]) leaves(c *Commit) bool {
-	waits := func(row OutboxRow) bool { return row.Lease == nil }
-	raised := func(t TimerRow) bool { return t.Kind == TimerRaise }
-	unblocks := c.Task != nil && c.Task.Kind == TaskEffect && !p.alone
-	return unblocks || slices.ContainsFunc(c.Outbox, waits) || slices.ContainsFunc(c.Arm, raised)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -18,57 +17,32 @@ import (
 // writes, the calls that run inside the transaction, and, once it is committed,
 // the log lines and metrics that the outcome holds back.
 type plan[Tx any] struct {
-	commits []Commit
+	drafts  []draft // of the record itself, then of those that it starts
 	calls   []txCall[Tx]
 	outcome Outcome
-	alone   bool      // nothing else of the record is open in the outbox
-	entered time.Time // when the state was entered that it leaves the record in
 }
 
 // plan turns a decision about r into writes.
 func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], error) {
 	p := plan[Tx]{outcome: Outcome{
 		Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
-	}, alone: row.Alone || r.create, entered: row.EnteredAt}
-	if slices.ContainsFunc(d.Steps, func(s fsm.Step) bool { return !s.Internal }) {
-		p.entered = r.now
-	}
-	return p, e.addCommit(&p, r, row, d, 0)
+	}}
+	return p, e.addDraft(&p, r, row, d, 0)
 }
 
-// after is what a load finds after p, for a task that is one of its effects (1) or
-// for none (0). It is not known where nothing was written, or where handlers ran
-// that may have written more.
-func (p *plan[Tx]) after(own int) (row Row, known bool) {
-	if len(p.commits) == 0 || len(p.commits[0].Steps) == 0 || len(p.calls) > 0 {
-		return Row{}, false
-	}
-	return Row{
-		Record: copied(p.outcome.Record), Version: p.outcome.Version, EnteredAt: p.entered,
-		Alone: p.alone && len(p.commits[0].Outbox) == own,
-	}, true
-}
-
-// copied is a record that nobody else has: callers may do with theirs as they
-// like.
-func copied(r fsm.Record) fsm.Record {
-	original := reflect.ValueOf(r).Elem()
-	own := reflect.New(original.Type())
-	own.Elem().Set(original)
-	return own.Interface().(fsm.Record)
-}
-
-// addCommit adds the commit of one record, then those of the records that it
+// addDraft adds the draft of one record, then those of the records that it
 // starts. depth is how many starts led here.
-func (e *Engine[Tx]) addCommit(p *plan[Tx], r request[Tx], row Row, d fsm.Decision, depth int) error {
+func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decision, depth int) error {
 	c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}
 	version, entered, before := row.Version, row.EnteredAt, row.Record
 	var starts []start[Tx]
+	left := false
 	for i, s := range d.Steps {
 		version++
 		c.Steps = append(c.Steps, r.step(s, version, before))
 		before = s.Record
 		if !s.Internal && s.From != "" {
+			left = true
 			c.CancelWork = r.machine.hasWork && !row.Alone && row.Version > 0
 			// Work of a state that this very chain leaves never begins.
 			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxRow) bool { return m.Work })
@@ -92,7 +66,9 @@ func (e *Engine[Tx]) addCommit(p *plan[Tx], r request[Tx], row Row, d fsm.Decisi
 	for _, key := range r.keys(row.Record) {
 		c.Keys = append(c.Keys, KeyRow{Machine: c.Machine, Key: key, RecordID: r.id, Event: r.event.Name, Version: version, CreatedAt: r.now})
 	}
-	p.commits = append(p.commits, c)
+	p.drafts = append(p.drafts, draft{
+		Commit: c, record: d.Record, version: version, entered: entered, alone: row.Alone || r.create, left: left, closed: len(p.calls) > 0,
+	})
 	for _, s := range starts {
 		if err := e.addStart(p, r, s, depth+1); err != nil {
 			return &RefusedError{Machine: s.machine.Name(), ID: s.id, Err: fmt.Errorf("started by %s %s: %w", c.Machine, c.ID, err)}
@@ -167,7 +143,7 @@ func (e *Engine[Tx]) addStart(p *plan[Tx], parent request[Tx], s start[Tx], dept
 	if err != nil {
 		return err
 	}
-	return e.addCommit(p, r, Row{}, d, depth)
+	return e.addDraft(p, r, Row{}, d, depth)
 }
 
 // tellStep returns what is measured and logged about a step once it is

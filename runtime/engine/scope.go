@@ -2,173 +2,234 @@ package engine
 
 import (
 	"context"
-
-	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"errors"
+	"slices"
 )
 
-// scope is a transaction of the engine's own, with what it leaves to be done
-// once it is committed.
+// scope is a transaction of the engine's own: what it has decided and holds back,
+// and what it leaves to be done once it is committed. What only others would see
+// (effects, deadlines, keys) is written at its end, so that what one of its events
+// asks for and another takes back is never written at all.
 type scope[Tx any] struct {
-	engine *Engine[Tx]
-	tx     Tx
-	grips  []grip[Tx]
-	loud   bool // it leaves something for a worker to look for
+	engine   *Engine[Tx]
+	tx       Tx
+	drafts   []draft // one a record, in the order in which they are written
+	calls    []txCall[Tx]
+	outcomes []Outcome
+	saves    int   // how often something was written
+	failed   error // what could not be written
+	inline   bool  // it carries out what Inline names
+	inlined  bool  // it did
+	grip     grip[Tx]
+	loud     bool // it leaves something for a worker to look for
 }
 
-// within runs f in a transaction, and hands over what it leaves.
+// within runs f in a transaction, writes what it has decided, and hands over what
+// that leaves. f may run twice: again where an effect could not be carried out
+// within the transaction after all.
 func (e *Engine[Tx]) within(ctx context.Context, f func(*scope[Tx]) error) error {
-	s := &scope[Tx]{engine: e}
+	err := e.once(ctx, e.inlines, f)
+	var d *declinedError
+	if errors.As(err, &d) && ctx.Err() == nil {
+		e.tellDeclined(ctx, d)
+		err = e.once(ctx, false, f)
+	}
+	return err
+}
+
+func (e *Engine[Tx]) once(ctx context.Context, inline bool, f func(*scope[Tx]) error) error {
+	s := &scope[Tx]{engine: e, inline: inline}
 	committed := false
-	defer func() { s.end(committed) }() // also when f panics
+	defer func() { s.end(ctx, committed) }() // also when f panics
 	err := e.store.InTx(ctx, func(tx Tx) error {
 		s.tx = tx
-		return f(s)
+		if err := f(s); err != nil {
+			return err
+		}
+		return s.finish(ctx)
 	})
 	committed = err == nil
 	return err
 }
 
-// end begins what the transaction has left in the hands of workers, or gives
-// the hands back.
-func (s *scope[Tx]) end(committed bool) {
-	for _, g := range s.grips {
-		if committed {
-			g.begin()
-		} else {
-			g.drop()
-		}
+// end begins what the transaction has left in the hands of workers and tells of
+// what it was, or gives the hands back.
+func (s *scope[Tx]) end(ctx context.Context, committed bool) {
+	if !committed {
+		s.grip.drop()
+		return
 	}
-	if committed && s.loud {
+	s.grip.begin()
+	if s.loud {
 		s.engine.crew.wake()
 	}
+	s.engine.Committed(ctx, s.outcomes...)
 }
 
-// write carries out plans. The transaction ends with them where last says so.
-func (s *scope[Tx]) write(ctx context.Context, last bool, plans ...plan[Tx]) error {
-	s.grips = append(s.grips, s.engine.grasp(plans))
-	for i := range plans {
-		p := &plans[i]
-		for j := range p.commits {
-			p.commits[j].Quiet = !p.leaves(&p.commits[j])
-		}
-		s.loud = s.loud || p.loud()
+// consider loads and decides.
+func (s *scope[Tx]) consider(ctx context.Context, r request[Tx]) (plan[Tx], error) {
+	row, err := s.load(ctx, r)
+	if err != nil {
+		return plan[Tx]{}, err
 	}
-	return s.engine.write(ctx, s.tx, last, plans...)
+	return s.engine.decide(r, row)
 }
 
-// letGo puts back what the transaction has in hand of a record, before another
-// event of it: the work of a state that is left never begins.
-func (s *scope[Tx]) letGo(ctx context.Context, at place) error {
-	for i := range s.grips {
-		g := &s.grips[i]
-		kept := g.tasks[:0:0]
-		for _, t := range g.tasks {
-			if t.Effect.Machine != at.machine || t.Effect.RecordID != at.id {
-				kept = append(kept, t)
-				continue
-			}
-			back := Settlement{
-				Kind: TaskEffect, Token: t.Token, MessageID: t.Effect.MessageID, Letter: t.Effect.Letter, Machine: at.machine, RecordID: at.id,
-			}
-			if err := s.engine.store.Settle(ctx, s.tx, back); err != nil {
-				return err
-			}
-			g.worker.release(1)
-			s.loud = true
+// load is what the database would say if all that the scope holds back were
+// written.
+func (s *scope[Tx]) load(ctx context.Context, r request[Tx]) (row Row, err error) {
+	d := s.find(place{r.machine.Name(), r.id})
+	known := false
+	if d != nil {
+		row, known = d.row(len(d.Outbox)) // its own effects are held back with it
+	}
+	if known && len(r.keys(row.Record)) == 0 {
+		return row, nil
+	}
+	rows, err := s.engine.load(ctx, s.tx, r)
+	if err != nil {
+		return Row{}, err
+	}
+	if known {
+		row.Keys = rows[0].Keys
+	} else {
+		row = rows[0]
+	}
+	for i := range s.drafts {
+		row.Keys = append(row.Keys, s.drafts[i].Keys...)
+	}
+	return row, nil
+}
+
+func (s *scope[Tx]) find(at place) *draft {
+	i := slices.IndexFunc(s.drafts, func(d draft) bool { return d.place() == at })
+	if i < 0 {
+		return nil
+	}
+	return &s.drafts[i]
+}
+
+// hold holds back what p writes about records of which nothing else is held back.
+func (s *scope[Tx]) hold(p plan[Tx]) {
+	s.drafts = append(s.drafts, p.drafts...)
+	s.calls = append(s.calls, p.calls...)
+	s.outcomes = append(s.outcomes, p.outcome)
+}
+
+// add holds back what p writes.
+func (s *scope[Tx]) add(ctx context.Context, p plan[Tx]) error {
+	drafts := p.drafts
+	p.drafts = nil
+	s.hold(p)
+	for _, d := range drafts {
+		if err := s.join(ctx, d); err != nil {
+			return err
 		}
-		g.tasks = kept
 	}
 	return nil
 }
 
-// Unit is a transaction that the engine commits, for events that belong together
-// with each other or with the caller's own writes.
-type Unit[Tx any] struct {
-	Tx       Tx
-	scope    *scope[Tx]
-	outcomes []Outcome
-	written  map[place]Row // records as the unit has left them
-	failed   error         // what could not be written
-}
-
-// place is where a record is.
-type place struct{ machine, id string }
-
-// Transact runs f in one transaction, once, and commits when f returns nil. It is
-// FireTx for who has no transaction yet: the engine knows when it is committed,
-// and so begins at once what the events ask for. Within f the records of the unit
-// are changed through it alone. The error of f is returned as it is; else that of an
-// event which could not be written, or what a commit can fail with, as of Fire.
-func (e *Engine[Tx]) Transact(ctx context.Context, f func(*Unit[Tx]) error) error {
-	if err := checkNested(ctx); err != nil {
-		return err
+// join adds a draft to that of its record. What is held back of other records
+// comes before it, since it may refer to them.
+func (s *scope[Tx]) join(ctx context.Context, d draft) error {
+	i := slices.IndexFunc(s.drafts, func(other draft) bool { return other.place() == d.place() })
+	if i < 0 {
+		s.drafts = append(s.drafts, d)
+		return nil
 	}
-	var u *Unit[Tx]
-	err := e.within(ctx, func(s *scope[Tx]) error {
-		u = &Unit[Tx]{Tx: s.tx, scope: s, written: map[place]Row{}}
-		if err := f(u); err != nil {
+	if slices.ContainsFunc(s.drafts[i+1:], func(other draft) bool { _, some := other.front(); return some }) {
+		if err := s.flush(ctx); err != nil {
 			return err
 		}
-		return u.failed
-	})
-	if err == nil {
-		e.Committed(ctx, u.outcomes...)
+	}
+	s.drafts[i].follow(d)
+	return nil
+}
+
+// flush writes the front of what is held back.
+func (s *scope[Tx]) flush(ctx context.Context) error {
+	var commits []Commit
+	for i := range s.drafts {
+		if c, some := s.drafts[i].front(); some {
+			commits = append(commits, c)
+		}
+	}
+	if err := s.save(ctx, commits); err != nil {
+		return err
+	}
+	for i := range s.drafts {
+		s.drafts[i].wrote()
+	}
+	return nil
+}
+
+// finish carries out what can be carried out within the transaction, and writes
+// the rest of what is held back. The transaction ends with that.
+func (s *scope[Tx]) finish(ctx context.Context) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	if err := s.carryOut(ctx); err != nil {
+		return err
+	}
+	s.grip = s.engine.grasp(s.drafts)
+	err := s.write(ctx, len(s.calls) == 0)
+	if err != nil && s.inlined {
+		return declined(err)
 	}
 	return err
 }
 
-// Create makes a record within the unit. After an error that is not a
-// *fsm.Rejection f is to return it.
-func (u *Unit[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
+// write writes all that is held back, and runs the handlers that belong into the
+// transaction. The store comes first: a conflict is found there, before any
+// handler has run. last says that the transaction ends with it.
+func (s *scope[Tx]) write(ctx context.Context, last bool) error {
+	var commits []Commit
+	for i := range s.drafts {
+		d := &s.drafts[i]
+		s.loud = s.loud || d.loud()
+		if c, some := d.rest(); some {
+			c.Quiet = !d.loud()
+			commits = append(commits, c)
+		}
+	}
+	if len(commits) > 0 {
+		commits[len(commits)-1].Last = last
+	}
+	calls := s.calls
+	s.drafts, s.calls = nil, nil
+	if err := s.save(ctx, commits); err != nil {
+		return err
+	}
+	return runCalls(ctx, s.tx, calls)
 }
 
-// Fire applies an event to a record within the unit. After an error that is not a
-// *fsm.Rejection f is to return it.
-func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
-	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
+func (s *scope[Tx]) save(ctx context.Context, commits []Commit) error {
+	if len(commits) == 0 {
+		return nil
+	}
+	s.saves++
+	if err := s.engine.store.Save(ctx, s.tx, commits); err != nil {
+		s.failed = err
+		return err
+	}
+	return nil
 }
 
-func (u *Unit[Tx]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
-	e := u.scope.engine
-	r, err := e.request(f)
+// fire decides r and holds back what it writes, unless a handler has to see it.
+func (s *scope[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
+	p, err := s.consider(ctx, r)
 	if err != nil {
-		return Outcome{}, describe(f, err)
-	}
-	ctx, end := e.config.Trace(ctx, r.operation())
-	defer func() { end(err) }()
-	if o, err = u.apply(ctx, r); err != nil {
-		e.countRefusal(r, err)
-		return Outcome{}, describe(f, err)
-	}
-	u.outcomes = append(u.outcomes, o)
-	return o, nil
-}
-
-func (u *Unit[Tx]) apply(ctx context.Context, r request[Tx]) (Outcome, error) {
-	e, at := u.scope.engine, place{r.machine.Name(), r.id}
-	if err := u.scope.letGo(ctx, at); err != nil {
 		return Outcome{}, err
 	}
-	row, known := u.written[at]
-	if !known || len(r.keys(row.Record)) > 0 || r.create {
-		rows, err := e.load(ctx, u.Tx, r)
-		if err != nil {
+	if err := s.add(ctx, p); err != nil {
+		return Outcome{}, err
+	}
+	if len(s.calls) > 0 {
+		if err := s.write(ctx, false); err != nil {
+			s.failed = err
 			return Outcome{}, err
 		}
-		row = rows[0]
-	}
-	p, err := e.decide(r, row)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if err := u.scope.write(ctx, false, p); err != nil {
-		u.failed = err
-		return Outcome{}, err
-	}
-	delete(u.written, at)
-	if after, known := p.after(0); known {
-		u.written[at] = after
 	}
 	return p.outcome, nil
 }

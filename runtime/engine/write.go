@@ -20,29 +20,28 @@ func checkNested(ctx context.Context) error {
 	return nil
 }
 
-// write carries out plans within a transaction, which ends with them where last
-// says so. The store comes first: a conflict is found there, before any handler
-// has run.
-func (e *Engine[Tx]) write(ctx context.Context, tx Tx, last bool, plans ...plan[Tx]) error {
-	var commits []Commit
-	calls := 0
-	for _, p := range plans {
-		commits = append(commits, p.commits...)
-		calls += len(p.calls)
-	}
-	if len(commits) == 0 {
+// write carries out a plan within a transaction. The store comes first: a conflict
+// is found there, before any handler has run.
+func (e *Engine[Tx]) write(ctx context.Context, tx Tx, p plan[Tx]) error {
+	if len(p.drafts) == 0 {
 		return nil
 	}
-	commits[len(commits)-1].Last = last && calls == 0
+	commits := make([]Commit, len(p.drafts))
+	for i := range p.drafts {
+		commits[i] = p.drafts[i].Commit
+	}
 	if err := e.store.Save(ctx, tx, commits); err != nil {
 		return err
 	}
+	return runCalls(ctx, tx, p.calls)
+}
+
+// runCalls runs handlers inside the transaction.
+func runCalls[Tx any](ctx context.Context, tx Tx, calls []txCall[Tx]) error {
 	ctx = context.WithValue(ctx, insideTransaction{}, true)
-	for _, p := range plans {
-		for _, call := range p.calls {
-			if err := callTx(ctx, tx, call); err != nil {
-				return err
-			}
+	for _, call := range calls {
+		if err := callTx(ctx, tx, call); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func (s *Server) advertise(ctx context.Context, service Service) error {
 
 // owned makes sure that the row of a node is that of the registration.
 func (s *Server) owned(ctx context.Context, service Service) error {
-	owner, err := s.registry.Owner(ctx, service.NodeID)
+	owner, err := s.owner(ctx, service.NodeID)
 	switch {
 	case err != nil:
 		return err
@@ -66,6 +66,35 @@ func (s *Server) owned(ctx context.Context, service Service) error {
 		return fmt.Errorf("%w: registration %s has the row of node %s", ErrSuperseded, owner, service.NodeID)
 	case owner != service.RegistrationID:
 		return fmt.Errorf("%w: node %s has the row of an earlier registration", ErrNotRegistered, service.NodeID)
+	}
+	return nil
+}
+
+// lookup asks who has the row of a node.
+type lookup struct{ node, owner string }
+
+// owner returns the registration that has the row of a node. It asks together with
+// others that ask at the same time. ErrNotRegistered: there is no row.
+func (s *Server) owner(ctx context.Context, node string) (registrationID string, err error) {
+	mine := &lookup{node: node}
+	err = s.lookups.Do(node, mine, together, func(all []*lookup) error { return s.look(ctx, all) })
+	if err == nil && mine.owner == "" {
+		err = fmt.Errorf("node %s: %w", node, ErrNotRegistered)
+	}
+	return mine.owner, err
+}
+
+func (s *Server) look(ctx context.Context, all []*lookup) error {
+	nodes := make([]string, len(all))
+	for i, l := range all {
+		nodes[i] = l.node
+	}
+	owners, err := s.registry.Owners(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	for _, l := range all {
+		l.owner = owners[l.node]
 	}
 	return nil
 }

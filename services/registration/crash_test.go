@@ -28,7 +28,7 @@ type errand struct {
 	Store, Schema, Consul string
 	Node                  string
 	Payload               json.RawMessage
-	TwoStep               bool
+	TwoStep, Apart        bool
 	KillAt                string   // "before" or "after", the kind of an operation, its name
 	Name                  string   // of the daemon; default daemon-1
 	Fleet                 []string // nodes to register instead, until it is killed from outside
@@ -70,7 +70,7 @@ func (e errand) run(ctx context.Context) error {
 		settings = nil // nobody is killed before its time
 	}
 	s, err := registration.Open(ctx, registration.Options{
-		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Name: cmp.Or(e.Name, "daemon-1"), Trace: e.trace, Engine: settings,
+		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Apart: e.Apart, Name: cmp.Or(e.Name, "daemon-1"), Trace: e.trace, Engine: settings,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestCrashDuringContinue(t *testing.T) {
 			s.options.Clock, s.options.TwoStep, s.options.Engine = nil, tt.twoStep, hasty
 			e := errand{
 				Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, payload("n1")),
-				TwoStep: tt.twoStep, KillAt: tt.killAt,
+				TwoStep: tt.twoStep, Apart: true, KillAt: tt.killAt,
 			}
 			e.dies(t)
 			s.open()

@@ -27,6 +27,7 @@ type database interface {
 	// once: it is repeated on another connection if the one that it had is broken.
 	once(ctx context.Context, f func(querier) error) error
 	dialect() string // postgres or sqlite
+	sets
 }
 
 // Pool is a pool of connections to PostgreSQL: a *pgxpool.Pool.

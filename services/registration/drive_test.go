@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -197,14 +196,11 @@ func (s *stage) owner(node string) string {
 	if r == nil {
 		return s.ownerBySQL(node)
 	}
-	id, err := r.Owner(s.t.Context(), node)
-	if errors.Is(err, registration.ErrNotRegistered) {
-		return ""
-	}
+	ids, err := r.Owners(s.t.Context(), []string{node})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return id
+	return ids[node]
 }
 
 // ownerBySQL asks the file of a SQLite stage.

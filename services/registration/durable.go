@@ -30,6 +30,10 @@ type transaction interface {
 	querier
 	create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error)
 	fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error)
+	// try keeps what f decides when it returns nil, and forgets it otherwise.
+	try(f func() error) error
+	// write writes a row beside a record that was created or fired at.
+	write(id string, row fsm.TableWrite) error
 }
 
 // durable is the engine with its database, whichever that is.
@@ -38,8 +42,12 @@ type durable interface {
 	within(ctx context.Context, f func(transaction) error) error
 	// read runs questions, each in a snapshot of its own; f may run again.
 	read(ctx context.Context, f func(querier) error) error
+	// inline has an effect carried out within transactions: see engine.Inline.
+	inline(effect string, f func(context.Context, querier, []fsm.Dispatch) ([]*fsm.Event, error)) error
 	// rows opens the registry that is in the same database.
 	rows(clock engine.Clock) Registry
+	// sets is what is done for many registrations in one transaction.
+	sets() sets
 	dialect() string
 	migrate(ctx context.Context) error
 	close() error
@@ -65,8 +73,16 @@ func (c *core[Tx]) rows(clock engine.Clock) Registry { return &registry{c.databa
 
 func (c *core[Tx]) dialect() string { return c.database.dialect() }
 
+func (c *core[Tx]) sets() sets { return c.database }
+
 func (c *core[Tx]) read(ctx context.Context, f func(querier) error) error {
 	return c.database.once(ctx, f)
+}
+
+func (c *core[Tx]) inline(effect string, f func(context.Context, querier, []fsm.Dispatch) ([]*fsm.Event, error)) error {
+	return c.Inline(machine, effect, func(ctx context.Context, tx Tx, effects []fsm.Dispatch) ([]*fsm.Event, error) {
+		return f(ctx, c.speak(tx), effects)
+	})
 }
 
 func (c *core[Tx]) close() error { return c.shut() }
@@ -95,6 +111,10 @@ func (u unit[Tx]) create(ctx context.Context, id string, e fsm.Payload, call eng
 func (u unit[Tx]) fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
 	return u.of.Fire(ctx, machine, id, e, call)
 }
+
+func (u unit[Tx]) try(f func() error) error { return u.of.Try(f) }
+
+func (u unit[Tx]) write(id string, row fsm.TableWrite) error { return u.of.Write(machine, id, row) }
 
 // pgQuerier speaks to PostgreSQL, in a transaction or without.
 type pgQuerier struct {

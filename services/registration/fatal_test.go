@@ -196,6 +196,7 @@ func TestUnreadableIntents(t *testing.T) {
 			const lease = time.Second
 			s.options.Engine = func(c *engine.Config) { c.PollInterval, c.Lease = 5*time.Millisecond, lease }
 			taken := s.blockAt(engine.OpEffect, effect)
+			s.options.Apart = true
 			s.works().registers("n1")
 			<-taken.reached
 			s.sql("UPDATE " + s.options.Schema + ".fsm_outbox SET payload = '{\"node_id\": 7}' WHERE effect = '" + effect + "'")

@@ -17,32 +17,30 @@ import (
 type handlers struct{ s *Server }
 
 func (h handlers) ValidatePayload(ctx context.Context, d fsm.Dispatch, e registration.ValidatePayloadEffect) (registration.ValidatePayloadAnswer, error) {
-	p := validate(e)
-	if p == nil {
-		other, err := h.s.holder(ctx, d.Record, e.ConsulServiceID.V)
-		if err != nil {
-			return nil, err
-		}
-		if other != "" {
-			p = &problem{registration.ValidationErrorTypeInvalid, fmt.Sprintf("consul_service_id is that of node %q", other)}
-		}
+	if p := validate(e); p != nil {
+		return p.answer(), nil
 	}
-	if p != nil {
-		return registration.ValidationFailed{
-			ValidationResult: registration.ValidationOutcomeFailed, ValidationErrorType: p.kind, ValidationError: p.text,
-		}, nil
+	other, err := h.s.holder(ctx, d.Record, e.ConsulServiceID.V)
+	if err != nil {
+		return nil, err
 	}
-	return registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed}, nil
+	return judged(other), nil
+}
+
+// judged is the answer to a payload that is valid in itself, whose service id is
+// that of another node, or of none ("").
+func judged(holder string) registration.ValidatePayloadAnswer {
+	if holder != "" {
+		p := problem{registration.ValidationErrorTypeInvalid, fmt.Sprintf("consul_service_id is that of node %q", holder)}
+		return p.answer()
+	}
+	return registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed}
 }
 
 func (h handlers) PostgresUpsertRegistration(ctx context.Context, d fsm.Dispatch, e registration.PostgresUpsertRegistrationEffect) (registration.PostgresUpsertRegistrationAnswer, error) {
 	ctx, cancel := h.s.attempt(ctx, d)
 	defer cancel()
-	err := h.s.registry.Upsert(ctx, Row{
-		Key:          Key{e.NodeID, e.RegistrationID.String()},
-		DeploymentID: e.DeploymentID.V, Environment: e.Environment.V, NetworkID: e.NetworkID.V,
-		Record: []byte(e.PostgresRecord.V), CorrelationID: d.Correlation,
-	})
+	err := h.s.registry.Upsert(ctx, rowOf(d, e))
 	if err == nil {
 		return registration.PostgresSucceeded{PostgresApplied: true}, nil
 	}
@@ -50,6 +48,15 @@ func (h handlers) PostgresUpsertRegistration(ctx context.Context, d fsm.Dispatch
 		return registration.PostgresFailed{ErrorType: kind, PostgresError: message(err)}, nil
 	}
 	return nil, err
+}
+
+// rowOf is the row of a registration.
+func rowOf(d fsm.Dispatch, e registration.PostgresUpsertRegistrationEffect) Row {
+	return Row{
+		Key:          Key{e.NodeID, e.RegistrationID.String()},
+		DeploymentID: e.DeploymentID.V, Environment: e.Environment.V, NetworkID: e.NetworkID.V,
+		Record: []byte(e.PostgresRecord.V), CorrelationID: d.Correlation,
+	}
 }
 
 func (h handlers) ConsulRegister(ctx context.Context, d fsm.Dispatch, e registration.ConsulRegisterEffect) (registration.ConsulRegisterAnswer, error) {
@@ -101,17 +108,25 @@ func (h handlers) ConsulWithdraw(ctx context.Context, d fsm.Dispatch, e registra
 
 // holder returns the node that a service id belongs to, "" if it is free: two
 // nodes with one id would take each other's place in Consul. Of two that ask at
-// once the earlier registration gets it.
+// once the earlier registration gets it; a transaction that asks too, and whose
+// registration nobody sees yet, is waited for (see validateAtOnce).
 func (s *Server) holder(ctx context.Context, registrationID, service string) (node string, err error) {
 	err = s.db.read(ctx, func(q querier) error {
-		_, err := one(ctx, q, `SELECT node_id FROM registration_records
-			WHERE consul_service_id = $1 AND registration_id <> $2 AND state <> 'deregistered' AND state <> 'unregistered'
-				AND (state <> 'failed' OR consul_applied) AND (state <> 'validating' OR registration_id < $2) LIMIT 1`,
-			[]any{service, registrationID}, &node)
+		if err := s.db.sets().awaitNames(ctx, q, []string{service}); err != nil {
+			return err
+		}
+		_, err := one(ctx, q, holding+` AND (state <> 'validating' OR registration_id < $2) LIMIT 1`, []any{service, registrationID}, &node)
 		return err
 	})
 	return node, err
 }
+
+const (
+	// hold: a registration has, or may get, what it has asked Consul for.
+	hold = `state <> 'deregistered' AND state <> 'unregistered' AND (state <> 'failed' OR consul_applied)`
+	// holding finds the node of the service id $1 by another registration than $2.
+	holding = `SELECT node_id FROM registration_records WHERE consul_service_id = $1 AND registration_id <> $2 AND ` + hold
+)
 
 // attempt bounds one attempt of an effect that is repeated, so that a system
 // that does not answer leaves time for another within the state's timeout.

@@ -16,11 +16,8 @@ const (
 	consulGo = leaving + "CONSUL_DEREGISTERED deregistering, POSTGRES_DEREGISTERED deregistering, DEREGISTRATION_COMPLETE deregistered"
 )
 
-// kills are the moments at which a daemon is killed: before and after each thing
-// that it does outside, and right after what brings the record where it then
-// rests. unregistered is no such place: the record is made and REGISTER is fired
-// in one transaction.
-var kills = []struct {
+// kill is a moment at which a daemon is killed.
+type kill struct {
 	at   string
 	left machine.State // by the kill; 0: there is no record
 	// What a kill leaves two-step, where it is something else: a raised event is a
@@ -32,7 +29,13 @@ var kills = []struct {
 	then      []order
 	invalid   bool // its payload
 	forbidden bool // Consul does not take it while the daemon that is killed lives
-}{
+}
+
+// kills are the moments at which a daemon is killed that carries out each effect
+// apart: before and after each thing that it does outside, and right after what
+// brings the record where it then rests. unregistered is no such place: the record
+// is made and REGISTER is fired in one transaction.
+var kills = []kill{
 	{at: "after fire REGISTER"},
 	{at: "before handle validate_payload", left: machine.Validating, ends: machine.Registered, trace: happy},
 	{at: "after handle validate_payload", left: machine.Validating, ends: machine.Registered, trace: happy},
@@ -65,6 +68,26 @@ var kills = []struct {
 	{at: "after fire POSTGRES_DEREGISTERED", left: machine.Deregistered, leftTwoStep: machine.Deregistering, ends: machine.Deregistered, then: toLeave, trace: consulGo},
 }
 
+// killsAtOnce are the moments at which one is killed that does in the transaction of
+// REGISTER what needs the database alone: until that is committed there is nothing.
+var killsAtOnce = []kill{
+	{at: "after fire REGISTER"},
+	{at: "before effect validate_payload"},
+	{at: "after fire VALIDATION_PASSED"},
+	{at: "after fire VALIDATION_FAILED", invalid: true},
+	{at: "before effect postgres.upsert_registration"},
+	{at: "after fire POSTGRES_SUCCEEDED"},
+	{at: "before deadline CONTINUE", left: machine.PostgresRegistered, ends: machine.Registered, trace: happy},
+	{at: "before handle consul.register", left: machine.RegisteringConsul, ends: machine.Registered, trace: happy},
+	{at: "after handle consul.register", left: machine.RegisteringConsul, ends: machine.Registered, trace: happy},
+	{at: "after fire CONSUL_SUCCEEDED", left: machine.Registered, ends: machine.Registered, trace: happy},
+	{
+		at: "after fire RETRY", left: machine.Failed, ends: machine.Failed, invalid: true,
+		then: []order{{"failed", "RETRY"}}, trace: invalid + ", RETRY validating, VALIDATION_FAILED failed",
+	},
+	{at: "after fire DEREGISTER", left: machine.Deregistering, ends: machine.Deregistered, then: toLeave, trace: consulGo},
+}
+
 var toLeave = []order{{"registered", "DEREGISTER"}}
 
 // TestKill kills the daemon at each moment, in both execution modes. What another
@@ -74,48 +97,18 @@ var toLeave = []order{{"registered", "DEREGISTER"}}
 func TestKill(t *testing.T) {
 	t.Parallel()
 	lefts := map[machine.State]bool{}
-	for n, k := range kills {
-		lefts[k.left] = true
-		for _, twoStep := range []bool{false, true} {
-			if !twoStep && k.left == machine.PostgresRegistered {
-				continue // no place to be in, single-step
+	for apart, kills := range map[bool][]kill{true: kills, false: killsAtOnce} {
+		for n, k := range kills {
+			lefts[k.left] = true
+			for _, twoStep := range []bool{false, true} {
+				if !twoStep && k.left == machine.PostgresRegistered {
+					continue // no place to be in, single-step
+				}
+				t.Run(fmt.Sprintf("apart %v, %d %s, two-step %v", apart, n, k.at, twoStep), func(t *testing.T) {
+					t.Parallel()
+					k.test(t, apart, twoStep)
+				})
 			}
-			t.Run(fmt.Sprintf("%d %s, two-step %v", n, k.at, twoStep), func(t *testing.T) {
-				t.Parallel()
-				left := k.left
-				if twoStep && k.leftTwoStep != 0 {
-					left = k.leftTwoStep
-				}
-				s := newStage(t)
-				w := s.watched()
-				s.options.Clock, s.options.TwoStep, s.options.Engine, s.options.Name = nil, twoStep, hasty, "daemon-2"
-				p := payload("n1")
-				if k.invalid {
-					p["consul_health_check"] = map[string]any{"http": "http://127.0.0.1"}
-				}
-				w.forbid(k.forbidden)
-				errand{
-					Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, p),
-					TwoStep: twoStep, KillAt: k.at, Then: k.then,
-				}.dies(t)
-				w.forbid(false)
-				s.open()
-				if k.left == 0 {
-					if _, err := s.server.Recorded(t.Context(), "n1"); !errors.Is(err, registration.ErrUnknownNode) {
-						t.Errorf("got %v", err)
-					}
-					s.works().live("n1")
-					s.wantBoth("n1", true, true)
-					return
-				}
-				if got := s.status("n1").State; got != left {
-					t.Errorf("the kill left %s, want %s", got, left)
-				}
-				s.works()
-				s.tellsTheTruth(s.await("n1", k.ends))
-				s.wantTrace("n1", k.trace)
-				s.goesOn("n1")
-			})
 		}
 	}
 	for state := machine.Unregistered + 1; state.Valid(); state++ {
@@ -123,6 +116,45 @@ func TestKill(t *testing.T) {
 			t.Errorf("no daemon was killed in %s", state)
 		}
 	}
+}
+
+func (k kill) test(t *testing.T, apart, twoStep bool) {
+	left := k.left
+	if twoStep && k.leftTwoStep != 0 {
+		left = k.leftTwoStep
+	}
+	s := newStage(t)
+	w := s.watched()
+	s.options.Clock, s.options.TwoStep, s.options.Apart, s.options.Engine, s.options.Name = nil, twoStep, apart, hasty, "daemon-2"
+	p := payload("n1")
+	if k.invalid {
+		p["consul_health_check"] = map[string]any{"http": "http://127.0.0.1"}
+	}
+	w.forbid(k.forbidden)
+	errand{
+		Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, p),
+		TwoStep: twoStep, Apart: apart, KillAt: k.at, Then: k.then,
+	}.dies(t)
+	w.forbid(false)
+	s.open()
+	if k.left == 0 {
+		if _, err := s.server.Recorded(t.Context(), "n1"); !errors.Is(err, registration.ErrUnknownNode) {
+			t.Errorf("got %v", err)
+		}
+		if s.owner("n1") != "" || len(s.advertised()) != 0 {
+			t.Error("something is left")
+		}
+		s.works().live("n1")
+		s.wantBoth("n1", true, true)
+		return
+	}
+	if got := s.status("n1").State; got != left {
+		t.Errorf("the kill left %s, want %s", got, left)
+	}
+	s.works()
+	s.tellsTheTruth(s.await("n1", k.ends))
+	s.wantTrace("n1", k.trace)
+	s.goesOn("n1")
 }
 
 // goesOn takes a life that has been through a kill to its end: nothing is left.

@@ -93,7 +93,7 @@ func (s *Server) instance(ctx context.Context, r *registration.Record) (Instance
 
 // hasRow reports whether the row of the node is that of the registration.
 func (s *Server) hasRow(ctx context.Context, r *registration.Record) (bool, error) {
-	owner, err := s.registry.Owner(ctx, r.NodeID)
+	owner, err := s.owner(ctx, r.NodeID)
 	if errors.Is(err, ErrNotRegistered) {
 		return false, nil
 	}

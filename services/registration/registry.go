@@ -16,9 +16,9 @@ type Registry interface {
 	// registration left is replaced. ErrSuperseded: a later one has the row, or the
 	// registration has failed or ended meanwhile.
 	Upsert(ctx context.Context, r Row) error
-	// Owner returns the id of the registration that has the row of a node.
-	// ErrNotRegistered: there is no row.
-	Owner(ctx context.Context, nodeID string) (registrationID string, err error)
+	// Owners returns the ids of the registrations that have the rows of nodes, of
+	// those that have a row.
+	Owners(ctx context.Context, nodeIDs []string) (registrationIDs map[string]string, err error)
 	// Heartbeat notes that nodes were heard of now. What is not there, or is
 	// another registration's, is left alone.
 	Heartbeat(ctx context.Context, of []Key) error

@@ -45,18 +45,10 @@ func (r *registry) doOnce(ctx context.Context, attempt string, f func(querier) e
 
 func (r *registry) Upsert(ctx context.Context, row Row) error {
 	return r.doOnce(ctx, "upsert the row of node "+row.NodeID, func(q querier) error {
-		now := r.now()
-		changed, err := q.exec(ctx, `INSERT INTO node_registrations AS n
-			(node_id, registration_id, deployment_id, environment, network_id, record, status, daemon, last_heartbeat, correlation_id, registered_at, updated_at)
+		changed, err := q.exec(ctx, `INSERT INTO node_registrations AS n `+rowColumns+`
 			SELECT $1, $2, $3, $4, $5, $6, 'registered', coalesce((SELECT daemon FROM registration_daemons WHERE registration_id = $2), ''), $7, $8, $7, $7
-			WHERE NOT EXISTS (SELECT 1 FROM registration_records WHERE registration_id = $2 AND state IN ('failed', 'deregistered'))
-			ON CONFLICT (node_id) DO UPDATE SET
-				registered_at = CASE WHEN n.registration_id = excluded.registration_id THEN n.registered_at ELSE excluded.registered_at END,
-				registration_id = excluded.registration_id, deployment_id = excluded.deployment_id, environment = excluded.environment,
-				network_id = excluded.network_id, record = excluded.record, status = excluded.status, daemon = excluded.daemon,
-				last_heartbeat = excluded.last_heartbeat, correlation_id = excluded.correlation_id, updated_at = excluded.updated_at
-			WHERE excluded.registration_id >= n.registration_id`,
-			row.NodeID, row.RegistrationID, row.DeploymentID, row.Environment, row.NetworkID, string(row.Record), now, row.CorrelationID)
+			WHERE NOT EXISTS (SELECT 1 FROM registration_records WHERE registration_id = $2 AND state IN ('failed', 'deregistered'))`+replaceRow,
+			row.NodeID, row.RegistrationID, row.DeploymentID, row.Environment, row.NetworkID, string(row.Record), r.now(), row.CorrelationID)
 		if err == nil && changed == 0 {
 			return fmt.Errorf("%w, or ended: the row is not written", ErrSuperseded)
 		}
@@ -64,15 +56,24 @@ func (r *registry) Upsert(ctx context.Context, row Row) error {
 	})
 }
 
-func (r *registry) Owner(ctx context.Context, nodeID string) (id string, err error) {
-	err = r.doOnce(ctx, "read the row of node "+nodeID, func(q querier) error {
-		found, err := one(ctx, q, "SELECT CAST(registration_id AS text) FROM node_registrations WHERE node_id = $1", []any{nodeID}, &id)
-		if err == nil && !found {
-			return ErrNotRegistered
-		}
+const (
+	rowColumns = `(node_id, registration_id, deployment_id, environment, network_id, record, status, daemon, last_heartbeat, correlation_id, registered_at, updated_at)`
+
+	// replaceRow replaces what an earlier registration has left.
+	replaceRow = ` ON CONFLICT (node_id) DO UPDATE SET
+		registered_at = CASE WHEN n.registration_id = excluded.registration_id THEN n.registered_at ELSE excluded.registered_at END,
+		registration_id = excluded.registration_id, deployment_id = excluded.deployment_id, environment = excluded.environment,
+		network_id = excluded.network_id, record = excluded.record, status = excluded.status, daemon = excluded.daemon,
+		last_heartbeat = excluded.last_heartbeat, correlation_id = excluded.correlation_id, updated_at = excluded.updated_at
+		WHERE excluded.registration_id >= n.registration_id`
+)
+
+func (r *registry) Owners(ctx context.Context, nodeIDs []string) (ids map[string]string, err error) {
+	err = r.doOnce(ctx, "read who has the rows", func(q querier) (err error) {
+		ids, err = r.owners(ctx, q, nodeIDs)
 		return err
 	})
-	return id, err
+	return ids, err
 }
 
 func (r *registry) Heartbeat(ctx context.Context, of []Key) error {

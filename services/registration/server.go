@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/gather"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
@@ -37,6 +38,11 @@ type Options struct {
 	// TwoStep commits the checkpoint postgres_registered and fires CONTINUE after
 	// it (document 001, CONTINUE Trigger Semantics). Default: single-step.
 	TwoStep bool
+	// Apart carries out each effect after the commit of the step that asks for it, also
+	// those that need the database alone. Default: the payload is judged, and the row
+	// is written where it is beside the records, in the transaction that stores
+	// REGISTER, unless something there stands against it.
+	Apart bool
 	// Params are the timeouts of the states. Default: those of document 001.
 	Params registration.Params
 	// TTL is how long a service stays healthy without a heartbeat, unless its
@@ -102,6 +108,8 @@ type Server struct {
 	registry  Registry
 	discovery Discovery
 	log       *slog.Logger
+	arrivals  gather.Queue[string, *arrival]
+	lookups   gather.Queue[string, *lookup]
 }
 
 // Open opens the store, creating its tables if it is new. Consul need not be
@@ -121,7 +129,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	if s.registry = o.Registry; s.registry == nil {
 		s.registry = s.db.rows(o.Clock)
 	}
-	if err := s.db.migrate(ctx); err != nil {
+	if err := errors.Join(s.atOnce(), s.db.migrate(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("registration service: %w", err), s.db.close())
 	}
 	return s, nil

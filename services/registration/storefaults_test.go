@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,6 +138,24 @@ func (s *stage) recovers(node string) registration.Status {
 	return status
 }
 
+// takes is somebody else who asks whose service id that of a node is, and takes his
+// time: a registration is then left to the handlers. give ends it.
+func (s *stage) takes(node string) (give func()) {
+	s.t.Helper()
+	tx, err := s.pool.Begin(s.t.Context())
+	if err == nil {
+		_, err = tx.Exec(s.t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "fsmgen registration "+s.payload(node)["consul_service_id"].(string))
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return sync.OnceFunc(func() {
+		if err := tx.Rollback(context.Background()); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
 // TestValidationAsksAgain: the question whose a service id is meets a database
 // that is away for a moment, which is no fatal error.
 func TestValidationAsksAgain(t *testing.T) {
@@ -144,6 +163,7 @@ func TestValidationAsksAgain(t *testing.T) {
 	s := newStage(t)
 	p := s.remote()
 	asked := s.blockAt(engine.OpHandle, "validate_payload")
+	s.options.Apart = true
 	s.works().registers("n1")
 	<-asked.reached
 	p.Refuse()

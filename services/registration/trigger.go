@@ -62,64 +62,14 @@ func (s *Server) Register(ctx context.Context, node string, payload json.RawMess
 	if call.Correlation == "" { // one for the creation and for what follows
 		call.Correlation = newID(s.options.Clock.Now()).String()
 	}
+	a := &arrival{node: node, event: event, call: call}
 	const races = 3 // with others that register this node at this moment
 	for range races {
-		var o engine.Outcome
-		if o, err = s.register(ctx, node, event, call); !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
-			return s.accepted(ctx, o, err)
+		if err = s.store(ctx, a); !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
+			break
 		}
 	}
-	return Accepted{}, err
-}
-
-// register finds the registration that has not ended or begins one, and fires.
-func (s *Server) register(ctx context.Context, node string, event registration.Register, call engine.Call) (o engine.Outcome, err error) {
-	var id string
-	var live bool
-	err = s.db.read(ctx, func(q querier) (err error) {
-		id, live, err = current(ctx, q, node)
-		return err
-	})
-	if err != nil {
-		return engine.Outcome{}, err
-	}
-	err = s.db.within(ctx, func(t transaction) (err error) {
-		if !live {
-			if id, err = s.begin(ctx, t, node, id, call); err != nil {
-				return err
-			}
-		}
-		o, err = t.fire(ctx, id, event, call)
-		var used *engine.KeyError
-		if errors.As(err, &used) && used.RecordID != "" && used.Event == event.EventName() {
-			o, err = t.fire(ctx, used.RecordID, event, call) // the first time was another registration
-		}
-		return err
-	})
-	return o, err
-}
-
-// begin creates the record of a node's next registration; a key that did so
-// before names the record that it made.
-func (s *Server) begin(ctx context.Context, t transaction, node, last string, call engine.Call) (string, error) {
-	next, err := nextID(last, s.options.Clock.Now())
-	if err != nil {
-		return "", err
-	}
-	id := next.String()
-	if call.Key != "" {
-		call.Key += " create"
-	}
-	_, err = t.create(ctx, id, registration.Create{NodeID: node}, call)
-	var used *engine.KeyError
-	if errors.As(err, &used) && used.RecordID != "" {
-		return used.RecordID, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	_, err = t.exec(ctx, "INSERT INTO registration_daemons (registration_id, daemon) VALUES ($1, $2)", id, s.options.Name)
-	return id, err
+	return s.accepted(ctx, a.outcome, err)
 }
 
 // Trigger fires an event of an operator at the last registration of a node:

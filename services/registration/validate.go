@@ -42,6 +42,12 @@ type problem struct {
 	text string
 }
 
+func (p *problem) answer() registration.ValidationFailed {
+	return registration.ValidationFailed{
+		ValidationResult: registration.ValidationOutcomeFailed, ValidationErrorType: p.kind, ValidationError: p.text,
+	}
+}
+
 // validate looks for the first thing that is wrong with a payload; nil: nothing.
 func validate(e registration.ValidatePayloadEffect) *problem {
 	if p := missing(e); p != nil {

@@ -1,0 +1,121 @@
+package engine
+
+import (
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// draft is what the events of a transaction come to for one record: its commit, of
+// which the database may have the beginning, and what a load would find after it.
+type draft struct {
+	Commit
+	record  fsm.Record // after it; nil: nothing was decided
+	version int64
+	entered time.Time // when its state was entered
+	alone   bool      // nothing else of the record was open in the outbox before
+	left    bool      // a state was left
+	closed  bool      // handlers run within the transaction that may lead the record on
+	steps   int       // so many of the steps are written
+	writes  int       // and so many of the writes
+}
+
+// place is where a record is.
+type place struct{ machine, id string }
+
+func (d *draft) place() place { return place{d.Machine, d.ID} }
+
+// row is what a load finds once d is written, for a task that is one of its effects
+// (1) or for none (0).
+func (d *draft) row(own int) (row Row, known bool) {
+	if d.record == nil || d.closed {
+		return Row{}, false
+	}
+	return Row{
+		Record: copied(d.record), Version: d.version, EnteredAt: d.entered, Alone: d.alone && len(d.Outbox) == own,
+	}, true
+}
+
+// copied is a record that nobody else has: callers may do with theirs as they
+// like.
+func copied(r fsm.Record) fsm.Record {
+	original := reflect.ValueOf(r).Elem()
+	own := reflect.New(original.Type())
+	own.Elem().Set(original)
+	return own.Interface().(fsm.Record)
+}
+
+// follow adds what comes after d: what it takes back was never written. It leaves
+// alone what copies of d have.
+func (d *draft) follow(next draft) {
+	if next.left {
+		d.Outbox = slices.DeleteFunc(slices.Clone(d.Outbox), func(m OutboxRow) bool { return m.Work })
+	}
+	d.Arm = slices.DeleteFunc(slices.Clone(d.Arm), func(t TimerRow) bool {
+		return slices.Contains(next.Disarm, t.Kind) || slices.ContainsFunc(next.Arm, func(n TimerRow) bool { return n.Kind == t.Kind })
+	})
+	if d.creates() {
+		next.Disarm = nil // it has none
+	}
+	for _, kind := range next.Disarm {
+		if !slices.Contains(d.Disarm, kind) {
+			d.Disarm = append(d.Disarm, kind)
+		}
+	}
+	d.Steps, d.Writes, d.Outbox = append(d.Steps, next.Steps...), append(d.Writes, next.Writes...), append(d.Outbox, next.Outbox...)
+	d.Arm, d.Keys = append(d.Arm, next.Arm...), append(d.Keys, next.Keys...)
+	d.CancelWork = d.CancelWork || next.CancelWork
+	d.record, d.version, d.entered = next.record, next.version, next.entered
+	d.left, d.closed = d.left || next.left, d.closed || next.closed
+}
+
+func (d *draft) creates() bool { return len(d.Steps) > 0 && d.Steps[0].Version == 1 }
+
+// front is the part of d that others may have to see within the transaction: the
+// record, its history, and rows beside it.
+func (d *draft) front() (c Commit, some bool) {
+	c = Commit{
+		Machine: d.Machine, Tables: d.Tables, ID: d.ID, Key: d.Key, Steps: d.Steps[d.steps:], Writes: d.Writes[d.writes:], Quiet: true,
+	}
+	return c, len(c.Steps)+len(c.Writes) > 0
+}
+
+// rest is what is not written yet.
+func (d *draft) rest() (c Commit, some bool) {
+	c = d.Commit
+	c.Steps, c.Writes = d.Steps[d.steps:], d.Writes[d.writes:]
+	some = len(c.Steps)+len(c.Writes)+len(c.Outbox)+len(c.Disarm)+len(c.Arm)+len(c.Keys) > 0
+	return c, some || c.Task != nil || c.CancelWork
+}
+
+// wrote notes that the front is in the database.
+func (d *draft) wrote() { d.steps, d.writes = len(d.Steps), len(d.Writes) }
+
+// heads are the effects of d that nothing stands before in their lane. What is open
+// of a record beside this event may stand in any of its lanes; and a handler inside
+// the transaction may lead the record on, so that its work is nobody's.
+func (d *draft) heads() (heads []*OutboxRow) {
+	if d.closed || !d.alone {
+		return nil
+	}
+	lanes := map[string]bool{}
+	for i := range d.Outbox {
+		if row := &d.Outbox[i]; !lanes[row.Lane] {
+			lanes[row.Lane] = true
+			heads = append(heads, row)
+		}
+	}
+	return heads
+}
+
+// loud reports whether d leaves something for a worker to look for: an effect that
+// nobody has in hand, an event that it raised, or, since an effect has ended, the
+// next of its lane.
+func (d *draft) loud() bool {
+	waits := func(row OutboxRow) bool { return row.Lease == nil }
+	raised := func(t TimerRow) bool { return t.Kind == TimerRaise }
+	unblocks := d.Task != nil && d.Task.Kind == TaskEffect && !d.alone
+	return unblocks || slices.ContainsFunc(d.Outbox, waits) || slices.ContainsFunc(d.Arm, raised)
+}

@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// InlineFunc carries out effects of one name within a transaction: all that the
+// events of the transaction ask for at this moment, each of another record. It
+// returns an answer for each, in their order; nil leaves the effect to a worker, as
+// if it had not been tried.
+//
+// It works in tx alone, neither commits nor rolls back, and returns the error of a
+// statement that failed: the transaction is then done again without. The steps that
+// ask for the effects are decided; the database may not have them yet. The payloads
+// are not to be changed.
+type InlineFunc[Tx any] func(ctx context.Context, tx Tx, effects []fsm.Dispatch) ([]*fsm.Event, error)
+
+// Inline has an effect carried out within the transaction of the step that asks for
+// it, and its answer applied there: one that is idempotent or keyed, that has an
+// answer, and whose handler would work in the database of the store alone. It is
+// never a row of the outbox then, and no crash comes in between.
+//
+// It is an attempt. Where f has no answer or fails, where the answer is refused or
+// can't be written, and where something stands before the effect in its lane, it is
+// left to a worker and to the handler, with all that its policy says. FireTx and
+// CreateTx carry out nothing. Inline is called before the engine is used.
+func (e *Engine[Tx]) Inline(machine, effect string, f InlineFunc[Tx]) error {
+	m, err := e.lookup(machine)
+	if err != nil {
+		return err
+	}
+	info, known := m.effects[effect]
+	repeats := info.Delivery == fsm.Idempotent || info.Delivery == fsm.Keyed
+	if !known || info.Kind != fsm.EffectCall || !repeats || info.Cleanup != "" {
+		return fmt.Errorf("engine: %s of machine %s is no idempotent or keyed effect without a cleanup", effect, machine)
+	}
+	m.inline[effect] = f
+	e.inlines = true
+	return nil
+}
+
+// inlineTurns bounds how far a transaction goes on with what its effects answer: a
+// table may lead in a circle.
+const inlineTurns = 16
+
+// declinedError is an error of a transaction in which effects were carried out. It
+// is undone, and done again without.
+type declinedError struct{ err error }
+
+func (e *declinedError) Error() string { return e.err.Error() }
+
+func (e *declinedError) Unwrap() error { return e.err }
+
+// declined is an error of the end of a transaction in which effects were carried
+// out, to which it may be due. It is not known of a store that failed whether the
+// transaction is undone.
+func declined(err error) error {
+	if errors.Is(err, ErrStore) {
+		return err
+	}
+	return &declinedError{err}
+}
+
+func (e *Engine[Tx]) tellDeclined(ctx context.Context, d *declinedError) {
+	e.config.Logger.WarnContext(ctx, "the effects of a transaction are left to a worker", "error", d.err)
+}
+
+// carryOut carries out the effects that Inline names, and what their answers ask
+// for in turn.
+func (s *scope[Tx]) carryOut(ctx context.Context) error {
+	if !s.inline {
+		return nil
+	}
+	tried := map[string]bool{}
+	for range inlineTurns {
+		rows := s.due(tried)
+		if len(rows) == 0 {
+			break
+		}
+		s.inlined = true
+		if err := s.perform(ctx, rows); err != nil {
+			first := rows[0]
+			return &declinedError{fmt.Errorf("%s %s: effect %s, and %d others: %w", first.Machine, first.RecordID, first.Effect, len(rows)-1, err)}
+		}
+	}
+	return nil
+}
+
+// due are the effects of one name that can be carried out now, and were not tried
+// before.
+func (s *scope[Tx]) due(tried map[string]bool) (due []OutboxRow) {
+	for i := range s.drafts {
+		for _, row := range s.drafts[i].heads() {
+			switch {
+			case tried[row.MessageID] || s.engine.machines[row.Machine].inline[row.Effect] == nil:
+			case len(due) > 0 && (due[0].Machine != row.Machine || due[0].Effect != row.Effect):
+			default:
+				tried[row.MessageID] = true
+				due = append(due, *row)
+			}
+		}
+	}
+	return due
+}
+
+// perform carries out effects of one name and applies their answers.
+func (s *scope[Tx]) perform(ctx context.Context, rows []OutboxRow) error {
+	m := s.engine.machines[rows[0].Machine]
+	dispatches := make([]fsm.Dispatch, len(rows))
+	for i, row := range rows {
+		dispatches[i] = row.dispatch(1)
+	}
+	answers, err := s.handle(ctx, m.inline[rows[0].Effect], dispatches)
+	if err != nil {
+		return err
+	}
+	for i, row := range rows {
+		if answers[i] == nil {
+			continue
+		}
+		if err := s.conclude(ctx, m, row, *answers[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// handle calls f and waits for it: it must not be at the transaction when somebody
+// else is.
+func (s *scope[Tx]) handle(ctx context.Context, f InlineFunc[Tx], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, insideTransaction{}, true), s.engine.config.HandlerTimeout)
+	defer cancel()
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	answers, err = f(ctx, s.tx, effects)
+	if err == nil && len(answers) != len(effects) {
+		err = fmt.Errorf("%d answers to %d effects", len(answers), len(effects))
+	}
+	return answers, err
+}
+
+// conclude ends an effect that was carried out with its answer. What the record
+// refuses is left to a worker, who knows what to do then.
+func (s *scope[Tx]) conclude(ctx context.Context, m *definition[Tx], row OutboxRow, event fsm.Event) (err error) {
+	ctx, end := s.engine.config.Trace(ctx, Task{Kind: TaskEffect, Effect: row}.operation())
+	defer func() { end(err) }()
+	p, err := s.answer(ctx, m, row, event)
+	var refused *fsm.Rejection
+	if errors.As(err, &refused) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d := s.find(place{row.Machine, row.RecordID})
+	d.Outbox = slices.DeleteFunc(d.Outbox, func(other OutboxRow) bool { return other.MessageID == row.MessageID })
+	p.outcome.after = append(p.outcome.after, func(context.Context) {
+		s.engine.count(m.Name(), MetricAttempts, "effect", row.Effect, "outcome", "delivered")
+	})
+	return s.add(ctx, p)
+}
+
+// answer decides the event that an effect answers with.
+func (s *scope[Tx]) answer(ctx context.Context, m *definition[Tx], row OutboxRow, event fsm.Event) (p plan[Tx], err error) {
+	r, err := s.engine.taskRequest(m, row.RecordID, event, row.Correlation, nil)
+	if err != nil {
+		return p, err
+	}
+	ctx, end := s.engine.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
+	if err := s.engine.checkSize(r); err != nil {
+		return p, err
+	}
+	return s.consider(ctx, r)
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// Unit is a transaction that the engine commits, for events that belong together
+// with each other or with the caller's own writes.
+type Unit[Tx any] struct {
+	// Tx is the transaction. What the unit has decided may not be written in it yet:
+	// see Flush.
+	Tx    Tx
+	scope *scope[Tx]
+}
+
+// Transact runs f in one transaction, and commits when f returns nil. It is
+// FireTx for who has no transaction yet: the engine knows when it is committed,
+// and so begins at once what the events ask for. Within f the records of the unit
+// are changed through it alone. The error of f is returned as it is; else that of an
+// event which could not be written, or what a commit can fail with, as of Fire.
+//
+// What the events write is held back as long as nobody has to see it, so that an
+// error of the database may come only from Transact. f may run twice, in another
+// transaction, if an effect was to be carried out within it: see Inline.
+func (e *Engine[Tx]) Transact(ctx context.Context, f func(*Unit[Tx]) error) error {
+	if err := checkNested(ctx); err != nil {
+		return err
+	}
+	return e.within(ctx, func(s *scope[Tx]) error { return f(&Unit[Tx]{s.tx, s}) })
+}
+
+// Flush writes the records as the unit has left them, for statements of the caller's
+// own that have to see them.
+func (u *Unit[Tx]) Flush(ctx context.Context) error { return u.scope.flush(ctx) }
+
+// Create makes a record within the unit. After an error that is not a
+// *fsm.Rejection f is to return it.
+func (u *Unit[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
+}
+
+// Fire applies an event to a record within the unit. After an error that is not a
+// *fsm.Rejection f is to return it.
+func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
+}
+
+// Try keeps what f decides within the unit when it returns nil, and forgets it
+// otherwise: other events of the unit go on. It returns the error of f. What was
+// written before f failed, by Flush or for a handler inside the transaction, can't be
+// forgotten: then the unit fails.
+func (u *Unit[Tx]) Try(f func() error) error {
+	s := u.scope
+	drafts, outcomes, saves := slices.Clone(s.drafts), len(s.outcomes), s.saves
+	err := f()
+	switch {
+	case err == nil:
+	case s.saves == saves:
+		s.drafts, s.outcomes = drafts, s.outcomes[:outcomes]
+	case s.failed == nil:
+		s.failed = err
+	}
+	return err
+}
+
+// Write writes a row of the caller's own beside a record of the unit, as an effect
+// on a table does: after its steps so far.
+func (u *Unit[Tx]) Write(machine, id string, w fsm.TableWrite) error {
+	m, key, err := u.scope.engine.machine(machine, id)
+	if err != nil {
+		return err
+	}
+	at := place{m.Name(), fsm.Text(key)}
+	d := u.scope.find(at)
+	if d == nil {
+		return fmt.Errorf("engine: %s %s: %w in this unit", machine, id, ErrNotFound)
+	}
+	d.Writes = append(d.Writes, w)
+	return nil
+}
+
+func (u *Unit[Tx]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
+	e := u.scope.engine
+	r, err := e.request(f)
+	if err != nil {
+		return Outcome{}, describe(f, err)
+	}
+	ctx, end := e.config.Trace(ctx, r.operation())
+	defer func() { end(err) }()
+	if o, err = u.scope.fire(ctx, r); err != nil {
+		e.countRefusal(r, err)
+		return Outcome{}, describe(f, err)
+	}
+	return o, nil
+}

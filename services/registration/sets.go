@@ -1,0 +1,168 @@
+package registration
+
+import (
+	"context"
+	"time"
+)
+
+// sets is what a database does for many registrations in one transaction, which
+// is that of the querier.
+type sets interface {
+	// last returns the last registrations of nodes, of those that have any.
+	last(ctx context.Context, q querier, nodes []string) (map[string]registered, error)
+	// owners is Registry.Owners.
+	owners(ctx context.Context, q querier, nodes []string) (registrations map[string]string, err error)
+	// lockNames keeps transactions that ask about one of the service ids apart until
+	// they end. What they wait for they wait for briefly.
+	lockNames(ctx context.Context, q querier, services []string) error
+	// awaitNames waits, outside of transactions, for those that have locked one.
+	awaitNames(ctx context.Context, q querier, services []string) error
+	// holders returns the nodes of service ids that others have than the
+	// registrations that want them.
+	holders(ctx context.Context, q querier, wanted []claim) (nodes map[string]string, err error)
+	// upsert writes rows as Registry.Upsert does, of registrations that are moved on
+	// in this transaction and have no row in registration_daemons yet, or one. It
+	// returns the nodes whose rows were written.
+	upsert(ctx context.Context, q querier, rows []Row, daemon string, now time.Time) (written map[string]bool, err error)
+}
+
+// claim is a service id and the registration that wants it.
+type claim struct{ service, registration string }
+
+// brief is how long a transaction waits for a lock that holds up everybody in it.
+const brief = "200ms"
+
+func (postgresDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]registered, error) {
+	all := map[string]registered{}
+	err := q.query(ctx, func(scan scan) error {
+		var node string
+		var r registered
+		err := scan(&node, &r.id, &r.live)
+		all[node] = r
+		return err
+	}, `SELECT n.node, r.registration_id::text, r.state <> 'deregistered' FROM unnest($1::text[]) AS n (node) CROSS JOIN LATERAL
+		(SELECT registration_id, state FROM registration_records WHERE node_id = n.node ORDER BY registration_id DESC LIMIT 1) AS r`, nodes)
+	return all, err
+}
+
+func (postgresDatabase) owners(ctx context.Context, q querier, nodes []string) (map[string]string, error) {
+	return pairs(ctx, q, "SELECT node_id, registration_id::text FROM node_registrations WHERE node_id = ANY($1)", nodes)
+}
+
+// pairs reads rows of two texts as a map.
+func pairs(ctx context.Context, q querier, statement string, args ...any) (map[string]string, error) {
+	all := map[string]string{}
+	err := q.query(ctx, func(scan scan) error {
+		var key, value string
+		err := scan(&key, &value)
+		all[key] = value
+		return err
+	}, statement, args...)
+	return all, err
+}
+
+func (postgresDatabase) lockNames(ctx context.Context, q querier, services []string) error {
+	if _, err := q.exec(ctx, "SELECT set_config('lock_timeout', $1, true)", brief); err != nil {
+		return err
+	}
+	return postgresDatabase{}.awaitNames(ctx, q, services)
+}
+
+func (postgresDatabase) awaitNames(ctx context.Context, q querier, services []string) error {
+	_, err := q.exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('fsmgen registration ' || s, 0)) FROM unnest($1::text[]) AS s", services)
+	return err
+}
+
+func (postgresDatabase) holders(ctx context.Context, q querier, wanted []claim) (map[string]string, error) {
+	services, registrations := make([]string, len(wanted)), make([]string, len(wanted))
+	for i, c := range wanted {
+		services[i], registrations[i] = c.service, c.registration
+	}
+	return pairs(ctx, q, `SELECT w.service, r.node_id FROM unnest($1::text[], $2::uuid[]) AS w (service, registration) CROSS JOIN LATERAL
+		(SELECT node_id FROM registration_records WHERE consul_service_id = w.service AND registration_id <> w.registration AND `+hold+` LIMIT 1) AS r`,
+		services, registrations)
+}
+
+func (postgresDatabase) upsert(ctx context.Context, q querier, rows []Row, daemon string, now time.Time) (map[string]bool, error) {
+	columns := make([][]string, 7)
+	for _, r := range rows {
+		for i, v := range []string{r.NodeID, r.RegistrationID, r.DeploymentID, r.Environment, r.NetworkID, string(r.Record), r.CorrelationID} {
+			columns[i] = append(columns[i], v)
+		}
+	}
+	written := map[string]bool{}
+	err := q.query(ctx, func(scan scan) error {
+		var node string
+		err := scan(&node)
+		written[node] = true
+		return err
+	}, `INSERT INTO node_registrations AS n `+rowColumns+`
+		SELECT s.node, s.registration, s.deployment, s.environment, s.network, s.record, 'registered',
+			coalesce((SELECT d.daemon FROM registration_daemons AS d WHERE d.registration_id = s.registration), $8), $9, s.correlation, $9, $9
+		FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::text[])
+			AS s (node, registration, deployment, environment, network, record, correlation)`+replaceRow+` RETURNING n.node_id`,
+		columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6], daemon, now)
+	return written, err
+}
+
+func (sqliteDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]registered, error) {
+	all := map[string]registered{}
+	for _, node := range nodes {
+		id, live, err := current(ctx, q, node)
+		if err != nil {
+			return nil, err
+		}
+		all[node] = registered{id, live}
+	}
+	return all, nil
+}
+
+func (sqliteDatabase) owners(ctx context.Context, q querier, nodes []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, node := range nodes {
+		var id string
+		found, err := one(ctx, q, "SELECT registration_id FROM node_registrations WHERE node_id = $1", []any{node}, &id)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			all[node] = id
+		}
+	}
+	return all, nil
+}
+
+// SQLite has one transaction at a time that writes.
+func (sqliteDatabase) lockNames(context.Context, querier, []string) error { return nil }
+
+func (sqliteDatabase) awaitNames(context.Context, querier, []string) error { return nil }
+
+func (sqliteDatabase) holders(ctx context.Context, q querier, wanted []claim) (map[string]string, error) {
+	nodes := map[string]string{}
+	for _, c := range wanted {
+		var node string
+		found, err := one(ctx, q, holding+" LIMIT 1", []any{c.service, c.registration}, &node)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			nodes[c.service] = node
+		}
+	}
+	return nodes, nil
+}
+
+func (sqliteDatabase) upsert(ctx context.Context, q querier, rows []Row, daemon string, now time.Time) (map[string]bool, error) {
+	written := map[string]bool{}
+	for _, r := range rows {
+		changed, err := q.exec(ctx, `INSERT INTO node_registrations AS n `+rowColumns+`
+			SELECT $1, $2, $3, $4, $5, $6, 'registered', coalesce((SELECT daemon FROM registration_daemons WHERE registration_id = $2), $9), $7, $8, $7, $7
+			WHERE true`+replaceRow,
+			r.NodeID, r.RegistrationID, r.DeploymentID, r.Environment, r.NetworkID, string(r.Record), now, r.CorrelationID, daemon)
+		if err != nil {
+			return nil, err
+		}
+		written[r.NodeID] = changed > 0
+	}
+	return written, nil
+}
