@@ -10,16 +10,26 @@ import (
 type scope struct {
 	dialect dialect
 	machine *ir.Machine
-	row     string // prefix of the record's columns: "" in a CHECK, "NEW." in a trigger
+	row     string // prefix of the record's columns: "" in a CHECK
 	from    string // expression of the old state; "" where there is none to read
+	// derived columns have no value yet when a trigger runs.
+	derives bool
 	// subqueries are allowed in triggers, not in a CHECK.
 	subqueries bool
 }
 
-func checkScope(d dialect, m *ir.Machine) scope { return scope{dialect: d, machine: m} }
+// recordScope is that of a CHECK, or of the function that PostgreSQL asks
+// instead.
+func recordScope(d dialect, m *ir.Machine) scope {
+	row := ""
+	if d == postgres {
+		row = "r."
+	}
+	return scope{dialect: d, machine: m, row: row}
+}
 
 func triggerScope(d dialect, m *ir.Machine, from string) scope {
-	return scope{dialect: d, machine: m, row: "NEW.", from: from, subqueries: true}
+	return scope{dialect: d, machine: m, row: "NEW.", from: from, derives: true, subqueries: true}
 }
 
 // clause is c as a condition that is never null. It reports false where SQL
@@ -52,8 +62,8 @@ func (s scope) clause(c *ir.Clause) (string, bool) {
 	return never(left + " " + comparison(c.Op) + " " + right), true
 }
 
-// never makes an absent operand false instead of unknown, which a CHECK would
-// let pass.
+// never makes an absent operand false instead of unknown, which a CHECK or a rule
+// would let pass.
 func never(cond string) string { return "COALESCE(" + cond + ", false)" }
 
 func comparison(op ir.Op) string {
@@ -118,10 +128,10 @@ func (s scope) operand(o ir.Operand) (string, bool) {
 	return "", false
 }
 
-// field is a record field. Before triggers run, a derived one is not computed
-// yet, so its expression stands in for it.
+// field is a record field. Where a derived one is not computed yet, its
+// expression stands in for it.
 func (s scope) field(f *ir.Field) string {
-	if f.Derive != nil && s.row != "" {
+	if f.Derive != nil && s.derives {
 		return "(" + derivation(s.dialect, s.row, f.Derive) + ")"
 	}
 	return s.row + ident(f.Text)

@@ -31,8 +31,16 @@
 //
 //	fsmgen: upload 7f...: edge: no transition from initiated on commit_upload to committed
 //
-// In PostgreSQL each rule has its SQLSTATE, and the error's constraint field
-// names the rule (upload_edge):
+// In PostgreSQL the record table has one CHECK besides its keys, upload_rules,
+// which asks a function of that name: PostgreSQL would parse the many CHECKs of a
+// record anew for each statement. The function raises what each of them would,
+// under its name and with the SQLSTATE of a CHECK (23514), in the manner of the
+// triggers:
+//
+//	fsmgen: upload 7f...: upload_committed_holds: committed demands blob_digest == $expected_digest, and blob_digest is sha256:0
+//
+// A rule of a trigger has its own SQLSTATE, and the error's constraint field names
+// it (upload_edge):
 //
 //	FS001  edge       (from, event, to) is no transition of the machine
 //	FS002  version    a new record has version 1, a step adds 1

@@ -14,6 +14,7 @@ func Postgres(m *ir.Machine) string {
 	s.postgresEdges(m)
 	s.section("One row per record.")
 	s.table(recordTable(m), Columns(m), recordConstraints(postgres, m), "")
+	s.postgresDemands(m)
 	s.uniqueWhileActive(m)
 	s.postgresRecordTriggers(m)
 	s.postgresHistory(m)
@@ -32,6 +33,59 @@ func (s *script) postgresEdges(m *ir.Machine) {
 	s.line("    RETURN %s;", edgeCase(machineEdges(m), "old_state", "event", "new_state", "    "))
 	s.line("END;")
 	s.line("$$;")
+}
+
+// postgresDemands adds the function that knows what a record has to satisfy, and
+// the CHECK that asks it. A rule raises under the name that a CHECK of its own
+// would have.
+func (s *script) postgresDemands(m *ir.Machine) {
+	function, table := ruleName(m.Text, "rules"), recordTable(m)
+	s.section("What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table\n" +
+		"anew for each statement, but keeps the plan of a function.")
+	s.line("CREATE FUNCTION %s(r %s) RETURNS boolean", function, table)
+	s.line("LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$")
+	s.line("BEGIN")
+	s.demandRules("    ", m, recordDemands(postgres, m))
+	s.postgresHolds(m)
+	s.line("    RETURN true;")
+	s.line("END;")
+	s.line("$$;")
+	s.line("")
+	s.line("ALTER TABLE %s ADD CONSTRAINT %s", table, function)
+	s.line("    CHECK (%s(%s));", function, table)
+}
+
+// postgresHolds adds what holds in each state, to be judged in that state only.
+func (s *script) postgresHolds(m *ir.Machine) {
+	open := false
+	for _, st := range m.States {
+		demands := holdsDemands(postgres, m, st)
+		if len(demands) == 0 {
+			continue
+		}
+		if !open {
+			s.line("    CASE r.%s", stateColumn(m))
+			open = true
+		}
+		s.line("        WHEN %s THEN", quote(st.Text))
+		s.demandRules("            ", m, demands)
+	}
+	if open {
+		s.line("        ELSE")
+		s.line("            -- The other states demand nothing.")
+		s.line("    END CASE;")
+	}
+}
+
+// demandRules adds the rules of demands.
+func (s *script) demandRules(indent string, m *ir.Machine, demands []demand) {
+	for _, d := range demands {
+		kind := ruleKind{word: d.name, code: "check_violation"}
+		s.postgresRule(indent, rule{
+			comment: d.comment, kind: kind, name: d.name, cond: "NOT (" + d.cond + ")",
+			message: about(m.Text, "r."+ident(m.ID.Text), kind, "", d.wrong...), hint: d.hint,
+		}, recordTable(m))
+	}
 }
 
 func (s *script) postgresRecordTriggers(m *ir.Machine) {
@@ -115,7 +169,7 @@ func (s *script) postgresTrigger(name, when, table string, rules []rule) {
 	returns := true
 	for _, r := range rules {
 		returns = returns && r.cond != ""
-		s.postgresRule(r, table)
+		s.postgresRule("    ", r, table)
 	}
 	if returns {
 		s.line("    RETURN NEW;")
@@ -132,13 +186,18 @@ func (s *script) postgresTrigger(name, when, table string, rules []rule) {
 }
 
 // postgresRule adds the test of one rule; without a condition it always raises.
-func (s *script) postgresRule(r rule, table string) {
-	indent := "    "
+func (s *script) postgresRule(indent string, r rule, table string) {
 	s.comment(indent, r.comment)
-	if r.cond != "" {
-		s.line("    IF %s THEN", r.cond)
-		indent += "    "
+	if r.cond == "" {
+		s.raise(indent, r, table)
+		return
 	}
+	s.line("%sIF %s THEN", indent, r.cond)
+	s.raise(indent+"    ", r, table)
+	s.line("%sEND IF;", indent)
+}
+
+func (s *script) raise(indent string, r rule, table string) {
 	var format strings.Builder
 	args := ""
 	for _, part := range r.message {
@@ -152,9 +211,6 @@ func (s *script) postgresRule(r rule, table string) {
 	s.line("%sRAISE EXCEPTION %s%s", indent, quote(format.String()), args)
 	s.line("%s    USING ERRCODE = '%s', TABLE = %s, CONSTRAINT = %s,", indent, r.kind.code, quote(strings.Trim(table, `"`)), quote(r.name))
 	s.line("%s        HINT = %s;", indent, quote(r.hint))
-	if r.cond != "" {
-		s.line("    END IF;")
-	}
 }
 
 func tableDoc(t *ir.Table) string {

@@ -113,7 +113,7 @@ func restricted(t *ir.Table) []*ir.Field {
 func tableConstraints(d dialect, t *ir.Table) []constraint {
 	list := []constraint{{name: ruleName(t.Text, "pkey"), body: "PRIMARY KEY (" + fieldList(t.Key) + ")"}}
 	for _, c := range TableColumns(t) {
-		list = append(list, shapeConstraints(d, t.Text, c)...)
+		list = append(list, checks(shapeDemands(d, "", t.Text, c))...)
 	}
 	for _, f := range t.Columns {
 		if fk, ok := foreignKey(t, f); ok {

@@ -48,20 +48,57 @@ CREATE TABLE activate_records (
     updated_at      timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT activate_records_pkey
-        PRIMARY KEY (run_id),
-    CONSTRAINT activate_state_declared
-        CHECK (state IN ('check-snapshot', 'create-snapshot', 'register', 'COMPLETE', 'aborted')),
-    CONSTRAINT activate_image_id_range
-        CHECK (length(image_id) >= 1),
-    CONSTRAINT activate_reason_declared
-        CHECK (reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed')),
-    CONSTRAINT activate_register_holds
-        CHECK (state <> 'register' OR device_path IS NOT NULL),
-    CONSTRAINT activate_complete_holds
-        CHECK (state <> 'COMPLETE' OR device_path IS NOT NULL),
-    CONSTRAINT activate_aborted_holds
-        CHECK (state <> 'aborted' OR reason IS NOT NULL)
+        PRIMARY KEY (run_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION activate_rules(r activate_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('check-snapshot', 'create-snapshot', 'register', 'COMPLETE', 'aborted')) THEN
+        RAISE EXCEPTION 'fsmgen: activate %: activate_state_declared: state is %, which is not declared', r.run_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_state_declared',
+                HINT = 'Declared are check-snapshot, create-snapshot, register, COMPLETE, aborted.';
+    END IF;
+    IF NOT (length(r.image_id) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: activate %: activate_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
+            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_image_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed')) THEN
+        RAISE EXCEPTION 'fsmgen: activate %: activate_reason_declared: reason is %, which is not declared', r.run_id, r.reason
+            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_reason_declared',
+                HINT = 'Declared are check_failed, pool_full, origin_missing, snapshot_failed.';
+    END IF;
+    CASE r.state
+        WHEN 'register' THEN
+            IF NOT (r.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: activate_register_holds: register demands device_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_register_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'COMPLETE' THEN
+            IF NOT (r.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: activate_complete_holds: COMPLETE demands device_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_complete_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'aborted' THEN
+            IF NOT (r.reason IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: activate_aborted_holds: aborted demands reason exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_aborted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE activate_records ADD CONSTRAINT activate_rules
+    CHECK (activate_rules(activate_records));
 
 CREATE UNIQUE INDEX activate_active_image ON activate_records (image_id)
     WHERE state NOT IN ('COMPLETE', 'aborted');

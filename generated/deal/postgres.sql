@@ -99,88 +99,272 @@ CREATE TABLE deals (
 
     CONSTRAINT deals_pkey
         PRIMARY KEY (deal_id),
-    CONSTRAINT deal_status_declared
-        CHECK (status IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED')),
-    CONSTRAINT deal_price_nano_range
-        CHECK (price_nano >= 1),
-    CONSTRAINT deal_deposit_address_range
-        CHECK (length(deposit_address) >= 1),
-    CONSTRAINT deal_escrow_declared
-        CHECK (escrow IN ('none', 'held', 'frozen', 'released', 'returned')),
-    CONSTRAINT deal_publish_at_time
-        CHECK (publish_at >= '0001-01-01 00:00:00Z' AND publish_at < '10000-01-01 00:00:00Z'),
-    -- advertiser and owner are different people
-    CONSTRAINT deal_parties_are_two
-        CHECK (COALESCE(advertiser_id <> owner_id, false)),
-    CONSTRAINT deal_draft_holds
-        CHECK (status <> 'DRAFT' OR COALESCE(escrow = 'none', false)),
-    CONSTRAINT deal_offer_pending_holds
-        CHECK (status <> 'OFFER_PENDING' OR COALESCE(escrow = 'none', false)),
-    CONSTRAINT deal_negotiating_holds
-        CHECK (status <> 'NEGOTIATING' OR COALESCE(escrow = 'none', false)),
-    CONSTRAINT deal_accepted_holds
-        CHECK (status <> 'ACCEPTED' OR COALESCE(escrow = 'none', false)),
-    CONSTRAINT deal_awaiting_payment_holds
-        CHECK (status <> 'AWAITING_PAYMENT' OR (
-            COALESCE(escrow = 'none', false)
-            AND deposit_address IS NOT NULL)),
-    CONSTRAINT deal_funded_holds
-        CHECK (status <> 'FUNDED' OR (
-            COALESCE(escrow = 'held', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
-    CONSTRAINT deal_creative_submitted_holds
-        CHECK (status <> 'CREATIVE_SUBMITTED' OR (
-            COALESCE(escrow = 'held', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL
-            AND creative IS NOT NULL)),
-    CONSTRAINT deal_creative_approved_holds
-        CHECK (status <> 'CREATIVE_APPROVED' OR (
-            COALESCE(escrow = 'held', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL
-            AND creative IS NOT NULL)),
-    CONSTRAINT deal_scheduled_holds
-        CHECK (status <> 'SCHEDULED' OR (
-            COALESCE(escrow = 'held', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL
-            AND creative IS NOT NULL
-            AND publish_at IS NOT NULL)),
-    CONSTRAINT deal_published_holds
-        CHECK (status <> 'PUBLISHED' OR (
-            COALESCE(escrow = 'held', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL
-            AND creative IS NOT NULL)),
-    CONSTRAINT deal_delivery_verifying_holds
-        CHECK (status <> 'DELIVERY_VERIFYING' OR (
-            COALESCE(escrow = 'held', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
-    CONSTRAINT deal_completed_released_holds
-        CHECK (status <> 'COMPLETED_RELEASED' OR (
-            COALESCE(escrow = 'released', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
-    CONSTRAINT deal_disputed_holds
-        CHECK (status <> 'DISPUTED' OR (
-            COALESCE(escrow = 'frozen', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
-    CONSTRAINT deal_cancelled_holds
-        CHECK (status <> 'CANCELLED' OR COALESCE(escrow IN ('none', 'returned'), false)),
-    CONSTRAINT deal_refunded_holds
-        CHECK (status <> 'REFUNDED' OR (
-            COALESCE(escrow = 'returned', false)
-            AND deposit_tx IS NOT NULL
-            AND deposit_nano IS NOT NULL)),
-    CONSTRAINT deal_expired_holds
-        CHECK (status <> 'EXPIRED' OR COALESCE(escrow IN ('none', 'returned'), false)),
     CONSTRAINT deal_one_deal_an_address
         UNIQUE (deposit_address)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION deal_rules(r deals) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.status IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED')) THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_status_declared: status is %, which is not declared', r.deal_id, r.status
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_status_declared',
+                HINT = 'Declared are DRAFT, OFFER_PENDING, NEGOTIATING, ACCEPTED, AWAITING_PAYMENT, FUNDED, CREATIVE_SUBMITTED, CREATIVE_APPROVED, SCHEDULED, PUBLISHED, DELIVERY_VERIFYING, COMPLETED_RELEASED, DISPUTED, CANCELLED, REFUNDED, EXPIRED.';
+    END IF;
+    IF NOT (r.price_nano >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_price_nano_range: price_nano is %, not >= 1', r.deal_id, r.price_nano
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_price_nano_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.deposit_address) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_deposit_address_range: length(deposit_address) is %, not >= 1', r.deal_id, length(r.deposit_address)
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.escrow IN ('none', 'held', 'frozen', 'released', 'returned')) THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_escrow_declared: escrow is %, which is not declared', r.deal_id, r.escrow
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_escrow_declared',
+                HINT = 'Declared are none, held, frozen, released, returned.';
+    END IF;
+    IF NOT (r.publish_at >= '0001-01-01 00:00:00Z' AND r.publish_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_publish_at_time: publish_at is %, which is no time of the years 1 to 9999', r.deal_id, r.publish_at
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_publish_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    -- advertiser and owner are different people
+    IF NOT (COALESCE(r.advertiser_id <> r.owner_id, false)) THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_parties_are_two: parties_are_two demands advertiser_id != $owner_id, and advertiser_id is %', r.deal_id, r.advertiser_id
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_parties_are_two',
+                HINT = 'Make it true in the same step.';
+    END IF;
+    CASE r.status
+        WHEN 'DRAFT' THEN
+            IF NOT (COALESCE(r.escrow = 'none', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_draft_holds: DRAFT demands escrow == none, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_draft_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'OFFER_PENDING' THEN
+            IF NOT (COALESCE(r.escrow = 'none', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_offer_pending_holds: OFFER_PENDING demands escrow == none, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_offer_pending_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'NEGOTIATING' THEN
+            IF NOT (COALESCE(r.escrow = 'none', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_negotiating_holds: NEGOTIATING demands escrow == none, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_negotiating_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'ACCEPTED' THEN
+            IF NOT (COALESCE(r.escrow = 'none', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_accepted_holds: ACCEPTED demands escrow == none, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_accepted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'AWAITING_PAYMENT' THEN
+            IF NOT (COALESCE(r.escrow = 'none', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_awaiting_payment_holds: AWAITING_PAYMENT demands escrow == none, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_awaiting_payment_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_awaiting_payment_holds: AWAITING_PAYMENT demands deposit_address exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_awaiting_payment_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'FUNDED' THEN
+            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_funded_holds: FUNDED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_funded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'CREATIVE_SUBMITTED' THEN
+            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.creative IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands creative exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'CREATIVE_APPROVED' THEN
+            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.creative IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands creative exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'SCHEDULED' THEN
+            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.creative IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands creative exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.publish_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands publish_at exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'PUBLISHED' THEN
+            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.creative IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands creative exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'DELIVERY_VERIFYING' THEN
+            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_delivery_verifying_holds: DELIVERY_VERIFYING demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_delivery_verifying_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'COMPLETED_RELEASED' THEN
+            IF NOT (COALESCE(r.escrow = 'released', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands escrow == released, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_completed_released_holds: COMPLETED_RELEASED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_completed_released_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'DISPUTED' THEN
+            IF NOT (COALESCE(r.escrow = 'frozen', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands escrow == frozen, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_disputed_holds: DISPUTED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_disputed_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'CANCELLED' THEN
+            IF NOT (COALESCE(r.escrow IN ('none', 'returned'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_cancelled_holds: CANCELLED demands escrow in [none, returned], and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_cancelled_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'REFUNDED' THEN
+            IF NOT (COALESCE(r.escrow = 'returned', false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_refunded_holds: REFUNDED demands escrow == returned, and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_refunded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_refunded_holds: REFUNDED demands deposit_tx exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_refunded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.deposit_nano IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_refunded_holds: REFUNDED demands deposit_nano exists true', r.deal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_refunded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'EXPIRED' THEN
+            IF NOT (COALESCE(r.escrow IN ('none', 'returned'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: deal_expired_holds: EXPIRED demands escrow in [none, returned], and escrow is %', r.deal_id, r.escrow
+                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_expired_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE deals ADD CONSTRAINT deal_rules
+    CHECK (deal_rules(deals));
 
 -- A record begins as the machine creates it.
 CREATE FUNCTION deal_insert() RETURNS trigger LANGUAGE plpgsql AS $$

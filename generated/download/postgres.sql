@@ -49,37 +49,108 @@ CREATE TABLE download_records (
     updated_at timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT download_records_pkey
-        PRIMARY KEY (run_id),
-    CONSTRAINT download_state_declared
-        CHECK (state IN ('check-exists', 'download', 'validate', 'store-metadata', 'COMPLETE', 'aborted')),
-    CONSTRAINT download_image_id_range
-        CHECK (length(image_id) >= 1),
-    CONSTRAINT download_s3_key_range
-        CHECK (length(s3_key) >= 1),
-    CONSTRAINT download_bucket_range
-        CHECK (length(bucket) >= 1),
-    CONSTRAINT download_size_bytes_range
-        CHECK (size_bytes >= 0),
-    CONSTRAINT download_reason_declared
-        CHECK (reason IN ('check_failed', 'download_failed', 'file_invalid', 'validation_failed')),
-    CONSTRAINT download_validate_holds
-        CHECK (state <> 'validate' OR (
-            local_path IS NOT NULL
-            AND checksum IS NOT NULL
-            AND size_bytes IS NOT NULL)),
-    CONSTRAINT download_store_metadata_holds
-        CHECK (state <> 'store-metadata' OR (
-            local_path IS NOT NULL
-            AND checksum IS NOT NULL
-            AND size_bytes IS NOT NULL)),
-    CONSTRAINT download_complete_holds
-        CHECK (state <> 'COMPLETE' OR (
-            local_path IS NOT NULL
-            AND checksum IS NOT NULL
-            AND size_bytes IS NOT NULL)),
-    CONSTRAINT download_aborted_holds
-        CHECK (state <> 'aborted' OR reason IS NOT NULL)
+        PRIMARY KEY (run_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION download_rules(r download_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('check-exists', 'download', 'validate', 'store-metadata', 'COMPLETE', 'aborted')) THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_state_declared: state is %, which is not declared', r.run_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_state_declared',
+                HINT = 'Declared are check-exists, download, validate, store-metadata, COMPLETE, aborted.';
+    END IF;
+    IF NOT (length(r.image_id) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_image_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.s3_key) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_s3_key_range: length(s3_key) is %, not >= 1', r.run_id, length(r.s3_key)
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_s3_key_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.bucket) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_bucket_range: length(bucket) is %, not >= 1', r.run_id, length(r.bucket)
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_bucket_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.size_bytes >= 0) THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_size_bytes_range: size_bytes is %, not >= 0', r.run_id, r.size_bytes
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_size_bytes_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.reason IN ('check_failed', 'download_failed', 'file_invalid', 'validation_failed')) THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_reason_declared: reason is %, which is not declared', r.run_id, r.reason
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_reason_declared',
+                HINT = 'Declared are check_failed, download_failed, file_invalid, validation_failed.';
+    END IF;
+    CASE r.state
+        WHEN 'validate' THEN
+            IF NOT (r.local_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_validate_holds: validate demands local_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_validate_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.checksum IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_validate_holds: validate demands checksum exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_validate_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.size_bytes IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_validate_holds: validate demands size_bytes exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_validate_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'store-metadata' THEN
+            IF NOT (r.local_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_store_metadata_holds: store-metadata demands local_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_store_metadata_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.checksum IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_store_metadata_holds: store-metadata demands checksum exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_store_metadata_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.size_bytes IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_store_metadata_holds: store-metadata demands size_bytes exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_store_metadata_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'COMPLETE' THEN
+            IF NOT (r.local_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_complete_holds: COMPLETE demands local_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_complete_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.checksum IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_complete_holds: COMPLETE demands checksum exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_complete_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.size_bytes IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_complete_holds: COMPLETE demands size_bytes exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_complete_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'aborted' THEN
+            IF NOT (r.reason IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: download_aborted_holds: aborted demands reason exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_aborted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE download_records ADD CONSTRAINT download_rules
+    CHECK (download_rules(download_records));
 
 CREATE UNIQUE INDEX download_active_image ON download_records (image_id)
     WHERE state NOT IN ('COMPLETE', 'aborted');

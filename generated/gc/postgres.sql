@@ -45,24 +45,67 @@ CREATE TABLE gc_records (
     updated_at      timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT gc_records_pkey
-        PRIMARY KEY (blob_id),
-    CONSTRAINT gc_state_declared
-        CHECK (state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted')),
-    CONSTRAINT gc_digest_range
-        CHECK (length(digest) >= 1),
-    CONSTRAINT gc_retention_until_time
-        CHECK (retention_until >= '0001-01-01 00:00:00Z' AND retention_until < '10000-01-01 00:00:00Z'),
-    CONSTRAINT gc_deleted_at_time
-        CHECK (deleted_at >= '0001-01-01 00:00:00Z' AND deleted_at < '10000-01-01 00:00:00Z'),
-    CONSTRAINT gc_tombstoned_holds
-        CHECK (state <> 'tombstoned' OR retention_until IS NOT NULL),
-    CONSTRAINT gc_eligible_for_gc_holds
-        CHECK (state <> 'eligible_for_gc' OR retention_until IS NOT NULL),
-    CONSTRAINT gc_deleted_holds
-        CHECK (state <> 'deleted' OR (
-            COALESCE(swept_run = mark_run, false)
-            AND COALESCE(deleted_at >= retention_until, false)))
+        PRIMARY KEY (blob_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION gc_rules(r gc_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted')) THEN
+        RAISE EXCEPTION 'fsmgen: gc %: gc_state_declared: state is %, which is not declared', r.blob_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_state_declared',
+                HINT = 'Declared are live, tombstoned, eligible_for_gc, deleted.';
+    END IF;
+    IF NOT (length(r.digest) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: gc %: gc_digest_range: length(digest) is %, not >= 1', r.blob_id, length(r.digest)
+            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_digest_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.retention_until >= '0001-01-01 00:00:00Z' AND r.retention_until < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: gc %: gc_retention_until_time: retention_until is %, which is no time of the years 1 to 9999', r.blob_id, r.retention_until
+            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_retention_until_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.deleted_at >= '0001-01-01 00:00:00Z' AND r.deleted_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: gc %: gc_deleted_at_time: deleted_at is %, which is no time of the years 1 to 9999', r.blob_id, r.deleted_at
+            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    CASE r.state
+        WHEN 'tombstoned' THEN
+            IF NOT (r.retention_until IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: gc_tombstoned_holds: tombstoned demands retention_until exists true', r.blob_id
+                    USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_tombstoned_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'eligible_for_gc' THEN
+            IF NOT (r.retention_until IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: gc_eligible_for_gc_holds: eligible_for_gc demands retention_until exists true', r.blob_id
+                    USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_eligible_for_gc_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'deleted' THEN
+            IF NOT (COALESCE(r.swept_run = r.mark_run, false)) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: gc_deleted_holds: deleted demands swept_run == $mark_run, and swept_run is %', r.blob_id, r.swept_run
+                    USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.deleted_at >= r.retention_until, false)) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: gc_deleted_holds: deleted demands deleted_at >= $retention_until, and deleted_at is %', r.blob_id, r.deleted_at
+                    USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE gc_records ADD CONSTRAINT gc_rules
+    CHECK (gc_rules(gc_records));
 
 CREATE UNIQUE INDEX gc_one_live_blob ON gc_records (digest)
     WHERE state NOT IN ('deleted');

@@ -51,28 +51,77 @@ CREATE TABLE outbox_records (
     updated_at   timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT outbox_records_pkey
-        PRIMARY KEY (message_id),
-    CONSTRAINT outbox_state_declared
-        CHECK (state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')),
-    CONSTRAINT outbox_topic_range
-        CHECK (length(topic) >= 1),
-    CONSTRAINT outbox_attempts_range
-        CHECK (attempts >= 0),
-    CONSTRAINT outbox_available_at_time
-        CHECK (available_at >= '0001-01-01 00:00:00Z' AND available_at < '10000-01-01 00:00:00Z'),
-    CONSTRAINT outbox_delivered_at_time
-        CHECK (delivered_at >= '0001-01-01 00:00:00Z' AND delivered_at < '10000-01-01 00:00:00Z'),
-    CONSTRAINT outbox_discarded_at_time
-        CHECK (discarded_at >= '0001-01-01 00:00:00Z' AND discarded_at < '10000-01-01 00:00:00Z'),
-    CONSTRAINT outbox_delivering_holds
-        CHECK (state <> 'delivering' OR (
-            lease_token IS NOT NULL
-            AND COALESCE(attempts >= 1, false))),
-    CONSTRAINT outbox_delivered_holds
-        CHECK (state <> 'delivered' OR delivered_at IS NOT NULL),
-    CONSTRAINT outbox_retry_wait_holds
-        CHECK (state <> 'retry_wait' OR available_at IS NOT NULL)
+        PRIMARY KEY (message_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION outbox_rules(r outbox_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')) THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_state_declared: state is %, which is not declared', r.message_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_state_declared',
+                HINT = 'Declared are pending, delivering, delivered, retry_wait, dead_letter.';
+    END IF;
+    IF NOT (length(r.topic) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_topic_range: length(topic) is %, not >= 1', r.message_id, length(r.topic)
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_topic_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.attempts >= 0) THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_attempts_range: attempts is %, not >= 0', r.message_id, r.attempts
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_attempts_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.available_at >= '0001-01-01 00:00:00Z' AND r.available_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_available_at_time: available_at is %, which is no time of the years 1 to 9999', r.message_id, r.available_at
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_available_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.delivered_at >= '0001-01-01 00:00:00Z' AND r.delivered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_delivered_at_time: delivered_at is %, which is no time of the years 1 to 9999', r.message_id, r.delivered_at
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.discarded_at >= '0001-01-01 00:00:00Z' AND r.discarded_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_discarded_at_time: discarded_at is %, which is no time of the years 1 to 9999', r.message_id, r.discarded_at
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_discarded_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    CASE r.state
+        WHEN 'delivering' THEN
+            IF NOT (r.lease_token IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: outbox_delivering_holds: delivering demands lease_token exists true', r.message_id
+                    USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivering_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.attempts >= 1, false)) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: outbox_delivering_holds: delivering demands attempts >= 1, and attempts is %', r.message_id, r.attempts
+                    USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivering_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'delivered' THEN
+            IF NOT (r.delivered_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: outbox_delivered_holds: delivered demands delivered_at exists true', r.message_id
+                    USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'retry_wait' THEN
+            IF NOT (r.available_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: outbox_retry_wait_holds: retry_wait demands available_at exists true', r.message_id
+                    USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_retry_wait_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE outbox_records ADD CONSTRAINT outbox_rules
+    CHECK (outbox_rules(outbox_records));
 
 -- A record begins as the machine creates it.
 CREATE FUNCTION outbox_insert() RETURNS trigger LANGUAGE plpgsql AS $$

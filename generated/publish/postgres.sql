@@ -36,20 +36,56 @@ CREATE TABLE publish_records (
     updated_at      timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT publish_records_pkey
-        PRIMARY KEY (version_id),
-    CONSTRAINT publish_state_declared
-        CHECK (state IN ('draft', 'published', 'tombstoned')),
-    CONSTRAINT publish_manifest_digest_range
-        CHECK (length(manifest_digest) >= 1),
-    CONSTRAINT publish_retention_until_time
-        CHECK (retention_until >= '0001-01-01 00:00:00Z' AND retention_until < '10000-01-01 00:00:00Z'),
-    CONSTRAINT publish_published_holds
-        CHECK (state <> 'published' OR manifest_digest IS NOT NULL),
-    CONSTRAINT publish_tombstoned_holds
-        CHECK (state <> 'tombstoned' OR (
-            manifest_digest IS NOT NULL
-            AND retention_until IS NOT NULL))
+        PRIMARY KEY (version_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION publish_rules(r publish_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('draft', 'published', 'tombstoned')) THEN
+        RAISE EXCEPTION 'fsmgen: publish %: publish_state_declared: state is %, which is not declared', r.version_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_state_declared',
+                HINT = 'Declared are draft, published, tombstoned.';
+    END IF;
+    IF NOT (length(r.manifest_digest) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: publish %: publish_manifest_digest_range: length(manifest_digest) is %, not >= 1', r.version_id, length(r.manifest_digest)
+            USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_manifest_digest_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.retention_until >= '0001-01-01 00:00:00Z' AND r.retention_until < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: publish %: publish_retention_until_time: retention_until is %, which is no time of the years 1 to 9999', r.version_id, r.retention_until
+            USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_retention_until_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    CASE r.state
+        WHEN 'published' THEN
+            IF NOT (r.manifest_digest IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: publish %: publish_published_holds: published demands manifest_digest exists true', r.version_id
+                    USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_published_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'tombstoned' THEN
+            IF NOT (r.manifest_digest IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: publish %: publish_tombstoned_holds: tombstoned demands manifest_digest exists true', r.version_id
+                    USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_tombstoned_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.retention_until IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: publish %: publish_tombstoned_holds: tombstoned demands retention_until exists true', r.version_id
+                    USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_tombstoned_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE publish_records ADD CONSTRAINT publish_rules
+    CHECK (publish_rules(publish_records));
 
 -- A record begins as the machine creates it.
 CREATE FUNCTION publish_insert() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -89,69 +89,212 @@ CREATE TABLE registration_records (
     updated_at            timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT registration_records_pkey
-        PRIMARY KEY (registration_id),
-    CONSTRAINT registration_state_declared
-        CHECK (state IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'deregistered', 'failed')),
-    CONSTRAINT registration_node_id_range
-        CHECK (length(node_id) >= 1),
-    CONSTRAINT registration_consul_service_id_range
-        CHECK (length(consul_service_id) >= 1),
-    CONSTRAINT registration_consul_service_name_range
-        CHECK (length(consul_service_name) >= 1),
-    CONSTRAINT registration_consul_tags_list
-        CHECK (array_position(consul_tags, NULL) IS NULL),
-    CONSTRAINT registration_validation_error_type_declared
-        CHECK (validation_error_type IN ('missing', 'invalid')),
-    CONSTRAINT registration_failed_component_declared
-        CHECK (failed_component IN ('consul', 'postgres')),
-    CONSTRAINT registration_retry_count_range
-        CHECK (retry_count BETWEEN 0 AND 3),
-    CONSTRAINT registration_consul_cleanup_declared
-        CHECK (consul_cleanup IN ('pending', 'removed', 'failed')),
-    CONSTRAINT registration_postgres_cleanup_declared
-        CHECK (postgres_cleanup IN ('pending', 'removed', 'failed')),
-    -- retry_count never exceeds its maximum
-    CONSTRAINT registration_retries_are_limited
-        CHECK (COALESCE(retry_count <= 3, false)),
-    CONSTRAINT registration_validating_holds
-        CHECK (state <> 'validating' OR (
-            deployment_id IS NOT NULL
-            AND environment IS NOT NULL
-            AND network_id IS NOT NULL
-            AND consul_service_id IS NOT NULL
-            AND consul_service_name IS NOT NULL
-            AND postgres_record IS NOT NULL)),
-    CONSTRAINT registration_registering_postgres_holds
-        CHECK (state <> 'registering_postgres' OR (
-            postgres_record IS NOT NULL
-            AND consul_service_id IS NOT NULL
-            AND consul_service_name IS NOT NULL)),
-    CONSTRAINT registration_postgres_registered_holds
-        CHECK (state <> 'postgres_registered' OR (
-            COALESCE(postgres_applied = true, false)
-            AND postgres_record IS NOT NULL
-            AND consul_service_id IS NOT NULL
-            AND consul_service_name IS NOT NULL)),
-    CONSTRAINT registration_registering_consul_holds
-        CHECK (state <> 'registering_consul' OR (
-            COALESCE(postgres_applied = true, false)
-            AND postgres_record IS NOT NULL
-            AND consul_service_id IS NOT NULL
-            AND consul_service_name IS NOT NULL)),
-    CONSTRAINT registration_registered_holds
-        CHECK (state <> 'registered' OR (
-            COALESCE(postgres_applied = true, false)
-            AND COALESCE(consul_applied = true, false)
-            AND consul_service_id IS NOT NULL)),
-    CONSTRAINT registration_partial_registered_holds
-        CHECK (state <> 'partial_registered' OR (
-            COALESCE(postgres_applied <> consul_applied, false)
-            AND postgres_record IS NOT NULL
-            AND consul_service_id IS NOT NULL
-            AND consul_service_name IS NOT NULL)),
-    CONSTRAINT registration_deregistering_holds
-        CHECK (state <> 'deregistering' OR consul_service_id IS NOT NULL)
+        PRIMARY KEY (registration_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION registration_rules(r registration_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'deregistered', 'failed')) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_state_declared: state is %, which is not declared', r.registration_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_state_declared',
+                HINT = 'Declared are unregistered, validating, registering_postgres, postgres_registered, registering_consul, registered, partial_registered, deregistering, deregistered, failed.';
+    END IF;
+    IF NOT (length(r.node_id) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_node_id_range: length(node_id) is %, not >= 1', r.registration_id, length(r.node_id)
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_node_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.consul_service_id) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_service_id_range: length(consul_service_id) is %, not >= 1', r.registration_id, length(r.consul_service_id)
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_service_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.consul_service_name) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_service_name_range: length(consul_service_name) is %, not >= 1', r.registration_id, length(r.consul_service_name)
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_service_name_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (array_position(r.consul_tags, NULL) IS NULL) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_tags_list: consul_tags is %, which is no list<string> without absent elements', r.registration_id, r.consul_tags
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_tags_list',
+                HINT = 'Store a list<string> without absent elements.';
+    END IF;
+    IF NOT (r.validation_error_type IN ('missing', 'invalid')) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_validation_error_type_declared: validation_error_type is %, which is not declared', r.registration_id, r.validation_error_type
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validation_error_type_declared',
+                HINT = 'Declared are missing, invalid.';
+    END IF;
+    IF NOT (r.failed_component IN ('consul', 'postgres')) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_failed_component_declared: failed_component is %, which is not declared', r.registration_id, r.failed_component
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_failed_component_declared',
+                HINT = 'Declared are consul, postgres.';
+    END IF;
+    IF NOT (r.retry_count BETWEEN 0 AND 3) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_retry_count_range: retry_count is %, not between 0 and 3', r.registration_id, r.retry_count
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_retry_count_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.consul_cleanup IN ('pending', 'removed', 'failed')) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_cleanup_declared: consul_cleanup is %, which is not declared', r.registration_id, r.consul_cleanup
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_cleanup_declared',
+                HINT = 'Declared are pending, removed, failed.';
+    END IF;
+    IF NOT (r.postgres_cleanup IN ('pending', 'removed', 'failed')) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_cleanup_declared: postgres_cleanup is %, which is not declared', r.registration_id, r.postgres_cleanup
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_cleanup_declared',
+                HINT = 'Declared are pending, removed, failed.';
+    END IF;
+    -- retry_count never exceeds its maximum
+    IF NOT (COALESCE(r.retry_count <= 3, false)) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_retries_are_limited: retries_are_limited demands retry_count <= 3, and retry_count is %', r.registration_id, r.retry_count
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_retries_are_limited',
+                HINT = 'Make it true in the same step.';
+    END IF;
+    CASE r.state
+        WHEN 'validating' THEN
+            IF NOT (r.deployment_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands deployment_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.environment IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands environment exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.network_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands network_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands consul_service_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_name IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands consul_service_name exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.postgres_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands postgres_record exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'registering_postgres' THEN
+            IF NOT (r.postgres_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_postgres_holds: registering_postgres demands postgres_record exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_postgres_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_postgres_holds: registering_postgres demands consul_service_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_postgres_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_name IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_postgres_holds: registering_postgres demands consul_service_name exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_postgres_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'postgres_registered' THEN
+            IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands postgres_applied == true, and postgres_applied is %', r.registration_id, r.postgres_applied
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.postgres_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands postgres_record exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands consul_service_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_name IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands consul_service_name exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'registering_consul' THEN
+            IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands postgres_applied == true, and postgres_applied is %', r.registration_id, r.postgres_applied
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.postgres_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands postgres_record exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands consul_service_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_name IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands consul_service_name exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'registered' THEN
+            IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registered_holds: registered demands postgres_applied == true, and postgres_applied is %', r.registration_id, r.postgres_applied
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.consul_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registered_holds: registered demands consul_applied == true, and consul_applied is %', r.registration_id, r.consul_applied
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_registered_holds: registered demands consul_service_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'partial_registered' THEN
+            IF NOT (COALESCE(r.postgres_applied <> r.consul_applied, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands postgres_applied != $consul_applied, and postgres_applied is %', r.registration_id, r.postgres_applied
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.postgres_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands postgres_record exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands consul_service_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.consul_service_name IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands consul_service_name exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'deregistering' THEN
+            IF NOT (r.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: registration_deregistering_holds: deregistering demands consul_service_id exists true', r.registration_id
+                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_deregistering_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE registration_records ADD CONSTRAINT registration_rules
+    CHECK (registration_rules(registration_records));
 
 CREATE UNIQUE INDEX registration_one_live_registration ON registration_records (node_id)
     WHERE state NOT IN ('deregistered');

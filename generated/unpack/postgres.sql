@@ -53,36 +53,100 @@ CREATE TABLE unpack_records (
     updated_at  timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT unpack_records_pkey
-        PRIMARY KEY (run_id),
-    CONSTRAINT unpack_state_declared
-        CHECK (state IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db', 'COMPLETE', 'aborted')),
-    CONSTRAINT unpack_image_id_range
-        CHECK (length(image_id) >= 1),
-    CONSTRAINT unpack_device_id_range
-        CHECK (length(device_id) BETWEEN 8 AND 8),
-    CONSTRAINT unpack_reason_declared
-        CHECK (reason IN ('check_failed', 'device_id_taken', 'device_failed', 'extract_failed', 'layout_invalid', 'layout_check_failed', 'unmount_failed')),
-    CONSTRAINT unpack_create_device_holds
-        CHECK (state <> 'create-device' OR device_id IS NOT NULL),
-    CONSTRAINT unpack_extract_layers_holds
-        CHECK (state <> 'extract-layers' OR (
-            device_id IS NOT NULL
-            AND device_path IS NOT NULL)),
-    CONSTRAINT unpack_verify_layout_holds
-        CHECK (state <> 'verify-layout' OR (
-            device_id IS NOT NULL
-            AND device_path IS NOT NULL)),
-    CONSTRAINT unpack_update_db_holds
-        CHECK (state <> 'update-db' OR (
-            device_id IS NOT NULL
-            AND device_path IS NOT NULL)),
-    CONSTRAINT unpack_complete_holds
-        CHECK (state <> 'COMPLETE' OR (
-            device_id IS NOT NULL
-            AND device_path IS NOT NULL)),
-    CONSTRAINT unpack_aborted_holds
-        CHECK (state <> 'aborted' OR reason IS NOT NULL)
+        PRIMARY KEY (run_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION unpack_rules(r unpack_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db', 'COMPLETE', 'aborted')) THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_state_declared: state is %, which is not declared', r.run_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_state_declared',
+                HINT = 'Declared are check-unpacked, create-device, extract-layers, verify-layout, update-db, COMPLETE, aborted.';
+    END IF;
+    IF NOT (length(r.image_id) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_image_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.device_id) BETWEEN 8 AND 8) THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_device_id_range: length(device_id) is %, not between 8 and 8', r.run_id, length(r.device_id)
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_device_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.reason IN ('check_failed', 'device_id_taken', 'device_failed', 'extract_failed', 'layout_invalid', 'layout_check_failed', 'unmount_failed')) THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_reason_declared: reason is %, which is not declared', r.run_id, r.reason
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_reason_declared',
+                HINT = 'Declared are check_failed, device_id_taken, device_failed, extract_failed, layout_invalid, layout_check_failed, unmount_failed.';
+    END IF;
+    CASE r.state
+        WHEN 'create-device' THEN
+            IF NOT (r.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_create_device_holds: create-device demands device_id exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_create_device_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'extract-layers' THEN
+            IF NOT (r.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_extract_layers_holds: extract-layers demands device_id exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_extract_layers_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_extract_layers_holds: extract-layers demands device_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_extract_layers_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'verify-layout' THEN
+            IF NOT (r.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_verify_layout_holds: verify-layout demands device_id exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_verify_layout_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_verify_layout_holds: verify-layout demands device_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_verify_layout_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'update-db' THEN
+            IF NOT (r.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_update_db_holds: update-db demands device_id exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_update_db_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_update_db_holds: update-db demands device_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_update_db_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'COMPLETE' THEN
+            IF NOT (r.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_complete_holds: COMPLETE demands device_id exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_complete_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_complete_holds: COMPLETE demands device_path exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_complete_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'aborted' THEN
+            IF NOT (r.reason IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: unpack_aborted_holds: aborted demands reason exists true', r.run_id
+                    USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_aborted_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE unpack_records ADD CONSTRAINT unpack_rules
+    CHECK (unpack_rules(unpack_records));
 
 CREATE UNIQUE INDEX unpack_active_image ON unpack_records (image_id)
     WHERE state NOT IN ('COMPLETE', 'aborted');

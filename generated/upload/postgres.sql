@@ -42,20 +42,55 @@ CREATE TABLE upload_records (
     updated_at      timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT upload_records_pkey
-        PRIMARY KEY (upload_id),
-    CONSTRAINT upload_state_declared
-        CHECK (state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted')),
-    CONSTRAINT upload_expires_at_time
-        CHECK (expires_at >= '0001-01-01 00:00:00Z' AND expires_at < '10000-01-01 00:00:00Z'),
-    CONSTRAINT upload_expected_digest_range
-        CHECK (length(expected_digest) >= 1),
-    CONSTRAINT upload_expected_length_range
-        CHECK (expected_length >= 0),
-    CONSTRAINT upload_committed_holds
-        CHECK (state <> 'committed' OR (
-            COALESCE(blob_digest = expected_digest, false)
-            AND COALESCE(blob_length = expected_length, false)))
+        PRIMARY KEY (upload_id)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION upload_rules(r upload_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted')) THEN
+        RAISE EXCEPTION 'fsmgen: upload %: upload_state_declared: state is %, which is not declared', r.upload_id, r.state
+            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_state_declared',
+                HINT = 'Declared are initiated, parts_uploading, pending_commit, committed, aborted.';
+    END IF;
+    IF NOT (r.expires_at >= '0001-01-01 00:00:00Z' AND r.expires_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: upload %: upload_expires_at_time: expires_at is %, which is no time of the years 1 to 9999', r.upload_id, r.expires_at
+            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expires_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (length(r.expected_digest) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: upload %: upload_expected_digest_range: length(expected_digest) is %, not >= 1', r.upload_id, length(r.expected_digest)
+            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_digest_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.expected_length >= 0) THEN
+        RAISE EXCEPTION 'fsmgen: upload %: upload_expected_length_range: expected_length is %, not >= 0', r.upload_id, r.expected_length
+            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_length_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    CASE r.state
+        WHEN 'committed' THEN
+            IF NOT (COALESCE(r.blob_digest = r.expected_digest, false)) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: upload_committed_holds: committed demands blob_digest == $expected_digest, and blob_digest is %', r.upload_id, r.blob_digest
+                    USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_committed_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.blob_length = r.expected_length, false)) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: upload_committed_holds: committed demands blob_length == $expected_length, and blob_length is %', r.upload_id, r.blob_length
+                    USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_committed_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE upload_records ADD CONSTRAINT upload_rules
+    CHECK (upload_rules(upload_records));
 
 -- A record begins as the machine creates it.
 CREATE FUNCTION upload_insert() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -60,58 +60,160 @@ CREATE TABLE wal_records (
 
     CONSTRAINT wal_records_pkey
         PRIMARY KEY (wal_id),
-    CONSTRAINT wal_status_declared
-        CHECK (status IN ('pending', 'in_progress', 'succeeded', 'failed', 'quarantined')),
-    CONSTRAINT wal_dataset_range
-        CHECK (length(dataset) >= 1),
-    CONSTRAINT wal_object_uri_range
-        CHECK (length(object_uri) >= 1),
-    CONSTRAINT wal_time_range_start_time
-        CHECK (time_range_start >= '0001-01-01 00:00:00Z' AND time_range_start < '10000-01-01 00:00:00Z'),
-    CONSTRAINT wal_attempts_range
-        CHECK (attempts >= 0),
-    CONSTRAINT wal_last_attempt_at_time
-        CHECK (last_attempt_at >= '0001-01-01 00:00:00Z' AND last_attempt_at < '10000-01-01 00:00:00Z'),
-    CONSTRAINT wal_claim_expires_at_time
-        CHECK (claim_expires_at >= '0001-01-01 00:00:00Z' AND claim_expires_at < '10000-01-01 00:00:00Z'),
-    CONSTRAINT wal_integrity_status_declared
-        CHECK (integrity_status IN ('ok', 'suspect', 'failed')),
-    CONSTRAINT wal_metadata_status_declared
-        CHECK (metadata_status IN ('ok', 'suspect', 'failed')),
-    CONSTRAINT wal_stac_status_declared
-        CHECK (stac_status IN ('created', 'updated', 'no-op', 'failed')),
-    CONSTRAINT wal_provenance_status_declared
-        CHECK (provenance_status IN ('ok', 'partial', 'failed')),
-    CONSTRAINT wal_last_error_code_range
-        CHECK (length(last_error_code) >= 1),
-    CONSTRAINT wal_replay_reason_declared
-        CHECK (replay_reason IN ('dlq-drain', 'incident', 'backfill', 'test', 'redelivery')),
-    CONSTRAINT wal_override_reason_range
-        CHECK (length(override_reason) >= 1),
-    CONSTRAINT wal_change_record_range
-        CHECK (length(change_record) >= 1),
-    CONSTRAINT wal_in_progress_holds
-        CHECK (status <> 'in_progress' OR (
-            claim_expires_at IS NOT NULL
-            AND last_attempt_at IS NOT NULL
-            AND COALESCE(attempts >= 1, false))),
-    CONSTRAINT wal_succeeded_holds
-        CHECK (status <> 'succeeded' OR (
-            COALESCE(integrity_status IN ('ok', 'suspect'), false)
-            AND COALESCE(metadata_status IN ('ok', 'suspect'), false)
-            AND COALESCE(stac_status IN ('created', 'updated', 'no-op'), false)
-            AND COALESCE(provenance_status IN ('ok', 'partial'), false)
-            AND last_error_code IS NULL)),
-    CONSTRAINT wal_failed_holds
-        CHECK (status <> 'failed' OR (
-            last_error_code IS NOT NULL
-            AND last_error_message IS NOT NULL)),
-    CONSTRAINT wal_quarantined_holds
-        CHECK (status <> 'quarantined' OR last_error_code IS NOT NULL),
     -- 4.1: "same logical identity"
     CONSTRAINT wal_ingest_unit
         UNIQUE (dataset, object_uri, time_range_start)
 );
+
+-- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
+-- anew for each statement, but keeps the plan of a function.
+CREATE FUNCTION wal_rules(r wal_records) RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+    IF NOT (r.status IN ('pending', 'in_progress', 'succeeded', 'failed', 'quarantined')) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_status_declared: status is %, which is not declared', r.wal_id, r.status
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_status_declared',
+                HINT = 'Declared are pending, in_progress, succeeded, failed, quarantined.';
+    END IF;
+    IF NOT (length(r.dataset) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_dataset_range: length(dataset) is %, not >= 1', r.wal_id, length(r.dataset)
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_dataset_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.object_uri) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_object_uri_range: length(object_uri) is %, not >= 1', r.wal_id, length(r.object_uri)
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_object_uri_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.time_range_start >= '0001-01-01 00:00:00Z' AND r.time_range_start < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_time_range_start_time: time_range_start is %, which is no time of the years 1 to 9999', r.wal_id, r.time_range_start
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_time_range_start_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.attempts >= 0) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_attempts_range: attempts is %, not >= 0', r.wal_id, r.attempts
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_attempts_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.last_attempt_at >= '0001-01-01 00:00:00Z' AND r.last_attempt_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_last_attempt_at_time: last_attempt_at is %, which is no time of the years 1 to 9999', r.wal_id, r.last_attempt_at
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_last_attempt_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.claim_expires_at >= '0001-01-01 00:00:00Z' AND r.claim_expires_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_claim_expires_at_time: claim_expires_at is %, which is no time of the years 1 to 9999', r.wal_id, r.claim_expires_at
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_claim_expires_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.integrity_status IN ('ok', 'suspect', 'failed')) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_integrity_status_declared: integrity_status is %, which is not declared', r.wal_id, r.integrity_status
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_integrity_status_declared',
+                HINT = 'Declared are ok, suspect, failed.';
+    END IF;
+    IF NOT (r.metadata_status IN ('ok', 'suspect', 'failed')) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_metadata_status_declared: metadata_status is %, which is not declared', r.wal_id, r.metadata_status
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_metadata_status_declared',
+                HINT = 'Declared are ok, suspect, failed.';
+    END IF;
+    IF NOT (r.stac_status IN ('created', 'updated', 'no-op', 'failed')) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_stac_status_declared: stac_status is %, which is not declared', r.wal_id, r.stac_status
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_stac_status_declared',
+                HINT = 'Declared are created, updated, no-op, failed.';
+    END IF;
+    IF NOT (r.provenance_status IN ('ok', 'partial', 'failed')) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_provenance_status_declared: provenance_status is %, which is not declared', r.wal_id, r.provenance_status
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_provenance_status_declared',
+                HINT = 'Declared are ok, partial, failed.';
+    END IF;
+    IF NOT (length(r.last_error_code) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_last_error_code_range: length(last_error_code) is %, not >= 1', r.wal_id, length(r.last_error_code)
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_last_error_code_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.replay_reason IN ('dlq-drain', 'incident', 'backfill', 'test', 'redelivery')) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_replay_reason_declared: replay_reason is %, which is not declared', r.wal_id, r.replay_reason
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_replay_reason_declared',
+                HINT = 'Declared are dlq-drain, incident, backfill, test, redelivery.';
+    END IF;
+    IF NOT (length(r.override_reason) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_override_reason_range: length(override_reason) is %, not >= 1', r.wal_id, length(r.override_reason)
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_override_reason_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.change_record) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_change_record_range: length(change_record) is %, not >= 1', r.wal_id, length(r.change_record)
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_change_record_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    CASE r.status
+        WHEN 'in_progress' THEN
+            IF NOT (r.claim_expires_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_in_progress_holds: in_progress demands claim_expires_at exists true', r.wal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_in_progress_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.last_attempt_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_in_progress_holds: in_progress demands last_attempt_at exists true', r.wal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_in_progress_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.attempts >= 1, false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_in_progress_holds: in_progress demands attempts >= 1, and attempts is %', r.wal_id, r.attempts
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_in_progress_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'succeeded' THEN
+            IF NOT (COALESCE(r.integrity_status IN ('ok', 'suspect'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands integrity_status in [ok, suspect], and integrity_status is %', r.wal_id, r.integrity_status
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.metadata_status IN ('ok', 'suspect'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands metadata_status in [ok, suspect], and metadata_status is %', r.wal_id, r.metadata_status
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.stac_status IN ('created', 'updated', 'no-op'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands stac_status in [created, updated, no-op], and stac_status is %', r.wal_id, r.stac_status
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (COALESCE(r.provenance_status IN ('ok', 'partial'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands provenance_status in [ok, partial], and provenance_status is %', r.wal_id, r.provenance_status
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.last_error_code IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands last_error_code exists false', r.wal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'failed' THEN
+            IF NOT (r.last_error_code IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_failed_holds: failed demands last_error_code exists true', r.wal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_failed_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+            IF NOT (r.last_error_message IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_failed_holds: failed demands last_error_message exists true', r.wal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_failed_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        WHEN 'quarantined' THEN
+            IF NOT (r.last_error_code IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: wal_quarantined_holds: quarantined demands last_error_code exists true', r.wal_id
+                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_quarantined_holds',
+                        HINT = 'Make it true in the same step.';
+            END IF;
+        ELSE
+            -- The other states demand nothing.
+    END CASE;
+    RETURN true;
+END;
+$$;
+
+ALTER TABLE wal_records ADD CONSTRAINT wal_rules
+    CHECK (wal_rules(wal_records));
 
 -- A record begins as the machine creates it.
 CREATE FUNCTION wal_insert() RETURNS trigger LANGUAGE plpgsql AS $$

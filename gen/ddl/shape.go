@@ -1,0 +1,112 @@
+package ddl
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+)
+
+// shapeDemands admit only values of the column's type: enum words, bounds, and
+// what the SQL type is too wide to refuse. row is the prefix of the column.
+func shapeDemands(d dialect, row, owner string, c Column) []demand {
+	plain, col := strings.Trim(c.Name, `"`), row+c.Name
+	name := func(rule string) string { return ruleName(owner, plain, rule) }
+	of := c.Type
+	of.Optional = false
+	shape := func(rule, cond, what string) demand {
+		return demand{
+			name: name(rule), cond: cond,
+			wrong: []text{words(plain + " is "), value(col), words(", which is no " + what)}, hint: "Store a " + what + ".",
+		}
+	}
+	var list []demand
+	switch of.Base {
+	case ir.EnumOf:
+		list = append(list, declared(name("declared"), plain, col, enumWords(of.Enum)))
+	case ir.ListOf:
+		list = append(list, shape("list", d.listShape(of, col), of.String()+" without absent elements"))
+	case ir.Time:
+		if cond := d.timeShape(c, col); cond != "" {
+			list = append(list, shape("time", cond, "time of the years 1 to 9999"))
+		}
+	default:
+		if cond := d.scalarShape(of, col); cond != "" {
+			list = append(list, shape(string(of.Base), cond, of.String()))
+		}
+	}
+	return append(list, bounds(c, col, name("range"))...)
+}
+
+// bounds are min and max: of the value of an int, of the length of a string in
+// characters.
+func bounds(c Column, col, name string) []demand {
+	if c.Field == nil || c.Field.Min == nil && c.Field.Max == nil {
+		return nil
+	}
+	what := strings.Trim(c.Name, `"`)
+	if c.Type.Base == ir.String {
+		col, what = "length("+col+")", "length("+what+")"
+	}
+	var within string
+	switch lo, hi := c.Field.Min, c.Field.Max; {
+	case hi == nil:
+		within = fmt.Sprintf(">= %d", *lo)
+	case lo == nil:
+		within = fmt.Sprintf("<= %d", *hi)
+	default:
+		within = fmt.Sprintf("BETWEEN %d AND %d", *lo, *hi)
+	}
+	return []demand{{
+		name: name, cond: col + " " + within,
+		wrong: []text{words(what + " is "), value(col), words(", not " + strings.ToLower(within))}, hint: "Store a value within the bounds.",
+	}}
+}
+
+// timeText admits fixed width text that orders as time does. That the day and
+// the hour exist is for strftime to say.
+const timeText = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z"
+
+// timeShape admits the times that Go can read back. PostgreSQL parses CHECKs anew
+// for each statement, so the times that the engine itself writes do without.
+func (d dialect) timeShape(c Column, col string) string {
+	switch {
+	case d == postgres && c.Field == nil:
+		return ""
+	case d == postgres:
+		return col + " >= '0001-01-01 00:00:00Z' AND " + col + " < '10000-01-01 00:00:00Z'"
+	}
+	second := "substr(" + col + ", 1, 19)" // without the fraction, which strftime would round up
+	return col + " GLOB '" + timeText + "' AND " + col + " >= '0001'\n" +
+		"            AND strftime('%Y-%m-%dT%H:%M:%S', " + second + ", '+0 days') IS " + second
+}
+
+// scalarShape is "" where the SQL type already refuses every other value.
+func (d dialect) scalarShape(t ir.Type, col string) string {
+	switch {
+	case d == postgres:
+		return ""
+	case t.Base == ir.Bool:
+		return col + " IN (0, 1)"
+	case t.Base == ir.UUID:
+		return col + " GLOB '????????-????-????-????-????????????'\n            AND length(replace(" + col + ", '-', '')) = 32" +
+			" AND replace(" + col + ", '-', '') NOT GLOB '*[^0-9a-f]*'"
+	case t.Base == ir.JSON:
+		return "json_valid(" + col + ")"
+	}
+	return ""
+}
+
+// listShape is what can be said about a list without a query. SQLite looks into
+// the elements with a trigger (elementRules).
+func (d dialect) listShape(t ir.Type, col string) string {
+	switch {
+	case d == sqlite:
+		return "json_valid(" + col + ") AND json_type(" + col + ") = 'array'"
+	case isNested(t):
+		return "jsonb_typeof(" + col + ") = 'array'"
+	case t.Elem.Base == ir.EnumOf:
+		return col + " <@ ARRAY[" + quoteAll(enumWords(t.Elem.Enum)) + "]"
+	}
+	return "array_position(" + col + ", NULL) IS NULL"
+}
