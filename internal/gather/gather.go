@@ -44,6 +44,13 @@ func (q *Queue[K, T]) Do(key K, what T, limit int, serve func([]T) error) error 
 	return serve([]T{what})
 }
 
+// Waiting is how many calls wait to be served.
+func (q *Queue[K, T]) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting)
+}
+
 func (q *Queue[K, T]) join(mine *call[K, T]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
