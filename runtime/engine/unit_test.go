@@ -274,7 +274,7 @@ func TestAnswersThatMeetAreStoredTogether(t *testing.T) {
 		}
 		s.wants("registration", id, "registered", 6)
 	}
-	if !slices.ContainsFunc(store.seen(), func(save string) bool { return strings.Count(save, "a task") == records-1 }) {
+	if !slices.ContainsFunc(store.seen(), func(save string) bool { return strings.Count(save, "a task") >= records-1 }) {
 		t.Errorf("the others were not stored together: %q", store.seen())
 	}
 }
