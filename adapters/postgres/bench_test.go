@@ -3,12 +3,17 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -254,6 +259,43 @@ func BenchmarkBatch(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
 }
 
+// BenchmarkSaveMany saves new registrations with their chains of steps, and the
+// answers to their effects, so many a Save. It tells what a record costs, and
+// what of that is the server's CPU time where the server is on this machine.
+func BenchmarkSaveMany(b *testing.B) {
+	d := openDatabase(b)
+	d.registering(b)
+	pool := d.newPool(b, func(c *pgxpool.Config) { c.MaxConns = 1 })
+	s, err := New(pool, Options{Schema: d.schema})
+	must(b, err)
+	s.notifier.busy = true // nothing else on the connection
+	var pid int
+	must(b, pool.QueryRow(context.Background(), "SELECT pg_backend_pid()").Scan(&pid))
+	n := 0
+	for _, many := range []int{1, 4, 8, 16} {
+		var records int
+		var saves, answers spent
+		b.Run(fmt.Sprint(many), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				creations, settled := make([]engine.Commit, many), make([]engine.Commit, many)
+				for i := range many {
+					n++
+					creations[i] = registered(b, n)
+					settled[i] = answered(b, n, creations[i].Steps[4].Record)
+				}
+				creations[many-1].Last, settled[many-1].Last = true, true
+				b.StartTimer()
+				saves.of(b, pid, func() { must(b, save(s, creations...)) })
+				answers.of(b, pid, func() { must(b, save(s, settled...)) })
+				records += many
+			}
+			saves.report(b, records, "save")
+			answers.report(b, records, "answer")
+		})
+	}
+}
+
 // BenchmarkRelay claims messages by the hundred and settles each.
 func BenchmarkRelay(b *testing.B) {
 	d := openDatabase(b)
@@ -279,4 +321,32 @@ func BenchmarkRelay(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(total)/b.Elapsed().Seconds(), "messages/s")
+}
+
+// spent is the time that something took, and the CPU time of a process in it.
+type spent struct{ wall, cpu time.Duration }
+
+func (s *spent) of(b *testing.B, pid int, f func()) {
+	cpu, start := cpuOf(b, pid), time.Now()
+	f()
+	s.wall += time.Since(start)
+	s.cpu += cpuOf(b, pid) - cpu
+}
+
+func (s *spent) report(b *testing.B, records int, name string) {
+	b.ReportMetric(float64(s.wall.Nanoseconds())/float64(records), name+"-ns/record")
+	b.ReportMetric(float64(s.cpu.Nanoseconds())/float64(records), name+"-server-ns/record")
+}
+
+// cpuOf is the CPU time of a process, 0 where it can't be read.
+func cpuOf(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/schedstat", pid))
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) == 0 {
+		return 0
+	}
+	ns, err := strconv.ParseInt(fields[0], 10, 64)
+	must(b, err)
+	return time.Duration(ns)
 }
