@@ -76,7 +76,8 @@ type subject struct {
 	keys   []engine.KeyRow // that the statement inserts
 	// expected is the version that the record should have had.
 	expected int64
-	several  []*engine.Commit // a step of each, of one machine; commit is the first
+	several  []*engine.Commit // it is about each, of one machine; commit is the first
+	level    int              // of several: which of their steps
 }
 
 // named is the subject with this id, where there are several. Without it what
@@ -87,10 +88,24 @@ func (about subject) named(id string) subject {
 	}
 	for _, c := range about.several {
 		if c.ID == id {
-			return subject{commit: c, expected: c.Steps[0].Version - 1}
+			return subject{commit: c, expected: c.Steps[about.level].Version - 1}
 		}
 	}
 	return subject{commit: &engine.Commit{Machine: about.commit.Machine, Tables: about.commit.Tables}}
+}
+
+// holder is the id of the record that met its like, of several; "" if it was
+// something else that was refused.
+func (about subject) holder(refused *pgconn.PgError) string {
+	if refused.ConstraintName != about.commit.Tables.Record+"_pkey" {
+		return ""
+	}
+	for _, c := range about.several {
+		if strings.Contains(refused.Detail, "=("+c.ID+")") {
+			return c.ID
+		}
+	}
+	return ""
 }
 
 // explain turns the error of a statement into what Save documents.
@@ -102,7 +117,7 @@ func explain(about subject, err error) error {
 	if refused.Code == stateConflict {
 		return conflict(about, refused.Detail)
 	}
-	about = about.named("")
+	about = about.named(about.holder(refused))
 	c := about.commit
 	switch {
 	case refused.Code == stateLeaseLost:

@@ -38,6 +38,19 @@ func offered(t *testing.T, s *Store) []engine.Commit {
 	return offers
 }
 
+// dump lists the rows of tables, each in an order of its own.
+func (d *database) dump(t *testing.T, queries ...string) (rows []string) {
+	t.Helper()
+	for _, query := range queries {
+		found, err := d.pool.Query(context.Background(), "SELECT to_jsonb(x)::text FROM "+query)
+		must(t, err)
+		texts, err := pgx.CollectRows(found, pgx.RowTo[string])
+		must(t, err)
+		rows = append(rows, texts...)
+	}
+	return rows
+}
+
 // TestManyStepsAreAsOneByOne: what one statement writes for all is what each
 // would have got by itself.
 func TestManyStepsAreAsOneByOne(t *testing.T) {
@@ -45,18 +58,7 @@ func TestManyStepsAreAsOneByOne(t *testing.T) {
 		d := openDatabase(t)
 		s := d.migrated(t)
 		write(s, offered(t, s))
-		for _, query := range []string{
-			"SELECT to_jsonb(d) - 'created_at' FROM deals AS d ORDER BY deal_id",
-			"SELECT to_jsonb(h) FROM deal_events AS h ORDER BY deal_id, version",
-			"SELECT to_jsonb(o) FROM fsm_outbox AS o ORDER BY message_id",
-		} {
-			found, err := d.pool.Query(context.Background(), query)
-			must(t, err)
-			texts, err := pgx.CollectRows(found, pgx.RowTo[string])
-			must(t, err)
-			rows = append(rows, texts...)
-		}
-		return rows
+		return d.dump(t, "deals AS x ORDER BY deal_id", "deal_events AS x ORDER BY deal_id, version", "fsm_outbox AS x ORDER BY message_id")
 	}
 	alone := written(func(s *Store, offers []engine.Commit) {
 		for _, c := range offers {
@@ -65,7 +67,7 @@ func TestManyStepsAreAsOneByOne(t *testing.T) {
 	})
 	together := written(func(s *Store, offers []engine.Commit) {
 		must(t, save(s, offers...))
-		if s.texts.typesOf(deals().Tables()) == nil {
+		if s.texts.typesOf("deals") == nil {
 			t.Error("they were not written together")
 		}
 	})

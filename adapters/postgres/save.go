@@ -16,11 +16,12 @@ import (
 // and where nothing but reads came before, the pipeline is the transaction.
 //
 // A step is one statement: the UPDATE of the record, of the columns that changed
-// alone, from which the INSERT of its history row follows; so are the steps of
-// several records of one table. The effects of an event that is one step go
-// along in that statement, so that most events are a single one. What else the
-// commits lead to is one statement a kind, whatever the number of rows. What a
-// statement for several refuses names no record: alone each would.
+// alone, from which the INSERT of its history row follows. Several records of one
+// table are written together: the first step of each in one statement, then the
+// second of each, and so on. The effects of an event that is one step go along in
+// that statement, so that most events are a single one. What else the commits
+// lead to is one statement a kind, whatever the number of rows. What a statement
+// for several refuses may name no record: alone each would.
 //
 // BenchmarkWrite compares ways to write an event. In CPU time of client and server
 // together, an event with two messages in two statements took 5% more than in one,
@@ -48,15 +49,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 		return err
 	}
 	p := &pipeline{texts: &s.texts}
-	for _, wave := range waves(commits) {
-		p.steps(wave)
-		p.writes(wave)
-		p.tasks(wave)
-		p.cancel(wave)
-		p.outbox(wave)
-		p.deadlines(wave)
-		p.keys(wave)
-	}
+	p.waves(commits)
 	if len(p.subjects) == 0 {
 		return nil
 	}
@@ -74,34 +67,6 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	return p.send(tx.SendBatch(ctx, &p.batch))
 }
 
-// waves splits commits, since within a wave the statements are sorted by kind. No
-// record occurs twice in one; and a record is not created in the wave of effects
-// on tables that come before it, so that an event that starts another record is
-// told what it itself is refused for first.
-func waves(commits []engine.Commit) [][]*engine.Commit {
-	if len(commits) == 1 {
-		return [][]*engine.Commit{{&commits[0]}}
-	}
-	type record struct{ machine, id string }
-	var out [][]*engine.Commit
-	seen := map[record]bool{}
-	wrote := false
-	for i := range commits {
-		c := &commits[i]
-		r := record{c.Machine, c.ID}
-		creates := len(c.Steps) > 0 && c.Steps[0].Version == 1
-		if len(out) == 0 || seen[r] || creates && wrote {
-			out = append(out, nil)
-			clear(seen)
-			wrote = false
-		}
-		seen[r] = true
-		wrote = wrote || len(c.Writes) > 0
-		out[len(out)-1] = append(out[len(out)-1], c)
-	}
-	return out
-}
-
 // pipeline is a batch that knows what each of its statements is about.
 type pipeline struct {
 	texts    *texts
@@ -113,6 +78,19 @@ type pipeline struct {
 func (p *pipeline) add(about subject, sql string, args ...any) {
 	p.batch.Queue(sql, args...)
 	p.subjects = append(p.subjects, about)
+}
+
+// waves queues what commits write, in the order of the contract.
+func (p *pipeline) waves(commits []engine.Commit) {
+	for _, wave := range waves(commits) {
+		p.steps(wave)
+		p.writes(wave)
+		p.tasks(wave)
+		p.cancel(wave)
+		p.outbox(wave)
+		p.deadlines(wave)
+		p.keys(wave)
+	}
 }
 
 // commit runs the pipeline as the end of t.

@@ -9,18 +9,30 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// steps queues the steps of a wave, or the lock of a record without steps.
+// steps queues the locks of records without steps, and then the steps of a wave:
+// the first of each commit, the second, and so on.
 func (p *pipeline) steps(wave []*engine.Commit) {
 	if along(wave) {
 		p.step(wave[0], &wave[0].Steps[0], wave[0].Outbox)
 		return
 	}
-	for _, c := range p.manySteps(wave) {
-		for i := range c.Steps {
-			p.step(c, &c.Steps[i], nil)
-		}
+	for _, c := range wave {
 		if len(c.Steps) == 0 && c.Expect > 0 {
 			p.add(subject{commit: c, expected: c.Expect}, p.texts.of(c.Tables, expect), c.Key, c.Expect)
+		}
+	}
+	for level := 0; ; level++ {
+		var steps []*engine.Commit // that have so many
+		for _, c := range wave {
+			if len(c.Steps) > level {
+				steps = append(steps, c)
+			}
+		}
+		if len(steps) == 0 {
+			return
+		}
+		for _, c := range p.manySteps(steps, level) {
+			p.step(c, &c.Steps[level], nil)
 		}
 	}
 }
@@ -89,7 +101,7 @@ func stepArgs(args []any, c *engine.Commit, s *engine.StepWrite, values []any, c
 //	INSERT INTO deal_events (…) SELECT $1, … FROM r
 func insertionText(t fsm.Tables, w stepShape) string {
 	return fmt.Sprintf("WITH r AS (INSERT INTO %s (version, last_event, entered_at, created_at, updated_at, %s) VALUES ($%d, $%d, $%[5]d, $%[5]d, $%[5]d, $%d, %s) RETURNING 1)%s\n%s",
-		quoted(t.Record), quotedAll(t.Columns), atVersion, atEvent, atTime, atKey, places("$", atColumns, len(t.Columns)-1), w.alongText(), historyText(t, "$"))
+		quoted(t.Record), quotedAll(t.Columns), atVersion, atEvent, atTime, atKey, places("$", atColumns, len(t.Columns)-1), w.alongText(), historyText(t, "$", "r"))
 }
 
 // changeText moves a record on if it is where it was read:
@@ -102,7 +114,7 @@ func insertionText(t fsm.Tables, w stepShape) string {
 func changeText(t fsm.Tables, w stepShape) string {
 	return fmt.Sprintf("WITH r AS (UPDATE %s SET %s WHERE %s = $%d AND %s = $%d AND version = $%d::bigint - 1 RETURNING 1),\nh AS (%s)%s\n%s",
 		quoted(t.Record), assignments(t, w.form == move, "$", w.columns), quoted(t.ID), atKey, quoted(t.State), atFrom, atVersion,
-		historyText(t, "$"), w.alongText(), fenceText(t, atKey))
+		historyText(t, "$", "r"), w.alongText(), fenceText(t, atKey))
 }
 
 // alongText inserts the effects that go along with a step.
@@ -133,10 +145,11 @@ func expectText(t fsm.Tables) string {
 		quoted(t.Record), quoted(t.ID), fenceText(t, 1))
 }
 
-// historyText inserts the history row of a step if r found the record.
-func historyText(t fsm.Tables, prefix string) string {
+// historyText inserts a history row for each row of from. Its values are the
+// first of stepArgs, called prefix and a number.
+func historyText(t fsm.Tables, prefix, from string) string {
 	columns := historyColumns(t)
-	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM r", quoted(t.History), quotedAll(columns), places(prefix, atVersion, len(columns)))
+	return fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s", quoted(t.History), quotedAll(columns), places(prefix, atVersion, len(columns)), from)
 }
 
 // historyColumns are those of the first parameters of a step, in their order.

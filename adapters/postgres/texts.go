@@ -11,14 +11,15 @@ import (
 type form int
 
 const (
-	insertion form = iota // a record begins
-	move                  // the step enters a state
-	stay                  // the step is internal
-	moves                 // move, of several records
-	stays                 // stay, of several records
-	expect                // no step: the record must be at a version
-	one                   // a record is read
-	all                   // several records are read
+	insertion  form = iota // a record begins
+	move                   // the step enters a state
+	stay                   // the step is internal
+	insertions             // insertion, of several records
+	moves                  // move, of several records
+	stays                  // stay, of several records
+	expect                 // no step: the record must be at a version
+	one                    // a record is read
+	all                    // several records are read
 )
 
 // stepShape is what the statement of a step depends on besides the machine.
@@ -38,7 +39,7 @@ const mostShapes = 64
 // as long as sending it.
 type texts struct {
 	known sync.Map // of textKey to string
-	types sync.Map // of the name of a record table to *columnTypes
+	types sync.Map // of the name of a table to the types of its columns by their names
 
 	mu     sync.Mutex
 	shapes map[string]int // how many statements for steps known has, by record table
@@ -86,8 +87,10 @@ func (x *texts) step(t fsm.Tables, w stepShape) (sql string, written []int) {
 	switch w.form {
 	case insertion:
 		sql = insertionText(t, w)
+	case insertions:
+		sql = insertionsText(t, x.stepTypes(t, w.columns))
 	case moves, stays:
-		sql = changesText(t, x.typesOf(t), w)
+		sql = changesText(t, x.stepTypes(t, w.columns), w)
 	default:
 		sql = changeText(t, w)
 	}

@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// arraysText selects rows whose columns a1, a2 and so on are parameters, an
+// array each from $1 on. Arrays of lists would have to be rectangles, so a list
+// is sent as the text of one.
+//
+// The LIMIT drops nothing. PostgreSQL does not know it when it plans without the
+// values, and expects a tenth of the ten rows that it takes an array for. One
+// row is what makes it look rows up by their key however small the table was
+// then, and makes it keep that plan: one for the real length seems dearer.
+func arraysText(types []string) string {
+	columns, arrays := make([]string, len(types)), make([]string, len(types))
+	for i, typ := range types {
+		columns[i], arrays[i] = fmt.Sprintf("a%d", i+1), fmt.Sprintf("$%d::%s[]", i+1, typ)
+		if isList(typ) {
+			columns[i], arrays[i] = fmt.Sprintf("a%[1]d::%[2]s AS a%[1]d", i+1, typ), fmt.Sprintf("$%d::text[]", i+1)
+		}
+	}
+	return fmt.Sprintf("SELECT %s FROM unnest(%s) AS s (%s) LIMIT cardinality(%s)",
+		strings.Join(columns, ", "), strings.Join(arrays, ", "), places("a", 1, len(types)), arrays[0])
+}
+
+// arraysOf are the parameters of arraysText.
+func arraysOf(types []string, rows [][]any) []any {
+	args := make([]any, len(types))
+	for i, typ := range types {
+		values := make([]any, len(rows))
+		for n, row := range rows {
+			values[n] = row[i]
+			if isList(typ) {
+				values[n] = listText(row[i])
+			}
+		}
+		args[i] = values
+	}
+	return args
+}
+
+func isList(typ string) bool { return strings.HasSuffix(typ, "[]") }
+
+// listText is a list as PostgreSQL writes it. A list of a record is nil, text or
+// numbers: see fsm.Plain.
+func listText(list any) any {
+	var elements []string
+	switch list := list.(type) {
+	case []string:
+		if list == nil {
+			return nil
+		}
+		for _, s := range list {
+			elements = append(elements, `"`+listEscapes.Replace(s)+`"`)
+		}
+	case []int64:
+		if list == nil {
+			return nil
+		}
+		for _, n := range list {
+			elements = append(elements, strconv.FormatInt(n, 10))
+		}
+	default:
+		return list
+	}
+	return "{" + strings.Join(elements, ",") + "}"
+}
+
+var listEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
