@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -214,6 +215,15 @@ const (
 
 	disarm = `DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = ANY($3)`
 
+	// cancelAll and disarmAll are for several records. The LIMIT is that of
+	// arraysText.
+	cancelAll = `UPDATE fsm_outbox AS o SET cancelled = true
+		FROM (SELECT * FROM unnest($1::text[], $2::text[]) AS s (machine, record_id) LIMIT cardinality($1::text[])) AS s
+		WHERE o.machine = s.machine AND o.record_id = s.record_id AND o.open AND o.work AND NOT o.cancelled`
+	disarmAll = `DELETE FROM fsm_deadlines AS d
+		USING (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) AS s (machine, record_id, kind) LIMIT cardinality($1::text[])) AS s
+		WHERE d.machine = s.machine AND d.record_id = s.record_id AND d.kind = s.kind`
+
 	// An arming never keeps the lease of the row that it replaces.
 	rearm = ` ON CONFLICT (machine, record_id, kind) DO UPDATE SET version = EXCLUDED.version, due_at = EXCLUDED.due_at,
 		event = EXCLUDED.event, payload = EXCLUDED.payload, correlation = EXCLUDED.correlation,
@@ -222,27 +232,60 @@ const (
 
 // cancel queues the end of the work of the records whose state was left.
 func (p *pipeline) cancel(wave []*engine.Commit) {
+	var machines, records []string
+	var first *engine.Commit
 	for _, c := range wave {
 		if c.CancelWork {
-			p.add(subject{commit: c}, cancelWork, c.Machine, c.ID)
+			first = cmp.Or(first, c)
+			machines, records = append(machines, c.Machine), append(records, c.ID)
 		}
+	}
+	switch len(records) {
+	case 0:
+	case 1:
+		p.add(subject{commit: first}, cancelWork, first.Machine, first.ID)
+	default:
+		p.add(subject{commit: first}, cancelAll, machines, records)
 	}
 }
 
-// deadlines queues what is disarmed and what is armed. What is armed again is
+// disarmed lists the deadlines that c takes away. What is armed again is
 // replaced, and not deleted first.
-func (p *pipeline) deadlines(wave []*engine.Commit) {
-	for _, c := range wave {
-		var kinds []string
-		for _, kind := range c.Disarm {
-			if !slices.ContainsFunc(c.Arm, func(t engine.TimerRow) bool { return t.Kind == kind }) {
-				kinds = append(kinds, string(kind))
-			}
-		}
-		if len(kinds) > 0 {
-			p.add(subject{commit: c}, disarm, c.Machine, c.ID, kinds)
+func disarmed(c *engine.Commit) (kinds []string) {
+	for _, kind := range c.Disarm {
+		if !slices.ContainsFunc(c.Arm, func(t engine.TimerRow) bool { return t.Kind == kind }) {
+			kinds = append(kinds, string(kind))
 		}
 	}
+	return kinds
+}
+
+// disarm queues the end of the deadlines that a wave takes away.
+func (p *pipeline) disarm(wave []*engine.Commit) {
+	var machines, records, kinds []string
+	var of []*engine.Commit
+	for _, c := range wave {
+		gone := disarmed(c)
+		if len(gone) == 0 {
+			continue
+		}
+		of = append(of, c)
+		for _, kind := range gone {
+			machines, records, kinds = append(machines, c.Machine), append(records, c.ID), append(kinds, kind)
+		}
+	}
+	switch len(of) {
+	case 0:
+	case 1:
+		p.add(subject{commit: of[0]}, disarm, of[0].Machine, of[0].ID, kinds)
+	default:
+		p.add(subject{commit: of[0]}, disarmAll, machines, records, kinds)
+	}
+}
+
+// deadlines queues what is disarmed and what is armed.
+func (p *pipeline) deadlines(wave []*engine.Commit) {
+	p.disarm(wave)
 	rows := collect(wave, func(c *engine.Commit) []engine.TimerRow { return c.Arm })
 	if len(rows) == 0 {
 		return

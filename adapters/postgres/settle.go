@@ -48,10 +48,11 @@ const (
 // settleEffects is settleEffect for several rows: one that is not held by its
 // token fails them all. A row that carries a token is delivering, as a CHECK
 // says; to ask for that too would make the planner, which has seen few such
-// rows, compare each with each.
+// rows, compare each with each. The LIMIT is that of arraysText.
 const settleEffects = `WITH s AS (
 		SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[], $8::text[], $9::text[])
 			AS s (message_id, token, state, attempts, available_at, delivered_at, discarded_at, last_error, resolution)
+		LIMIT cardinality($1::uuid[])
 	), r AS (
 		UPDATE fsm_outbox AS o SET state = s.state, attempts = s.attempts, available_at = s.available_at, delivered_at = s.delivered_at,
 			discarded_at = s.discarded_at, last_error = s.last_error, resolution = s.resolution, lease_token = NULL, lease_until = NULL, worker = NULL
