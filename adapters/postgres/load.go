@@ -49,6 +49,9 @@ func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 // bare reports whether a query asks for nothing but its record.
 func bare(q engine.Query) bool { return len(q.Keys) == 0 && q.Task == nil && !q.Alone }
 
+// severalRecords is how many records are worth a query for all of them.
+const severalRecords = 4
+
 // loading is a Load under way: its statements, and what reads their results in
 // the same order.
 type loading struct {
@@ -68,7 +71,7 @@ func (l *loading) add(read func(pgx.BatchResults) error, sql string, args ...any
 func (l *loading) records(x *texts) {
 	tables := map[string][]int{}
 	for i, q := range l.queries {
-		if len(l.queries) >= several {
+		if len(l.queries) >= severalRecords {
 			tables[q.Tables.Record] = append(tables[q.Tables.Record], i)
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // crowd is more than one statement a record is for.
-const crowd = 3 * several
+const crowd = 4 * several
 
 // offered creates as many deals as a crowd has, and returns what moves each of
 // them on.

@@ -24,6 +24,9 @@ type inserts[R any] struct {
 	many   string   // for any number, with an array a column
 }
 
+// fewRows is up to how many rows have a statement with plain parameters.
+const fewRows = 4
+
 // newInserts makes the statements. also are further columns, and as what the
 // others make of them. A few rows, as one event has them, have their own
 // statements because PostgreSQL plans one with arrays anew each time, hoping to
@@ -38,7 +41,7 @@ func newInserts[R any](table, also, as, conflict string, fields ...field[R]) ins
 		return "INSERT INTO " + table + " (" + list + also + ") SELECT " + list + as + " FROM " + rows + " AS s (" + list + ")" + conflict
 	}
 	t := inserts[R]{fields: fields, many: text("unnest(" + strings.Join(arrays, ", ") + ")")}
-	for n := range several {
+	for n := range fewRows {
 		t.few = append(t.few, text(rowsOf(fields, 1, n+1)))
 	}
 	return t
@@ -130,7 +133,7 @@ func held(r *engine.OutboxRow) bool {
 // asks for, and nothing between the two may touch them.
 func along(wave []*engine.Commit) bool {
 	c := wave[0]
-	if len(wave) > 1 || len(c.Steps) != 1 || len(c.Outbox) == 0 || len(c.Outbox) > several {
+	if len(wave) > 1 || len(c.Steps) != 1 || len(c.Outbox) == 0 || len(c.Outbox) > fewRows {
 		return false
 	}
 	s := &c.Steps[0]
