@@ -46,7 +46,8 @@ func (postgresDatabase) last(ctx context.Context, q querier, nodes []string) (ma
 }
 
 func (postgresDatabase) owners(ctx context.Context, q querier, nodes []string) (map[string]string, error) {
-	return pairs(ctx, q, "SELECT node_id, registration_id::text FROM node_registrations WHERE node_id = ANY($1)", nodes)
+	return pairs(ctx, q, `SELECT n.node, r.registration_id::text FROM unnest($1::text[]) AS n (node) CROSS JOIN LATERAL
+		(SELECT registration_id FROM node_registrations WHERE node_id = n.node LIMIT 1) AS r`, nodes)
 }
 
 // pairs reads rows of two texts as a map.
