@@ -167,13 +167,23 @@ func readingOne(ctx context.Context, tx pgx.Tx, sql string, args ...any) (pgx.Ro
 	return tx.Query(ctx, sql, args...)
 }
 
-// Exec runs a statement.
-func (t *transaction) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	tx, err := t.begin(ctx)
-	if err != nil {
-		return pgconn.CommandTag{}, err
+// Exec runs a statement, or several without arguments.
+func (t *transaction) Exec(ctx context.Context, sql string, args ...any) (tag pgconn.CommandTag, err error) {
+	if t.tx != nil || t.done || len(args) == 0 {
+		tx, err := t.begin(ctx)
+		if err != nil {
+			return tag, err
+		}
+		return tx.Exec(ctx, sql, args...)
 	}
-	return tx.Exec(ctx, sql, args...)
+	b := &pgx.Batch{}
+	b.Queue(sql, args...)
+	results := t.SendBatch(ctx, b)
+	tag, err = results.Exec()
+	if closing := results.Close(); err == nil {
+		err = closing
+	}
+	return tag, err
 }
 
 // Query runs a query.

@@ -166,7 +166,8 @@ func (s *scope[Tx]) conclude(ctx context.Context, m *definition[Tx], row OutboxR
 	p.outcome.after = append(p.outcome.after, func(context.Context) {
 		s.engine.count(m.Name(), MetricAttempts, "effect", row.Effect, "outcome", "delivered")
 	})
-	return s.add(ctx, p)
+	s.add(p)
+	return nil
 }
 
 // answer decides the event that an effect answers with.

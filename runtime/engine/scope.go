@@ -13,7 +13,8 @@ import (
 type scope[Tx any] struct {
 	engine   *Engine[Tx]
 	tx       Tx
-	drafts   []draft // one a record, in the order in which they are written
+	fronts   []Commit // what is written before the drafts
+	drafts   []draft  // one a record, in the order in which they are written
 	calls    []txCall[Tx]
 	outcomes []Outcome
 	saves    int   // how often something was written
@@ -117,50 +118,43 @@ func (s *scope[Tx]) hold(p plan[Tx]) {
 }
 
 // add holds back what p writes.
-func (s *scope[Tx]) add(ctx context.Context, p plan[Tx]) error {
+func (s *scope[Tx]) add(p plan[Tx]) {
 	drafts := p.drafts
 	p.drafts = nil
 	s.hold(p)
 	for _, d := range drafts {
-		if err := s.join(ctx, d); err != nil {
-			return err
-		}
+		s.join(d)
 	}
-	return nil
 }
 
 // join adds a draft to that of its record. What is held back of other records
 // comes before it, since it may refer to them.
-func (s *scope[Tx]) join(ctx context.Context, d draft) error {
+func (s *scope[Tx]) join(d draft) {
 	i := slices.IndexFunc(s.drafts, func(other draft) bool { return other.place() == d.place() })
 	if i < 0 {
 		s.drafts = append(s.drafts, d)
-		return nil
+		return
 	}
 	if slices.ContainsFunc(s.drafts[i+1:], func(other draft) bool { _, some := other.front(); return some }) {
-		if err := s.flush(ctx); err != nil {
-			return err
-		}
+		s.advance()
 	}
 	s.drafts[i].follow(d)
-	return nil
 }
 
-// flush writes the front of what is held back.
-func (s *scope[Tx]) flush(ctx context.Context) error {
-	var commits []Commit
+// advance sets apart the fronts of the drafts: what follows is written after them.
+func (s *scope[Tx]) advance() {
 	for i := range s.drafts {
 		if c, some := s.drafts[i].front(); some {
-			commits = append(commits, c)
+			s.fronts = append(s.fronts, c)
+			s.drafts[i].wrote()
 		}
 	}
-	if err := s.save(ctx, commits); err != nil {
-		return err
-	}
-	for i := range s.drafts {
-		s.drafts[i].wrote()
-	}
-	return nil
+}
+
+// flush writes the fronts of what is held back.
+func (s *scope[Tx]) flush(ctx context.Context) error {
+	s.advance()
+	return s.save(ctx, nil, false)
 }
 
 // finish carries out what can be carried out within the transaction, and writes
@@ -193,21 +187,22 @@ func (s *scope[Tx]) write(ctx context.Context, last bool) error {
 			commits = append(commits, c)
 		}
 	}
-	if len(commits) > 0 {
-		commits[len(commits)-1].Last = last
-	}
 	calls := s.calls
 	s.drafts, s.calls = nil, nil
-	if err := s.save(ctx, commits); err != nil {
+	if err := s.save(ctx, commits, last); err != nil {
 		return err
 	}
 	return runCalls(ctx, s.tx, calls)
 }
 
-func (s *scope[Tx]) save(ctx context.Context, commits []Commit) error {
+// save writes the fronts and then commits.
+func (s *scope[Tx]) save(ctx context.Context, commits []Commit, last bool) error {
+	commits = append(s.fronts, commits...)
+	s.fronts = nil
 	if len(commits) == 0 {
 		return nil
 	}
+	commits[len(commits)-1].Last = last
 	s.saves++
 	if err := s.engine.store.Save(ctx, s.tx, commits); err != nil {
 		s.failed = err
@@ -222,9 +217,7 @@ func (s *scope[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if err := s.add(ctx, p); err != nil {
-		return Outcome{}, err
-	}
+	s.add(p)
 	if len(s.calls) > 0 {
 		if err := s.write(ctx, false); err != nil {
 			s.failed = err

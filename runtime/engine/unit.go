@@ -55,12 +55,12 @@ func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Paylo
 // forgotten: then the unit fails.
 func (u *Unit[Tx]) Try(f func() error) error {
 	s := u.scope
-	drafts, outcomes, saves := slices.Clone(s.drafts), len(s.outcomes), s.saves
+	fronts, drafts, outcomes, saves := len(s.fronts), slices.Clone(s.drafts), len(s.outcomes), s.saves
 	err := f()
 	switch {
 	case err == nil:
 	case s.saves == saves:
-		s.drafts, s.outcomes = drafts, s.outcomes[:outcomes]
+		s.fronts, s.drafts, s.outcomes = s.fronts[:fronts], drafts, s.outcomes[:outcomes]
 	case s.failed == nil:
 		s.failed = err
 	}

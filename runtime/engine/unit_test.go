@@ -95,7 +95,7 @@ func TestAUnitIsWrittenAtItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	// What first does after second was made may refer to that.
-	want := []string{"1 steps, 1 writes; 1 steps, 1 writes", "1 steps; 2 steps", "1 steps; 0 steps, 1 effects, 1 deadlines"}
+	want := []string{"1 steps, 1 writes; 1 steps, 1 writes; 1 steps; 2 steps; 1 steps; 0 steps, 1 effects, 1 deadlines"}
 	if got := store.seen(); !slices.Equal(got, want) {
 		t.Errorf("saved %q, want %q", got, want)
 	}
@@ -171,7 +171,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		if err := u.Try(func() error {
-			_, err := u.Fire(t.Context(), "registration", fullID("3"), registration.FatalError{}, engine.Call{By: fsm.System()})
+			_, err := u.Fire(t.Context(), "registration", fullID("1"), registration.FatalError{}, engine.Call{By: fsm.System()})
 			return errors.Join(err, refusal)
 		}); !errors.Is(err, refusal) {
 			t.Errorf("the error is %v", err)

@@ -63,16 +63,17 @@ func pairs(ctx context.Context, q querier, statement string, args ...any) (map[s
 }
 
 func (postgresDatabase) lockNames(ctx context.Context, q querier, services []string) error {
-	if _, err := q.exec(ctx, "SELECT set_config('lock_timeout', $1, true)", brief); err != nil {
-		return err
-	}
-	return postgresDatabase{}.awaitNames(ctx, q, services)
+	_, err := q.exec(ctx, "SELECT set_config('lock_timeout', $2, true), "+namesLocked, services, brief)
+	return err
 }
 
 func (postgresDatabase) awaitNames(ctx context.Context, q querier, services []string) error {
-	_, err := q.exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('fsmgen registration ' || s, 0)) FROM unnest($1::text[]) AS s", services)
+	_, err := q.exec(ctx, "SELECT "+namesLocked, services)
 	return err
 }
+
+// namesLocked locks the names $1, in their order.
+const namesLocked = "(SELECT count(pg_advisory_xact_lock(hashtextextended('fsmgen registration ' || s, 0))) FROM unnest($1::text[]) AS s)"
 
 func (postgresDatabase) holders(ctx context.Context, q querier, wanted []claim) (map[string]string, error) {
 	services, registrations := make([]string, len(wanted)), make([]string, len(wanted))
