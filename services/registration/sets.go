@@ -32,6 +32,9 @@ type claim struct{ service, registration string }
 // brief is how long a transaction waits for a lock that holds up everybody in it.
 const brief = "200ms"
 
+// A LIMIT of as many rows as there are changes nothing but the plan: PostgreSQL then
+// expects few of them, looks each up by an index, and keeps the plan.
+
 func (postgresDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]registered, error) {
 	all := map[string]registered{}
 	err := q.query(ctx, func(scan scan) error {
@@ -40,13 +43,13 @@ func (postgresDatabase) last(ctx context.Context, q querier, nodes []string) (ma
 		err := scan(&node, &r.id, &r.live)
 		all[node] = r
 		return err
-	}, `SELECT n.node, r.registration_id::text, r.state <> 'deregistered' FROM unnest($1::text[]) AS n (node) CROSS JOIN LATERAL
+	}, `SELECT n.node, r.registration_id::text, r.state <> 'deregistered' FROM (SELECT * FROM unnest($1::text[]) AS n (node) LIMIT cardinality($1::text[])) AS n CROSS JOIN LATERAL
 		(SELECT registration_id, state FROM registration_records WHERE node_id = n.node ORDER BY registration_id DESC LIMIT 1) AS r`, nodes)
 	return all, err
 }
 
 func (postgresDatabase) owners(ctx context.Context, q querier, nodes []string) (map[string]string, error) {
-	return pairs(ctx, q, `SELECT n.node, r.registration_id::text FROM unnest($1::text[]) AS n (node) CROSS JOIN LATERAL
+	return pairs(ctx, q, `SELECT n.node, r.registration_id::text FROM (SELECT * FROM unnest($1::text[]) AS n (node) LIMIT cardinality($1::text[])) AS n CROSS JOIN LATERAL
 		(SELECT registration_id FROM node_registrations WHERE node_id = n.node LIMIT 1) AS r`, nodes)
 }
 
@@ -80,7 +83,7 @@ func (postgresDatabase) holders(ctx context.Context, q querier, wanted []claim) 
 	for i, c := range wanted {
 		services[i], registrations[i] = c.service, c.registration
 	}
-	return pairs(ctx, q, `SELECT w.service, r.node_id FROM unnest($1::text[], $2::uuid[]) AS w (service, registration) CROSS JOIN LATERAL
+	return pairs(ctx, q, `SELECT w.service, r.node_id FROM (SELECT * FROM unnest($1::text[], $2::uuid[]) AS w (service, registration) LIMIT cardinality($1::text[])) AS w CROSS JOIN LATERAL
 		(SELECT node_id FROM registration_records WHERE consul_service_id = w.service AND registration_id <> w.registration AND `+hold+` LIMIT 1) AS r`,
 		services, registrations)
 }
@@ -101,8 +104,8 @@ func (postgresDatabase) upsert(ctx context.Context, q querier, rows []Row, daemo
 	}, `INSERT INTO node_registrations AS n `+rowColumns+`
 		SELECT s.node, s.registration, s.deployment, s.environment, s.network, s.record, 'registered',
 			coalesce((SELECT d.daemon FROM registration_daemons AS d WHERE d.registration_id = s.registration), $8), $9, s.correlation, $9, $9
-		FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::text[])
-			AS s (node, registration, deployment, environment, network, record, correlation)`+replaceRow+` RETURNING n.node_id`,
+		FROM (SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::text[])
+			AS s (node, registration, deployment, environment, network, record, correlation) LIMIT cardinality($1::text[])) AS s`+replaceRow+` RETURNING n.node_id`,
 		columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6], daemon, now)
 	return written, err
 }
