@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -74,6 +76,29 @@ func TestManyStepsAreAsOneByOne(t *testing.T) {
 	if len(alone) != 5*crowd || !reflect.DeepEqual(alone, together) {
 		t.Errorf("together:\n%v\nalone:\n%v", together, alone)
 	}
+}
+
+// TestALockedRecordHoldsUpNobodyForLong: one of many that somebody has in hand is a
+// conflict soon, and without it the others are written; by itself it waits.
+func TestALockedRecordHoldsUpNobodyForLong(t *testing.T) {
+	d := openDatabase(t)
+	s := d.migrated(t)
+	offers := offered(t, s)
+	person, err := d.pool.Begin(t.Context())
+	must(t, err)
+	_, err = person.Exec(t.Context(), "SELECT 1 FROM deals WHERE deal_id = $1 FOR UPDATE", offers[0].ID)
+	must(t, err)
+	if err := save(s, offers...); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "lock timeout") {
+		t.Errorf("all of them: %v", err)
+	}
+	must(t, save(s, offers[1:]...))
+	written := make(chan error, 1)
+	go func() { written <- save(s, offers[0]) }()
+	for n := 0; n == 0; time.Sleep(time.Millisecond) { // until it waits
+		must(t, d.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))", person.Conn().PgConn().PID()).Scan(&n))
+	}
+	must(t, person.Rollback(t.Context()))
+	must(t, <-written)
 }
 
 // TestOneOfManyIsTaken: the conflict says which record another writer took.

@@ -49,6 +49,9 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 		return err
 	}
 	p := &pipeline{texts: &s.texts}
+	if severalAreThere(commits) {
+		p.add(subject{commit: &commits[0]}, "SELECT set_config('lock_timeout', $1, true)", brief)
+	}
 	p.waves(commits)
 	if len(p.subjects) == 0 {
 		return nil
@@ -65,6 +68,26 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 		p.add(subject{commit: &commits[0]}, "SELECT pg_notify($1, '')", s.notifier.channel)
 	}
 	return p.send(tx.SendBatch(ctx, &p.batch))
+}
+
+// brief is how long a transaction waits for a row that somebody else has: longer
+// than one that only writes takes, and not as long as a person does, since what it
+// writes about other records waits with it.
+const brief = "200ms"
+
+// severalAreThere reports whether commits change more than one record that is there.
+func severalAreThere(commits []engine.Commit) bool {
+	var first *engine.Commit
+	for i := range commits {
+		switch c := &commits[i]; {
+		case creates(c) || len(c.Steps) == 0 && c.Task == nil:
+		case first == nil:
+			first = c
+		case first.ID != c.ID || first.Machine != c.Machine:
+			return true
+		}
+	}
+	return false
 }
 
 // pipeline is a batch that knows what each of its statements is about.

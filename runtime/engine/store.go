@@ -74,6 +74,9 @@ type Store[Tx any] interface {
 	//     the lease of the row that it replaces.
 	//  7. Keys are inserted.
 	//
+	// What commits on several records that are there have to wait for they may wait for
+	// briefly, and then be ErrConflict: whoever holds one up would hold up all.
+	//
 	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError,
 	// with the version and state that are there now where the store can say
 	// (Version 0: unknown or no record). The INSERT meets the same id:
