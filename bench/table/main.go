@@ -78,9 +78,10 @@ in three turns; on a busy disk its ratio moves by a third from run to run.
 Registration: a node of document 001, from REGISTER until it is registered, through one daemon on PostgreSQL and Consul
 ("real"), or the agent of the repository ("in-process", which answers in a fraction of the time and so shows the service's own
 cost); against the upsert and the Consul registration that its effects make ("direct"), and against one INSERT and one request
-("bare"). End to end it is a durable record that takes six steps in four transactions, each step with its row of the history
-and judged by the schema's constraints and triggers, and three messages and four deadlines that are stored and done with: some
-thirty statements where the upsert is one. Two-step commits the checkpoint on its own.
+("bare"). End to end it is a durable record that takes six steps in two transactions, each step with its row of the history and
+judged by the schema's rules, and a message and a deadline that are stored and done with. Registrations that come at the same
+time share their transactions, as do their answers: the more they are, the less each costs. Two-step commits the checkpoint on
+its own.
 
 `
 

@@ -41,6 +41,8 @@
 //     are stored, as far as it has hands for them and nothing of the record stands
 //     before them: they are claimed from their beginning, and begun after the
 //     commit. Should the process die in between, they wait until the lease is over.
+//     An effect that Inline names is carried out within the transaction that asks
+//     for it where nothing stands against that, and is no row of the outbox then.
 //  6. The answer of an effect is an event, fired by the system in the
 //     transaction that completes the effect. A failed effect is repeated with
 //     bounded exponential backoff and jitter; then its failure is an event, if it
@@ -66,9 +68,10 @@
 //
 // # Order
 //
-// A firing loads, decides, saves, and then runs the transaction handlers. Save
-// locks a record's row before any row of the outbox, of deadlines or of keys, so
-// that two firings on one record queue up at the record and nowhere else. Log
+// A firing loads, decides, carries out what Inline names, saves, and then runs the
+// transaction handlers. Save locks a record's row before any row of the outbox, of
+// deadlines or of keys, so that two firings on one record queue up at the record
+// and nowhere else. Answers that come at the same time share a transaction. Log
 // lines and metrics follow the commit. No lock of the engine is held while user
 // code runs; a handler inside a transaction fires with FireTx, and is told so if
 // it does not.
