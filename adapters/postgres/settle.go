@@ -35,7 +35,8 @@ const (
 	settleByHand = `WITH r AS (` + letter + ` AND state = $2 AND lease_token IS NULL AND NOT cancelled RETURNING 1)
 		SELECT fsm_letter_moved($1::text) WHERE NOT EXISTS (SELECT FROM r)`
 
-	renewEffect = `WITH r AS (UPDATE fsm_outbox SET lease_until = $3 WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2 RETURNING 1)
+	renewEffect = `WITH r AS (UPDATE fsm_outbox SET lease_until = $3 WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2
+			AND (NOT cancelled OR lease_until > $4) RETURNING 1)
 		SELECT fsm_lease_lost($1::text) WHERE NOT EXISTS (SELECT FROM r)`
 
 	settleDeadline = `WITH r AS (DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = $3 AND lease_token = $4 RETURNING 1)
@@ -110,7 +111,7 @@ func (p *pipeline) settle(about subject, t engine.Settlement) {
 		return
 	}
 	if renew {
-		p.add(about, renewEffect, t.MessageID, t.Token.String(), t.Renew)
+		p.add(about, renewEffect, t.MessageID, t.Token.String(), t.Renew, t.Now)
 		return
 	}
 	sql, holder := settleEffect, any(t.Token.String())

@@ -17,7 +17,7 @@ const (
 	ofWorker = " AND state = 'delivering' AND lease_token = ?"
 	ofPerson = " AND state = ? AND lease_token IS NULL AND cancelled = 0"
 
-	renewEffect    = "UPDATE fsm_outbox SET lease_until = ? WHERE message_id = ? AND state = 'delivering' AND lease_token = ?"
+	renewEffect    = "UPDATE fsm_outbox SET lease_until = ? WHERE message_id = ? AND state = 'delivering' AND lease_token = ? AND (NOT cancelled OR lease_until > ?)"
 	renewDeadline  = "UPDATE fsm_deadlines SET lease_until = ? WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
 	settleDeadline = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
 )
@@ -58,7 +58,7 @@ func settlement(t engine.Settlement) (query string, args []any, lost error) {
 		return settleDeadline, args, engine.ErrLeaseLost
 	}
 	if !t.Renew.IsZero() {
-		return renewEffect, []any{instant(t.Renew), t.MessageID, token}, engine.ErrLeaseLost
+		return renewEffect, []any{instant(t.Renew), t.MessageID, token, instant(t.Now)}, engine.ErrLeaseLost
 	}
 	l := t.Letter
 	args = []any{

@@ -37,8 +37,8 @@ func (e *Engine[Tx]) Inline(machine, effect string, f InlineFunc[Tx]) error {
 	}
 	info, known := m.effects[effect]
 	repeats := info.Delivery == fsm.Idempotent || info.Delivery == fsm.Keyed
-	if !known || info.Kind != fsm.EffectCall || !repeats || info.Cleanup != "" {
-		return fmt.Errorf("engine: %s of machine %s is no idempotent or keyed effect without a cleanup", effect, machine)
+	if !known || info.Kind != fsm.EffectCall || !info.Work || !repeats || info.Cleanup != "" {
+		return fmt.Errorf("engine: %s of machine %s is no effect with an answer, idempotent or keyed, and without a cleanup", effect, machine)
 	}
 	m.inline[effect] = f
 	e.inlines = true
@@ -85,8 +85,7 @@ func (s *scope[Tx]) carryOut(ctx context.Context) error {
 		}
 		s.inlined = true
 		if err := s.perform(ctx, rows); err != nil {
-			first := rows[0]
-			return &declinedError{fmt.Errorf("%s %s: effect %s, and %d others: %w", first.Machine, first.RecordID, first.Effect, len(rows)-1, err)}
+			return &declinedError{fmt.Errorf("effect %s of %d records of machine %s, %s the first: %w", rows[0].Effect, len(rows), rows[0].Machine, rows[0].RecordID, err)}
 		}
 	}
 	return nil

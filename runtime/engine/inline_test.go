@@ -242,8 +242,9 @@ func TestInlineNeedsAnEffectThatMayBeRepeated(t *testing.T) {
 	none := func(context.Context, *sql.Tx, []fsm.Dispatch) ([]*fsm.Event, error) { return nil, nil }
 	for _, tt := range []struct{ machine, effect, want string }{
 		{"nothing", "x", `no machine "nothing"`},
-		{"registration", "x", "x of machine registration is no idempotent or keyed effect without a cleanup"},
-		{"registration", "log_failure", "log_failure of machine registration is no idempotent or keyed effect without a cleanup"},
+		{"registration", "x", "x of machine registration is no effect with an answer"},
+		{"registration", "consul.withdraw", "consul.withdraw of machine registration is no effect with an answer"},
+		{"registration", "log_failure", "log_failure of machine registration is no effect with an answer"},
 	} {
 		if err := s.engine.Inline(tt.machine, tt.effect, none); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", tt.effect, err)

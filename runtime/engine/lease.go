@@ -46,7 +46,8 @@ func (e *Engine[Tx]) keepLease(ctx context.Context, messageID string, token fsm.
 // renew extends the lease of a message. A store that fails is asked again at the next
 // tick.
 func (e *Engine[Tx]) renew(ctx context.Context, messageID string, token fsm.UUID) error {
-	s := Settlement{Kind: TaskEffect, Token: token, MessageID: messageID, Renew: e.now().Add(e.config.Lease)}
+	now := e.now()
+	s := Settlement{Kind: TaskEffect, Token: token, MessageID: messageID, Renew: now.Add(e.config.Lease), Now: now}
 	return e.briefly(ctx, func(ctx context.Context) error {
 		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
 	})

@@ -97,7 +97,9 @@ func (s *scope[Tx]) load(ctx context.Context, r request[Tx]) (row Row, err error
 		row = rows[0]
 	}
 	for i := range s.drafts {
-		row.Keys = append(row.Keys, s.drafts[i].Keys...)
+		if s.drafts[i].Machine == r.machine.Name() {
+			row.Keys = append(row.Keys, s.drafts[i].Keys...)
+		}
 	}
 	return row, nil
 }

@@ -326,7 +326,9 @@ type Task struct {
 
 // Settlement is what becomes of a task. It is one of four:
 //
-//   - Renew set: lease_until becomes Renew, nothing else changes.
+//   - Renew set: lease_until becomes Renew, nothing else changes. It must carry the
+//     token, and what is cancelled must not have lost its lease by Now, since the
+//     next of its lane may have begun: else ErrLeaseLost.
 //   - An effect with a Token: the row's letter becomes Letter, its lease ends
 //     (lease_token and lease_until null). It must be delivering and carry the
 //     token, else ErrLeaseLost.
@@ -338,10 +340,11 @@ type Settlement struct {
 	Kind      TaskKind
 	Token     fsm.UUID
 	Renew     time.Time
-	MessageID string // of an effect
-	From      string // see above
-	Letter    Letter // of an effect
-	Machine   string // whose task it is
+	Now       time.Time // with Renew
+	MessageID string    // of an effect
+	From      string    // see above
+	Letter    Letter    // of an effect
+	Machine   string    // whose task it is
 	RecordID  string
 	Timer     TimerKind // of a deadline
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -219,7 +220,6 @@ func TestWriteNeedsARecordOfTheUnit(t *testing.T) {
 func TestAKeyOfTheUnit(t *testing.T) {
 	s := newStage(t)
 	r := newRegistered(s)
-	r.open(s.store)
 	by := r.by
 	by.Key = "mine"
 	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
@@ -232,6 +232,12 @@ func TestAKeyOfTheUnit(t *testing.T) {
 		_, err := u.Create(t.Context(), "registration", fullID("2"), registration.Create{NodeID: "n2"}, by)
 		if !errors.Is(err, engine.ErrKeyUsed) {
 			t.Errorf("another record with the key: %v", err)
+		}
+		offer := advertiser
+		offer.Key = "mine" // of another machine
+		_, err = u.Create(t.Context(), "deal", fullID("1"), deal.Create{OwnerID: 2, PriceNano: 100}, offer)
+		if err != nil {
+			t.Errorf("a record of another machine with the key: %v", err)
 		}
 		return nil
 	}); err != nil {

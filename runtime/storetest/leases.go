@@ -19,6 +19,7 @@ func leases[Tx any]() []test[Tx] {
 		{"AWorkerThatLostItsLeaseSavesNothing", lostLeaseSaves[Tx]},
 		{"ARenewedLeaseHolds", renewedLease[Tx]},
 		{"ALostLeaseCannotBeRenewed", renewLost[Tx]},
+		{"ACancelledLeaseThatIsOverCannotBeRenewed", renewCancelled[Tx]},
 		{"SettlingTwiceIsALostLease", settleTwice[Tx]},
 		{"AnAnswerAndItsTaskAreOneTransaction", answerAndTask[Tx]},
 		{"WhatIsHeldIsSaid", heldIsSaid[Tx]},
@@ -103,6 +104,29 @@ func renewLost[Tx any](b *bench[Tx]) {
 	b.wants(b.settle(renewal(first, epoch.AddDate(1, 0, 0))), engine.ErrLeaseLost)
 	b.must(b.settle(delivered(second, epoch)))
 	b.wants(b.settle(renewal(second, epoch.AddDate(1, 0, 0))), engine.ErrLeaseLost)
+}
+
+// renewCancelled: the lane of an effect whose state was left goes on when its lease is
+// over, so whoever held it can't have it back.
+func renewCancelled[Tx any](b *bench[Tx]) {
+	h := b.deal()
+	work, behind := b.work(h, 1, "ton"), b.message(h, 2, "ton")
+	b.send(h, work)
+	task := b.claims(901, epoch)[0]
+	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
+	c.CancelWork, c.Outbox = true, []engine.OutboxRow{behind}
+	b.must(b.save(c))
+	r := renewal(task, epoch.Add(time.Hour))
+	r.Now = epoch
+	b.must(b.settle(r))
+	if tasks := b.claims(902, epoch.Add(time.Minute)); len(tasks) != 0 {
+		b.Fatalf("claimed %s beside what is still under way", text(tasks))
+	}
+	r.Now, r.Renew = epoch.Add(time.Hour), epoch.Add(2*time.Hour)
+	b.wants(b.settle(r), engine.ErrLeaseLost)
+	if tasks := b.claims(902, epoch.Add(time.Hour)); len(tasks) != 1 || tasks[0].Effect.MessageID != behind.MessageID {
+		b.Fatalf("claimed %s", text(tasks))
+	}
 }
 
 func settleTwice[Tx any](b *bench[Tx]) {

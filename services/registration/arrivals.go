@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
@@ -39,6 +41,7 @@ func (s *Server) register(ctx context.Context, all []*arrival) error {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	slices.SortFunc(all, func(a, b *arrival) int { return strings.Compare(a.node, b.node) }) // two transactions lock in one order
 	nodes := make([]string, len(all))
 	for i, a := range all {
 		nodes[i] = a.node

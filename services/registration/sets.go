@@ -20,9 +20,9 @@ type sets interface {
 	// holders returns the nodes of service ids that others have than the
 	// registrations that want them.
 	holders(ctx context.Context, q querier, wanted []claim) (nodes map[string]string, err error)
-	// upsert writes rows as Registry.Upsert does, of registrations that are moved on
-	// in this transaction and have no row in registration_daemons yet, or one. It
-	// returns the nodes whose rows were written.
+	// upsert writes rows as Registry.Upsert does, of registrations that this
+	// transaction moves on; those that registration_daemons does not know yet are the
+	// given daemon's. It returns the nodes whose rows were written.
 	upsert(ctx context.Context, q querier, rows []Row, daemon string, now time.Time) (written map[string]bool, err error)
 }
 
@@ -32,9 +32,9 @@ type claim struct{ service, registration string }
 // brief is how long a transaction waits for a lock that holds up everybody in it.
 const brief = "200ms"
 
-// A LIMIT of as many rows as there are changes nothing but the plan: PostgreSQL then
-// expects few of them, looks each up by an index, and keeps the plan.
-
+// last, as what follows, has a LIMIT of as many rows as there are. It changes nothing
+// but the plan: PostgreSQL then expects few of them, looks each up by an index, and
+// keeps that plan.
 func (postgresDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]registered, error) {
 	all := map[string]registered{}
 	err := q.query(ctx, func(scan scan) error {
