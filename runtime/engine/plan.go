@@ -27,7 +27,11 @@ func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], err
 	p := plan[Tx]{outcome: Outcome{
 		Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
 	}}
-	return p, e.addDraft(&p, r, row, d, 0)
+	err := e.addDraft(&p, r, row, d, 0)
+	for i := range p.drafts {
+		p.drafts[i].closed = len(p.calls) > 0
+	}
+	return p, err
 }
 
 // addDraft adds the draft of one record, then those of the records that it
@@ -67,7 +71,7 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 		c.Keys = append(c.Keys, KeyRow{Machine: c.Machine, Key: key, RecordID: r.id, Event: r.event.Name, Version: version, CreatedAt: r.now})
 	}
 	p.drafts = append(p.drafts, draft{
-		Commit: c, record: d.Record, version: version, entered: entered, alone: row.Alone || r.create, left: left, closed: len(p.calls) > 0,
+		Commit: c, record: d.Record, version: version, entered: entered, alone: row.Alone || r.create, left: left,
 	})
 	for _, s := range starts {
 		if err := e.addStart(p, r, s, depth+1); err != nil {

@@ -183,18 +183,15 @@ func TestAtOnceGivesWay(t *testing.T) {
 	})
 	t.Run("a later row", func(t *testing.T) {
 		t.Parallel()
-		besides(t, func(t *testing.T, s *stage) {
-			if s.pool == nil {
-				return // by PostgreSQL alone can a test write it
-			}
-			s.works()
-			s.writes("n1", "ffffffff-ffff-7fff-bfff-ffffffffffff")
-			s.registers("n1")
-			r := s.reach("n1", machine.Failed, quick)
-			if !strings.Contains(r.PostgresError.V, "superseded by another registration") {
-				t.Errorf("the reason is %q", r.PostgresError.V)
-			}
-		})
+		s := newStage(t)
+		s.options.Registry = nil
+		s.works()
+		s.writes("n1", "ffffffff-ffff-7fff-bfff-ffffffffffff")
+		s.registers("n1")
+		r := s.reach("n1", machine.Failed, quick)
+		if !strings.Contains(r.PostgresError.V, "superseded by another registration") {
+			t.Errorf("the reason is %q", r.PostgresError.V)
+		}
 	})
 }
 
