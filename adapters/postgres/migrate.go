@@ -17,10 +17,10 @@ var migrations embed.FS
 
 // Version is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const Version = 4
+const Version = 3
 
 // names of the migrations, in their order.
-var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_outbox"}
+var names = [Version]string{"0001_engine", "0002_fences", "0003_keys"}
 
 // Migrate creates the schema, brings the engine's tables to the current version
 // and creates what the machines lack, in one transaction under an advisory
