@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
@@ -216,6 +217,39 @@ func TestInlineOfWhatTheDatabaseRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wants("registration", fullID("1"), "validating", 2)
+}
+
+// TestInlineMeasuresOnce: what a unit was refused is measured once, also where the
+// unit is done again.
+func TestInlineMeasuresOnce(t *testing.T) {
+	s := newStage(t)
+	r := newRegistered(s)
+	var refused atomic.Int64
+	measure := s.config.Metrics
+	s.config.Metrics = func(m engine.Metric) {
+		if m.Name == engine.MetricRejections {
+			refused.Add(1)
+		}
+		measure(m)
+	}
+	var runs int
+	r.inlined(s.store, map[string]func(fsm.Dispatch) (string, error){
+		"validate_payload": func(fsm.Dispatch) (string, error) { return "", errors.New("mine") }, "postgres.upsert_registration": answering(""),
+	})
+	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+		runs++
+		_, err := u.Create(t.Context(), "registration", fullID("1"), registration.Create{NodeID: "n1"}, r.by)
+		if err == nil {
+			_, err = u.Fire(t.Context(), "registration", fullID("1"), r.payload(), r.by)
+		}
+		_, _ = u.Fire(t.Context(), "registration", fullID("1"), registration.Deregister{}, r.by) // is refused
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if runs != 2 || refused.Load() != 1 {
+		t.Errorf("%d refusals were measured in %d runs, want 1 in 2", refused.Load(), runs)
+	}
 }
 
 // TestInlineIsNotForTheCallersTransaction: FireTx leaves everything to a worker.

@@ -17,10 +17,11 @@ type scope[Tx any] struct {
 	drafts   []draft  // one a record, in the order in which they are written
 	calls    []txCall[Tx]
 	outcomes []Outcome
-	saves    int   // how often something was written
-	failed   error // what could not be written
-	inline   bool  // it carries out what Inline names
-	inlined  bool  // it did
+	refusals []func() // measure what was refused
+	saves    int      // how often something was written
+	failed   error    // what could not be written
+	inline   bool     // it carries out what Inline names
+	inlined  bool     // it did
 	grip     grip[Tx]
 	loud     bool // it leaves something for a worker to look for
 }
@@ -50,6 +51,12 @@ func (e *Engine[Tx]) once(ctx context.Context, inline bool, f func(*scope[Tx]) e
 		return s.finish(ctx)
 	})
 	committed = err == nil
+	var again *declinedError
+	if !errors.As(err, &again) {
+		for _, measure := range s.refusals {
+			measure()
+		}
+	}
 	return err
 }
 

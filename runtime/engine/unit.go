@@ -92,7 +92,7 @@ func (u *Unit[Tx]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
 	ctx, end := e.config.Trace(ctx, r.operation())
 	defer func() { end(err) }()
 	if o, err = u.scope.fire(ctx, r); err != nil {
-		e.countRefusal(r, err)
+		u.scope.refusals = append(u.scope.refusals, func() { e.countRefusal(r, err) })
 		return Outcome{}, describe(f, err)
 	}
 	return o, nil
