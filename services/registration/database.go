@@ -26,6 +26,11 @@ type database interface {
 	// once runs one statement, which is its own transaction and as good twice as
 	// once: it is repeated on another connection if the one that it had is broken.
 	once(ctx context.Context, f func(querier) error) error
+	// hold is Registry.Hold.
+	hold(ctx context.Context, of Key, f func() error) error
+	// removing waits until no row is held, if that is not up to the database, and
+	// keeps rows from being held until it is done.
+	removing(ctx context.Context) (done func(), err error)
 	dialect() string // postgres or sqlite
 	sets
 }
@@ -73,6 +78,26 @@ func (d postgresDatabase) once(ctx context.Context, f func(querier) error) (err 
 	return err
 }
 
+// hold leaves room to write the row, also for a later registration. The server ends
+// what a daemon that hangs would hold.
+func (d postgresDatabase) hold(ctx context.Context, of Key, f func() error) error {
+	const longest = "10s"
+	return d.inTx(ctx, func(q querier) error {
+		var set string
+		found, err := one(ctx, q, `SELECT set_config('idle_in_transaction_session_timeout', $3, true) FROM node_registrations
+			WHERE node_id = $1 AND registration_id = $2 FOR KEY SHARE`, []any{of.NodeID, of.RegistrationID, longest}, &set)
+		if err == nil && !found {
+			err = ErrNotRegistered
+		}
+		if err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+func (postgresDatabase) removing(context.Context) (done func(), err error) { return func() {}, nil }
+
 // broken reports whether an error is that of a connection, and another one may
 // do better.
 func broken(ctx context.Context, err error) bool {
@@ -92,7 +117,12 @@ type begun struct{ tx pgx.Tx }
 
 func (b begun) Begin(context.Context) (pgx.Tx, error) { return b.tx, nil }
 
-type sqliteDatabase struct{ store *sqlite.Store }
+// sqliteDatabase is the file of one daemon. While it holds a row, or removes some,
+// it has put a token into rows: a transaction would keep everybody from writing.
+type sqliteDatabase struct {
+	store *sqlite.Store
+	rows  chan struct{}
+}
 
 func (d sqliteDatabase) dialect() string { return "sqlite" }
 
@@ -100,6 +130,36 @@ func (d sqliteDatabase) once(ctx context.Context, f func(querier) error) error {
 
 func (d sqliteDatabase) inTx(ctx context.Context, f func(querier) error) error {
 	return d.store.InTx(ctx, func(tx *sql.Tx) error { return f(liteQuerier{tx}) })
+}
+
+func (d sqliteDatabase) hold(ctx context.Context, of Key, f func() error) error {
+	done, err := d.removing(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var found bool
+	err = d.once(ctx, func(q querier) (err error) {
+		var is int
+		found, err = one(ctx, q, "SELECT 1 FROM node_registrations WHERE node_id = $1 AND registration_id = $2", []any{of.NodeID, of.RegistrationID}, &is)
+		return err
+	})
+	if err == nil && !found {
+		err = ErrNotRegistered
+	}
+	if err != nil {
+		return err
+	}
+	return f()
+}
+
+func (d sqliteDatabase) removing(ctx context.Context) (done func(), err error) {
+	select {
+	case d.rows <- struct{}{}:
+		return func() { <-d.rows }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // isPostgres tells the connection string of a server from the path of a file.
@@ -150,7 +210,7 @@ func newPool(ctx context.Context, dsn string, layout postgres.Options, connectio
 		return nil, fmt.Errorf("connection string: %w", err)
 	}
 	if connections > 0 {
-		config.MaxConns = int32(min(connections, 1000))
+		config.MaxConns = int32(min(max(connections, 2), 1000)) // one holds a row: see Registry.Hold
 	}
 	return pgxpool.NewWithConfig(ctx, config)
 }
@@ -165,7 +225,7 @@ func openSQLite(ctx context.Context, o Options, c engine.Config, h handlers) (du
 		return nil, errors.Join(err, store.Close())
 	}
 	return &core[*sql.Tx]{
-		Engine: e, database: sqliteDatabase{store}, shut: store.Close,
+		Engine: e, database: sqliteDatabase{store, make(chan struct{}, 1)}, shut: store.Close,
 		speak: func(tx *sql.Tx) querier { return liteQuerier{tx} },
 	}, nil
 }

@@ -73,20 +73,34 @@ func (s *Server) passOne(ctx context.Context, n held) error {
 }
 
 // readvertise brings back what Consul has lost, unless the node is on its way
-// out: whoever deregisters it meanwhile must not find it again.
+// out. It holds the row: a deregistration that begins meanwhile, and finds nothing
+// in Consul to remove, removes the row only when Consul has what it shall have.
 func (s *Server) readvertise(ctx context.Context, n held) error {
-	r, err := s.record(ctx, n.RegistrationID)
-	if err != nil || r.State != registration.Registered {
-		return err
+	return s.registry.Hold(ctx, n.Key, func() error {
+		r, err := s.record(ctx, n.RegistrationID)
+		if err != nil || r.State != registration.Registered {
+			return err
+		}
+		service := s.advertisement(r)
+		if err := errors.Join(s.advertise(ctx, service), s.settle(ctx, service)); err != nil {
+			return err
+		}
+		s.log.WarnContext(ctx, "Consul had lost a service; it is registered again", "node", n.NodeID, "registration", n.RegistrationID, "correlation", n.correlation)
+		return nil
+	})
+}
+
+// settle withdraws a service again unless its registration is still registered: who
+// deregistered it meanwhile must not find it. Consul may have it though it has not
+// answered in time, so this takes a time of its own.
+func (s *Server) settle(ctx context.Context, service Service) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.AttemptTimeout)
+	defer cancel()
+	r, err := s.record(ctx, service.RegistrationID)
+	if err == nil && r.State == registration.Registered {
+		return nil
 	}
-	if err := s.advertise(ctx, s.advertisement(r)); err != nil {
-		return err
-	}
-	s.log.WarnContext(ctx, "Consul had lost a service; it is registered again", "node", n.NodeID, "registration", n.RegistrationID, "correlation", n.correlation)
-	if r, err = s.record(ctx, n.RegistrationID); err != nil || r.State != registration.Registered {
-		return errors.Join(err, s.withdraw(ctx, s.advertisement(r)))
-	}
-	return nil
+	return errors.Join(err, s.withdraw(ctx, service))
 }
 
 // held lists the registrations that this daemon answers for.

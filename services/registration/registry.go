@@ -19,6 +19,11 @@ type Registry interface {
 	// Owners returns the ids of the registrations that have the rows of nodes, of
 	// those that have a row.
 	Owners(ctx context.Context, nodeIDs []string) (registrationIDs map[string]string, err error)
+	// Hold calls f while the row of a registration can't go: Delete and Collect wait,
+	// or pass it over, until f returns. f may use the registry, but not to remove
+	// rows. It is not called where there is no such row, which is ErrNotRegistered. A
+	// row is lost all the same if the connection is, or f takes very long.
+	Hold(ctx context.Context, of Key, f func() error) error
 	// Heartbeat notes that nodes were heard of now. What is not there, or is
 	// another registration's, is left alone.
 	Heartbeat(ctx context.Context, of []Key) error

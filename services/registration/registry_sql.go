@@ -20,7 +20,7 @@ type registry struct {
 }
 
 // NewRegistry returns the registry in the tables of a PostgreSQL database, over
-// connections of the caller's own. The tables are made by Open.
+// connections of the caller's own, two at least: see Hold. The tables are made by Open.
 func NewRegistry(pool Pool, clock engine.Clock) Registry {
 	return &registry{postgresDatabase{pool}, clock}
 }
@@ -76,6 +76,19 @@ func (r *registry) Owners(ctx context.Context, nodeIDs []string) (ids map[string
 	return ids, err
 }
 
+// Hold returns what f returns as it is: that is not the database's.
+func (r *registry) Hold(ctx context.Context, of Key, f func() error) error {
+	var inside error
+	err := r.hold(ctx, of, func() error {
+		inside = f()
+		return inside
+	})
+	if inside != nil || err == nil {
+		return inside
+	}
+	return fmt.Errorf("hold the row of node %s: %w", of.NodeID, classified(ctx, err))
+}
+
 func (r *registry) Heartbeat(ctx context.Context, of []Key) error {
 	of = slices.Clone(of)
 	slices.SortFunc(of, func(a, b Key) int { return strings.Compare(a.NodeID, b.NodeID) }) // two daemons lock in one order
@@ -92,6 +105,11 @@ func (r *registry) Heartbeat(ctx context.Context, of []Key) error {
 }
 
 func (r *registry) Delete(ctx context.Context, of Key) error {
+	done, err := r.removing(ctx)
+	if err != nil {
+		return fmt.Errorf("delete the row of node %s: %w", of.NodeID, classified(ctx, err))
+	}
+	defer done()
 	return r.doOnce(ctx, "delete the row of node "+of.NodeID, func(q querier) error {
 		_, err := q.exec(ctx, "DELETE FROM node_registrations WHERE node_id = $1 AND registration_id = $2", of.NodeID, of.RegistrationID)
 		return err
@@ -114,6 +132,11 @@ func (r *registry) Stale(ctx context.Context, before time.Time, after Stale, lim
 }
 
 func (r *registry) Collect(ctx context.Context, rows []Stale, before time.Time) (gone []Key, err error) {
+	done, err := r.removing(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("collect stale rows: %w", classified(ctx, err))
+	}
+	defer done()
 	lock := ""
 	if r.dialect() == "postgres" {
 		lock = " FOR UPDATE SKIP LOCKED"
