@@ -2,6 +2,7 @@ package registration_test
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -114,4 +115,43 @@ func (s *stage) leavesDuringHeartbeat(beats *registration.Server, p *passage) {
 	}
 	s.await("n1", machine.Deregistered)
 	s.wantBoth("n1", false, false)
+}
+
+// TestHold: a row that is held can be written, also by a later registration, and
+// neither deleted nor collected. There is nothing to hold where the row is not that
+// of the registration.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	s := newStage(t).open()
+	r := s.options.Registry
+	const one, two = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
+	row, later := rowOf("n1", one), rowOf("n1", two)
+	if err := r.Upsert(t.Context(), row); err != nil {
+		t.Fatal(err)
+	}
+	mine := errors.New("what the caller found")
+	err := r.Hold(t.Context(), row.Key, func() error {
+		const short = 100 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), short)
+		defer cancel()
+		if err := r.Delete(ctx, row.Key); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("deleted: %v", err)
+		}
+		s.clock.advance(time.Hour)
+		stale := []registration.Stale{{Key: row.Key}}
+		if gone, err := r.Collect(t.Context(), stale, s.clock.Now()); err != nil || len(gone) != 0 {
+			t.Errorf("collected %v, %v", gone, err)
+		}
+		if err := errors.Join(r.Heartbeat(t.Context(), []registration.Key{row.Key}), r.Upsert(t.Context(), later)); err != nil {
+			t.Errorf("not written: %v", err)
+		}
+		return mine
+	})
+	if !errors.Is(err, mine) || errors.Is(err, registration.ErrServer) || s.owner("n1") != two {
+		t.Errorf("got %v, and %q has the row", err, s.owner("n1"))
+	}
+	err = r.Hold(t.Context(), row.Key, func() error { t.Error("held"); return nil })
+	if !errors.Is(err, registration.ErrNotRegistered) {
+		t.Errorf("got %v", err)
+	}
 }

@@ -21,7 +21,7 @@ type Options struct {
 	Store string
 	// Schema is the schema of the PostgreSQL database. Default public.
 	Schema string
-	// Connections bounds the connections to PostgreSQL. Default 16.
+	// Connections bounds the connections to PostgreSQL. Default 16, two at least.
 	Connections int
 	// Registry has the rows. Default: the tables beside the records.
 	Registry Registry
