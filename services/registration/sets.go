@@ -22,7 +22,8 @@ type sets interface {
 	holders(ctx context.Context, q querier, wanted []claim) (nodes map[string]string, err error)
 	// upsert writes rows as Registry.Upsert does, of registrations that this
 	// transaction moves on; those that registration_daemons does not know yet are the
-	// given daemon's. It returns the nodes whose rows were written.
+	// given daemon's. It returns the nodes whose rows were written, and waits briefly
+	// for those that somebody has.
 	upsert(ctx context.Context, q querier, rows []Row, daemon string, now time.Time) (written map[string]bool, err error)
 }
 
@@ -101,12 +102,13 @@ func (postgresDatabase) upsert(ctx context.Context, q querier, rows []Row, daemo
 		err := scan(&node)
 		written[node] = true
 		return err
-	}, `INSERT INTO node_registrations AS n `+rowColumns+`
+	}, `WITH brief AS (SELECT set_config('lock_timeout', $10, true))
+		INSERT INTO node_registrations AS n `+rowColumns+`
 		SELECT s.node, s.registration, s.deployment, s.environment, s.network, s.record, 'registered',
 			coalesce((SELECT d.daemon FROM registration_daemons AS d WHERE d.registration_id = s.registration), $8), $9, s.correlation, $9, $9
 		FROM (SELECT * FROM unnest($1::text[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::jsonb[], $7::text[])
-			AS s (node, registration, deployment, environment, network, record, correlation) LIMIT cardinality($1::text[])) AS s`+replaceRow+` RETURNING n.node_id`,
-		columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6], daemon, now)
+			AS s (node, registration, deployment, environment, network, record, correlation) LIMIT cardinality($1::text[])) AS s, brief`+replaceRow+` RETURNING n.node_id`,
+		columns[0], columns[1], columns[2], columns[3], columns[4], columns[5], columns[6], daemon, now, brief)
 	return written, err
 }
 
