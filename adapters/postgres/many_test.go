@@ -88,11 +88,13 @@ func TestALockedRecordHoldsUpNobodyForLong(t *testing.T) {
 	must(t, err)
 	_, err = person.Exec(t.Context(), "SELECT 1 FROM deals WHERE deal_id = $1 FOR UPDATE", offers[0].ID)
 	must(t, err)
+	offers[0].Brief = true
 	if err := save(s, offers...); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "lock timeout") {
 		t.Errorf("all of them: %v", err)
 	}
 	must(t, save(s, offers[1:]...))
 	written := make(chan error, 1)
+	offers[0].Brief = false
 	go func() { written <- save(s, offers[0]) }()
 	for n := 0; n == 0; time.Sleep(time.Millisecond) { // until it waits
 		must(t, d.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))", person.Conn().PgConn().PID()).Scan(&n))

@@ -49,7 +49,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 		return err
 	}
 	p := &pipeline{texts: &s.texts}
-	if severalAreThere(commits) {
+	if slices.ContainsFunc(commits, func(c engine.Commit) bool { return c.Brief }) {
 		p.add(subject{commit: &commits[0]}, "SELECT set_config('lock_timeout', $1, true)", brief)
 	}
 	p.waves(commits)
@@ -70,25 +70,9 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	return p.send(tx.SendBatch(ctx, &p.batch))
 }
 
-// brief is how long a transaction waits for a row that somebody else has: longer
-// than one that only writes takes, and not as long as a person does, since what it
-// writes about other records waits with it.
+// brief is how long a Save with engine.Commit.Brief waits for a row that somebody
+// has: longer than one that only writes takes, and not as long as a person does.
 const brief = "200ms"
-
-// severalAreThere reports whether commits change more than one record that is there.
-func severalAreThere(commits []engine.Commit) bool {
-	var first *engine.Commit
-	for i := range commits {
-		switch c := &commits[i]; {
-		case creates(c) || len(c.Steps) == 0 && c.Task == nil:
-		case first == nil:
-			first = c
-		case first.ID != c.ID || first.Machine != c.Machine:
-			return true
-		}
-	}
-	return false
-}
 
 // pipeline is a batch that knows what each of its statements is about.
 type pipeline struct {

@@ -76,6 +76,10 @@ type firing[Tx any] struct {
 func (e *Engine[Tx]) applyTogether(ctx context.Context, r request[Tx]) error {
 	mine := &firing[Tx]{request: r}
 	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[Tx]) error { return e.applyAll(ctx, all) })
+	if errors.Is(err, ErrConflict) { // somebody has the record in hand: by itself it may wait for that
+		_, err := e.apply(ctx, r)
+		return err
+	}
 	return cmp.Or(err, mine.refused)
 }
 
@@ -90,6 +94,7 @@ func (e *Engine[Tx]) applyAll(ctx context.Context, all []*firing[Tx]) error {
 		requests[i] = f.request
 	}
 	return e.within(ctx, func(s *scope[Tx]) error {
+		s.brief = true
 		rows, err := e.load(ctx, s.tx, requests...)
 		if err != nil {
 			return err

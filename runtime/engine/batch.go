@@ -129,6 +129,7 @@ func (e *Engine[Tx]) fireAlone(ctx context.Context, r request[Tx]) (Outcome, err
 func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes []Outcome) error {
 	results := make([]Outcome, len(round))
 	err := e.within(ctx, func(s *scope[Tx]) error {
+		s.brief = len(round) > 1
 		requests := make([]request[Tx], len(round))
 		for i, it := range round {
 			requests[i] = it.request

@@ -20,6 +20,7 @@ type scope[Tx any] struct {
 	refusals []func() // measure what was refused
 	saves    int      // how often something was written
 	failed   error    // what could not be written
+	brief    bool     // others wait for it
 	inline   bool     // it carries out what Inline names
 	inlined  bool     // it did
 	grip     grip[Tx]
@@ -211,7 +212,7 @@ func (s *scope[Tx]) save(ctx context.Context, commits []Commit, last bool) error
 	if len(commits) == 0 {
 		return nil
 	}
-	commits[len(commits)-1].Last = last
+	commits[0].Brief, commits[len(commits)-1].Last = s.brief, last
 	s.saves++
 	if err := s.engine.store.Save(ctx, s.tx, commits); err != nil {
 		s.failed = err

@@ -74,9 +74,6 @@ type Store[Tx any] interface {
 	//     the lease of the row that it replaces.
 	//  7. Keys are inserted.
 	//
-	// What commits on several records that are there have to wait for they may wait for
-	// briefly, and then be ErrConflict: whoever holds one up would hold up all.
-	//
 	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError,
 	// with the version and state that are there now where the store can say
 	// (Version 0: unknown or no record). The INSERT meets the same id:
@@ -191,6 +188,10 @@ type Commit struct {
 	// Quiet says that the commit leaves nothing that a worker could claim: nobody
 	// has to be told.
 	Quiet bool
+	// Brief says that others wait for this Save: what it has to wait for itself it
+	// is to wait for briefly, and then to fail with ErrConflict. A store that lets one
+	// write at a time need not.
+	Brief bool
 }
 
 // HistoryRow is one transition taken: a row of the history.
