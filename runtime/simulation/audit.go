@@ -17,6 +17,7 @@ type findings[Tx any] struct {
 	deadlines []deadline
 	keys      []key
 	traces    []trace
+	inlined   []carried
 	stories   []story[Tx]
 }
 
@@ -57,6 +58,9 @@ func (p *play[Tx]) find(ctx context.Context) (f findings[Tx], err error) {
 		return f, err
 	}
 	if f.traces, err = p.traces(ctx); err != nil {
+		return f, err
+	}
+	if f.inlined, err = p.inlined(ctx); err != nil {
 		return f, err
 	}
 	for _, r := range p.roles {

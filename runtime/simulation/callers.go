@@ -41,7 +41,7 @@ func (p payload) MarshalJSON() ([]byte, error) { return p.event.Payload, nil }
 // create makes a record: a new one, or one that may be there.
 func (p *play[Tx]) create(ctx context.Context) {
 	r := oneOf(p.dice, p.roles)
-	id := fmt.Sprintf("00000000-0000-4000-9000-%012x", len(p.records)+1)
+	id := p.newID()
 	if len(p.records) > 0 && p.dice.chance(100) {
 		again := oneOf(p.dice, p.records)
 		r, id = again.role, again.id
@@ -49,6 +49,11 @@ func (p *play[Tx]) create(ctx context.Context) {
 	p.meet(r, id)
 	c := p.invent(ctx, r, id, true)
 	p.send(ctx, c)
+}
+
+// newID is the id of no record.
+func (p *play[Tx]) newID() string {
+	return fmt.Sprintf("00000000-0000-4000-9000-%012x", len(p.records)+1)
 }
 
 // fire fires something at a record.
@@ -190,18 +195,25 @@ func (p *play[Tx]) repeat(ctx context.Context) {
 	p.send(ctx, &c)
 }
 
-// batch fires several events at once.
+// batch fires several events at once: at records that are there, or to make some of
+// one kind.
 func (p *play[Tx]) batch(ctx context.Context) {
 	if len(p.records) == 0 {
 		return
 	}
+	creates, r := p.dice.chance(400), oneOf(p.dice, p.roles)
 	var calls []*call
 	var firings []engine.Firing
 	for range 2 + p.dice.below(4) {
-		r := p.pick(ctx)
-		c := p.note(p.invent(ctx, r.role, r.id, false))
+		at := record[Tx]{r, p.newID()}
+		if creates {
+			p.meet(at.role, at.id)
+		} else {
+			at = p.pick(ctx)
+		}
+		c := p.note(p.invent(ctx, at.role, at.id, creates))
 		calls = append(calls, c)
-		firings = append(firings, engine.Firing{Machine: c.machine, ID: c.id, Event: payload{c.event}, Call: c.call})
+		firings = append(firings, engine.Firing{Machine: c.machine, ID: c.id, Event: payload{c.event}, Call: c.call, Create: creates})
 	}
 	p.journal.count("a batch")
 	outcomes, err := oneOf(p.dice, p.workers).engine.FireBatch(ctx, firings)

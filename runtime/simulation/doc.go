@@ -21,6 +21,9 @@
 //     says, take longer than their lease, answer what is no event or is refused by
 //     then; and fail, panic or vanish after the effect has happened. A query can't
 //     say. A handler inside a transaction fails or panics.
+//   - Some workers carry some effects out within their transactions (engine.Inline):
+//     these have an answer, that may be refused, or none, fail, panic, are slow, have
+//     a statement fail, or end their worker.
 //   - Leases run out while a handler is at work, so that an effect is delivered
 //     again and the first worker comes late; deadlines and answers come after
 //     their state was left; the clock jumps ahead and back.
@@ -38,7 +41,9 @@
 // asks nothing of the engine. It replays each history through the reference
 // interpreter, so it knows on its own account which state, version, fields,
 // messages, calls inside the transaction and deadline a record must have; it
-// compares what callers were told with what is there; and it looks at what the
+// compares what callers were told with what is there; an effect that was carried out
+// within a transaction, which leaves a trace there, has either its answer in that
+// transaction or a message; and it looks at what the
 // outside world has seen. Then nothing goes wrong any more, everything comes to
 // rest, and the audit looks for what can't be then.
 //

@@ -56,7 +56,8 @@ func Happenings() []string {
 		"a query", "a query fails", "a handler in a transaction fails", "something else happens in between", "log: another worker has taken over",
 		"a worker is killed", "a worker is killed at work", "a worker is replaced", "the clock jumps", "the clock jumps back", "a state is left while its work is under way",
 		"somebody fires while a handler is at work", "a lease runs out while a handler is at work", "what has happened is delivered again",
-		"counted: fsm_late_timers_total", "counted: fsm_unrecordable_events_total",
+		"log: the effects of a transaction are left to a worker", "effects of several records are carried out in one transaction",
+		"an inline effect has ended", "an inline effect is left to a worker", "counted: fsm_late_timers_total", "counted: fsm_unrecordable_events_total",
 	}
 	for _, f := range faults {
 		if f.what != none {
@@ -65,6 +66,9 @@ func Happenings() []string {
 	}
 	for _, c := range courses {
 		out = append(out, "a handler "+string(c.what))
+	}
+	for _, c := range inlineCourses {
+		out = append(out, "inline: "+string(c.what))
 	}
 	return out
 }

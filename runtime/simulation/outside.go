@@ -22,6 +22,7 @@ type outside struct {
 	leases   leases
 	messages map[string]*message
 	lanes    map[lane]*message // the last message of each that was begun
+	steps    map[written]int   // by which transaction each step was stored
 }
 
 // message is an effect as the outside knows it, by its id.
@@ -38,8 +39,17 @@ type message struct {
 
 type lane struct{ machine, record, name string }
 
+// place is where a record is.
+type place struct{ machine, record string }
+
+// written is a step of a record.
+type written struct {
+	place
+	version int64
+}
+
 func newOutside(c *clock, j *journal) *outside {
-	return &outside{clock: c, journal: j, leases: leases{j, map[task]lease{}}, messages: map[string]*message{}, lanes: map[lane]*message{}}
+	return &outside{clock: c, journal: j, leases: leases{j, map[task]lease{}}, messages: map[string]*message{}, lanes: map[lane]*message{}, steps: map[written]int{}}
 }
 
 // claimed notes who may attempt what, and until when.
@@ -71,11 +81,24 @@ func (o *outside) settled(s engine.Settlement) {
 	}
 }
 
-// saved notes what a commit ends, and with which answer.
-func (o *outside) saved(c engine.Commit) {
-	o.leases.saved(c)
-	if c.Task != nil && c.Task.Kind == engine.TaskEffect && len(c.Steps) > 0 {
-		o.messages[c.Task.MessageID].answered = c.Steps[0].Version
+// saved notes what a transaction writes of each record, what it ends, and with
+// which answer: the first step of the record.
+func (o *outside) saved(transaction int, commits []engine.Commit) {
+	first := map[place]int64{}
+	for _, c := range commits {
+		at := place{c.Machine, c.ID}
+		for _, s := range c.Steps {
+			o.steps[written{at, s.Version}] = transaction
+		}
+		if len(c.Steps) > 0 && first[at] == 0 {
+			first[at] = c.Steps[0].Version
+		}
+	}
+	for _, c := range commits {
+		o.leases.saved(c)
+		if c.Task != nil && c.Task.Kind == engine.TaskEffect {
+			o.messages[c.Task.MessageID].answered = first[place{c.Machine, c.ID}]
+		}
 	}
 }
 

@@ -43,14 +43,22 @@ type Report struct {
 	Counts   map[string]int // how often each thing happened
 }
 
-// Prepare makes the tables of machines, and the one in which handlers inside a
-// transaction leave a trace.
+// Prepare makes the tables of machines, and those in which handlers inside a
+// transaction, and effects that are carried out within one, leave a trace.
 func Prepare[Tx any](ctx context.Context, s Subject[Tx], machines []engine.Machine[Tx]) error {
 	if err := s.Store.Migrate(ctx, machines); err != nil {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx Tx) error {
-		return s.Exec(ctx, tx, "CREATE TABLE simulated_calls (machine text NOT NULL, record_id text NOT NULL, version bigint NOT NULL, effect text NOT NULL)")
+		for _, table := range []string{
+			"simulated_calls (machine text NOT NULL, record_id text NOT NULL, version bigint NOT NULL, effect text NOT NULL)",
+			"simulated_inline (machine text NOT NULL, record_id text NOT NULL, version bigint NOT NULL, effect text NOT NULL, answer text NOT NULL)",
+		} {
+			if err := s.Exec(ctx, tx, "CREATE TABLE "+table); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -92,22 +100,23 @@ func (p *play[Tx]) perform(ctx context.Context) {
 
 // play is one run.
 type play[Tx any] struct {
-	subject Subject[Tx]
-	dice    *dice
-	clock   *clock
-	journal *journal
-	outside *outside
-	roles   []role[Tx]
-	config  engine.Config
-	workers []*worker[Tx]
-	names   int // of workers, so far
-	records []record[Tx]
-	calls   []*call
-	tried   map[string]int // deadlines, at the end: how often they came
-	depth   int            // of what is under way within something else
-	hanging atomic.Bool    // a handler hangs: nothing else begins
-	calm    bool           // nothing goes wrong any more
-	over    chan struct{}
+	subject      Subject[Tx]
+	dice         *dice
+	clock        *clock
+	journal      *journal
+	outside      *outside
+	roles        []role[Tx]
+	config       engine.Config
+	workers      []*worker[Tx]
+	names        int // of workers, so far
+	transactions int // begun so far
+	records      []record[Tx]
+	calls        []*call
+	tried        map[string]int // deadlines, at the end: how often they came
+	depth        int            // of what is under way within something else
+	hanging      atomic.Bool    // a handler hangs: nothing else begins
+	calm         bool           // nothing goes wrong any more
+	over         chan struct{}
 }
 
 // record is one that somebody has tried to make.

@@ -28,6 +28,7 @@ func (f findings[Tx]) checkStory(s story[Tx]) {
 		f.problem(s, "the record is %s, its history leads to %s (%v)", got, want, err)
 	}
 	f.checkEffects(s, steps)
+	f.checkInlined(s, steps)
 	f.checkAnswers(s, steps)
 	f.checkDeadlines(s, steps)
 }
@@ -48,8 +49,9 @@ func marshalKnown[Tx any](s story[Tx]) (string, error) {
 // taken is a step that the interpreter took, with what the chain after it did.
 type taken struct {
 	interp.Step
-	row     engine.HistoryRow
-	leftNow bool // a later step of the same call left the state
+	row      engine.HistoryRow
+	together int  // the transaction that stored it
+	leftNow  bool // a later step of that transaction left the state
 }
 
 // replay takes the steps of a history.
@@ -70,19 +72,31 @@ func (f findings[Tx]) replay(s story[Tx]) (rec *interp.Record, steps []taken, er
 		if len(result.Steps) == 0 || len(steps)+len(result.Steps) > len(s.history) {
 			return nil, nil, fmt.Errorf("v%d: %s takes %d steps", h.Version, h.Event, len(result.Steps))
 		}
-		for i, step := range result.Steps {
+		for _, step := range result.Steps {
 			row := s.history[len(steps)]
 			if from := stateName(step.Before.State); row.Transition != step.Row.Text || row.To != step.After.State.Text || row.From != from ||
 				row.Event != step.Input.Event.Text || row.Correlation != h.Correlation || !row.At.Equal(h.At) {
 				return nil, nil, fmt.Errorf("v%d is %s from %s to %s on %s, where the table takes %s from %s to %s", row.Version, row.Transition,
 					row.From, row.To, row.Event, step.Row.Text, from, step.After.State.Text)
 			}
-			left := slices.ContainsFunc(result.Steps[i+1:], func(later interp.Step) bool { return later.Row.To != nil })
-			steps = append(steps, taken{step, row, left})
+			at := written{place{table.Text, s.id}, row.Version}
+			steps = append(steps, taken{Step: step, row: row, together: f.play.outside.steps[at]})
 		}
 		rec = result.Record
 	}
+	for i := range steps {
+		steps[i].leftNow = slices.ContainsFunc(rest(steps, i), func(later taken) bool { return later.Row.To != nil })
+	}
 	return rec, steps, nil
+}
+
+// rest are the steps after one that its transaction stored with it.
+func rest(steps []taken, i int) []taken {
+	end := i + 1
+	for end < len(steps) && steps[end].together == steps[i].together {
+		end++
+	}
+	return steps[i+1 : end]
 }
 
 // one applies an event of a history.
@@ -136,11 +150,11 @@ func stateName(s *ir.State) string {
 // checkEffects compares messages and calls inside transactions with those that
 // the steps ask for.
 func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
-	type place struct{ version, seq int64 }
-	rows := map[place]letter{}
+	type asked struct{ version, seq int64 }
+	rows := map[asked]letter{}
 	for _, l := range f.letters {
 		if l.machine == s.role.Name() && l.record == s.id {
-			rows[place{l.version, l.seq}] = l
+			rows[asked{l.version, l.seq}] = l
 		}
 	}
 	traces := map[trace]int{}
@@ -151,7 +165,7 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 	}
 	for n, step := range steps {
 		for seq, e := range step.Effects {
-			at := place{int64(n + 1), int64(seq)}
+			at := asked{int64(n + 1), int64(seq)}
 			switch {
 			case e.Effect == nil:
 			case e.Effect.Kind == ir.Start:
@@ -162,7 +176,7 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 			default:
 				l, ok := rows[at]
 				delete(rows, at)
-				skipped := e.Effect.IsWork() && step.leftNow
+				skipped := f.ended(s, steps, n, e.Effect) || e.Effect.IsWork() && step.leftNow
 				if ok == skipped || ok && (l.effect != e.Effect.Text || l.payload != payloadOf(e) || l.correlation != step.row.Correlation) {
 					f.problem(s, "v%d asks for %s %s, the outbox has %+v", at.version, e.Effect.Text, payloadOf(e), l)
 				}
@@ -175,6 +189,43 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 	for t, n := range traces {
 		if n != 0 {
 			f.problem(s, "%s v%d ran %+d times too often in its transaction", t.effect, t.version, n)
+		}
+	}
+}
+
+// ended reports whether an effect that a step asks for was carried out in the
+// transaction of the step, and its answer applied there.
+func (f findings[Tx]) ended(s story[Tx], steps []taken, n int, e *ir.Effect) bool {
+	want := trace{s.role.Name(), s.id, e.Text, int64(n + 1)}
+	i := slices.IndexFunc(f.inlined, func(c carried) bool { return c.trace == want })
+	if i < 0 {
+		return false
+	}
+	applied := slices.ContainsFunc(rest(steps, n), func(later taken) bool {
+		return later.row.By == fsm.System() && later.row.Event == f.inlined[i].answer
+	})
+	if applied {
+		f.play.journal.count("an inline effect has ended")
+	} else {
+		f.play.journal.count("an inline effect is left to a worker")
+	}
+	return applied
+}
+
+// checkInlined looks for what was carried out within transactions of which no step
+// asked for it, more often than once, or though it may not be.
+func (f findings[Tx]) checkInlined(s story[Tx], steps []taken) {
+	done := map[trace]int{}
+	for _, c := range f.inlined {
+		if c.machine != s.role.Name() || c.record != s.id {
+			continue
+		}
+		asks := func(e interp.Effect) bool { return e.Effect != nil && e.Effect.Text == c.effect && mayInline(e.Effect) }
+		if c.version > int64(len(steps)) || !slices.ContainsFunc(steps[c.version-1].Effects, asks) {
+			f.problem(s, "%s v%d was carried out in a transaction, for which no step asked", c.effect, c.version)
+		}
+		if done[c.trace]++; done[c.trace] > 1 {
+			f.problem(s, "%s v%d was carried out in a transaction %d times", c.effect, c.version, done[c.trace])
 		}
 	}
 }

@@ -43,6 +43,8 @@ type store[Tx any] struct {
 	keepOpen atomic.Bool
 	// after is what to note when the transaction under way is committed.
 	after []func()
+	// number is that of the transaction under way.
+	number int
 }
 
 // InTx runs f, and lets others in before and after.
@@ -57,6 +59,8 @@ func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	}
 	s.keepOpen.Store(fault == undone || fault == conflict || fault == dies)
 	s.after = nil
+	s.play.transactions++
+	s.number = s.play.transactions
 	err := s.Store.InTx(ctx, func(tx Tx) error {
 		if err := f(tx); err != nil {
 			return err
@@ -111,11 +115,8 @@ func (s *store[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) er
 		commits = slices.Clone(commits)
 		commits[len(commits)-1].Last = false
 	}
-	s.after = append(s.after, func() {
-		for _, c := range commits {
-			s.play.outside.saved(c)
-		}
-	})
+	number := s.number
+	s.after = append(s.after, func() { s.play.outside.saved(number, commits) })
 	return reworded(s.Store.Save(ctx, tx, commits), commits)
 }
 

@@ -43,6 +43,12 @@ type trace struct {
 	version                 int64
 }
 
+// carried is an effect that was carried out within a transaction.
+type carried struct {
+	trace
+	answer string // the event
+}
+
 // letters reads the outbox in a fixed order.
 func (p *play[Tx]) letters(ctx context.Context) (out []letter, err error) {
 	err = p.each(ctx, `SELECT message_id, machine, record_id, effect, lane, state, payload, correlation, last_error, version, seq, attempts,
@@ -84,6 +90,13 @@ func (p *play[Tx]) keys(ctx context.Context) (out []key, err error) {
 func (p *play[Tx]) traces(ctx context.Context) (out []trace, err error) {
 	err = p.each(ctx, "SELECT machine, record_id, effect, version FROM simulated_calls ORDER BY machine, record_id, version, effect", func(c *cells) {
 		out = append(out, trace{c.text(), c.text(), c.text(), c.int()})
+	})
+	return out, err
+}
+
+func (p *play[Tx]) inlined(ctx context.Context) (out []carried, err error) {
+	err = p.each(ctx, "SELECT machine, record_id, effect, version, answer FROM simulated_inline ORDER BY machine, record_id, version, effect", func(c *cells) {
+		out = append(out, carried{trace{c.text(), c.text(), c.text(), c.int()}, c.text()})
 	})
 	return out, err
 }

@@ -18,10 +18,12 @@ type worker[Tx any] struct {
 	store  *store[Tx]
 	engine *engine.Engine[Tx]
 	busy   bool // ends tasks
+	// decided is what the machines have said last, of what may not be stored yet.
+	decided map[string]fsm.Record
 }
 
 func (p *play[Tx]) newWorker(name string) (*worker[Tx], error) {
-	w := &worker[Tx]{play: p, name: name, store: &store[Tx]{Store: p.subject.Store, play: p}}
+	w := &worker[Tx]{play: p, name: name, store: &store[Tx]{Store: p.subject.Store, play: p}, decided: map[string]fsm.Record{}}
 	c := p.config
 	c.Worker = name
 	var machines []engine.Machine[Tx]
@@ -29,8 +31,10 @@ func (p *play[Tx]) newWorker(name string) (*worker[Tx], error) {
 		machines = append(machines, actors[Tx]{r, w})
 	}
 	var err error
-	w.engine, err = engine.New[Tx](w.store, c, machines...)
-	return w, err
+	if w.engine, err = engine.New[Tx](w.store, c, machines...); err != nil {
+		return nil, err
+	}
+	return w, w.inlineSome()
 }
 
 // round lets the worker do what is due.
@@ -50,7 +54,21 @@ type actors[Tx any] struct {
 // Create notes the record, whether it comes to be or not.
 func (m actors[Tx]) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
 	m.worker.play.meet(m.role, id)
-	return m.role.Create(id, e, in)
+	return m.noted(id)(m.role.Create(id, e, in))
+}
+
+// Fire notes what it leads to.
+func (m actors[Tx]) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
+	return m.noted(fsm.Text(r.Values()[0]))(m.role.Fire(r, e, in))
+}
+
+func (m actors[Tx]) noted(id string) func(fsm.Decision, error) (fsm.Decision, error) {
+	return func(d fsm.Decision, err error) (fsm.Decision, error) {
+		if err == nil {
+			m.worker.decided[m.Name()+" "+id] = d.Record
+		}
+		return d, err
+	}
 }
 
 var (
@@ -220,13 +238,19 @@ func (m actors[Tx]) answer(ctx context.Context, d fsm.Dispatch, c course) *fsm.E
 		return &fsm.Event{Name: "nonsense", Payload: []byte(`{"a":1}`)}
 	}
 	record, a := p.look(ctx, m.role, d.Record)
+	return m.invent(effect, record, a)
+}
+
+// invent makes up an answer; mostly one that the record accepts.
+func (m actors[Tx]) invent(effect *ir.Effect, record fsm.Record, a author) *fsm.Event {
+	p := m.worker.play
 	e := a.answer(oneOf(p.dice, effect.Returns))
 	tries := 30
 	if record == nil || !p.calm && p.dice.chance(200) {
 		tries = 0
 	}
 	for range tries {
-		decision, err := m.Fire(record, e, fsm.Input{By: fsm.System(), Now: p.clock.peek()})
+		decision, err := m.role.Fire(record, e, fsm.Input{By: fsm.System(), Now: p.clock.peek()})
 		if err == nil && !p.tooShort(decision) {
 			break
 		}
