@@ -26,6 +26,7 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"8_ACrashLeavesARecordThatResumes", crashes[Tx]()},
 		{"9_TheDatabaseRefuses", databaseRefuses[Tx]()},
 		{"10_Correlation", correlation[Tx]()},
+		{"11_AUnitIsOneTransaction", units[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {

@@ -17,6 +17,7 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		{"Save", saving[Tx]()},
 		{"Change", changes[Tx]()},
 		{"Refuse", refusing[Tx]()},
+		{"Together", together[Tx]()},
 		{"Keys", keys[Tx]()},
 		{"Outbox", outboxes[Tx]()},
 		{"Lanes", lanes[Tx]()},
