@@ -51,7 +51,8 @@
 //
 // Transactions do not overlap: locks, deadlocks and claims that skip what another
 // is claiming are for the races of packages storetest and crashtest. A worker does
-// its tasks one after the other, by Engine.Step: the hands, the wake-ups and the
+// its tasks one after the other, by Engine.Step, or a few at once, whose transactions
+// take turns, so that their answers are stored together: the hands, the wake-ups and the
 // graceful stop of Engine.Run are not played. A death undoes a transaction or
 // leaves it whole; that a database does so when its process is killed, or its disk
 // is full, package crashtest and the tests of the stores show. Rows that effects

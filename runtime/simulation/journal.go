@@ -57,7 +57,7 @@ func Happenings() []string {
 		"a worker is killed", "a worker is killed at work", "a worker is replaced", "the clock jumps", "the clock jumps back", "a state is left while its work is under way",
 		"somebody fires while a handler is at work", "a lease runs out while a handler is at work", "what has happened is delivered again",
 		"log: the effects of a transaction are left to a worker", "effects of several records are carried out in one transaction",
-		"an inline effect has ended", "an inline effect is left to a worker", "counted: fsm_late_timers_total", "counted: fsm_unrecordable_events_total",
+		"an inline effect has ended", "answers are stored together", "answers that were to be stored together are stored one by one", "an inline effect is left to a worker", "counted: fsm_late_timers_total", "counted: fsm_unrecordable_events_total",
 	}
 	for _, f := range faults {
 		if f.what != none {

@@ -45,10 +45,17 @@ type store[Tx any] struct {
 	after []func()
 	// number is that of the transaction under way.
 	number int
+	// gate is where rounds that are under way at once wait for their turn.
+	gate *gate
+	// spoilt: the next transaction of several answers fails.
+	spoilt bool
 }
 
 // InTx runs f, and lets others in before and after.
 func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
+	if s.gate != nil {
+		s.gate.enter(ctx)
+	}
 	s.play.interlude()
 	if s.dead.Load() {
 		return errDead
@@ -115,9 +122,22 @@ func (s *store[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) er
 		commits = slices.Clone(commits)
 		commits[len(commits)-1].Last = false
 	}
+	if err := s.spoil(answersOf(commits)); err != nil {
+		return err
+	}
 	number := s.number
 	s.after = append(s.after, func() { s.play.outside.saved(number, commits) })
 	return reworded(s.Store.Save(ctx, tx, commits), commits)
+}
+
+// answersOf counts the tasks of effects that commits end by an event.
+func answersOf(commits []engine.Commit) (n int) {
+	for _, c := range commits {
+		if c.Task != nil && c.Task.Kind == engine.TaskEffect && len(c.Steps) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 var errWorded = errors.New("the database says no")
@@ -144,6 +164,9 @@ func reworded(err error, commits []engine.Commit) error {
 // Claim leases work. What is due at the same time comes in an order that a store
 // may choose; the play needs one for all stores.
 func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+	if s.gate != nil {
+		c.Effects, c.Deadlines = 1, 0
+	}
 	s.play.interlude()
 	if s.dead.Load() {
 		return nil, errDead
