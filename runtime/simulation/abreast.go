@@ -17,6 +17,7 @@ type gate struct {
 	mu      sync.Mutex
 	waiting map[int]chan struct{} // by round
 	done    int
+	claimed []engine.Task // by any round
 }
 
 // roundOf is the key of a round's number in its context.
@@ -93,6 +94,11 @@ func (p *play[Tx]) abreast(ctx context.Context) {
 			synctest.Wait()
 		}
 		p.calm, w.store.gate, w.store.spoilt = false, nil, false
+		for _, t := range g.claimed {
+			if p.outside.leases.holder(t.Effect.MessageID, p.clock.peek()) == w.name {
+				p.journal.problem("%s was done among others and is not settled", describe(t.Effect))
+			}
+		}
 		p.journal.say("%s: end of that", w.name)
 	})
 }

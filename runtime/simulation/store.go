@@ -181,6 +181,9 @@ func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, e
 	}
 	slices.SortStableFunc(tasks, inOrder)
 	s.play.outside.claimed(c, tasks)
+	if s.gate != nil {
+		s.gate.claimed = append(s.gate.claimed, tasks...)
+	}
 	switch fault {
 	case unknown:
 		return nil, engine.StoreError("claim", errInjected)
