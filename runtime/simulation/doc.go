@@ -41,11 +41,11 @@
 // asks nothing of the engine. It replays each history through the reference
 // interpreter, so it knows on its own account which state, version, fields,
 // messages, calls inside the transaction and deadline a record must have; it
-// compares what callers were told with what is there; an effect that was carried out
-// within a transaction, which leaves a trace there, has either its answer in that
-// transaction or a message; and it looks at what the
-// outside world has seen. Then nothing goes wrong any more, everything comes to
-// rest, and the audit looks for what can't be then.
+// compares what callers were told with what is there; it looks whether an effect
+// that left a trace in its transaction has its answer there or is a message, and
+// never both; and it looks at what the outside world has seen. Then nothing goes
+// wrong any more, everything comes to rest, and the audit looks for what can't be
+// then.
 //
 // # What it can't show
 //
