@@ -50,7 +50,7 @@ func TestNoStatementScansATable(t *testing.T) {
 		{"settle an effect", settleEffect, 9},
 		{"settle effects", settleEffects, 9},
 		{"settle an effect by hand", settleByHand, 9},
-		{"renew an effect", renewEffect, 3},
+		{"renew an effect", renewEffect, 4},
 		{"settle a deadline", settleDeadline, 4},
 		{"renew a deadline", renewDeadline, 5},
 		{"cancel work", cancelWork, 2},

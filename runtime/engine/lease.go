@@ -44,11 +44,15 @@ func (e *Engine[Tx]) keepLease(ctx context.Context, messageID string, token fsm.
 }
 
 // renew extends the lease of a message. A store that fails is asked again at the next
-// tick.
+// tick; one that takes longer than the lease has given nothing.
 func (e *Engine[Tx]) renew(ctx context.Context, messageID string, token fsm.UUID) error {
 	now := e.now()
 	s := Settlement{Kind: TaskEffect, Token: token, MessageID: messageID, Renew: now.Add(e.config.Lease), Now: now}
-	return e.briefly(ctx, func(ctx context.Context) error {
+	err := e.briefly(ctx, func(ctx context.Context) error {
 		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
 	})
+	if err == nil && !e.now().Before(s.Renew) {
+		return ErrLeaseLost
+	}
+	return err
 }
