@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -33,6 +34,8 @@ type errand struct {
 	Name                  string   // of the daemon; default daemon-1
 	Fleet                 []string // nodes to register instead, until it is killed from outside
 	Then                  []order  // what follows the registration
+
+	last atomic.Bool // the event after which it is killed is being fired
 }
 
 // order is a trigger that is fired when the node is in a state.
@@ -57,7 +60,7 @@ func TestMain(m *testing.M) {
 
 // run registers the node and works until it is killed, or for longer than anybody
 // waits for it.
-func (e errand) run(ctx context.Context) error {
+func (e *errand) run(ctx context.Context) error {
 	const life = 2 * patience
 	ctx, cancel := context.WithTimeout(ctx, life)
 	defer cancel()
@@ -88,7 +91,7 @@ func (e errand) run(ctx context.Context) error {
 }
 
 // obey fires what is ordered, each when its time has come.
-func (e errand) obey(ctx context.Context, s *registration.Server) error {
+func (e *errand) obey(ctx context.Context, s *registration.Server) error {
 	triggers := map[string]machine.Payload{"RETRY": machine.Retry{}, "ABANDON": machine.Abandon{}, "DEREGISTER": machine.Deregister{}}
 	for _, o := range e.Then {
 		for ctx.Err() == nil {
@@ -105,7 +108,13 @@ func (e errand) obey(ctx context.Context, s *registration.Server) error {
 	return nil
 }
 
-func (e errand) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
+func (e *errand) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
+	if e.KillAt == "after fire "+op.Name && op.Kind == engine.OpFire {
+		e.last.Store(true)
+	}
+	if e.Apart && op.Kind == engine.OpEffect && e.last.Load() {
+		select {} // what the event asks for does not begin before the kill
+	}
 	die := func(when string) {
 		if fmt.Sprintf("%s %s %s", when, op.Kind, op.Name) == e.KillAt {
 			_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
@@ -163,7 +172,7 @@ func TestCrashDuringContinue(t *testing.T) {
 }
 
 // command is the errand as a process of its own.
-func (e errand) command(t *testing.T) *exec.Cmd {
+func (e *errand) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -179,11 +188,11 @@ func (e errand) command(t *testing.T) *exec.Cmd {
 }
 
 // dies runs the errand, which has to end by SIGKILL.
-func (e errand) dies(t *testing.T) {
+func (e *errand) dies(t *testing.T) {
 	t.Helper()
 	command := e.command(t)
 	out, err := command.CombinedOutput()
 	if status, ok := command.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
-		t.Fatalf("%+v was to die and ended with %v\n%s", e, err, out)
+		t.Fatalf("%s was to die and ended with %v\n%s", e.KillAt, err, out)
 	}
 }

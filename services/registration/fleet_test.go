@@ -22,7 +22,7 @@ import (
 
 // registerAll registers the fleet's nodes, eight at a time, while the daemon
 // works.
-func (e errand) registerAll(ctx context.Context, s *registration.Server) error {
+func (e *errand) registerAll(ctx context.Context, s *registration.Server) error {
 	const clients = 8
 	problems := make(chan error, len(e.Fleet)+1)
 	var all sync.WaitGroup
@@ -112,7 +112,7 @@ func TestFleet(t *testing.T) {
 
 // starts begins the errand in a process of its own, which is killed at the end
 // of the test.
-func (e errand) starts(t *testing.T) {
+func (e *errand) starts(t *testing.T) {
 	t.Helper()
 	var out bytes.Buffer
 	command := e.command(t)

@@ -131,10 +131,11 @@ func (k kill) test(t *testing.T, apart, twoStep bool) {
 		p["consul_health_check"] = map[string]any{"http": "http://127.0.0.1"}
 	}
 	w.forbid(k.forbidden)
-	errand{
+	e := errand{
 		Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, p),
 		TwoStep: twoStep, Apart: apart, KillAt: k.at, Then: k.then,
-	}.dies(t)
+	}
+	e.dies(t)
 	w.forbid(false)
 	s.open()
 	if k.left == 0 {
