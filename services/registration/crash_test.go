@@ -159,7 +159,7 @@ func TestCrashDuringContinue(t *testing.T) {
 				t.Errorf("the crash left %s, want %s", status.State, tt.left)
 			}
 			s.wantBoth("n1", true, false)
-			s.works()
+			s.restarts()
 			s.await("n1", machine.Registered)
 			s.wantTrace("n1", happy)
 			s.wantBoth("n1", true, true)

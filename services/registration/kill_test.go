@@ -145,14 +145,14 @@ func (k kill) test(t *testing.T, apart, twoStep bool) {
 		if s.owner("n1") != "" || len(s.advertised()) != 0 {
 			t.Error("something is left")
 		}
-		s.works().live("n1")
+		s.restarts().live("n1")
 		s.wantBoth("n1", true, true)
 		return
 	}
 	if got := s.status("n1").State; got != left {
 		t.Errorf("the kill left %s, want %s", got, left)
 	}
-	s.works()
+	s.restarts()
 	s.tellsTheTruth(s.await("n1", k.ends))
 	s.wantTrace("n1", k.trace)
 	s.goesOn("n1")
