@@ -29,8 +29,9 @@ const fewRows = 4
 
 // newInserts makes the statements. also are further columns, and as what the
 // others make of them. A few rows, as one event has them, have their own
-// statements because PostgreSQL plans one with arrays anew each time, hoping to
-// gain from their length, and that takes longer than the insertion.
+// statements because PostgreSQL plans one with arrays anew the first times, and for
+// as long as it hopes to gain from their length, which takes longer than the
+// insertion.
 func newInserts[R any](table, also, as, conflict string, fields ...field[R]) inserts[R] {
 	names, arrays := make([]string, len(fields)), make([]string, len(fields))
 	for i, f := range fields {

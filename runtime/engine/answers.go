@@ -76,7 +76,8 @@ type firing[Tx any] struct {
 func (e *Engine[Tx]) applyTogether(ctx context.Context, r request[Tx]) error {
 	mine := &firing[Tx]{request: r}
 	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[Tx]) error { return e.applyAll(ctx, all) })
-	if errors.Is(err, ErrConflict) { // somebody has the record in hand: by itself it may wait for that
+	if errors.Is(err, ErrConflict) { // somebody has the record in hand, or had: by itself it may wait for that
+		r.known = nil
 		_, err := e.apply(ctx, r)
 		return err
 	}

@@ -115,17 +115,17 @@ func (s *Server) holder(ctx context.Context, registrationID, service string) (no
 		if err := s.db.sets().awaitNames(ctx, q, []string{service}); err != nil {
 			return err
 		}
-		_, err := one(ctx, q, holding+` AND (state <> 'validating' OR registration_id < $2) LIMIT 1`, []any{service, registrationID}, &node)
+		_, err := one(ctx, q, claimant+` AND (state <> 'validating' OR registration_id < $2) LIMIT 1`, []any{service, registrationID}, &node)
 		return err
 	})
 	return node, err
 }
 
 const (
-	// hold: a registration has, or may get, what it has asked Consul for.
-	hold = `state <> 'deregistered' AND state <> 'unregistered' AND (state <> 'failed' OR consul_applied)`
-	// holding finds the node of the service id $1 by another registration than $2.
-	holding = `SELECT node_id FROM registration_records WHERE consul_service_id = $1 AND registration_id <> $2 AND ` + hold
+	// claims: a registration has its service id, or may get it.
+	claims = `state <> 'deregistered' AND state <> 'unregistered' AND (state <> 'failed' OR consul_applied)`
+	// claimant finds the node that has the service id $1 by another registration than $2.
+	claimant = `SELECT node_id FROM registration_records WHERE consul_service_id = $1 AND registration_id <> $2 AND ` + claims
 )
 
 // attempt bounds one attempt of an effect that is repeated, so that a system

@@ -85,7 +85,7 @@ func (postgresDatabase) holders(ctx context.Context, q querier, wanted []claim) 
 		services[i], registrations[i] = c.service, c.registration
 	}
 	return pairs(ctx, q, `SELECT w.service, r.node_id FROM (SELECT * FROM unnest($1::text[], $2::uuid[]) AS w (service, registration) LIMIT cardinality($1::text[])) AS w CROSS JOIN LATERAL
-		(SELECT node_id FROM registration_records WHERE consul_service_id = w.service AND registration_id <> w.registration AND `+hold+` LIMIT 1) AS r`,
+		(SELECT node_id FROM registration_records WHERE consul_service_id = w.service AND registration_id <> w.registration AND `+claims+` LIMIT 1) AS r`,
 		services, registrations)
 }
 
@@ -148,7 +148,7 @@ func (sqliteDatabase) holders(ctx context.Context, q querier, wanted []claim) (m
 	nodes := map[string]string{}
 	for _, c := range wanted {
 		var node string
-		found, err := one(ctx, q, holding+" LIMIT 1", []any{c.service, c.registration}, &node)
+		found, err := one(ctx, q, claimant+" LIMIT 1", []any{c.service, c.registration}, &node)
 		if err != nil {
 			return nil, err
 		}
