@@ -165,7 +165,7 @@ func TestOneServiceID(t *testing.T) {
 
 // TestAtOnceGivesWay: what stands against the attempt is left to the handlers, and
 // REGISTER is accepted all the same: somebody who asks about the service id and
-// takes his time; a later registration that has the row.
+// takes his time, or has the node's row; a later registration that has it.
 func TestAtOnceGivesWay(t *testing.T) {
 	t.Parallel()
 	t.Run("a lock", func(t *testing.T) {
@@ -177,6 +177,21 @@ func TestAtOnceGivesWay(t *testing.T) {
 		s.registers("n1")
 		s.wantTrace("n1", "create unregistered, REGISTER validating")
 		s.live("n2") // nobody waits for n1
+		give()
+		s.await("n1", machine.Registered)
+		s.wantTrace("n1", happy)
+	})
+	t.Run("a row", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t)
+		s.options.Registry = nil
+		s.works()
+		s.writes("n1", "00000000-0000-7000-8000-000000000001") // of an earlier registration
+		give := s.holds("SELECT 1 FROM "+s.options.Schema+".node_registrations WHERE node_id = $1 FOR UPDATE", "n1")
+		s.registers("n1")
+		s.wantTrace("n1", "create unregistered, REGISTER validating")
+		s.live("n2") // nobody waits for n1
+		s.await("n1", machine.RegisteringPostgres)
 		give()
 		s.await("n1", machine.Registered)
 		s.wantTrace("n1", happy)

@@ -142,9 +142,15 @@ func (s *stage) recovers(node string) registration.Status {
 // time: a registration is then left to the handlers. give ends it.
 func (s *stage) takes(node string) (give func()) {
 	s.t.Helper()
+	return s.holds("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "fsmgen registration "+s.payload(node)["consul_service_id"].(string))
+}
+
+// holds is somebody else's transaction that has run a statement.
+func (s *stage) holds(statement string, args ...any) (give func()) {
+	s.t.Helper()
 	tx, err := s.pool.Begin(s.t.Context())
 	if err == nil {
-		_, err = tx.Exec(s.t.Context(), "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "fsmgen registration "+s.payload(node)["consul_service_id"].(string))
+		_, err = tx.Exec(s.t.Context(), statement, args...)
 	}
 	if err != nil {
 		s.t.Fatal(err)
