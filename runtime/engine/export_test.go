@@ -2,3 +2,15 @@ package engine
 
 // Answers is how many answers wait while others are being stored.
 func (e *Engine[Tx]) Answers() int { return e.firings.Waiting() }
+
+// AtRest reports whether no worker has anything going on.
+func (e *Engine[Tx]) AtRest() bool {
+	e.crew.mu.Lock()
+	defer e.crew.mu.Unlock()
+	for _, w := range e.crew.workers {
+		if !w.is(func() bool { return w.open[TaskEffect]+w.open[TaskDeadline] == 0 }) {
+			return false
+		}
+	}
+	return true
+}
