@@ -1,6 +1,7 @@
 package proxytest
 
 import (
+	"net"
 	"sync"
 	"time"
 )
@@ -84,7 +85,14 @@ func (p *Proxy) Refuse() {
 }
 
 // Restore lets clients connect again, at the same address.
-func (p *Proxy) Restore() { p.listen(p.address) }
+func (p *Proxy) Restore() {
+	p.t.Helper()
+	l, err := net.Listen("tcp", p.address)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.serve(l)
+}
 
 func (p *Proxy) each(do func(*line)) {
 	p.mu.Lock()

@@ -2,7 +2,9 @@ package proxytest
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -38,7 +40,7 @@ type Proxy struct {
 func New(t testing.TB, network, server string) *Proxy {
 	t.Helper()
 	p := &Proxy{t: t, network: network, server: server, lines: map[*line]bool{}, next: map[Direction][]*fault{}, ended: make(chan struct{})}
-	p.address = p.listen("127.0.0.1:0")
+	p.listenSomewhere()
 	t.Cleanup(func() {
 		close(p.ended)
 		p.Refuse()
@@ -46,18 +48,28 @@ func New(t testing.TB, network, server string) *Proxy {
 	return p
 }
 
-// listen returns the address that it listens on.
-func (p *Proxy) listen(address string) string {
+// listenSomewhere chooses the address: a host of its own in 127.0.0.0/8, where the
+// system has all of that. Nobody else gets its port then while it refuses connections;
+// on 127.0.0.1 that may be the next proxy, which would forward them.
+func (p *Proxy) listenSomewhere() {
 	p.t.Helper()
-	l, err := net.Listen("tcp", address)
+	own := netip.AddrFrom4([4]byte{127, byte(1 + rand.IntN(255)), byte(rand.IntN(256)), byte(1 + rand.IntN(254))})
+	l, err := net.Listen("tcp", netip.AddrPortFrom(own, 0).String())
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	p.address = l.Addr().String()
+	p.serve(l)
+}
+
+func (p *Proxy) serve(l net.Listener) {
 	p.mu.Lock()
 	p.listener = l
 	p.mu.Unlock()
 	go p.accept(l)
-	return l.Addr().String()
 }
 
 func (p *Proxy) accept(l net.Listener) {
