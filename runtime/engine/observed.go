@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,15 +13,15 @@ import (
 // label is one of the engine's own, which pairs name in turn with their values,
 // or a column of the record, which may be nil; any other is empty.
 func (e *Engine[Tx]) observed(m *definition[Tx], of fsm.Observed, seconds float64, record fsm.Record, pairs ...string) {
+	known := source{own: labels(pairs), columns: m.tables.Columns, record: record}
 	for _, info := range m.observed[of] {
 		value := 1.0
 		if of == fsm.OfStateDuration {
 			value = inUnitOf(info.Name, seconds)
 		}
-		known := append(labels(pairs), columns(record)...)
 		found := make([]fsm.Label, len(info.Labels))
 		for i, name := range info.Labels {
-			found[i] = fsm.Label{Name: name, Value: valueOf(known, name)}
+			found[i] = fsm.Label{Name: name, Value: known.label(name)}
 		}
 		e.config.Metrics(Metric{
 			Machine: m.Name(), Name: info.Name, Type: info.Metric, Value: value, Labels: found, Buckets: info.Buckets,
@@ -37,26 +38,28 @@ func inUnitOf(name string, seconds float64) float64 {
 	return seconds
 }
 
-// columns lists the values of a record by the names of its columns.
-func columns(record fsm.Record) []fsm.Label {
-	if record == nil {
-		return nil
-	}
-	names, values := record.Columns(), record.Values()
-	out := make([]fsm.Label, len(names))
-	for i, name := range names {
-		out[i] = fsm.Label{Name: name, Value: fsm.Text(values[i])}
-	}
-	return out
+// source is where the labels of a metric come from.
+type source struct {
+	own     []fsm.Label
+	columns []string
+	record  fsm.Record
+	values  []any // of the columns, once one was asked for
 }
 
-func valueOf(known []fsm.Label, name string) string {
-	for _, l := range known {
+func (s *source) label(name string) string {
+	for _, l := range s.own {
 		if l.Name == name {
 			return l.Value
 		}
 	}
-	return ""
+	at := slices.Index(s.columns, name)
+	if at < 0 || s.record == nil {
+		return ""
+	}
+	if s.values == nil {
+		s.values = s.record.Values()
+	}
+	return fsm.Text(s.values[at])
 }
 
 // left measures that a step left a state.
