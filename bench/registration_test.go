@@ -169,8 +169,9 @@ func (r *registrations) bare(ctx context.Context) error {
 	}, api.ServiceRegisterOpts{}.WithContext(ctx))
 }
 
-// BenchmarkRegistration registers nodes end to end, by the two calls that its
-// effects make, and by the least that one could do, in turns of short stretches:
+// BenchmarkRegistration registers nodes end to end, by code that stores the same rows
+// by hand, by the two calls that its effects make, and by the least that one could
+// do, in turns of short stretches:
 // with the agent in process, and with the Consul of FSMGEN_CONSUL if there is one.
 func BenchmarkRegistration(b *testing.B) {
 	b.Run("in-process", func(b *testing.B) {
@@ -196,7 +197,7 @@ func compareModes(b *testing.B, consul string) {
 func (r *registrations) compare(b *testing.B, clients int) {
 	b.Helper()
 	nodes := 16 + 4*clients
-	ways := []func(context.Context) error{r.register, r.direct, r.bare}
+	ways := []func(context.Context) error{r.register, r.byHand, r.direct, r.bare}
 	for _, way := range ways { // connects and prepares the statements
 		by(b, clients, 4*clients, way)
 		r.clear(b)
@@ -210,11 +211,14 @@ func (r *registrations) compare(b *testing.B, clients int) {
 			r.clear(b)
 		}
 	}
-	service, direct, bare := median(took[0]), median(took[1]), median(took[2])
+	service, byHand, direct, bare := median(took[0]), median(took[1]), median(took[2]), median(took[3])
 	b.ReportMetric(0, "ns/op") // of a round of all ways: says nothing
 	b.ReportMetric(rate(nodes, service), "registrations/s")
+	b.ReportMetric(rate(nodes, byHand), "by-hand/s")
 	b.ReportMetric(rate(nodes, direct), "direct/s")
 	b.ReportMetric(rate(nodes, bare), "bare/s")
+	b.ReportMetric(byHand.Seconds()/service.Seconds(), "of-by-hand")
+	b.ReportMetric(direct.Seconds()/byHand.Seconds(), "by-hand-of-direct")
 	b.ReportMetric(direct.Seconds()/service.Seconds(), "of-direct")
 	b.ReportMetric(bare.Seconds()/service.Seconds(), "of-bare")
 	slices.Sort(r.latencies)

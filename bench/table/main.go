@@ -79,9 +79,11 @@ Registration: a node of document 001, from REGISTER until it is registered, thro
 ("real"), or the agent of the repository ("in-process", which answers in a fraction of the time and so shows the service's own
 cost); against the upsert and the Consul registration that its effects make ("direct"), and against one INSERT and one request
 ("bare"). End to end it is a durable record that takes six steps in two transactions, each step with its row of the history and
-judged by the schema's rules, and a message and a deadline that are stored and done with. Registrations that come at the same
-time share their transactions, as do their answers: the more they are, the less each costs. Two-step commits the checkpoint on
-its own.
+judged by the schema's rules, and a message and a deadline that are stored and done with. "By hand" stores the same rows with
+statements written for them, a client by itself, and makes the same requests, but asks the database nothing
+(bench/registration_byhand_test.go): by-hand-of-direct is what storing a registration leaves of the two calls' rate.
+Registrations that come at the same time share their transactions, as do their answers: the more they are, the less each costs.
+Two-step commits the checkpoint on its own.
 
 `
 
