@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -173,11 +174,22 @@ func (f findings[Tx]) checkKeys() {
 		}
 	}
 	for _, c := range f.play.calls {
-		if c.err == nil && c.outcome.Replayed && c.call.Key != "" && winners[c.machine+" "+c.call.Key] != nil &&
-			winners[c.machine+" "+c.call.Key].outcome.Version != c.outcome.Version {
-			f.play.journal.problem("%s replays another outcome than that of %s", c.call.Correlation, winners[c.machine+" "+c.call.Key].call.Correlation)
+		winner := winners[c.machine+" "+c.call.Key]
+		if c.err != nil || c.undone || !c.outcome.Replayed || winner == nil || f.replaysItsEvent(c) {
+			continue
+		}
+		if winner.outcome.Version != c.outcome.Version {
+			f.play.journal.problem("%s replays another outcome than that of %s", c.call.Correlation, winner.call.Correlation)
 		}
 	}
+}
+
+// replaysItsEvent reports whether a call that was replayed may have been so by the key
+// that its event has of its own. The key of the call is free then.
+func (f findings[Tx]) replaysItsEvent(c *call) bool {
+	return slices.ContainsFunc(f.keys, func(k key) bool {
+		return k.machine == c.machine && k.event == c.event.Name && k.version == c.outcome.Version && strings.HasPrefix(k.key, "event:")
+	})
 }
 
 // checkOutside compares the outbox with what the outside has seen.

@@ -88,8 +88,15 @@ func (p *play[Tx]) pick(ctx context.Context) record[Tx] {
 // invent makes up a call; mostly one that the record accepts as it is now.
 func (p *play[Tx]) invent(ctx context.Context, r role[Tx], id string, create bool) *call {
 	record, a := p.look(ctx, r, id)
+	c, _ := p.inventFor(r, id, create, record, a)
+	return c
+}
+
+// inventFor makes up a call at a record as its author knows it, and returns the
+// record as it would be then.
+func (p *play[Tx]) inventFor(r role[Tx], id string, create bool, record fsm.Record, a author) (*call, fsm.Record) {
 	c := &call{machine: r.Name(), id: id, create: create}
-	tries := 1
+	tries, after := 1, record
 	if p.dice.chance(850) {
 		tries = 60
 	}
@@ -97,6 +104,7 @@ func (p *play[Tx]) invent(ctx context.Context, r role[Tx], id string, create boo
 		c.event, c.call.By = a.event(oneOf(p.dice, r.table.Events)), a.caller()
 		decision, err := decide(r, record, c, a)
 		if err == nil && !p.tooShort(decision) {
+			after = decision.Record
 			break
 		}
 	}
@@ -106,7 +114,7 @@ func (p *play[Tx]) invent(ctx context.Context, r role[Tx], id string, create boo
 	if p.dice.chance(40) {
 		c.call.Key = "shared"
 	}
-	return c
+	return c, after
 }
 
 // decide is what the machine says to a call.
@@ -275,7 +283,7 @@ func kind(err error) string {
 		return "rejected: " + string(x.Reason)
 	}
 	for _, known := range []error{
-		engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrKeyUsed, engine.ErrCorrupt, engine.ErrLeaseLost, errInjected,
+		engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrKeyUsed, engine.ErrCorrupt, engine.ErrLeaseLost, errInjected, errNotReached,
 	} {
 		if errors.Is(err, known) {
 			return known.Error()

@@ -29,7 +29,9 @@
 //     their state was left; the clock jumps ahead and back.
 //   - Callers repeat what they can't know the outcome of, repeat a call with its
 //     key elsewhere, create what exists, roll their own transaction back, and fire
-//     what nobody may; a person requeues, discards and resumes.
+//     what nobody may; they fire several events in one transaction of the engine
+//     (engine.Transact), try some of them, have the rest written in between, and
+//     change their minds; a person requeues, discards and resumes.
 //
 // Happenings lists them; many plays together must have each at least once.
 //

@@ -23,6 +23,7 @@ type outside struct {
 	messages map[string]*message
 	lanes    map[lane]*message // the last message of each that was begun
 	steps    map[written]int   // by which transaction each step was stored
+	saves    map[int]int       // how often each transaction has written
 }
 
 // message is an effect as the outside knows it, by its id.
@@ -49,7 +50,7 @@ type written struct {
 }
 
 func newOutside(c *clock, j *journal) *outside {
-	return &outside{clock: c, journal: j, leases: leases{j, map[task]lease{}}, messages: map[string]*message{}, lanes: map[lane]*message{}, steps: map[written]int{}}
+	return &outside{clock: c, journal: j, leases: leases{j, map[task]lease{}}, messages: map[string]*message{}, lanes: map[lane]*message{}, steps: map[written]int{}, saves: map[int]int{}}
 }
 
 // claimed notes who may attempt what, and until when.
@@ -84,6 +85,7 @@ func (o *outside) settled(s engine.Settlement) {
 // saved notes what a transaction writes of each record, what it ends, and with
 // which answer: the first step of the record.
 func (o *outside) saved(transaction int, commits []engine.Commit) {
+	o.saves[transaction]++
 	first := map[place]int64{}
 	for _, c := range commits {
 		at := place{c.Machine, c.ID}
@@ -125,7 +127,7 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	if m.happened && effect.Delivery == ir.Queryable && o.leases.holder(d.ID, o.clock.peek()) == worker {
 		o.journal.problem("%s has happened and is repeated without being asked for", describe(r))
 	}
-	if !o.clock.peek().Before(m.granted[worker]) {
+	if !o.clock.peek().Before(m.granted[worker].Add(glances)) {
 		o.journal.problem("%s is begun under a lease that is over", describe(r))
 	}
 	if !o.clock.came(m.granted[worker]) {
@@ -133,6 +135,10 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	}
 	return m
 }
+
+// glances is how long after it has made sure of its lease a worker may begin: as long
+// as it takes to look at the clock a few times.
+const glances = 5 * time.Microsecond
 
 // checkLane sees to the order of a lane: one at a time, and never back. An
 // attempt whose lease is over is nobody's.

@@ -176,7 +176,7 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 			default:
 				l, ok := rows[at]
 				delete(rows, at)
-				skipped := f.ended(s, steps, n, e.Effect) || e.Effect.IsWork() && step.leftNow
+				skipped := f.ended(s, steps, n, e.Effect) || e.Effect.IsWork() && step.leftNow && !f.takenBack(step, l)
 				if ok == skipped || ok && (l.effect != e.Effect.Text || l.payload != payloadOf(e) || l.correlation != step.row.Correlation) {
 					f.problem(s, "v%d asks for %s %s, the outbox has %+v", at.version, e.Effect.Text, payloadOf(e), l)
 				}
@@ -191,6 +191,16 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 			f.problem(s, "%s v%d ran %+d times too often in its transaction", t.effect, t.version, n)
 		}
 	}
+}
+
+// takenBack reports whether work was written and cancelled in the transaction of the
+// step that asks for it, which has written more than once, as for a handler within it.
+func (f findings[Tx]) takenBack(step taken, l letter) bool {
+	if f.play.outside.saves[step.together] < 2 || !l.cancelled || l.attempts > 0 {
+		return false
+	}
+	f.play.journal.count("a unit takes work back that it has written")
+	return true
 }
 
 // ended reports whether an effect that a step asks for was carried out in the
