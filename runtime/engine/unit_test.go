@@ -110,6 +110,40 @@ func TestAUnitIsWrittenAtItsEnd(t *testing.T) {
 	}
 }
 
+// TestAUnitCancelsWhatItLeaves: the work of a state that a unit leaves, also where not
+// its first event does.
+func TestAUnitCancelsWhatItLeaves(t *testing.T) {
+	s := newStage(t)
+	r := newRegistered(s)
+	r.open(s.store)
+	id, system := fullID("1"), engine.Call{By: fsm.System()}
+	_, err := r.engine.Create(t.Context(), "registration", id, registration.Create{NodeID: "n1"}, r.by)
+	fire := func(e fsm.Payload, by engine.Call) {
+		if err == nil {
+			_, err = r.engine.Fire(t.Context(), "registration", id, e, by)
+		}
+	}
+	fire(r.payload(), r.by)
+	fire(registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed}, system)
+	fire(registration.PostgresSucceeded{PostgresApplied: true}, system)
+	fire(registration.ConsulSucceeded{ConsulApplied: true}, system)
+	fire(registration.Deregister{}, r.by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+		_, stays := u.Fire(t.Context(), "registration", id, registration.ConsulDeregistered{ConsulCleanup: registration.CleanupRemoved}, system)
+		_, leaves := u.Fire(t.Context(), "registration", id, registration.FatalError{}, system)
+		return errors.Join(stays, leaves)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.wants("registration", id, "failed", 9)
+	if left := s.texts("SELECT effect FROM fsm_outbox WHERE work AND NOT cancelled"); len(left) > 0 {
+		t.Errorf("the state was left, and its work goes on: %v", left)
+	}
+}
+
 // TestFlushShowsTheRecords: a statement of the caller's own sees what the unit has
 // decided once it is flushed, and not what workers would see.
 func TestFlushShowsTheRecords(t *testing.T) {
