@@ -73,7 +73,7 @@ func raced(err error) bool {
 // subject is what a statement of a Save is about.
 type subject struct {
 	commit *engine.Commit
-	keys   []engine.KeyRow // that the statement inserts
+	keys   []*engine.KeyRow // that the statement inserts
 	// expected is the version that the record should have had.
 	expected int64
 	several  []*engine.Commit // it is about each, of one machine; commit is the first

@@ -62,17 +62,17 @@ func rowsOf[R any](fields []field[R], first, rows int) string {
 }
 
 // argsOf are the parameters of rowsOf.
-func argsOf[R any](args []any, fields []field[R], rows []R) []any {
-	for i := range rows {
+func argsOf[R any](args []any, fields []field[R], rows []*R) []any {
+	for _, r := range rows {
 		for _, f := range fields {
-			args = append(args, f.value(&rows[i]))
+			args = append(args, f.value(r))
 		}
 	}
 	return args
 }
 
 // insert queues rows in one statement.
-func insert[R any](p *pipeline, about subject, t inserts[R], rows []R) {
+func insert[R any](p *pipeline, about subject, t inserts[R], rows []*R) {
 	if len(rows) <= len(t.few) {
 		p.add(about, t.few[len(rows)-1], argsOf(nil, t.fields, rows)...)
 		return
@@ -80,8 +80,8 @@ func insert[R any](p *pipeline, about subject, t inserts[R], rows []R) {
 	args := make([]any, len(t.fields))
 	for i, f := range t.fields {
 		values := make([]any, len(rows))
-		for n := range rows {
-			values[n] = f.value(&rows[n])
+		for n, r := range rows {
+			values[n] = f.value(r)
 		}
 		args[i] = values
 	}
@@ -95,12 +95,12 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 		p.work = true
 		return
 	}
-	var waiting, inHand, others []engine.OutboxRow
-	for _, r := range collect(wave, func(c *engine.Commit) []engine.OutboxRow { return c.Outbox }) {
+	var waiting, inHand, others []*engine.OutboxRow
+	for _, r := range collect(wave, outboxOf) {
 		switch {
-		case fresh(&r):
+		case fresh(r):
 			waiting = append(waiting, r)
-		case held(&r):
+		case held(r):
 			inHand = append(inHand, r)
 		default:
 			others = append(others, r)
@@ -111,8 +111,10 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 	p.messages(wave[0], letterInserts, others)
 }
 
+func outboxOf(c *engine.Commit) []engine.OutboxRow { return c.Outbox }
+
 // messages queues effects of one kind.
-func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxRow], rows []engine.OutboxRow) {
+func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxRow], rows []*engine.OutboxRow) {
 	if len(rows) > 0 {
 		p.work = true
 		insert(p, subject{commit: c}, how, rows)
@@ -295,7 +297,7 @@ func (p *pipeline) deadlines(wave []*engine.Commit) {
 		return
 	}
 	// What is raised is due at once; a timeout is found by polling.
-	p.work = p.work || slices.ContainsFunc(rows, func(t engine.TimerRow) bool { return t.Kind == engine.TimerRaise })
+	p.work = p.work || slices.ContainsFunc(rows, func(t *engine.TimerRow) bool { return t.Kind == engine.TimerRaise })
 	insert(p, subject{commit: wave[0]}, deadlineInserts, rows)
 }
 

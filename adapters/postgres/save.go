@@ -148,11 +148,18 @@ func (p *pipeline) send(results pgx.BatchResults) error {
 	return nil
 }
 
-// rows of all commits of a wave.
-func collect[R any](wave []*engine.Commit, of func(*engine.Commit) []R) []R {
-	var out []R
+// collect returns the rows of all commits of a wave.
+func collect[R any](wave []*engine.Commit, of func(*engine.Commit) []R) []*R {
+	n := 0
 	for _, c := range wave {
-		out = append(out, of(c)...)
+		n += len(of(c))
 	}
-	return out
+	all := make([]*R, 0, n)
+	for _, c := range wave {
+		rows := of(c)
+		for i := range rows {
+			all = append(all, &rows[i])
+		}
+	}
+	return all
 }

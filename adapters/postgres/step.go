@@ -13,7 +13,7 @@ import (
 // the first of each commit, the second, and so on.
 func (p *pipeline) steps(wave []*engine.Commit) {
 	if along(wave) {
-		p.step(wave[0], &wave[0].Steps[0], wave[0].Outbox)
+		p.step(wave[0], &wave[0].Steps[0], collect(wave, outboxOf))
 		return
 	}
 	for _, c := range wave {
@@ -38,7 +38,7 @@ func (p *pipeline) steps(wave []*engine.Commit) {
 }
 
 // step queues one step with the effects that go along with it.
-func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []engine.OutboxRow) {
+func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []*engine.OutboxRow) {
 	values := s.Record.Values()
 	w := stepShape{form: insertion, messages: len(messages), held: len(messages) > 0 && messages[0].Lease != nil}
 	if s.Version > 1 {

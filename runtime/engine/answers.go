@@ -100,6 +100,7 @@ func (e *Engine[Tx]) applyAll(ctx context.Context, all []*firing[Tx]) error {
 		if err != nil {
 			return err
 		}
+		s.expect(len(all))
 		for i, f := range all {
 			var p plan[Tx]
 			if p, f.refused = e.decide(requests[i], rows[i]); f.refused == nil {

@@ -29,7 +29,7 @@ func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome
 	}
 	ctx, end := e.config.Trace(ctx, Operation{Kind: OpBatch, Size: len(firings)})
 	defer func() { end(refusals(outcomes)) }()
-	var items []item[Tx]
+	items := make([]item[Tx], 0, len(firings))
 	for i, f := range firings {
 		r, err := e.request(f)
 		if err != nil {
@@ -98,7 +98,7 @@ type item[Tx any] struct {
 // batches lock in the same order.
 func layers[Tx any](items []item[Tx]) (layers [][]item[Tx]) {
 	type record struct{ machine, id string }
-	nth := map[record]int{}
+	nth := make(map[record]int, len(items))
 	for _, it := range items {
 		key := record{it.request.machine.Name(), it.request.id}
 		n := nth[key]
@@ -138,6 +138,7 @@ func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes [
 		if err != nil {
 			return err
 		}
+		s.expect(len(requests))
 		for i, r := range requests {
 			p, err := e.decide(r, rows[i])
 			if err != nil {

@@ -18,8 +18,8 @@ var errStateLeft = errors.New("the state that asked for it was left")
 // where knowing the record changes it.
 func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) ([]Row, error) {
 	rows := make([]Row, len(requests))
-	var queries []Query
-	var asked []int // which request each query is of
+	queries := make([]Query, 0, len(requests))
+	asked := make([]int, 0, len(requests)) // which request each query is of
 	for i, r := range requests {
 		row, ok := r.foreseen()
 		if ok {

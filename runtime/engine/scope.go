@@ -120,6 +120,11 @@ func (s *scope[Tx]) find(at place) *draft {
 	return &s.drafts[i]
 }
 
+// expect makes room for the plans of so many events.
+func (s *scope[Tx]) expect(events int) {
+	s.drafts, s.outcomes = slices.Grow(s.drafts, events), slices.Grow(s.outcomes, events)
+}
+
 // hold holds back what p writes about records of which nothing else is held back.
 func (s *scope[Tx]) hold(p plan[Tx]) {
 	s.drafts = append(s.drafts, p.drafts...)
@@ -188,7 +193,7 @@ func (s *scope[Tx]) finish(ctx context.Context) error {
 // transaction. The store comes first: a conflict is found there, before any
 // handler has run. last says that the transaction ends with it.
 func (s *scope[Tx]) write(ctx context.Context, last bool) error {
-	var commits []Commit
+	commits := make([]Commit, 0, len(s.drafts))
 	for i := range s.drafts {
 		d := &s.drafts[i]
 		s.loud = s.loud || d.loud()
@@ -207,8 +212,10 @@ func (s *scope[Tx]) write(ctx context.Context, last bool) error {
 
 // save writes the fronts and then commits.
 func (s *scope[Tx]) save(ctx context.Context, commits []Commit, last bool) error {
-	commits = append(s.fronts, commits...)
-	s.fronts = nil
+	if len(s.fronts) > 0 {
+		commits = append(s.fronts, commits...)
+		s.fronts = nil
+	}
 	if len(commits) == 0 {
 		return nil
 	}
