@@ -6,20 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// deliver carries out one claimed effect and stores what came of it. It calls
-// handled between the two, unless the effect has failed.
-func (e *Engine[Tx]) deliver(ctx context.Context, t Task, handled func()) error {
-	row := t.Effect
+// deliver carries out one effect that is leased until a time, and stores what came of
+// it. It calls handled between the two, unless the effect has failed.
+func (e *Engine[Tx]) deliver(ctx context.Context, t Task, until time.Time, handled func()) error {
+	row, now := t.Effect, e.now()
+	if !now.Before(until) { // it waited for its turn too long: somebody else may be at it
+		return ErrLeaseLost
+	}
 	m, err := e.lookup(row.Machine)
 	if err != nil {
 		return err
 	}
 	info, known := m.effects[row.Effect]
-	now := e.now()
 	d, err := claimed(row, t.Token, e.policy(info), now)
 	d.known = t.known
 	switch {

@@ -104,10 +104,7 @@ func (e *Engine[Tx]) survive(ctx context.Context, t Task, until time.Time, handl
 	if t.Kind == TaskDeadline {
 		return e.expire(ctx, t)
 	}
-	if !e.now().Before(until) { // it waited for its turn too long: somebody else may be at it
-		return ErrLeaseLost
-	}
-	return e.deliver(ctx, t, handled)
+	return e.deliver(ctx, t, until, handled)
 }
 
 // longestBackOff is how long a worker leaves a store alone that failed: not much

@@ -188,7 +188,7 @@ func (f findings[Tx]) checkKeys() {
 // that its event has of its own. The key of the call is free then.
 func (f findings[Tx]) replaysItsEvent(c *call) bool {
 	return slices.ContainsFunc(f.keys, func(k key) bool {
-		return k.machine == c.machine && k.event == c.event.Name && k.version == c.outcome.Version && strings.HasPrefix(k.key, "event:")
+		return k.machine == c.machine && k.record == c.id && k.event == c.event.Name && k.version == c.outcome.Version && strings.HasPrefix(k.key, "event:")
 	})
 }
 

@@ -127,7 +127,7 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	if m.happened && effect.Delivery == ir.Queryable && o.leases.holder(d.ID, o.clock.peek()) == worker {
 		o.journal.problem("%s has happened and is repeated without being asked for", describe(r))
 	}
-	if !o.clock.peek().Before(m.granted[worker].Add(glances)) {
+	if !o.clock.peek().Before(m.granted[worker]) {
 		o.journal.problem("%s is begun under a lease that is over", describe(r))
 	}
 	if !o.clock.came(m.granted[worker]) {
@@ -135,10 +135,6 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	}
 	return m
 }
-
-// glances is how long after it has made sure of its lease a worker may begin: as long
-// as it takes to look at the clock a few times.
-const glances = 5 * time.Microsecond
 
 // checkLane sees to the order of a lane: one at a time, and never back. An
 // attempt whose lease is over is nobody's.
