@@ -83,7 +83,7 @@ func insert[R any](p *pipeline, about subject, t inserts[R], rows []*R) {
 		for n, r := range rows {
 			values[n] = f.value(r)
 		}
-		args[i] = values
+		args[i] = arrayOf(f.typ, values)
 	}
 	p.add(about, t.many, args...)
 }

@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // arraysText selects rows whose columns a1, a2 and so on are parameters, an
@@ -37,9 +41,39 @@ func arraysOf(types []string, rows [][]any) []any {
 				values[n] = listText(row[i])
 			}
 		}
-		args[i] = values
+		args[i] = arrayOf(typ, values)
 	}
 	return args
+}
+
+// arrayOf is the parameter for an array, in the form that pgx sends with the least
+// work: of []any it finds out by reflection what it is, and text that stands for a
+// UUID it first tries to send in binary.
+func arrayOf(typ string, values []any) any {
+	if typ == "uuid" {
+		if ids, ok := uuidsOf(values); ok {
+			return ids
+		}
+	}
+	return pgtype.FlatArray[any](values)
+}
+
+// uuidsOf are UUIDs that are text; ok is false where one is not, which is for the
+// server to refuse.
+func uuidsOf(values []any) (ids pgtype.FlatArray[pgtype.UUID], ok bool) {
+	ids = make(pgtype.FlatArray[pgtype.UUID], len(values))
+	for i, v := range values {
+		if v == nil {
+			continue
+		}
+		text, _ := v.(string)
+		id, err := fsm.ParseUUID(text)
+		if err != nil {
+			return nil, false
+		}
+		ids[i] = pgtype.UUID{Bytes: id, Valid: true}
+	}
+	return ids, true
 }
 
 func isList(typ string) bool { return strings.HasSuffix(typ, "[]") }
