@@ -97,23 +97,22 @@ type item[Tx any] struct {
 // layer holds the n-th event of each. Each is sorted by record, so that two
 // batches lock in the same order.
 func layers[Tx any](items []item[Tx]) (layers [][]item[Tx]) {
-	type record struct{ machine, id string }
-	nth := make(map[record]int, len(items))
-	for _, it := range items {
-		key := record{it.request.machine.Name(), it.request.id}
-		n := nth[key]
-		nth[key]++
+	slices.SortStableFunc(items, byRecord)
+	n := 0
+	for i, it := range items {
+		if n++; i == 0 || byRecord(items[i-1], it) != 0 {
+			n = 0
+		}
 		if n == len(layers) {
-			layers = append(layers, nil)
+			layers = append(layers, make([]item[Tx], 0, len(items)-i))
 		}
 		layers[n] = append(layers[n], it)
 	}
-	for _, layer := range layers {
-		slices.SortFunc(layer, func(a, b item[Tx]) int {
-			return cmp.Or(cmp.Compare(a.request.machine.Name(), b.request.machine.Name()), cmp.Compare(a.request.id, b.request.id))
-		})
-	}
 	return layers
+}
+
+func byRecord[Tx any](a, b item[Tx]) int {
+	return cmp.Or(cmp.Compare(a.request.machine.Name(), b.request.machine.Name()), cmp.Compare(a.request.id, b.request.id))
 }
 
 // fireAlone is fire for an event of a batch whose context may have ended.
