@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -11,94 +13,142 @@ import (
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
-// stepByHand moves a registration on and tells its history, in one statement. $1 is
-// the registration, $2 the time, $3 the event of the history; what is formatted into
-// it: the assignments, the event, the states before and after, the version after, and
-// what the event carried.
-const stepByHand = `WITH r AS (
+// stepByHand moves registrations on and tells their histories, in one statement. $1
+// are the registrations, $2 is the time, $3 are the events of the histories; what is
+// formatted into it: the assignments, the event, the states before and after, the
+// version after, what the event carried, and further columns of the registrations.
+const stepByHand = `WITH s AS (
+		SELECT * FROM unnest($1::uuid[], $3::uuid[]%[7]s) AS s (id, event%[8]s) LIMIT cardinality($1::uuid[])
+	), r AS (
 		UPDATE registration_records SET %[1]s, state = '%[4]s', version = %[5]d, last_event = '%[2]s', entered_at = $2, updated_at = $2
-		WHERE registration_id = $1 AND state = '%[3]s' AND version = %[5]d - 1
-		RETURNING 1
+		FROM s WHERE registration_id = s.id AND state = '%[3]s' AND version = %[5]d - 1
+		RETURNING s.*
 	)
 	INSERT INTO registration_history (event_id, registration_id, version, event_type, from_state, to_state, transition, actor_role, payload, correlation_id, created_at)
-	SELECT $3, $1, %[5]d, '%[2]s', '%[3]s', '%[4]s', '%[2]s', 'system', %[6]s, CAST($1::uuid AS text), $2 FROM r`
+	SELECT event, id, %[5]d, '%[2]s', '%[3]s', '%[4]s', '%[2]s', 'system', %[6]s, CAST(id AS text), $2 FROM r`
 
 var (
-	createdByHand = `WITH r AS (
+	createdByHand = `WITH s AS (
+		SELECT * FROM unnest($1::uuid[], $3::uuid[], $4::text[]) AS s (id, event, node) LIMIT cardinality($1::uuid[])
+	), r AS (
 		INSERT INTO registration_records (registration_id, node_id, state, version, last_event, entered_at, created_at, updated_at)
-		VALUES ($1, $4, 'unregistered', 1, 'create', $2, $2, $2)
+		SELECT id, node, 'unregistered', 1, 'create', $2, $2, $2 FROM s
 		RETURNING 1
 	)
 	INSERT INTO registration_history (event_id, registration_id, version, event_type, to_state, transition, actor_role, payload, correlation_id, created_at)
-	SELECT $3, $1, 1, 'create', 'unregistered', 'create', 'external', json_build_object('node_id', $4::text), CAST($1::uuid AS text), $2 FROM r`
+	SELECT event, id, 1, 'create', 'unregistered', 'create', 'external', json_build_object('node_id', node), CAST(id AS text), $2
+	FROM s WHERE (SELECT count(*) FROM r) > 0`
 
-	registerByHand = fmt.Sprintf(stepByHand, `deployment_id = 'blue', environment = 'production', network_id = 'net-1', consul_service_id = $4,
-		consul_service_name = 'onex-node', consul_tags = '{a,b}', postgres_record = $5`, "REGISTER", "unregistered", "validating", 2, "$6::json")
-	validatedByHand  = fmt.Sprintf(stepByHand, "validation_error = NULL", "VALIDATION_PASSED", "validating", "registering_postgres", 3, `'{"validation_result":"passed"}'`)
-	writtenByHand    = fmt.Sprintf(stepByHand, "postgres_applied = true", "POSTGRES_SUCCEEDED", "registering_postgres", "postgres_registered", 4, `'{"postgres_applied":true}'`)
-	continuedByHand  = fmt.Sprintf(stepByHand, "consul_error = NULL", "CONTINUE", "postgres_registered", "registering_consul", 5, "'{}'")
-	advertisedByHand = fmt.Sprintf(stepByHand, "consul_applied = true", "CONSUL_SUCCEEDED", "registering_consul", "registered", 6, `'{"consul_applied":true}'`)
+	registerByHand = fmt.Sprintf(stepByHand, `deployment_id = 'blue', environment = 'production', network_id = 'net-1', consul_service_id = s.service,
+		consul_service_name = 'onex-node', consul_tags = '{a,b}', postgres_record = $6`, "REGISTER", "unregistered", "validating", 2, "payload",
+		", $4::text[], $5::jsonb[]", ", service, payload")
+	validatedByHand  = fmt.Sprintf(stepByHand, "validation_error = NULL", "VALIDATION_PASSED", "validating", "registering_postgres", 3, `'{"validation_result":"passed"}'::jsonb`, "", "")
+	writtenByHand    = fmt.Sprintf(stepByHand, "postgres_applied = true", "POSTGRES_SUCCEEDED", "registering_postgres", "postgres_registered", 4, `'{"postgres_applied":true}'::jsonb`, "", "")
+	continuedByHand  = fmt.Sprintf(stepByHand, "consul_error = NULL", "CONTINUE", "postgres_registered", "registering_consul", 5, "'{}'::jsonb", "", "")
+	advertisedByHand = fmt.Sprintf(stepByHand, "consul_applied = true", "CONSUL_SUCCEEDED", "registering_consul", "registered", 6, `'{"consul_applied":true}'::jsonb`, "", "")
 )
 
 const (
-	rowsByHand = `WITH d AS (
-		INSERT INTO registration_daemons (registration_id, daemon) VALUES ($1, 'bench')
+	rowsByHand = `WITH s AS (
+		SELECT * FROM unnest($1::uuid[], $3::text[], $4::uuid[], $5::json[]) AS s (id, node, message, payload) LIMIT cardinality($1::uuid[])
+	), d AS (
+		INSERT INTO registration_daemons (registration_id, daemon) SELECT id, 'bench' FROM s
 	), o AS (
 		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
 			state, attempts, available_at, lease_token, lease_until, worker)
-		VALUES ($4, 'registration', CAST($1::uuid AS text), 5, 0, 'consul.register', 'consul', 'idempotent', true, $5, CAST($1::uuid AS text), $2,
-			'delivering', 1, $2, $4, $6, 'bench')
+		SELECT message, 'registration', CAST(id AS text), 5, 0, 'consul.register', 'consul', 'idempotent', true, payload, CAST(id AS text), $2,
+			'delivering', 1, $2, message, $6, 'bench' FROM s
 	), t AS (
 		INSERT INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
-		VALUES ('registration', CAST($1::uuid AS text), 'timeout', 5, $6, 'CONSUL_FAILED', '{}', CAST($1::uuid AS text))
+		SELECT 'registration', CAST(id AS text), 'timeout', 5, $6, 'CONSUL_FAILED', '{}', CAST(id AS text) FROM s
 	)
 	INSERT INTO node_registrations AS n
 		(node_id, registration_id, deployment_id, environment, network_id, record, status, daemon, last_heartbeat, correlation_id, registered_at, updated_at)
-	VALUES ($3, $1, 'blue', 'production', 'net-1', $7, 'registered', 'bench', $2, CAST($1::uuid AS text), $2, $2)
+	SELECT node, id, 'blue', 'production', 'net-1', $7, 'registered', 'bench', $2, CAST(id AS text), $2, $2 FROM s
 	ON CONFLICT (node_id) DO UPDATE SET registration_id = excluded.registration_id, record = excluded.record, updated_at = excluded.updated_at
 		WHERE excluded.registration_id >= n.registration_id`
 
-	doneByHand = `WITH t AS (
-		DELETE FROM fsm_deadlines WHERE machine = 'registration' AND record_id = CAST($1::uuid AS text) AND kind = 'timeout'
+	doneByHand = `WITH s AS (
+		SELECT * FROM unnest($1::uuid[], $3::uuid[]) AS s (id, message) LIMIT cardinality($1::uuid[])
+	), t AS (
+		DELETE FROM fsm_deadlines USING s WHERE machine = 'registration' AND record_id = CAST(s.id AS text) AND kind = 'timeout'
 	)
-	UPDATE fsm_outbox SET state = 'delivered', delivered_at = $2, lease_token = NULL, lease_until = NULL, worker = NULL
-	WHERE message_id = $3 AND lease_token = $3`
+	UPDATE fsm_outbox AS o SET state = 'delivered', delivered_at = $2, lease_token = NULL, lease_until = NULL, worker = NULL
+	FROM s WHERE o.message_id = s.message AND o.lease_token = s.message`
 )
+
+// handmade is a registration that byHand makes.
+type handmade struct {
+	id, node, message string
+	payload           string
+}
 
 // byHand stores what a registration stores, with statements written for it, and
 // makes the same requests: the record with its six steps and their history, the row,
-// the message and the deadline, in two transactions of one round trip each. It asks
-// the database nothing: neither whether the node is registered, nor who has the
-// service id, nor who has the row.
+// the message and the deadline, in two transactions of one round trip each. Those that
+// come at the same time share them, as those of the service do. It asks the database
+// nothing: neither whether the node is registered, nor who has the service id, nor who
+// has the row.
 func (r *registrations) byHand(ctx context.Context) error {
-	node, id, message, now := r.node(), random(), random(), time.Now().UTC()
-	service := "svc-" + node
+	h := &handmade{id: random(), node: r.node(), message: random()}
 	payload, err := json.Marshal(map[string]any{
-		"deployment_id": "blue", "environment": "production", "network_id": "net-1", "consul_service_id": service,
+		"deployment_id": "blue", "environment": "production", "network_id": "net-1", "consul_service_id": "svc-" + h.node,
 		"consul_service_name": "onex-node", "consul_tags": []string{"a", "b"}, "postgres_record": json.RawMessage(record),
 	})
 	if err != nil {
 		return err
 	}
-	const patience = 30 * time.Second
-	var first, second pgx.Batch
-	first.Queue(createdByHand, id, now, random(), node)
-	first.Queue(registerByHand, id, now, random(), service, record, payload)
-	first.Queue(validatedByHand, id, now, random())
-	first.Queue(writtenByHand, id, now, random())
-	first.Queue(continuedByHand, id, now, random())
-	first.Queue(rowsByHand, id, now, node, message, payload, now.Add(patience), record)
-	if err := r.pool.SendBatch(ctx, &first).Close(); err != nil {
+	h.payload = string(payload)
+	const together = 32
+	if err := r.begun.Do(h.id, h, together, func(all []*handmade) error { return r.beginByHand(ctx, all) }); err != nil {
 		return err
 	}
 	err = r.consul.Register(ctx, registration.Service{
-		ID: service, Name: "onex-node", Tags: []string{"a", "b"}, TTL: time.Hour, NodeID: node, RegistrationID: id,
+		ID: "svc-" + h.node, Name: "onex-node", Tags: []string{"a", "b"}, TTL: time.Hour, NodeID: h.node, RegistrationID: h.id,
 	})
 	if err != nil {
 		return err
 	}
-	now = time.Now().UTC()
-	second.Queue(advertisedByHand, id, now, random())
-	second.Queue(doneByHand, id, now, message)
-	return r.pool.SendBatch(ctx, &second).Close()
+	return r.answered.Do(h.id, h, together, func(all []*handmade) error { return r.endByHand(ctx, all) })
+}
+
+func (r *registrations) beginByHand(ctx context.Context, all []*handmade) error {
+	const patience = 30 * time.Second
+	now, ids := inOrder(all)
+	nodes, payloads := fields(all, func(h *handmade) string { return h.node }), fields(all, func(h *handmade) string { return h.payload })
+	var b pgx.Batch
+	b.Queue(createdByHand, ids, now, randoms(all), nodes)
+	b.Queue(registerByHand, ids, now, randoms(all), fields(all, func(h *handmade) string { return "svc-" + h.node }), payloads, record)
+	b.Queue(validatedByHand, ids, now, randoms(all))
+	b.Queue(writtenByHand, ids, now, randoms(all))
+	b.Queue(continuedByHand, ids, now, randoms(all))
+	b.Queue(rowsByHand, ids, now, nodes, fields(all, func(h *handmade) string { return h.message }), payloads, now.Add(patience), record)
+	return r.pool.SendBatch(ctx, &b).Close()
+}
+
+func (r *registrations) endByHand(ctx context.Context, all []*handmade) error {
+	now, ids := inOrder(all)
+	var b pgx.Batch
+	b.Queue(advertisedByHand, ids, now, randoms(all))
+	b.Queue(doneByHand, ids, now, fields(all, func(h *handmade) string { return h.message }))
+	return r.pool.SendBatch(ctx, &b).Close()
+}
+
+// inOrder puts registrations in the order in which transactions lock, and returns
+// their ids.
+func inOrder(all []*handmade) (now time.Time, ids []string) {
+	slices.SortFunc(all, func(a, b *handmade) int { return strings.Compare(a.id, b.id) })
+	return time.Now().UTC(), fields(all, func(h *handmade) string { return h.id })
+}
+
+func randoms(all []*handmade) []string {
+	return fields(all, func(*handmade) string { return random() })
+}
+
+func fields(all []*handmade, of func(*handmade) string) []string {
+	list := make([]string, len(all))
+	for i, h := range all {
+		list[i] = of(h)
+	}
+	return list
 }

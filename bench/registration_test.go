@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/consul"
 	"github.com/fsmgen/fsmgen/adapters/consul/agent"
+	"github.com/fsmgen/fsmgen/internal/gather"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
@@ -33,6 +35,8 @@ type registrations struct {
 	pool    *pgxpool.Pool
 	raw     *api.Client
 
+	begun, answered gather.Queue[string, *handmade] // by hand
+
 	mu        sync.Mutex
 	nodes     []string                 // since the last clear
 	waiting   map[string]chan struct{} // for the node to be registered
@@ -42,6 +46,7 @@ type registrations struct {
 // newRegistrations starts a daemon, single-step or two-step, with a Consul.
 func newRegistrations(b *testing.B, url string, twoStep bool) *registrations {
 	b.Helper()
+	collectLess(b)
 	s := newServer(b)
 	r := &registrations{prefix: s.schema, pool: s.connect(nil), waiting: map[string]chan struct{}{}}
 	o, err := consul.FromURL(url)
@@ -67,6 +72,15 @@ func newRegistrations(b *testing.B, url string, twoStep bool) *registrations {
 		must(b, r.service.Close())
 	})
 	return r
+}
+
+// collectLess has the garbage collector run as seldom as registrationd has it, for
+// all that is compared.
+func collectLess(b *testing.B) {
+	b.Helper()
+	const percent = 400
+	before := debug.SetGCPercent(percent)
+	b.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
 // measured hears that a node is registered.
@@ -172,7 +186,8 @@ func (r *registrations) bare(ctx context.Context) error {
 // BenchmarkRegistration registers nodes end to end, by code that stores the same rows
 // by hand, by the two calls that its effects make, and by the least that one could
 // do, in turns of short stretches:
-// with the agent in process, and with the Consul of FSMGEN_CONSUL if there is one.
+// with the agent in process, and with the Consul of FSMGEN_CONSUL if there is one. To
+// that one a node is the dearer the more it has already: there, a fleet is compared too.
 func BenchmarkRegistration(b *testing.B) {
 	b.Run("in-process", func(b *testing.B) {
 		server := httptest.NewServer(agent.New(agent.Options{}))
@@ -180,8 +195,29 @@ func BenchmarkRegistration(b *testing.B) {
 		compareModes(b, server.URL)
 	})
 	if url := os.Getenv("FSMGEN_CONSUL"); url != "" && url != "absent" {
-		b.Run("real", func(b *testing.B) { compareModes(b, url) })
+		b.Run("real", func(b *testing.B) {
+			compareModes(b, url)
+			r := newRegistrations(b, url, false)
+			b.Run("single-step/fleet=512", func(b *testing.B) { r.compare(b, 16, 512) })
+		})
 	}
+}
+
+// stored is how many registrations are registered, and what else they leave.
+type stored struct{ records, steps, messages, deadlines int }
+
+// plus adds n times each.
+func (s stored) plus(each stored, n int) stored {
+	return stored{s.records + n*each.records, s.steps + n*each.steps, s.messages + n*each.messages, s.deadlines + n*each.deadlines}
+}
+
+func (r *registrations) stored(b *testing.B) (s stored) {
+	b.Helper()
+	must(b, r.pool.QueryRow(context.Background(), `SELECT
+			(SELECT count(*) FROM registration_records WHERE state = 'registered'), (SELECT count(*) FROM registration_history),
+			(SELECT count(*) FROM fsm_outbox WHERE state = 'delivered'), (SELECT count(*) FROM fsm_deadlines)`,
+	).Scan(&s.records, &s.steps, &s.messages, &s.deadlines))
+	return s
 }
 
 func compareModes(b *testing.B, consul string) {
@@ -189,17 +225,25 @@ func compareModes(b *testing.B, consul string) {
 	for _, mode := range []string{"single-step", "two-step"} {
 		r := newRegistrations(b, consul, mode == "two-step")
 		for _, clients := range []int{1, 16} {
-			b.Run(fmt.Sprintf("%s/clients=%d", mode, clients), func(b *testing.B) { r.compare(b, clients) })
+			b.Run(fmt.Sprintf("%s/clients=%d", mode, clients), func(b *testing.B) { r.compare(b, clients, 16+4*clients) })
 		}
 	}
 }
 
-func (r *registrations) compare(b *testing.B, clients int) {
+// compare has clients register nodes, none of which is in Consul before.
+func (r *registrations) compare(b *testing.B, clients, nodes int) {
 	b.Helper()
-	nodes := 16 + 4*clients
+	const durable = 2 // so many of the ways leave a record
 	ways := []func(context.Context) error{r.register, r.byHand, r.direct, r.bare}
-	for _, way := range ways { // connects and prepares the statements
-		by(b, clients, 4*clients, way)
+	for i, way := range ways { // connects and prepares the statements
+		before, first := r.stored(b), 4*clients
+		by(b, clients, first, way)
+		if i < durable {
+			after, each := r.stored(b), stored{records: 1, steps: 6, messages: 1}
+			if want := before.plus(each, first); after != want {
+				b.Fatalf("way %d: there are %+v, want %+v", i, after, want)
+			}
+		}
 		r.clear(b)
 	}
 	r.latencies = nil
