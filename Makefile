@@ -78,7 +78,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	done
 
 # Benchmarks whose ways take turns: in a second there would be two or three of them.
-TURNS := Registration|PostgresFire|PostgresBatch
+TURNS := Registration|PostgresFire|PostgresBatch|Relay
 
 .PHONY: bench
 bench: $(BIN)/benchstat $(BIN)/parts ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md

@@ -17,11 +17,15 @@ import (
 // are the registrations, $2 is the time, $3 are the events of the histories; what is
 // formatted into it: the assignments, the event, the states before and after, the
 // version after, what the event carried, and further columns of the registrations.
+//
+// What is compared with constants comes with the rows that they are compared for: by
+// constants alone PostgreSQL would expect a row of a small table, look for it in all
+// of it, and keep that plan when the table has grown.
 const stepByHand = `WITH s AS (
-		SELECT * FROM unnest($1::uuid[], $3::uuid[]%[7]s) AS s (id, event%[8]s) LIMIT cardinality($1::uuid[])
+		SELECT s.*, '%[3]s' AS origin, %[5]d - 1 AS before FROM unnest($1::uuid[], $3::uuid[]%[7]s) AS s (id, event%[8]s) LIMIT cardinality($1::uuid[])
 	), r AS (
 		UPDATE registration_records SET %[1]s, state = '%[4]s', version = %[5]d, last_event = '%[2]s', entered_at = $2, updated_at = $2
-		FROM s WHERE registration_id = s.id AND state = '%[3]s' AND version = %[5]d - 1
+		FROM s WHERE registration_id = s.id AND state = s.origin AND version = s.before
 		RETURNING s.*
 	)
 	INSERT INTO registration_history (event_id, registration_id, version, event_type, from_state, to_state, transition, actor_role, payload, correlation_id, created_at)
@@ -50,14 +54,14 @@ var (
 
 const (
 	rowsByHand = `WITH s AS (
-		SELECT * FROM unnest($1::uuid[], $3::text[], $4::uuid[], $5::json[]) AS s (id, node, message, payload) LIMIT cardinality($1::uuid[])
+		SELECT * FROM unnest($1::uuid[], $3::text[], $4::uuid[], $5::json[], $8::uuid[]) AS s (id, node, message, payload, token) LIMIT cardinality($1::uuid[])
 	), d AS (
 		INSERT INTO registration_daemons (registration_id, daemon) SELECT id, 'bench' FROM s
 	), o AS (
 		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
 			state, attempts, available_at, lease_token, lease_until, worker)
 		SELECT message, 'registration', CAST(id AS text), 5, 0, 'consul.register', 'consul', 'idempotent', true, payload, CAST(id AS text), $2,
-			'delivering', 1, $2, message, $6, 'bench' FROM s
+			'delivering', 1, $2, token, $6, 'bench' FROM s
 	), t AS (
 		INSERT INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
 		SELECT 'registration', CAST(id AS text), 'timeout', 5, $6, 'CONSUL_FAILED', '{}', CAST(id AS text) FROM s
@@ -69,18 +73,19 @@ const (
 		WHERE excluded.registration_id >= n.registration_id`
 
 	doneByHand = `WITH s AS (
-		SELECT * FROM unnest($1::uuid[], $3::uuid[]) AS s (id, message) LIMIT cardinality($1::uuid[])
+		SELECT CAST(id AS text) AS id, message, token, 'registration' AS machine, 'timeout' AS kind
+		FROM unnest($1::uuid[], $3::uuid[], $4::uuid[]) AS s (id, message, token) LIMIT cardinality($1::uuid[])
 	), t AS (
-		DELETE FROM fsm_deadlines USING s WHERE machine = 'registration' AND record_id = CAST(s.id AS text) AND kind = 'timeout'
+		DELETE FROM fsm_deadlines AS d USING s WHERE d.machine = s.machine AND d.record_id = s.id AND d.kind = s.kind
 	)
 	UPDATE fsm_outbox AS o SET state = 'delivered', delivered_at = $2, lease_token = NULL, lease_until = NULL, worker = NULL
-	FROM s WHERE o.message_id = s.message AND o.lease_token = s.message`
+	FROM s WHERE o.message_id = s.message AND o.lease_token = s.token`
 )
 
 // handmade is a registration that byHand makes.
 type handmade struct {
-	id, node, message string
-	payload           string
+	id, node, payload string
+	message, token    string // of its effect
 }
 
 // byHand stores what a registration stores, with statements written for it, and
@@ -90,7 +95,7 @@ type handmade struct {
 // nothing: neither whether the node is registered, nor who has the service id, nor who
 // has the row.
 func (r *registrations) byHand(ctx context.Context) error {
-	h := &handmade{id: random(), node: r.node(), message: random()}
+	h := &handmade{id: random(), node: r.node(), message: random(), token: random()}
 	payload, err := json.Marshal(map[string]any{
 		"deployment_id": "blue", "environment": "production", "network_id": "net-1", "consul_service_id": "svc-" + h.node,
 		"consul_service_name": "onex-node", "consul_tags": []string{"a", "b"}, "postgres_record": json.RawMessage(record),
@@ -116,21 +121,23 @@ func (r *registrations) beginByHand(ctx context.Context, all []*handmade) error 
 	const patience = 30 * time.Second
 	now, ids := inOrder(all)
 	nodes, payloads := fields(all, func(h *handmade) string { return h.node }), fields(all, func(h *handmade) string { return h.payload })
+	messages, tokens := effects(all)
 	var b pgx.Batch
 	b.Queue(createdByHand, ids, now, randoms(all), nodes)
 	b.Queue(registerByHand, ids, now, randoms(all), fields(all, func(h *handmade) string { return "svc-" + h.node }), payloads, record)
 	b.Queue(validatedByHand, ids, now, randoms(all))
 	b.Queue(writtenByHand, ids, now, randoms(all))
 	b.Queue(continuedByHand, ids, now, randoms(all))
-	b.Queue(rowsByHand, ids, now, nodes, fields(all, func(h *handmade) string { return h.message }), payloads, now.Add(patience), record)
+	b.Queue(rowsByHand, ids, now, nodes, messages, payloads, now.Add(patience), record, tokens)
 	return r.pool.SendBatch(ctx, &b).Close()
 }
 
 func (r *registrations) endByHand(ctx context.Context, all []*handmade) error {
 	now, ids := inOrder(all)
+	messages, tokens := effects(all)
 	var b pgx.Batch
 	b.Queue(advertisedByHand, ids, now, randoms(all))
-	b.Queue(doneByHand, ids, now, fields(all, func(h *handmade) string { return h.message }))
+	b.Queue(doneByHand, ids, now, messages, tokens)
 	return r.pool.SendBatch(ctx, &b).Close()
 }
 
@@ -139,6 +146,10 @@ func (r *registrations) endByHand(ctx context.Context, all []*handmade) error {
 func inOrder(all []*handmade) (now time.Time, ids []string) {
 	slices.SortFunc(all, func(a, b *handmade) int { return strings.Compare(a.id, b.id) })
 	return time.Now().UTC(), fields(all, func(h *handmade) string { return h.id })
+}
+
+func effects(all []*handmade) (messages, tokens []string) {
+	return fields(all, func(h *handmade) string { return h.message }), fields(all, func(h *handmade) string { return h.token })
 }
 
 func randoms(all []*handmade) []string {

@@ -46,7 +46,7 @@ keeps no table. The libraries run the same guards in callbacks, on machines that
 PostgreSQL: the engine, the code by hand and River share one server, on the same computer and reached over TCP, in a schema
 each; "by hand" has the tables of the engine, with their indices and triggers. The server of ` + "`make bench`" + ` has
 synchronous_commit on and fsync off: a commit waits for the kernel and not for a disk, which favours whatever makes more
-round trips. What is compared takes turns in short stretches of one run, 25 of one event, a batch or registrations.
+round trips. What is compared takes turns in short stretches of one run, 25 of one event, a batch, a backlog or registrations.
 
 - One event: the advertiser of a funded deal consents to cancel it. It is read and decided; the record is updated, a history
   row and two messages are inserted (bench/postgres_byhand_test.go does the last three in one statement). "Without triggers"

@@ -57,7 +57,10 @@ func newServe(out io.Writer) *cobra.Command {
 behind. Daemons that share a PostgreSQL database share the work.
 
 SIGTERM or an interrupt deregisters the nodes that were registered through this
-daemon, within the 15 s of a deregistration, and ends.`,
+daemon, within the 15 s of a deregistration, and ends.
+
+The heap grows to five times what is in use before the garbage collector runs; $GOGC
+says otherwise, in percent: 100 is twice.`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
 	}
