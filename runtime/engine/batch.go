@@ -98,13 +98,14 @@ type item[Tx any] struct {
 // batches lock in the same order.
 func layers[Tx any](items []item[Tx]) (layers [][]item[Tx]) {
 	slices.SortStableFunc(items, byRecord)
+	layers = append(layers, make([]item[Tx], 0, len(items))) // mostly it is the only one
 	n := 0
 	for i, it := range items {
 		if n++; i == 0 || byRecord(items[i-1], it) != 0 {
 			n = 0
 		}
 		if n == len(layers) {
-			layers = append(layers, make([]item[Tx], 0, len(items)-i))
+			layers = append(layers, nil)
 		}
 		layers[n] = append(layers[n], it)
 	}
