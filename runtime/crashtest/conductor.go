@@ -66,8 +66,10 @@ func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
 	if err == nil {
 		err = c.steps(ctx, p, c.rest)
 	}
-	// Who has committed its last word may be about to be killed.
-	for late := time.Now().Add(time.Second); err == nil && c.fleet.killed() == killed && time.Now().Before(late); {
+	// Who has committed its last word may be about to be killed; on a machine that is
+	// busy with other things that takes its time.
+	const patience = 20 * time.Second
+	for late := time.Now().Add(patience); err == nil && c.fleet.killed() == killed && time.Now().Before(late); {
 		time.Sleep(time.Millisecond)
 	}
 	if err == nil {
