@@ -30,8 +30,9 @@ build: ## Compile everything; the command lands in tools/bin
 	go build -o $(BIN)/fsmgen ./cmd/fsmgen
 
 .PHONY: generate
-generate: ## Compile the tables of spec/ into generated/
+generate: ## Compile the tables of spec/ into generated/, and that of proptest/jepsen
 	go run ./cmd/fsmgen generate
+	go generate ./proptest/jepsen
 
 .PHONY: demo
 demo: ## Compile the ten tables and run the ten machines durably, with a kill in the middle
@@ -57,12 +58,15 @@ test-modules:
 race: $(BIN)/parts ## Run the tests of the main module three times under the race detector
 	$(BIN)/parts -- go test $(RACE) -shuffle=on -count=3 -timeout 60m ./...
 
-# How long make soak plays.
-SOAK ?= 1h
+# How long make soak plays simulations, and how many rounds with processes and faults, of two minutes each.
+SOAK   ?= 1h
+ROUNDS ?= 20
 
 .PHONY: soak
-soak: $(BIN)/parts ## Play simulations of engine, stores and faults for SOAK (1h)
+soak: $(BIN)/parts ## Play simulations for SOAK (1h), then ROUNDS (20) with processes and faults
+	FSMGEN_TABLES=100000 go test -count=1 -v -timeout 0 -run '^TestSoundness$$' ./gen/check
 	FSMGEN_SOAK=$(SOAK) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./runtime/simulation
+	FSMGEN_JEPSEN_ROUNDS=$(ROUNDS) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./proptest/jepsen
 
 .PHONY: golden
 golden: $(BIN)/parts ## Rewrite the golden files; read the diff before you commit it
@@ -112,7 +116,9 @@ verify-generated:
 	@before=$$(git status --porcelain); \
 	echo "go run ./cmd/fsmgen generate --check"; \
 	go run ./cmd/fsmgen generate --check; \
+	go run ./cmd/fsmgen generate --check proptest/jepsen/spec --out proptest/jepsen/generated; \
 	go run ./cmd/fsmgen generate; \
+	go generate ./proptest/jepsen; \
 	after=$$(git status --porcelain); \
 	diff <(echo "$$before") <(echo "$$after") || { echo "generate changed the tree (git status, before and after)"; exit 1; }
 
@@ -132,6 +138,10 @@ verify-structure:
 		grep "^--- PASS: $$name " <<<"$$out" || { echo "there is no test $$name"; exit 1; }; \
 	done
 
+.PHONY: vuln
+vuln: $(BIN)/govulncheck ## Look for known vulnerabilities in what the module calls (asks vuln.go.dev)
+	$(BIN)/govulncheck ./...
+
 .PHONY: clean
 clean: ## Remove what was built or fetched
 	rm -rf $(BIN) tools/mermaid/node_modules
@@ -149,4 +159,8 @@ $(BIN)/golangci-lint: tools/go.mod
 
 $(BIN)/benchstat: tools/go.mod
 	go -C tools build -o bin/benchstat golang.org/x/perf/cmd/benchstat
+	@touch $@
+
+$(BIN)/govulncheck: tools/go.mod
+	go -C tools build -o bin/govulncheck golang.org/x/vuln/cmd/govulncheck
 	@touch $@

@@ -49,7 +49,7 @@ const (
 	)
 	INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
 	SELECT m.id, 'deal', $1::text, r.version, m.seq, m.effect, m.lane, 'keyed', false, m.payload, $6, $3, 'pending', 0, $3
-	FROM r, (VALUES ($7::uuid, 0, 'notify_owner', 'notifications', $8::json), ($9, 1, 'deal.events', 'kafka', $10)) AS m (id, seq, effect, lane, payload)`
+	FROM r, (VALUES ($7::uuid, 0, 'notify_owner', 'owner_notifications', $8::json), ($9, 1, 'deal.events', 'kafka', $10)) AS m (id, seq, effect, lane, payload)`
 )
 
 // consent is MUTUAL_CANCEL by the advertiser.
@@ -79,7 +79,9 @@ func (h byHand) consent(ctx context.Context, id fsm.UUID, advertiser int64) erro
 	if err != nil {
 		return err
 	}
-	tag, err := conn.Exec(ctx, handWrite, id.String(), d.version, now, random(), advertiser, random(), random(), notify, random(), event)
+	step := random()
+	tag, err := conn.Exec(ctx, handWrite, id.String(), d.version, now, step, advertiser, random(),
+		messageID(step, 0), notify, messageID(step, 1), event)
 	if err == nil && tag.RowsAffected() != 2 {
 		return fmt.Errorf("%d messages were written: another writer was first", tag.RowsAffected())
 	}

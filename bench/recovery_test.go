@@ -189,6 +189,7 @@ func (f strandedFile) strand(from, count int) {
 	hour, minute := time.Now().Add(-time.Hour).UTC().Format(fsm.TimeLayout), time.Now().Add(-time.Minute).UTC().Format(fsm.TimeLayout)
 	f.fill(fmt.Sprintf(upTo+`INSERT INTO deals (deal_id, status, version, last_event, entered_at, advertiser_id, owner_id, price_nano)
 			SELECT printf('00000000-0000-4000-8000-%%012x', n + %d), 'ACCEPTED', 1, 'ACCEPT', '%s', 7, 8, 100 FROM n`, count, from, hour),
+		fileTold,
 		fmt.Sprintf(`INSERT INTO fsm_outbox
 			(message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at,
 				lease_token, lease_until, worker)

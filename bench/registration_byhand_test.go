@@ -16,7 +16,8 @@ import (
 // stepByHand moves registrations on and tells their histories, in one statement. $1
 // are the registrations, $2 is the time, $3 are the events of the histories; what is
 // formatted into it: the assignments, the event, the states before and after, the
-// version after, what the event carried, and further columns of the registrations.
+// version after, what the event carried, further columns of the registrations, the
+// transition, and who fired.
 //
 // What is compared with constants comes with the rows that they are compared for: by
 // constants alone PostgreSQL would expect a row of a small table, look for it in all
@@ -29,7 +30,7 @@ const stepByHand = `WITH s AS (
 		RETURNING s.*
 	)
 	INSERT INTO registration_history (event_id, registration_id, version, event_type, from_state, to_state, transition, actor_role, payload, correlation_id, created_at)
-	SELECT event, id, %[5]d, '%[2]s', '%[3]s', '%[4]s', '%[2]s', 'system', %[6]s, CAST(id AS text), $2 FROM r`
+	SELECT event, id, %[5]d, '%[2]s', '%[3]s', '%[4]s', '%[9]s', '%[10]s', %[6]s, CAST(id AS text), $2 FROM r`
 
 var (
 	createdByHand = `WITH s AS (
@@ -45,11 +46,11 @@ var (
 
 	registerByHand = fmt.Sprintf(stepByHand, `deployment_id = 'blue', environment = 'production', network_id = 'net-1', consul_service_id = s.service,
 		consul_service_name = 'onex-node', consul_tags = '{a,b}', postgres_record = $6`, "REGISTER", "unregistered", "validating", 2, "payload",
-		", $4::text[], $5::jsonb[]", ", service, payload")
-	validatedByHand  = fmt.Sprintf(stepByHand, "validation_error = NULL", "VALIDATION_PASSED", "validating", "registering_postgres", 3, `'{"validation_result":"passed"}'::jsonb`, "", "")
-	writtenByHand    = fmt.Sprintf(stepByHand, "postgres_applied = true", "POSTGRES_SUCCEEDED", "registering_postgres", "postgres_registered", 4, `'{"postgres_applied":true}'::jsonb`, "", "")
-	continuedByHand  = fmt.Sprintf(stepByHand, "consul_error = NULL", "CONTINUE", "postgres_registered", "registering_consul", 5, "'{}'::jsonb", "", "")
-	advertisedByHand = fmt.Sprintf(stepByHand, "consul_applied = true", "CONSUL_SUCCEEDED", "registering_consul", "registered", 6, `'{"consul_applied":true}'::jsonb`, "", "")
+		", $4::text[], $5::jsonb[]", ", service, payload", "start_registration", "external")
+	validatedByHand  = fmt.Sprintf(stepByHand, "validation_error = NULL", "VALIDATION_PASSED", "validating", "registering_postgres", 3, `'{"validation_result":"passed"}'::jsonb`, "", "", "validation_success", "system")
+	writtenByHand    = fmt.Sprintf(stepByHand, "postgres_applied = true", "POSTGRES_SUCCEEDED", "registering_postgres", "postgres_registered", 4, `'{"postgres_applied":true}'::jsonb`, "", "", "postgres_success", "system")
+	continuedByHand  = fmt.Sprintf(stepByHand, "consul_error = NULL", "CONTINUE", "postgres_registered", "registering_consul", 5, "'{}'::jsonb", "", "", "start_consul_registration", "system")
+	advertisedByHand = fmt.Sprintf(stepByHand, "consul_applied = true", "CONSUL_SUCCEEDED", "registering_consul", "registered", 6, `'{"consul_applied":true}'::jsonb`, "", "", "consul_success", "system")
 )
 
 const (
@@ -60,7 +61,8 @@ const (
 	), o AS (
 		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
 			state, attempts, available_at, lease_token, lease_until, worker)
-		SELECT message, 'registration', CAST(id AS text), 5, 0, 'consul.register', 'consul', 'idempotent', true, payload, CAST(id AS text), $2,
+		SELECT message, 'registration', CAST(id AS text), 5, 1, 'consul.register', 'consul', 'idempotent', true,
+			CAST(CAST(payload AS jsonb) || jsonb_build_object('registration_id', id) AS json), CAST(id AS text), $2,
 			'delivering', 1, $2, token, $6, 'bench' FROM s
 	), t AS (
 		INSERT INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
@@ -85,6 +87,7 @@ const (
 // handmade is a registration that byHand makes.
 type handmade struct {
 	id, node, payload string
+	event             string // of the step that asks for its effect
 	message, token    string // of its effect
 }
 
@@ -95,7 +98,8 @@ type handmade struct {
 // nothing: neither whether the node is registered, nor who has the service id, nor who
 // has the row.
 func (r *registrations) byHand(ctx context.Context) error {
-	h := &handmade{id: random(), node: r.node(), message: random(), token: random()}
+	h := &handmade{id: random(), node: r.node(), event: random(), token: random()}
+	h.message = messageID(h.event, 1) // the first effect of that step is a log line
 	payload, err := json.Marshal(map[string]any{
 		"deployment_id": "blue", "environment": "production", "network_id": "net-1", "consul_service_id": "svc-" + h.node,
 		"consul_service_name": "onex-node", "consul_tags": []string{"a", "b"}, "postgres_record": json.RawMessage(record),
@@ -127,7 +131,7 @@ func (r *registrations) beginByHand(ctx context.Context, all []*handmade) error 
 	b.Queue(registerByHand, ids, now, randoms(all), fields(all, func(h *handmade) string { return "svc-" + h.node }), payloads, record)
 	b.Queue(validatedByHand, ids, now, randoms(all))
 	b.Queue(writtenByHand, ids, now, randoms(all))
-	b.Queue(continuedByHand, ids, now, randoms(all))
+	b.Queue(continuedByHand, ids, now, fields(all, func(h *handmade) string { return h.event }))
 	b.Queue(rowsByHand, ids, now, nodes, messages, payloads, now.Add(patience), record, tokens)
 	return r.pool.SendBatch(ctx, &b).Close()
 }

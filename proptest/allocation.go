@@ -22,7 +22,7 @@ func (p Package[I, R, E, P, C, S, T, F]) NoAllocation(t *testing.T, spec *Spec) 
 			}
 		}
 	}
-	count(t, "%s: %d rows decided without an allocation", spec.Machine, len(seen))
+	Count(t, "%s: %d rows decided without an allocation", spec.Machine, len(seen))
 }
 
 func fresh(seen map[int]bool, result interp.Result) bool {

@@ -31,7 +31,7 @@ type testCase struct {
 func (s *situation) cases(c caller, limit, times int) iter.Seq[testCase] {
 	return func(yield func(testCase) bool) {
 		rng := rand.New(rand.NewPCG(uint64(s.event.Index), uint64(limit)))
-		for a := range s.space.All(limit, 1) {
+		for a := range s.assignments(s.space, limit) {
 			for range times {
 				rec := s.record(a, idOf(s.machine, 0), rng)
 				if rec != nil && interp.Broken(rec, rec.State) != nil {

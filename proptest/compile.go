@@ -55,7 +55,7 @@ func NegativeCompile(t *testing.T, spec *Spec) {
 			}
 		}
 	}
-	count(t, "%s: %d legal programs compile, %d illegal ones do not", spec.Machine, legal, illegal)
+	Count(t, "%s: %d legal programs compile, %d illegal ones do not", spec.Machine, legal, illegal)
 }
 
 // program fires ev on the view of state, with parameters for whatever else

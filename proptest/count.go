@@ -11,8 +11,8 @@ import (
 // print all of them: go test hides the log of a test that passes.
 const CountsVariable = "FSMGEN_COUNTS"
 
-// count logs a line of counts.
-func count(t testing.TB, format string, args ...any) {
+// Count logs a line of counts, and adds it to the file that CountsVariable names.
+func Count(t testing.TB, format string, args ...any) {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)
 	t.Log(line)

@@ -199,6 +199,19 @@ func (d *database) prepare(query string) (*sql.Stmt, error) {
 	return stmt, err
 }
 
+// settle judges what is judged at the end of a transaction, which never comes.
+// SQLite has no statement for that.
+func (d *database) settle() error {
+	if d.name == "sqlite" {
+		return nil
+	}
+	_, err := d.exec("SET CONSTRAINTS ALL IMMEDIATE")
+	if err == nil {
+		_, err = d.exec("SET CONSTRAINTS ALL DEFERRED")
+	}
+	return err
+}
+
 // one runs a statement that must change exactly one row.
 func (d *database) one(query string, args ...any) error {
 	n, err := d.exec(query, args...)

@@ -31,9 +31,8 @@ func Databases(t *testing.T, spec *Spec, postgres, sqlite string) {
 
 func storeAll(t testing.TB, spec *Spec, root *node, e *explorer, d *database) {
 	t.Helper()
-	w := &walk{t: t, machine: spec.Machine, db: d, done: map[string]bool{}, refused: map[string]int{}}
-	w.attempts(func() { w.creation(root) })
-	w.visit(root)
+	w := newWalk(t, spec, d)
+	w.all(root)
 	w.constraints()
 	w.report(e)
 }
@@ -54,18 +53,32 @@ type walk struct {
 	failures   int
 }
 
+func newWalk(t testing.TB, spec *Spec, d *database) *walk {
+	return &walk{t: t, machine: spec.Machine, db: d, done: map[string]bool{}, refused: map[string]int{}}
+}
+
+// all stores the tree below root.
+func (w *walk) all(root *node) {
+	w.attempts(func() { w.creation(root) })
+	w.visit(root)
+}
+
 func (w *walk) visit(n *node) {
 	for _, child := range n.children {
 		if w.failures >= maxFailures {
 			return
 		}
+		w.attempts(func() { w.untold(child) })
 		err := w.db.undo(w.t, func() error {
+			path := n.path()
 			for _, s := range child.steps {
+				path = append(path, s)
 				w.attempts(func() { w.before(s) })
 				if err := w.store(s); err != nil {
 					return fmt.Errorf("%s from %s on %s: %w", s.Row, stateName(s.Before.State), interp.MarshalRecord(w.machine, s.Before), err)
 				}
 				w.attempts(func() { w.after(s) })
+				w.attempts(func() { w.taken(path) })
 			}
 			w.visit(child)
 			return nil
@@ -85,6 +98,9 @@ func (w *walk) store(s interp.Step) error {
 	w.attempts(func() { w.between(s) })
 	if err := w.db.insertHistory(w.machine, historyOf(s)); err != nil {
 		return fmt.Errorf("history: %w", err)
+	}
+	if err := w.db.settle(); err != nil {
+		return fmt.Errorf("at the end of a transaction: %w", err)
 	}
 	if err := w.db.reads(w.machine, s.After); err != nil {
 		return err
@@ -118,13 +134,16 @@ func (w *walk) report(e *explorer) {
 			total += n
 		}
 	}
-	count(w.t, "%s: %s stored %s records along their transitions (%s table rows) and %s of %s of Equivalence, and refused %s writes: %s",
+	Count(w.t, "%s: %s stored %s records along their transitions (%s table rows) and %s of %s of Equivalence, and refused %s writes: %s",
 		w.machine, w.db.name, thousands(w.stored), thousands(w.tables), thousands(w.produced), thousands(w.producible), thousands(total), strings.Join(kinds, ", "))
 	if clauses := w.unbroken(); len(clauses) > 0 {
-		count(w.t, "%s: no record breaks just %s", w.machine, strings.Join(clauses, "; "))
+		Count(w.t, "%s: no record breaks just %s", w.machine, strings.Join(clauses, "; "))
+	}
+	if missing := w.untaken(); len(missing) > 0 {
+		Count(w.t, "%s: no second record came to the key %s", w.machine, strings.Join(missing, ", "))
 	}
 	if missing := e.unreached(); len(missing) > 0 {
-		count(w.t, "%s: no call reached %s", w.machine, strings.Join(missing, ", "))
+		Count(w.t, "%s: no call reached %s", w.machine, strings.Join(missing, ", "))
 	}
 	if w.stored == 0 || total == 0 {
 		w.errorf("stored %d records and refused %d", w.stored, total)

@@ -20,5 +20,6 @@
 // [Calls] gives what these tests try to others that look for events worth firing.
 //
 // Every test logs how many cases it ran, and says when a space of values was
-// too large and it drew a sample instead.
+// too large and it drew a sample instead. A sample begins with payloads and records
+// that satisfy the guards.
 package proptest

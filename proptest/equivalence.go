@@ -25,7 +25,7 @@ func Equivalence(t testing.TB, spec *Spec, subject Subject) {
 			}
 		}
 	}
-	count(t, "%s", seen.report(m))
+	Count(t, "%s", seen.report(m))
 	if seen.cases == 0 || seen.accepted == 0 {
 		t.Errorf("%s: no case was accepted", m)
 	}

@@ -18,7 +18,17 @@ type node struct {
 	steps    []interp.Step // of the last call
 	record   *interp.Record
 	now      time.Time // of the last call
+	before   *node
 	children []*node
+	expanded bool // every call was tried
+}
+
+// path is the steps from creation to n.
+func (n *node) path() []interp.Step {
+	if n.before == nil {
+		return nil
+	}
+	return append(n.before.path(), n.steps...)
 }
 
 func (n *node) state() *ir.State {
@@ -54,11 +64,16 @@ type explorer struct {
 // differ in what guards can see bring their successors, up to perState of a
 // state, and whatever takes a row for the first time does.
 func explore(m *ir.Machine) (*node, *explorer) {
-	e := &explorer{machine: m, params: smallParams(m), fill: machineClasses(m), counters: countersOf(m), expanded: map[*ir.State]int{},
+	e := &explorer{machine: m, params: smallParams(m), fill: machineClasses(m), counters: Counters(m), expanded: map[*ir.State]int{},
 		seenRows: map[*ir.Row]bool{}, seen: map[string]bool{}, payloads: perPayload}
 	root := &node{now: now}
 	for queue := []*node{root}; len(queue) > 0 && e.nodes < maxNodes; queue = queue[1:] {
 		queue = append(queue, e.expand(queue[0])...)
+	}
+	for _, row := range m.Rows {
+		if row.Reject == nil && !e.seenRows[row] {
+			e.aimAt(row, root)
+		}
 	}
 	return root, e
 }
@@ -66,12 +81,32 @@ func explore(m *ir.Machine) (*node, *explorer) {
 // smallParams lowers limits, so that loops that count up to them end soon.
 func smallParams(m *ir.Machine) map[*ir.Param]ir.Value {
 	params := map[*ir.Param]ir.Value{}
-	for _, p := range m.Params {
+	for p := range Limits(m) {
 		if limit, ok := p.Default.(int64); ok && limit > 2 {
 			params[p] = int64(2)
 		}
 	}
 	return params
+}
+
+// Limits are the params that fields are counted up to or down from.
+func Limits(m *ir.Machine) map[*ir.Param]bool {
+	limits, counters := map[*ir.Param]bool{}, Counters(m)
+	meet := func(a, b ir.Operand) {
+		if a.Param != nil && b.Field != nil && counters[b.Field] {
+			limits[a.Param] = true
+		}
+	}
+	for _, row := range m.Rows {
+		for _, c := range row.When {
+			meet(c.Left, c.Right)
+			meet(c.Right, c.Left)
+		}
+		for _, a := range row.Set {
+			meet(a.Value.A, ir.Operand{Field: a.Target})
+		}
+	}
+	return limits
 }
 
 // machineClasses lists, for each payload field, the values that any guard,
@@ -95,11 +130,12 @@ func machineClasses(m *ir.Machine) map[domain.Var][]ir.Value {
 	return classes
 }
 
-// expand tries every event on n, now and when the last of its times is past,
+// expand tries every event on n, now and when each of its times is past,
 // and returns the successors worth expanding, those with a new row first.
 func (e *explorer) expand(n *node) []*node {
 	var fresh, other []*node
 	done := map[string]bool{}
+	n.expanded = true
 	for _, at := range n.moments() {
 		for _, ev := range e.machine.Events {
 			s := newSituation(e.machine, n.state(), ev, at)
@@ -109,7 +145,7 @@ func (e *explorer) expand(n *node) []*node {
 					if rej != nil || result.AlreadyThere() {
 						continue
 					}
-					child := &node{steps: result.Steps, record: result.Record, now: at}
+					child := &node{steps: result.Steps, record: result.Record, now: at, before: n}
 					if key := e.outcome(child); done[key] {
 						continue
 					} else {
@@ -139,17 +175,19 @@ func (e *explorer) outcome(n *node) string {
 	return b.String()
 }
 
+// moments are now, and just after each of the record's times.
 func (n *node) moments() []time.Time {
 	out := []time.Time{n.now}
 	if n.record == nil {
 		return out
 	}
 	for _, v := range n.record.Values {
-		if at, ok := v.(time.Time); ok && !at.Before(out[len(out)-1]) && at.Year() < 9000 {
-			out = []time.Time{n.now, at.Add(time.Second)}
+		if at, ok := v.(time.Time); ok && !at.Before(n.now) && at.Year() < 9000 {
+			out = append(out, at.Add(time.Second))
 		}
 	}
-	return out
+	slices.SortFunc(out, time.Time.Compare)
+	return slices.CompactFunc(out, time.Time.Equal)
 }
 
 // cases are the payloads of a situation on the record of n: what decides now
@@ -166,7 +204,7 @@ func (e *explorer) cases(s *situation, n *node, c caller) iter.Seq[testCase] {
 				space.Extend(v, e.fill[v]...)
 			}
 		}
-		for a := range concat(space.First(), space.All(e.payloads, 1)) {
+		for a := range concat(one(space.First()), s.assignments(space, e.payloads)) {
 			for style := range 4 {
 				in := interp.Input{Event: s.event, Actor: c.actor(s.machine, n.record), Now: s.now, Params: e.params}
 				for _, f := range payloadFields(s.event) {
@@ -185,10 +223,18 @@ func (e *explorer) cases(s *situation, n *node, c caller) iter.Seq[testCase] {
 	}
 }
 
-func concat(first domain.Assignment, rest iter.Seq[domain.Assignment]) iter.Seq[domain.Assignment] {
+func one(a domain.Assignment) iter.Seq[domain.Assignment] {
+	return func(yield func(domain.Assignment) bool) { yield(a) }
+}
+
+func concat(parts ...iter.Seq[domain.Assignment]) iter.Seq[domain.Assignment] {
 	return func(yield func(domain.Assignment) bool) {
-		if yield(first) {
-			rest(yield)
+		for _, part := range parts {
+			for a := range part {
+				if !yield(a) {
+					return
+				}
+			}
 		}
 	}
 }
@@ -250,13 +296,13 @@ func (e *explorer) signature(r *interp.Record) string {
 	return b.String()
 }
 
-// countersOf lists the fields that rows add to.
-func countersOf(m *ir.Machine) map[*ir.Field]bool {
+// Counters are the fields that rows add to or subtract from.
+func Counters(m *ir.Machine) map[*ir.Field]bool {
 	counters := map[*ir.Field]bool{}
 	for _, row := range m.Rows {
 		for _, a := range row.Set {
-			if a.Value.Kind == ir.Add || a.Value.Kind == ir.Sub {
-				counters[a.Target] = a.Target.Type.Base == ir.Int
+			if (a.Value.Kind == ir.Add || a.Value.Kind == ir.Sub) && a.Target.Type.Base == ir.Int {
+				counters[a.Target] = true
 			}
 		}
 	}

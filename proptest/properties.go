@@ -21,7 +21,7 @@ func Properties(t *testing.T, spec *Spec, subject Subject) {
 	t.Helper()
 	var steps atomic.Int64
 	rapid.Check(t, property(spec, subject, &steps))
-	count(t, "%s: %s random steps kept every holds and invariant", spec.Machine, thousands(int(steps.Load())))
+	Count(t, "%s: %s random steps kept every holds and invariant", spec.Machine, thousands(int(steps.Load())))
 }
 
 // Fuzz lets go test -fuzz drive the same command sequences. Without -fuzz it

@@ -23,10 +23,13 @@ const (
 	changedHistory  = "changes of history"
 	changedIdentity = "deletions and changes of identity"
 	brokenReference = "broken references"
+	foreignWrite    = "writes that no row makes"
+	brokenGuard     = "steps whose guard does not hold"
+	takenKey        = "taken keys"
 )
 
 var kindsOfRefusal = []string{missingEdge, missingHistory, wrongCreation, brokenHolds, brokenNever, immutableWrite,
-	invalidValue, skippedVersion, changedHistory, changedIdentity, brokenReference}
+	invalidValue, skippedVersion, changedHistory, changedIdentity, brokenReference, foreignWrite, brokenGuard, takenKey}
 
 // once reports whether a refusal is to be tried: each is tried one time.
 func (w *walk) once(format string, args ...any) bool {
@@ -98,6 +101,7 @@ func hasEdge(m *ir.Machine, from *ir.State, ev *ir.Event, to *ir.State) bool {
 func (w *walk) before(s interp.Step) {
 	w.holds(s)
 	w.never(s)
+	w.writes(s)
 	if s.Row.From == nil {
 		return
 	}
@@ -247,6 +251,12 @@ func (w *walk) invalid(s interp.Step) {
 		for _, bad := range badValues(f) {
 			w.update(invalidValue, "", s, func(r *recordRow) { r.record.Values[f.Index] = bad }, "%s = %v", f, bad)
 		}
+		if w.db.name == "sqlite" && !f.Type.Optional && f.Default != nil {
+			row := rowOf(s)
+			row.record = s.After.Clone()
+			row.record.Values[f.Index] = nil
+			w.refuse(invalidValue, "NOT NULL constraint failed", func() error { return w.replaceRecord(s, row) }, "%s replaced by its default", f)
+		}
 	}
 }
 
@@ -256,6 +266,9 @@ func (w *walk) between(s interp.Step) {
 	m, ev, to := w.machine, s.Row.Event, s.After.State
 	if !w.once("history %s %s", ev, to) {
 		return
+	}
+	if w.db.name == "postgres" {
+		w.refuse(missingHistory, "has no history row", w.db.settle, "a step by %s to %s without history", ev, to)
 	}
 	for _, from := range append([]*ir.State{nil}, m.States...) {
 		if hasEdge(m, from, ev, to) {
@@ -270,9 +283,29 @@ func (w *walk) between(s interp.Step) {
 	}
 }
 
+// untold tries the step after one without a history row. PostgreSQL has judged that at
+// the end of the transaction, see between.
+func (w *walk) untold(n *node) {
+	if w.db.name != "sqlite" || len(n.steps) > 1 || len(n.children) == 0 || !w.once("untold") {
+		return
+	}
+	first, next := n.steps[0], n.children[0].steps[0]
+	w.refuse(missingHistory, "has no history row", func() error {
+		if err := w.db.writeRecord(w.machine, first, rowOf(first)); err != nil {
+			return err
+		}
+		err := w.db.writeRecord(w.machine, next, rowOf(next))
+		if err != nil {
+			w.db.must(w.t, "ROLLBACK TO SAVEPOINT attempts")
+		}
+		return err
+	}, "%s after %s, which has no history row", next.Row, first.Row)
+}
+
 // after tries what must not follow a step that was stored: every edge that
 // the table lacks, edits of history, deletion.
 func (w *walk) after(s interp.Step) {
+	w.guards(s)
 	if !w.once("after %s", s.After.State) {
 		return
 	}

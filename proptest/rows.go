@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ddl"
 	"github.com/fsmgen/fsmgen/gen/domain"
@@ -20,13 +21,19 @@ type recordRow struct {
 	state     ir.Value
 	version   int64
 	lastEvent string
+	at        time.Time // of the step
+	stays     bool      // the step does not enter its state
 }
 
 func rowOf(s interp.Step) recordRow {
-	return recordRow{record: s.After, id: s.After.ID, state: s.After.State.Text, version: s.After.Version, lastEvent: s.Row.Event.Text}
+	return recordRow{record: s.After, id: s.After.ID, state: s.After.State.Text, version: s.After.Version, lastEvent: s.Row.Event.Text,
+		at: stepTime(s), stays: s.Row.To == nil}
 }
 
-// value is what the row has in column c; times are fixed.
+// stepTime is when a step was taken, as it is stored.
+func stepTime(s interp.Step) time.Time { return s.Input.Now.UTC().Truncate(time.Microsecond) }
+
+// value is what the row has in column c.
 func (r recordRow) value(m *ir.Machine, c ddl.Column) ir.Value {
 	switch {
 	case c.Field == m.ID:
@@ -42,7 +49,7 @@ func (r recordRow) value(m *ir.Machine, c ddl.Column) ir.Value {
 	case "last_event":
 		return r.lastEvent
 	}
-	return now
+	return r.at
 }
 
 func (d *database) insertRecord(m *ir.Machine, r recordRow) error {
@@ -78,10 +85,15 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 
 // updateRecord is the engine's compare-and-swap on id and version.
 func (d *database) updateRecord(m *ir.Machine, before *interp.Record, r recordRow) error {
+	return d.changeRecord(m, "UPDATE", before, r)
+}
+
+// changeRecord updates with the given verb, UPDATE or SQLite's UPDATE OR REPLACE.
+func (d *database) changeRecord(m *ir.Machine, verb string, before *interp.Record, r recordRow) error {
 	var sets []string
 	var args []any
 	for _, c := range ddl.Columns(m) {
-		if c.Generated || c.Name == "created_at" || (c.Field == m.ID && domain.Equal(r.id, before.ID)) {
+		if c.Generated || c.Name == "created_at" || r.stays && c.Name == "entered_at" || (c.Field == m.ID && domain.Equal(r.id, before.ID)) {
 			continue
 		}
 		arg, err := d.value(c.Type, r.value(m, c))
@@ -96,7 +108,7 @@ func (d *database) updateRecord(m *ir.Machine, before *interp.Record, r recordRo
 		return err
 	}
 	args = append(args, id, before.Version)
-	return d.one(fmt.Sprintf("UPDATE %s SET %s WHERE %s = %s AND version = %s", quoted(m.Storage.Table), strings.Join(sets, ", "),
+	return d.one(fmt.Sprintf("%s %s SET %s WHERE %s = %s AND version = %s", verb, quoted(m.Storage.Table), strings.Join(sets, ", "),
 		idColumn(m), d.placeholder(len(args)-1), d.placeholder(len(args))), args...)
 }
 
@@ -162,7 +174,7 @@ func (h historyRow) value(m *ir.Machine, c ddl.Column, serial int) ir.Value {
 	case "correlation_id":
 		return "proptest"
 	case "created_at":
-		return now
+		return stepTime(h.step)
 	}
 	return h.step.After.ID
 }

@@ -50,7 +50,7 @@ func Table[S state[E], E event, T transition[S, E]](t testing.TB, spec *Spec, st
 			x, named(x.From()), x.Event(), x.To(), x.Internal(), named(x.Raises()), x.Effects())
 	}))
 	compareLists(t, "effect", describeAll(effectInfos(m), describeEffect), describeAll(effects, describeEffect))
-	count(t, "%s: %d states, %d transitions and %d effects and metrics are as the table says", m, len(states), len(transitions), len(effects))
+	Count(t, "%s: %d states, %d transitions and %d effects and metrics are as the table says", m, len(states), len(transitions), len(effects))
 }
 
 // named is the name of a state or an event, "" for the zero value.

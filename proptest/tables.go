@@ -150,7 +150,15 @@ func (d *database) lacksParents(table *ir.Table, row tableRow) (lacks bool, err 
 	return lacks, nil
 }
 
+// upsertRow writes a row that may be there, as the store of the database does:
+// SQLite refuses the INSERT of a key that is there, whatever it says of conflicts.
 func (d *database) upsertRow(table *ir.Table, row tableRow) error {
+	if d.name == "sqlite" {
+		if n, err := d.updateRow(table, row); err != nil || n > 0 {
+			return err
+		}
+		return d.insertRow(table, row)
+	}
 	names, args, err := d.cells(table, row, func(*ir.Field) bool { return true })
 	if err != nil {
 		return err
@@ -172,12 +180,23 @@ func (d *database) upsertRow(table *ir.Table, row tableRow) error {
 	return err
 }
 
+func (d *database) insertRow(table *ir.Table, row tableRow) error {
+	names, args, err := d.cells(table, row, func(*ir.Field) bool { return true })
+	if err != nil {
+		return err
+	}
+	return d.one(d.into("INSERT", table.Text, names), args...)
+}
+
 func (d *database) updateRow(table *ir.Table, row tableRow) (int64, error) {
 	isKey := func(f *ir.Field) bool { return slices.Contains(table.Key, f) }
 	names, args, err := d.cells(table, row, func(f *ir.Field) bool { return !isKey(f) })
 	keys, values, keyErr := d.cells(table, row, isKey)
 	if err := errors.Join(err, keyErr); err != nil {
 		return 0, err
+	}
+	if len(names) == 0 {
+		names, args = keys, slices.Clone(values)
 	}
 	return d.exec(fmt.Sprintf("UPDATE %s SET %s WHERE %s", quoted(table.Text),
 		d.pairs(names, ", ", 0), d.pairs(keys, " AND ", len(names))), append(args, values...)...)

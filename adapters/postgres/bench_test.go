@@ -41,10 +41,10 @@ func BenchmarkWrite(b *testing.B) {
 	d := openDatabase(b)
 	s := d.migrated(b)
 	listening(b, d)
-	d.exec(b, fmt.Sprintf(`ALTER TABLE deals DISABLE TRIGGER deal_insert;
+	d.exec(b, fmt.Sprintf(`ALTER TABLE deals DISABLE TRIGGER USER;
 		INSERT INTO deals (deal_id, status, version, last_event, entered_at, advertiser_id, owner_id, price_nano, deposit_tx, deposit_nano, escrow)
 		SELECT ('00000000-0000-4000-8000-' || lpad(n::text, 12, '0'))::uuid, 'FUNDED', 1, 'DEPOSIT_CONFIRMED', now(), 7, 8, 100, 'tx', 100, 'held' FROM generate_series(0, %d) AS n;
-		ALTER TABLE deals ENABLE TRIGGER deal_insert; ANALYZE deals`, benchRecords-1))
+		ALTER TABLE deals ENABLE TRIGGER USER; ANALYZE deals`, benchRecords-1))
 	var n atomic.Int64
 	for _, way := range ways { // connects, and prepares the statements
 		var wg sync.WaitGroup

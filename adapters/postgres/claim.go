@@ -1,10 +1,8 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -21,104 +19,145 @@ const letterColumns = `message_id::text, machine, record_id, version, seq, effec
 // join and scan the table; row addresses (ctid) would be wrong for a row that
 // another transaction changed after the snapshot.
 const (
-	// A row that is due and the head of its lane: nothing open before it. Rows
-	// in the hands of another worker are skipped; one that it has just claimed
-	// is not due any more when its lock is free.
-	claimEffects = `WITH due AS (
-		SELECT o.*
-		FROM fsm_outbox AS o
-		WHERE o.due_at <= $1 AND o.machine = ANY($2)
-			AND NOT EXISTS (
+	// Of each lane the oldest rows that are due are looked at. Rows that another
+	// worker is claiming are skipped; one that it has just claimed is not due any
+	// more when its lock is free.
+	//
+	// Rows are locked one by one until there are as many as depth. The limit that is
+	// a number is for the planner: without it a long lane seems so dear that the
+	// server compiles the statement (jit), which takes longer than to run it.
+	//
+	// A row with nothing open before it is a head and is claimed. Any other is
+	// parked, if there is a row before it that can be locked and is open and not
+	// cancelled under that lock: whoever closes that row waits for this
+	// transaction, and then finds the parked row (see migration 0005). The locks
+	// come before the claims, since a row that this statement has changed can't be
+	// locked by it.
+	claimEffects = `WITH due AS MATERIALIZED (
+		SELECT o.*, l.place, l.most, NOT EXISTS (
 				SELECT FROM fsm_outbox AS b
 				WHERE b.open AND b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
 					AND (b.version, b.seq) < (o.version, o.seq)
-					AND (NOT b.cancelled OR b.lease_until > $1))
-		ORDER BY o.due_at, o.version, o.seq
-		LIMIT $3
-		FOR UPDATE SKIP LOCKED
+					AND (NOT b.cancelled OR b.lease_until > $1)) AS head
+		FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) WITH ORDINALITY AS l (machine, lane, effects, most, depth, place)
+		CROSS JOIN LATERAL (
+			SELECT *
+			FROM (
+				SELECT *
+				FROM fsm_outbox AS d
+				WHERE d.machine = l.machine AND d.lane = l.lane AND d.due_at <= $1 AND NOT d.parked AND d.effect = ANY(l.effects::text[])
+				ORDER BY d.due_at, d.version, d.seq
+				LIMIT 2000 -- deepest
+				FOR UPDATE SKIP LOCKED
+			) AS d
+			LIMIT l.depth
+		) AS o
+	), heads AS MATERIALIZED (
+		SELECT message_id
+		FROM (SELECT *, row_number() OVER (PARTITION BY place ORDER BY due_at, version, seq) AS nth FROM due WHERE head) AS h
+		WHERE nth <= most
+		ORDER BY due_at, version, seq
+		LIMIT $7
+	), waiting AS MATERIALIZED (
+		SELECT o.message_id
+		FROM due AS o
+		CROSS JOIN LATERAL (
+			SELECT FROM fsm_outbox AS b
+			WHERE b.open AND NOT b.cancelled AND b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
+				AND (b.version, b.seq) < (o.version, o.seq)
+			ORDER BY b.version, b.seq
+			LIMIT 1
+			FOR SHARE SKIP LOCKED
+		) AS b
+		WHERE NOT o.head
+	), parked AS (
+		UPDATE fsm_outbox SET parked = true
+		WHERE message_id = ANY(ARRAY(SELECT message_id FROM waiting))
 	), claimed AS (
 		UPDATE fsm_outbox
-		SET state = 'delivering', attempts = attempts + 1, lease_token = $4, lease_until = $5, worker = $6
-		WHERE message_id = ANY(ARRAY(SELECT message_id FROM due))
+		SET state = 'delivering', attempts = attempts + 1, lease_token = $8, lease_until = $9, worker = $10
+		WHERE message_id = ANY(ARRAY(SELECT message_id FROM heads)) AND (SELECT count(*) FROM waiting) >= 0
 	)
-	SELECT ` + letterColumns + ` FROM due`
+	SELECT ` + letterColumns + `, place, message_id IN (SELECT message_id FROM heads), message_id IN (SELECT message_id FROM waiting) FROM due`
+
+	// What carries a token is among the rows that some worker holds.
+	claimedBefore = `UPDATE fsm_outbox SET lease_until = $2
+		WHERE message_id = ANY(ARRAY(
+			SELECT message_id FROM fsm_outbox WHERE due_at IS NOT NULL AND NOT parked AND lease_token = $1))
+		RETURNING ` + letterColumns
 
 	claimDeadlines = `WITH due AS (
 		SELECT *
 		FROM fsm_deadlines
-		WHERE claim_at <= $1 AND machine = ANY($2)
+		WHERE claim_at <= $1 AND ((machine, event) IN (SELECT * FROM unnest($2::text[], $3::text[]))) IS TRUE
 		ORDER BY claim_at
-		LIMIT $3
+		LIMIT $4
 		FOR UPDATE SKIP LOCKED
 	), claimed AS (
 		UPDATE fsm_deadlines AS d
-		SET lease_token = $4, lease_until = $5, worker = $6
+		SET lease_token = $5, lease_until = $6, worker = $7
 		FROM unnest(ARRAY(SELECT machine FROM due), ARRAY(SELECT record_id FROM due), ARRAY(SELECT kind FROM due)) AS c (machine, record_id, kind)
 		WHERE d.machine = c.machine AND d.record_id = c.record_id AND d.kind = c.kind
 	)
 	SELECT machine, record_id, kind, version, due_at, event, payload, correlation FROM due`
 )
 
-// Claim leases what is due, in one round trip.
+// Claim leases what is due, in one round trip. Only where all messages that it
+// looked at wait behind others it looks at more of them.
 func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
 	if err := s.current(ctx, s.pool); err != nil {
 		return nil, err
 	}
-	b := &pgx.Batch{}
-	if c.Effects > 0 {
-		b.Queue(claimEffects, c.Now, c.Machines, c.Effects, c.Token.String(), c.Until, nullable(c.Worker))
+	if c.Again {
+		return s.claimedBefore(ctx, c)
 	}
-	if c.Deadlines > 0 {
-		b.Queue(claimDeadlines, c.Now, c.Machines, c.Deadlines, c.Token.String(), c.Until, nullable(c.Worker))
+	found := newSearch(c)
+	for {
+		b := &pgx.Batch{}
+		found.queue(b)
+		if b.Len() == 0 {
+			return found.tasks, nil
+		}
+		results := s.pool.SendBatch(ctx, b) // one implicit transaction
+		err := found.read(results)
+		if closing := results.Close(); err == nil {
+			err = closing
+		}
+		if err != nil {
+			return nil, wrap("claim", err)
+		}
+		if len(found.tasks) > 0 {
+			if len(found.lanes) > 0 {
+				s.listener.wakeAll() // for the rest
+			}
+			return found.tasks, nil
+		}
 	}
-	if b.Len() == 0 {
-		return nil, nil
-	}
-	results := s.pool.SendBatch(ctx, b) // one implicit transaction
-	tasks, err := claimed(results, c)
-	if closing := results.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return nil, wrap("claim", err)
-	}
-	return tasks, nil
 }
 
-func claimed(results pgx.BatchResults, c engine.Claim) (tasks []engine.Task, err error) {
-	if c.Effects > 0 {
-		err = each(results, func(rows pgx.Rows) error {
-			t := engine.Task{Kind: engine.TaskEffect, Token: c.Token}
-			t.Effect, t.Err = scanLetter(rows)
-			tasks = append(tasks, t)
-			return nil
-		})
-		slices.SortFunc(tasks, func(a, b engine.Task) int {
-			return cmp.Or(a.Effect.AvailableAt.V.Compare(b.Effect.AvailableAt.V), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
-		})
-	}
-	effects := len(tasks)
-	if err == nil && c.Deadlines > 0 {
-		err = each(results, func(rows pgx.Rows) error {
-			t := engine.Task{Kind: engine.TaskDeadline, Token: c.Token}
-			t.Deadline, t.Err = scanTimer(rows)
-			tasks = append(tasks, t)
-			return nil
-		})
-		slices.SortFunc(tasks[effects:], func(a, b engine.Task) int { return a.Deadline.DueAt.Compare(b.Deadline.DueAt) })
-	}
-	return tasks, err
+// claimedBefore returns what an earlier claim with this token was granted.
+func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engine.Task, err error) {
+	rows, err := s.pool.Query(ctx, claimedBefore, c.Token.String(), c.Until)
+	err = scanAll(rows, err, func(rows pgx.Rows) error {
+		t := engine.Task{Kind: engine.TaskEffect, Token: c.Token}
+		t.Effect, t.Err = scanLetter(rows)
+		t.Effect.Letter = t.Effect.BeforeClaim()
+		tasks = append(tasks, t)
+		return nil
+	})
+	return tasks, wrap("claim", err)
 }
 
-// scanLetter reads letterColumns. What it could read is returned with the error.
-func scanLetter(rows pgx.Rows) (r engine.OutboxRow, err error) {
+// scanLetter reads letterColumns, and more. What it could read is returned with the
+// error.
+func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxRow, err error) {
 	var payload []byte
 	var seq int64
 	var delivery string
-	err = scan(rows, &r.MessageID, &r.Machine, &r.RecordID, &r.Version, &seq, &r.Effect, &r.Lane, &delivery, &r.Work,
+	err = scan(rows, append([]any{&r.MessageID, &r.Machine, &r.RecordID, &r.Version, &seq, &r.Effect, &r.Lane, &delivery, &r.Work,
 		&payload, text{&r.Correlation}, instant(&r.CreatedAt), &r.State, &r.Attempts,
 		optionalInstant(&r.AvailableAt), optionalInstant(&r.DeliveredAt), optionalInstant(&r.DiscardedAt),
-		text{&r.LastError}, text{&r.Resolution}, &r.Cancelled)
+		text{&r.LastError}, text{&r.Resolution}, &r.Cancelled}, more...)...)
 	r.Payload, r.Seq, r.Delivery = payload, int(seq), fsm.Delivery(delivery)
 	if err != nil {
 		err = &engine.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: fmt.Errorf("message %s: %w", r.MessageID, err)}

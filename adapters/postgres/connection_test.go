@@ -3,11 +3,14 @@ package postgres
 import (
 	"context"
 	"errors"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
@@ -102,6 +105,29 @@ func TestLossBeforeTheCommitIsKnown(t *testing.T) {
 	must(t, save(s, creation(t, 1)))
 }
 
+// TestListeningHeedsBeforeConnect has the pool learn only when it connects where the
+// server is.
+func TestListeningHeedsBeforeConnect(t *testing.T) {
+	d := openDatabase(t)
+	d.migrated(t)
+	pool := d.newPool(t, func(c *pgxpool.Config) {
+		password := c.ConnConfig.Password
+		user := c.ConnConfig.User
+		c.ConnConfig.User, c.ConnConfig.Password = "nobody_of_that_name", "wrong"
+		c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+			c.User, c.Password = user, password
+			return nil
+		}
+	})
+	s, err := New(pool, Options{Schema: d.schema})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close(context.Background())) })
+	listen(t, s)
+	if s.listener.conn == nil {
+		t.Fatal("it does not listen")
+	}
+}
+
 // TestNotificationWakesAnotherProcess measures how long a waiting worker of
 // another process takes to hear of a commit.
 func TestNotificationWakesAnotherProcess(t *testing.T) {
@@ -180,6 +206,55 @@ func TestWaitWithoutServer(t *testing.T) {
 	must(t, worker.Wait(context.Background(), 50*time.Millisecond))
 	if waited := time.Since(begun); waited < 50*time.Millisecond {
 		t.Errorf("it returned after %v", waited)
+	}
+}
+
+// TestConnectingOutlastsAWait: a busy server takes longer to accept a connection than
+// a worker waits. Each Wait returns in time, and one connection is made for all.
+func TestConnectingOutlastsAWait(t *testing.T) {
+	d := openDatabase(t)
+	writer := d.migrated(t)
+	p := pgtest.Proxy(t, d.dsn)
+	var dialled atomic.Int64
+	pool := d.newPool(t, func(c *pgxpool.Config) {
+		c.ConnConfig.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			dialled.Add(1)
+			return p.Dial(ctx, network, address)
+		}
+	})
+	worker, err := New(pool, Options{Schema: d.schema})
+	must(t, err)
+	ctx := context.Background()
+	arrived, release := p.HoldNext(proxytest.Answer)
+	for range 20 {
+		must(t, worker.Wait(ctx, time.Millisecond))
+	}
+	<-arrived
+	release()
+	must(t, worker.Wait(ctx, time.Hour)) // it returns when it listens
+	if n := dialled.Load(); n != 1 {
+		t.Errorf("%d connections were begun, want 1", n)
+	}
+	drain(t, worker)
+	woken := make(chan error, 1)
+	go func() { woken <- worker.Wait(ctx, time.Hour) }()
+	must(t, save(writer, creation(t, 1)))
+	must(t, <-woken)
+	must(t, worker.Close(ctx))
+}
+
+// TestCloseWhileConnecting ends a connection that is being made.
+func TestCloseWhileConnecting(t *testing.T) {
+	d := openDatabase(t)
+	p := pgtest.Proxy(t, d.dsn)
+	worker := d.storeThrough(t, p)
+	arrived, release := p.HoldNext(proxytest.Answer)
+	defer release()
+	must(t, worker.Wait(context.Background(), time.Millisecond))
+	<-arrived
+	must(t, worker.Close(context.Background()))
+	if worker.listener.conn != nil || worker.listener.coming != nil {
+		t.Error("a connection is left")
 	}
 }
 

@@ -21,13 +21,15 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678901000, time.UTC)
 // none.
 func deals() engine.Machine[pgx.Tx] { return deal.Define[pgx.Tx](nil, deal.DefaultParams()) }
 
-// migrated opens a store with the tables of deals.
+// migrated opens a store with the tables of deals. The messages of these tests are
+// made up.
 func (d *database) migrated(t testing.TB) *Store {
 	t.Helper()
 	s := d.store(t)
 	if err := s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals()}); err != nil {
 		t.Fatal(err)
 	}
+	d.unjudged(t)
 	return s
 }
 
@@ -110,6 +112,7 @@ func must(t testing.TB, err error) {
 func claim(token byte, limit int) engine.Claim {
 	return engine.Claim{
 		Worker: "w", Token: fsm.UUID{6: 0x40, 8: 0x80, 15: token}, Now: epoch, Until: epoch.Add(time.Minute),
-		Machines: []string{"deal"}, Effects: limit, Deadlines: limit,
+		Lanes:   []engine.Lane{{Machine: "deal", Name: "kafka", Effects: []string{"notify_owner"}, Most: limit}},
+		Effects: limit, Events: []engine.Events{{Machine: "deal", Names: []string{"EXPIRE"}}}, Deadlines: limit,
 	}
 }

@@ -16,7 +16,9 @@
 // Transactions are READ COMMITTED. A record's row is compared with the state
 // and the version that were read, in the WHERE clause of the UPDATE that
 // replaces it, so of two writers one commits and the other gets a conflict.
-// Claims skip rows that another worker is claiming and never wait.
+// Claims skip rows that another worker is claiming and never wait. A transaction of
+// the caller's own that is given to FireTx must be READ COMMITTED too: at a higher
+// level its snapshot misses what a claim has parked since (see migration 0005).
 //
 // A connection that breaks while a commit is under way leaves the outcome open:
 // an [UnknownOutcomeError]. Firing again with the same idempotency key answers
@@ -28,6 +30,23 @@
 // event leads to is one statement or one pipeline of them, which commits: an event
 // costs a read and a write. See [Store.Save]. The events of a batch, and the outcomes
 // of tasks that end together, are stored by a few statements for all of them.
+//
+// # PgBouncer
+//
+// Behind PgBouncer in transaction mode, set DefaultQueryExecMode of the pool's
+// ConnConfig to pgx.QueryExecModeExec (in a connection string:
+// default_query_exec_mode=exec): a prepared statement belongs to one server
+// connection. PgBouncer 1.21 or later with max_prepared_statements above 0 knows
+// prepared statements, and pgx can stay as it is. PgBouncer has to pass the
+// settings of [PoolConfig] on, or take no notice of them: set ignore_startup_parameters =
+// default_transaction_isolation,enable_seqscan,jit,search_path, and give the role of
+// the processes the same settings by ALTER ROLE … SET.
+//
+// LISTEN needs a connection to the server itself. In transaction mode PgBouncer gives
+// the server connection to others and no notification arrives; a worker then finds
+// work when it polls (engine.Config.PollInterval). To hear of work at once, use a pool
+// that connects to the server, or to a PgBouncer database in session mode, in processes
+// that call Run. BeforeConnect of the pool applies to the connection that listens too.
 //
 // # Wake-ups
 //

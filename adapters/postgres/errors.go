@@ -43,13 +43,13 @@ func (e *SearchPathError) Error() string {
 // SQLSTATEs that the store tells apart. FS001 to FS007 come from the triggers
 // of the machines, FS101 and up from migration 0002.
 const (
-	serializationFailure = "40001"
-	deadlockDetected     = "40P01"
-	lockNotAvailable     = "55P03" // within lock_timeout
-	uniqueViolation      = "23505"
-	stateConflict        = "FS101"
-	stateLeaseLost       = "FS102"
-	stateLetterMoved     = "FS103"
+	transactionRollback = "40"    // a class: serialisation failures, deadlocks
+	lockNotAvailable    = "55P03" // within lock_timeout
+	readOnly            = "25006" // a standby, or a server that was told so
+	uniqueViolation     = "23505"
+	stateConflict       = "FS101"
+	stateLeaseLost      = "FS102"
+	stateLetterMoved    = "FS103"
 )
 
 // wrap says that the store failed, unless err is about a race.
@@ -67,7 +67,19 @@ func wrap(attempt string, err error) error {
 // another one.
 func raced(err error) bool {
 	var refused *pgconn.PgError
-	return errors.As(err, &refused) && slices.Contains([]string{serializationFailure, deadlockDetected, lockNotAvailable}, refused.Code)
+	return errors.As(err, &refused) && (refused.Code == lockNotAvailable || strings.HasPrefix(refused.Code, transactionRollback))
+}
+
+// ailing reports whether an error is that of the server, and not of what it was
+// asked: it lacks a resource, an operator or a timeout intervened, the system or
+// PostgreSQL itself failed, or it takes no writes.
+func ailing(err error) bool {
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	ail := func(class string) bool { return strings.HasPrefix(refused.Code, class) }
+	return refused.Code == readOnly || slices.ContainsFunc([]string{"53", "57", "58", "XX"}, ail)
 }
 
 // subject is what a statement of a Save is about.

@@ -49,6 +49,7 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 	for _, m := range fleetMachines() {
 		d.count(t, quoted(m.Tables().Record))
 	}
+	d.unjudged(t)
 	must(t, save(d.store(t), creation(t, 1)))
 }
 

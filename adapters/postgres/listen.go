@@ -7,8 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // listener waits for notifications on a connection of its own, outside of the
@@ -19,7 +17,9 @@ type listener struct {
 	channel string
 
 	turn chan struct{} // holds a value while someone reads the connection
-	conn *pgx.Conn     // of who has the turn; nil: not connected
+	// Of who has the turn: the connection, or the one that is being made.
+	conn   *pgx.Conn
+	coming *coming
 
 	mu    sync.Mutex
 	heard chan struct{} // closed by the next notification
@@ -63,11 +63,9 @@ func (l *listener) wakeAll() {
 // connection: something may have been missed. Its caller has the turn.
 func (l *listener) read(ctx context.Context) {
 	if l.conn == nil {
-		if l.connect(ctx) != nil {
-			<-ctx.Done()
-			return
+		if l.connect(ctx) {
+			l.wakeAll()
 		}
-		l.wakeAll()
 		return
 	}
 	_, err := l.conn.WaitForNotification(ctx)
@@ -80,18 +78,65 @@ func (l *listener) read(ctx context.Context) {
 	l.wakeAll()
 }
 
-// connect begins to listen.
-func (l *listener) connect(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, l.pool.Config().ConnConfig)
-	if err != nil {
-		return engine.StoreError("listen", err)
+// connectTimeout bounds making a connection. It is not the time of one Wait: a busy
+// server would begin a connection for each of them, and finish none.
+const connectTimeout = 30 * time.Second
+
+// coming is a connection that is being made, over as many Waits as it takes.
+type coming struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when conn, or err, is there
+	conn   *pgx.Conn
+	err    error
+}
+
+// connect reports whether it has begun to listen. If not, the context has ended.
+func (l *listener) connect(ctx context.Context) bool {
+	if l.coming == nil {
+		l.coming = l.dial(ctx)
 	}
-	if _, err := conn.Exec(ctx, "LISTEN "+quoted(l.channel)); err != nil {
-		_ = conn.Close(context.WithoutCancel(ctx)) // it is of no use
-		return engine.StoreError("listen", err)
+	select {
+	case <-l.coming.done:
+	case <-ctx.Done():
+		return false
 	}
-	l.conn = conn
-	return nil
+	c := l.coming
+	l.coming = nil
+	if c.err != nil { // the next Wait tries again
+		<-ctx.Done()
+		return false
+	}
+	l.conn = c.conn
+	return true
+}
+
+// dial begins to make a connection that listens.
+func (l *listener) dial(ctx context.Context) *coming {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
+	c := &coming{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer cancel()
+		defer close(c.done)
+		if c.conn, c.err = l.open(ctx); c.err != nil {
+			return
+		}
+		if _, c.err = c.conn.Exec(ctx, "LISTEN "+quoted(l.channel)); c.err != nil {
+			_ = c.conn.Close(ctx) // it is of no use
+		}
+	}()
+	return c
+}
+
+// open makes a connection as the pool makes its own: BeforeConnect may have to set the
+// password of the day.
+func (l *listener) open(ctx context.Context) (*pgx.Conn, error) {
+	config := l.pool.Config()
+	if config.BeforeConnect != nil {
+		if err := config.BeforeConnect(ctx, config.ConnConfig); err != nil {
+			return nil, err
+		}
+	}
+	return pgx.ConnectConfig(ctx, config.ConnConfig)
 }
 
 // disconnect gives a broken connection up.
@@ -110,6 +155,13 @@ func (l *listener) close(ctx context.Context) error {
 		return ctx.Err()
 	}
 	defer func() { <-l.turn }()
+	if c := l.coming; c != nil {
+		c.cancel()
+		<-c.done
+		if l.coming = nil; c.err == nil {
+			l.conn = c.conn
+		}
+	}
 	if l.conn == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,18 +37,50 @@ func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 	l := loading{queries: queries, rows: make([]engine.Row, len(queries))}
 	l.records(&s.texts)
 	l.rest()
-	results := reading(ctx, tx, &l.batch)
+	send := reading
+	if slices.ContainsFunc(queries, locks) {
+		send = func(ctx context.Context, tx pgx.Tx, b *pgx.Batch) pgx.BatchResults { return tx.SendBatch(ctx, b) }
+	}
+	results := send(ctx, tx, &l.batch)
 	for _, read := range l.reads {
 		if err := read(results); err != nil {
 			_ = results.Close() // says the same
 			return nil, err
 		}
 	}
-	return l.rows, wrap("load", results.Close())
+	if err := results.Close(); err != nil {
+		return nil, wrap("load", err)
+	}
+	for i, q := range queries {
+		for n := range l.rows[i].Keys {
+			if err := s.consumer(ctx, tx, q, &l.rows[i].Keys[n]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return l.rows, nil
+}
+
+// consumer reads who consumed a key, and with which payload. Of a chain an earlier
+// row than that of the key's version has the event.
+func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q engine.Query, k *engine.KeyRow) error {
+	id, history := quoted(q.Tables.ID), quoted(q.Tables.History)
+	rows, err := readingOne(ctx, tx, "SELECT actor_role, actor_id::text, payload FROM "+history+" WHERE "+id+` = $1
+			AND version <= $2 AND event_type = $3 AND created_at = $4 ORDER BY version DESC LIMIT 1`,
+		k.RecordID, k.Version, k.Event, k.CreatedAt)
+	err = scanAll(rows, err, func(rows pgx.Rows) error {
+		var payload []byte
+		err := scan(rows, text{&k.By.Role}, text{&k.By.ID}, &payload)
+		k.Payload = payload
+		return err
+	})
+	return wrap("load the event of key "+k.Key, err)
 }
 
 // bare reports whether a query asks for nothing but its record.
-func bare(q engine.Query) bool { return len(q.Keys) == 0 && q.Task == nil && !q.Alone }
+func bare(q engine.Query) bool { return len(q.Keys) == 0 && q.Task == nil && !q.Alone && !q.Lock }
+
+func locks(q engine.Query) bool { return q.Lock }
 
 // severalRecords is how many records are worth a query for all of them.
 const severalRecords = 4
@@ -71,7 +104,7 @@ func (l *loading) add(read func(pgx.BatchResults) error, sql string, args ...any
 func (l *loading) records(x *texts) {
 	tables := map[string][]int{}
 	for i, q := range l.queries {
-		if len(l.queries) >= severalRecords {
+		if len(l.queries) >= severalRecords && !q.Lock {
 			tables[q.Tables.Record] = append(tables[q.Tables.Record], i)
 			continue
 		}
@@ -81,7 +114,7 @@ func (l *loading) records(x *texts) {
 				return nil
 			})
 			return wrap("load "+q.Machine+" "+q.ID, err)
-		}, x.of(q.Tables, one), q.Key)
+		}, x.of(q.Tables, one)+locking(q), q.Key)
 	}
 	for _, which := range tables {
 		keys := column(which, func(i int) any { return l.queries[i].Key })
@@ -89,6 +122,14 @@ func (l *loading) records(x *texts) {
 			return wrap("load", recordsLoaded(results, l.queries, which, l.rows))
 		}, x.of(l.queries[which[0]].Tables, all), keys)
 	}
+}
+
+// locking is the end of a statement for one record: the lock that an UPDATE takes.
+func locking(q engine.Query) string {
+	if q.Lock {
+		return " FOR NO KEY UPDATE"
+	}
+	return ""
 }
 
 // rest queues what else the queries ask for. It comes last: what it says is

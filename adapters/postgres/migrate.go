@@ -17,23 +17,26 @@ var migrations embed.FS
 
 // Version is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const Version = 3
+const Version = 5
 
 // names of the migrations, in their order.
-var names = [Version]string{"0001_engine", "0002_fences", "0003_keys"}
+var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked"}
 
-// Migrate creates the schema, brings the engine's tables to the current version
-// and creates what the machines lack, in one transaction under an advisory
-// lock: of several processes that start at once, one does it and the others
-// wait for it. Tables may refer to tables of another machine, whatever the
-// order of the list. A record table that is there and lacks columns of its
-// machine is an *engine.TableError.
+// Migrate creates the schema, brings the engine's tables to the current version,
+// creates what the machines lack, and writes what their steps may leave in the
+// engine's tables, in one transaction under an advisory lock: of several processes
+// that start at once, one does it and the others wait for it. Tables may refer to
+// tables of another machine, whatever the order of the list. A record table that is
+// there and lacks columns of its machine is an *engine.TableError.
 func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[pgx.Tx]) error {
 	err := s.alone(ctx, func(tx pgx.Tx) error {
 		if err := migrate(ctx, tx, Version); err != nil {
 			return err
 		}
-		return createMachines(ctx, tx, machines)
+		if err := createMachines(ctx, tx, machines); err != nil {
+			return err
+		}
+		return s.writeRules(ctx, tx, machines)
 	})
 	return wrapSchema("migrate", err)
 }

@@ -57,6 +57,13 @@ func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, err
 			p.History = append(p.History, h)
 			return err
 		}, nil
+	case engine.ReadUnknown:
+		return readUnknown(q), func(p *engine.Page, rows pgx.Rows) error {
+			var u engine.UnknownWork
+			err := rows.Scan(&u.Kind, &u.Machine, &u.Name, &u.Record, &u.Count)
+			p.Unknown = append(p.Unknown, u)
+			return err
+		}, nil
 	case engine.ReadDeadLetters, engine.ReadLetter:
 		return readLetters(q), func(p *engine.Page, rows pgx.Rows) error {
 			l, err := scanLetter(rows)
@@ -107,12 +114,42 @@ func readLetters(q engine.Read) (s statement) {
 		return s
 	}
 	s.write(" WHERE state = 'dead_letter' AND NOT cancelled AND discarded_at IS NULL")
-	if q.Machine != "" {
-		s.write(" AND machine = %s", s.param(q.Machine))
+	f := q.Filter
+	for _, column := range []struct{ name, value string }{
+		{"machine", f.Machine}, {"record_id", f.Record}, {"effect", f.Effect}, {"lane", f.Lane},
+	} {
+		if column.value != "" {
+			s.write(" AND %s = %s", column.name, s.param(column.value))
+		}
 	}
-	if q.ID != "" {
-		s.write(" AND record_id = %s", s.param(q.ID))
+	if f.Error != "" {
+		s.write(" AND strpos(last_error, %s) > 0", s.param(f.Error))
 	}
-	s.write(" ORDER BY created_at, version, seq LIMIT %s", s.param(q.Limit))
+	if !f.Before.IsZero() {
+		s.write(" AND created_at < %s", s.param(f.Before))
+	}
+	if a := q.AfterLetter; a != nil {
+		s.write(" AND (created_at, version, seq, message_id) > (%s)", s.params([]any{a.CreatedAt, a.Version, a.Seq, a.MessageID}))
+	}
+	s.write(" ORDER BY created_at, version, seq, message_id LIMIT %s", s.param(q.Limit))
+	return s
+}
+
+// readUnknown counts what is due of the machines and is not among what is known.
+func readUnknown(q engine.Read) (s statement) {
+	var machines, effects []string
+	for _, l := range q.Lanes {
+		for _, name := range l.Effects {
+			machines, effects = append(machines, l.Machine), append(effects, name)
+		}
+	}
+	owner, name := s.param(machines), s.param(effects)
+	s.write("SELECT 'effect', machine, effect, min(record_id), count(*) FROM fsm_outbox WHERE due_at <= %s AND NOT parked", s.param(q.Now))
+	s.write(" AND machine = ANY(%s::text[]) AND (machine, effect) NOT IN (SELECT * FROM unnest(%s::text[], %s::text[])) GROUP BY machine, effect", owner, owner, name)
+	machines, events := eventsOf(q.Events)
+	owner, name = s.param(machines), s.param(events)
+	s.write(" UNION ALL SELECT 'deadline', machine, event, min(record_id), count(*) FROM fsm_deadlines WHERE claim_at <= %s", s.param(q.Now))
+	s.write(" AND machine = ANY(%s::text[]) AND (machine, event) NOT IN (SELECT * FROM unnest(%s::text[], %s::text[])) GROUP BY machine, event", owner, owner, name)
+	s.write(" ORDER BY 1, 2, 3 LIMIT %s", s.param(q.Limit))
 	return s
 }

@@ -24,6 +24,7 @@ func (d *database) registering(t testing.TB) *Store {
 	t.Helper()
 	s := d.store(t)
 	must(t, s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals(), registrations()}))
+	d.unjudged(t)
 	d.exec(t, `CREATE TABLE nodes (node_id varchar(12) PRIMARY KEY, registration_id uuid NOT NULL, number bigint, record jsonb, seen_at timestamptz, tags text[])`)
 	return s
 }
@@ -140,7 +141,7 @@ func answered(t testing.TB, n int, record fsm.Record) engine.Commit {
 	c.Disarm = []engine.TimerKind{engine.TimerTimeout, engine.TimerRaise}
 	c.Task = &engine.Settlement{
 		Kind: engine.TaskEffect, Token: token, MessageID: eventID(n, 5).String(), Machine: "registration", RecordID: id(n),
-		Letter: engine.Letter{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch), Resolution: "ok"},
+		Letter: engine.Letter{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch)},
 	}
 	return c
 }

@@ -230,10 +230,11 @@ const (
 		USING (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) AS s (machine, record_id, kind) LIMIT cardinality($1::text[])) AS s
 		WHERE d.machine = s.machine AND d.record_id = s.record_id AND d.kind = s.kind`
 
-	// An arming never keeps the lease of the row that it replaces.
+	// An arming never keeps the lease of the row that it replaces, which is of an
+	// earlier step.
 	rearm = ` ON CONFLICT (machine, record_id, kind) DO UPDATE SET version = EXCLUDED.version, due_at = EXCLUDED.due_at,
 		event = EXCLUDED.event, payload = EXCLUDED.payload, correlation = EXCLUDED.correlation,
-		lease_token = NULL, lease_until = NULL, worker = NULL`
+		lease_token = NULL, lease_until = NULL, worker = NULL WHERE fsm_deadlines.version < EXCLUDED.version`
 )
 
 // cancel queues the end of the work of the records whose state was left.

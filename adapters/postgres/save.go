@@ -50,7 +50,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	}
 	p := &pipeline{texts: &s.texts}
 	if slices.ContainsFunc(commits, func(c engine.Commit) bool { return c.Brief }) {
-		p.add(subject{commit: &commits[0]}, "SELECT set_config('lock_timeout', $1, true)", brief)
+		p.add(subject{commit: &commits[0]}, shortLocks, brief)
 	}
 	p.waves(commits)
 	if len(p.subjects) == 0 {
@@ -73,6 +73,9 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 // brief is how long a Save with engine.Commit.Brief waits for a row that somebody
 // has: longer than one that only writes takes, and not as long as a person does.
 const brief = "200ms"
+
+// shortLocks makes the rest of a transaction wait for locks for so long.
+const shortLocks = "SELECT set_config('lock_timeout', $1, true)"
 
 // pipeline is a batch that knows what each of its statements is about.
 type pipeline struct {

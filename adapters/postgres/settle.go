@@ -12,6 +12,9 @@ import (
 // Settle stores the outcome of a task.
 func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done engine.Settlement) error {
 	p := &pipeline{}
+	if done.Brief {
+		p.add(subject{commit: &engine.Commit{Machine: done.Machine, ID: done.RecordID}}, shortLocks, brief)
+	}
 	c := &engine.Commit{Machine: done.Machine, ID: done.RecordID, Task: &done}
 	p.tasks([]*engine.Commit{c})
 	if err := p.send(tx.SendBatch(ctx, &p.batch)); err != nil {

@@ -32,6 +32,9 @@ func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 		if raced(err) && !errors.Is(err, engine.ErrConflict) {
 			return fmt.Errorf("%w: %w", engine.ErrConflict, err)
 		}
+		if ailing(err) && !errors.Is(err, engine.ErrStore) {
+			return fmt.Errorf("%w: %w", engine.ErrStore, err)
+		}
 		if t.conn.IsClosed() && !errors.Is(err, engine.ErrStore) {
 			return fmt.Errorf("%w: the connection was lost: %w", engine.ErrStore, err)
 		}

@@ -20,6 +20,9 @@ func engineMetrics() []ownMetric {
 	histogram := func(name, help string, buckets []float64, label string) ownMetric {
 		return ownMetric{definition{name: name, help: help, kind: "histogram", buckets: buckets}, []string{"machine", label}}
 	}
+	gauge := func(name, help string, labels ...string) ownMetric {
+		return ownMetric{definition{name: name, help: help, kind: "gauge"}, append([]string{"machine"}, labels...)}
+	}
 	return []ownMetric{
 		counter(engine.MetricTransitions, "Transitions taken.", "from", "event", "to"),
 		counter(engine.MetricRejections, "Events that the machine refused.", "event", "reason"),
@@ -29,6 +32,9 @@ func engineMetrics() []ownMetric {
 		counter(engine.MetricRefusedTimers, "Deadlines whose event the record refused.", "event"),
 		counter(engine.MetricRefused, "Answers of effects that the record refused.", "event"),
 		counter(engine.MetricFatal, "Accepted events that could not be recorded.", "event"),
+		gauge(engine.MetricUnknown, "Work that is due and that this program does not know.", "kind", "name"),
+		gauge(engine.MetricBreaker, "Whether attempts at a destination run one at a time, since they fail.", "destination"),
+		gauge(engine.MetricClockOffset, "By how much the clock of the database is ahead of that of this machine."),
 		histogram(engine.MetricOutboxLag, "How long after an effect was due a worker began it.", lag, "effect"),
 		histogram(engine.MetricDeadlineLag, "How long after a deadline was due it fired.", lag, "event"),
 		histogram(engine.MetricStateDuration, "How long a record was in a state that it left.", stay, "state"),

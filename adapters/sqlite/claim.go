@@ -13,48 +13,57 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// The heads of lanes that are due, of one machine; ?2 is now. The conditions
-// that look redundant are those of the indices, word for word. The indices are
-// named because statistics (ANALYZE) mislead the planner: of all rows many may
-// be due, and yet the first of them is all that is looked for.
-const dueHeads = ` AND coalesce(lease_until, available_at) <= ?2
-		AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering')
-		AND NOT EXISTS (
-			SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_lane
-			WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.lane = o.lane AND (p.version, p.seq) < (o.version, o.seq)
-				AND p.state <> 'delivered' AND (p.cancelled = 0 OR p.state = 'delivering')
-				AND (p.cancelled = 0 OR p.lease_until > ?2)
-				AND (p.state <> 'dead_letter' OR p.discarded_at IS NULL))`
+// What is due of a lane and not parked; ?2 is now.
+// The conditions that look redundant are those of the indices, word for word. The
+// indices are named because statistics (ANALYZE) mislead the planner: of all rows
+// many may be due, and yet the first of them is all that is looked for.
+const dueOf = ` AND coalesce(lease_until, available_at) <= ?2
+		AND parked = 0 AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering') AND effect IN `
 
-// What is due of machine ?1, oldest first, at most ?3.
+// A row before o in its lane that is open.
+const before = `SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_lane
+			WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.lane = o.lane AND (p.version, p.seq) < (o.version, o.seq)
+				AND p.state <> 'delivered' AND (p.cancelled = 0 OR p.state = 'delivering')`
+
 const (
-	dueEffects = "SELECT " + outboxColumns + `
+	// dueEffects are at most ?3 messages of lane ?5 of machine ?1, oldest first; and
+	// for each whether a row before it is open and not cancelled, and whether a
+	// cancelled one is under way.
+	dueEffects = "SELECT " + outboxColumns + `, coalesce(lease_until, available_at),
+		EXISTS (` + before + ` AND p.cancelled = 0 AND (p.state <> 'dead_letter' OR p.discarded_at IS NULL)),
+		EXISTS (` + before + ` AND p.cancelled = 1 AND p.lease_until > ?2)
 	FROM fsm_outbox AS o INDEXED BY fsm_outbox_due
-	WHERE machine = ?1` + dueHeads + `
+	WHERE machine = ?1 AND lane = ?5` + dueOf + `(SELECT value FROM json_each(?4))
 	ORDER BY coalesce(lease_until, available_at), version, seq
 	LIMIT ?3`
 
-	dueDeadlines = `SELECT machine, record_id, kind, version, due_at, event, payload, correlation
+	// dueDeadlines are at most ?3 deadlines of machine ?1, oldest first, of the
+	// events in the list ?4.
+	dueDeadlines = `SELECT machine, record_id, kind, version, due_at, event, payload, correlation, max(due_at, coalesce(lease_until, due_at))
 	FROM fsm_deadlines INDEXED BY fsm_deadlines_due
-	WHERE machine = ?1 AND max(due_at, coalesce(lease_until, due_at)) <= ?2
+	WHERE machine = ?1 AND max(due_at, coalesce(lease_until, due_at)) <= ?2 AND event IN (SELECT value FROM json_each(?4))
 	ORDER BY max(due_at, coalesce(lease_until, due_at))
 	LIMIT ?3`
 )
 
-// Those of the machines in the list ?1 of which something is due.
+// The places, in the list ?1, of the lanes and of the machines of which something is
+// due.
 const (
-	machinesWithEffects = `SELECT m.value FROM json_each(?1) AS m
-	WHERE (SELECT 1 FROM fsm_outbox AS o INDEXED BY fsm_outbox_due WHERE machine = m.value` + dueHeads + " LIMIT 1)"
+	lanesWithEffects = `SELECT l.key FROM json_each(?1) AS l
+	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
+		WHERE machine = l.value ->> 'Machine' AND lane = l.value ->> 'Name'` + dueOf + `(SELECT value FROM json_each(l.value, '$.Effects')))`
 
-	machinesWithDeadlines = `SELECT m.value FROM json_each(?1) AS m
-	WHERE (SELECT 1 FROM fsm_deadlines INDEXED BY fsm_deadlines_due
-		WHERE machine = m.value AND max(due_at, coalesce(lease_until, due_at)) <= ?2 LIMIT 1)`
+	machinesWithDeadlines = `SELECT m.key FROM json_each(?1) AS m
+	WHERE EXISTS (SELECT 1 FROM fsm_deadlines INDEXED BY fsm_deadlines_due
+		WHERE machine = m.value ->> 'Machine' AND max(due_at, coalesce(lease_until, due_at)) <= ?2
+			AND event IN (SELECT value FROM json_each(m.value, '$.Names')))`
 )
 
 const (
 	leaseEffect = `UPDATE fsm_outbox
 		SET state = 'delivering', attempts = attempts + 1, lease_token = ?, lease_until = ?, worker = ?
 		WHERE message_id = ?`
+	park          = "UPDATE fsm_outbox SET parked = 1 WHERE message_id = ?"
 	leaseDeadline = `UPDATE fsm_deadlines SET lease_token = ?, lease_until = ?, worker = ?
 		WHERE machine = ? AND record_id = ? AND kind = ?`
 )
@@ -65,101 +74,118 @@ func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error
 	if err := s.current(ctx, s.readers); err != nil {
 		return nil, err
 	}
+	if c.Again {
+		return s.claimedBefore(ctx, c)
+	}
 	// Looking costs no lock, so many idle workers are in nobody's way.
-	effects, err := s.machinesWith(ctx, machinesWithEffects, c, c.Effects)
+	lanes, err := dueAmong(ctx, s.readers, lanesWithEffects, c, c.Effects, c.Lanes)
 	if err != nil {
 		return nil, wrap("claim", err)
 	}
-	deadlines, err := s.machinesWith(ctx, machinesWithDeadlines, c, c.Deadlines)
-	if err != nil || len(effects)+len(deadlines) == 0 {
+	events, err := dueAmong(ctx, s.readers, machinesWithDeadlines, c, c.Deadlines, c.Events)
+	if err != nil {
 		return nil, wrap("claim", err)
 	}
-	var tasks []engine.Task
-	err = s.inTx(ctx, func(tx *sql.Tx) error {
-		found, err := claimEffects(ctx, tx, c, effects)
-		if err != nil {
+	found := newSearch(c, lanes)
+	for len(found.lanes)+len(events) > 0 {
+		var tasks []engine.Task
+		err := s.inTx(ctx, func(tx *sql.Tx) error {
+			effects, err := found.claim(ctx, tx)
+			if err != nil {
+				return err
+			}
+			tasks, err = claimDeadlines(ctx, tx, c, events)
+			tasks = append(effects, tasks...)
 			return err
+		})
+		if err != nil {
+			return nil, wrap("claim", err)
 		}
-		tasks, err = claimDeadlines(ctx, tx, c, deadlines)
-		tasks = append(found, tasks...)
-		return err
-	})
-	if err != nil {
-		return nil, wrap("claim", err)
+		events = nil
+		if len(tasks) > 0 {
+			if len(found.lanes) > 0 {
+				s.tell() // there may be more
+			}
+			return tasks, nil
+		}
 	}
-	return tasks, nil
+	return nil, nil
 }
 
-// machinesWith returns the machines of which something is due, if any of it is
-// asked for.
-func (s *Store) machinesWith(ctx context.Context, query string, c engine.Claim, limit int) ([]string, error) {
-	if limit <= 0 {
+// What carries a token is among the rows that some worker holds.
+const (
+	selectClaimed = "SELECT " + outboxColumns + ` FROM fsm_outbox INDEXED BY fsm_outbox_due
+		WHERE cancelled = 0 AND parked = 0 AND state IN ('pending', 'retry_wait', 'delivering') AND lease_token = ?`
+	prolong = "UPDATE fsm_outbox SET lease_until = ? WHERE lease_token = ? AND message_id = ?"
+)
+
+// claimedBefore returns what an earlier claim with this token was granted.
+func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engine.Task, err error) {
+	err = s.inTx(ctx, func(tx *sql.Tx) error {
+		err := each(ctx, tx, func(row *cells) {
+			t := engine.Task{Kind: engine.TaskEffect, Token: c.Token}
+			t.Effect, t.Err = readOutbox(row)
+			t.Effect.Letter = t.Effect.BeforeClaim()
+			tasks = append(tasks, t)
+		}, selectClaimed, c.Token.String())
+		for _, t := range tasks {
+			if err == nil {
+				_, err = tx.ExecContext(ctx, prolong, instant(c.Until), c.Token.String(), t.Effect.MessageID)
+			}
+		}
+		return err
+	})
+	return tasks, wrap("claim", err)
+}
+
+// dueAmong returns those of the list of which something is due, if any of it is asked
+// for.
+func dueAmong[T any](ctx context.Context, q querier, query string, c engine.Claim, limit int, list []T) (found []T, err error) {
+	if limit <= 0 || len(list) == 0 {
 		return nil, nil
 	}
-	list, err := json.Marshal(c.Machines)
+	text, err := json.Marshal(list)
 	if err != nil {
 		return nil, err
 	}
-	return texts(ctx, s.readers, query, string(list), instant(c.Now))
+	err = each(ctx, q, func(row *cells) { found = append(found, list[row.int()]) }, query, string(text), instant(c.Now))
+	return found, err
 }
 
-// due is a task with what it is ordered by.
+// due is a task with when a worker could claim it, which decides who is claimed
+// first, and with what the claimed ones are ordered by.
 type due struct {
 	engine.Task
-	at time.Time
+	since, at time.Time
 }
 
-// find returns the oldest due rows of the machines.
-func find(ctx context.Context, tx *sql.Tx, c engine.Claim, machines []string, limit int, query string, read func(*cells) due) ([]engine.Task, error) {
+// oldest returns those that are due for the longest time, oldest first.
+func oldest(found []due, limit int, token fsm.UUID) []engine.Task {
+	sort := func(by func(due) time.Time) {
+		slices.SortStableFunc(found, func(a, b due) int {
+			return cmp.Or(by(a).Compare(by(b)), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
+		})
+	}
+	sort(func(d due) time.Time { return d.since })
+	found = found[:min(limit, len(found))]
+	sort(func(d due) time.Time { return d.at })
+	tasks := make([]engine.Task, len(found))
+	for i := range tasks {
+		tasks[i] = found[i].Task
+		tasks[i].Token = token
+	}
+	return tasks
+}
+
+func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, events []engine.Events) ([]engine.Task, error) {
 	var found []due
-	for _, machine := range machines {
-		err := each(ctx, tx, func(row *cells) { found = append(found, read(row)) }, query, machine, instant(c.Now), limit)
+	for _, e := range events {
+		err := each(ctx, tx, func(row *cells) { found = append(found, readDue(row)) }, dueDeadlines, e.Machine, instant(c.Now), c.Deadlines, jsonList(e.Names))
 		if err != nil {
 			return nil, err
 		}
 	}
-	slices.SortStableFunc(found, func(a, b due) int {
-		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
-	})
-	tasks := make([]engine.Task, min(limit, len(found)))
-	for i := range tasks {
-		tasks[i] = found[i].Task
-		tasks[i].Token = c.Token
-	}
-	return tasks, nil
-}
-
-func claimEffects(ctx context.Context, tx *sql.Tx, c engine.Claim, machines []string) ([]engine.Task, error) {
-	tasks, err := find(ctx, tx, c, machines, c.Effects, dueEffects, func(row *cells) due {
-		r, err := readOutbox(row)
-		return due{Task: engine.Task{Kind: engine.TaskEffect, Effect: r, Err: err}, at: r.AvailableAt.V}
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, t := range tasks {
-		if _, err := tx.ExecContext(ctx, leaseEffect, c.Token.String(), instant(c.Until), null(c.Worker), t.Effect.MessageID); err != nil {
-			return nil, fmt.Errorf("lease %s: %w", t.Effect.MessageID, cause(ctx, err))
-		}
-	}
-	return tasks, nil
-}
-
-func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, machines []string) ([]engine.Task, error) {
-	tasks, err := find(ctx, tx, c, machines, c.Deadlines, dueDeadlines, func(row *cells) due {
-		t := engine.TimerRow{
-			Machine: row.text(), RecordID: row.text(), Kind: engine.TimerKind(row.text()), Version: row.int(), DueAt: row.time(),
-			Event: fsm.Event{Name: row.text(), Payload: row.json()}, Correlation: row.text(),
-		}
-		d := due{Task: engine.Task{Kind: engine.TaskDeadline, Deadline: t}, at: t.DueAt}
-		if row.err != nil {
-			d.Err = &engine.CorruptError{Machine: t.Machine, ID: t.RecordID, Err: row.err}
-		}
-		return d
-	})
-	if err != nil {
-		return nil, err
-	}
+	tasks := oldest(found, c.Deadlines, c.Token)
 	for _, t := range tasks {
 		d := t.Deadline
 		if _, err := tx.ExecContext(ctx, leaseDeadline, c.Token.String(), instant(c.Until), null(c.Worker), d.Machine, d.RecordID, string(d.Kind)); err != nil {
@@ -167,4 +193,23 @@ func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, machines []
 		}
 	}
 	return tasks, nil
+}
+
+// readDue reads a row of dueDeadlines.
+func readDue(row *cells) due {
+	t := engine.TimerRow{
+		Machine: row.text(), RecordID: row.text(), Kind: engine.TimerKind(row.text()), Version: row.int(), DueAt: row.time(),
+		Event: fsm.Event{Name: row.text(), Payload: row.json()}, Correlation: row.text(),
+	}
+	d := due{Task: engine.Task{Kind: engine.TaskDeadline, Deadline: t}, since: row.time(), at: t.DueAt}
+	if row.err != nil {
+		d.Err = &engine.CorruptError{Machine: t.Machine, ID: t.RecordID, Err: row.err}
+	}
+	return d
+}
+
+// jsonList is a list of names as json_each reads it.
+func jsonList(names []string) string {
+	text, _ := json.Marshal(names) // strings never fail
+	return string(text)
 }

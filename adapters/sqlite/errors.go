@@ -81,10 +81,10 @@ func code(err error) int {
 // way.
 func refused(err error) bool { return code(err)&0xff == codes.SQLITE_CONSTRAINT }
 
-// duplicate reports whether a unique index stood in the way, and over which
-// columns of which table.
+// duplicate reports whether a unique index stood in the way, or the trigger that
+// speaks for it, and over which columns of which table.
 func duplicate(err error) (table string, columns []string, ok bool) {
-	if c := code(err); c != codes.SQLITE_CONSTRAINT_UNIQUE && c != codes.SQLITE_CONSTRAINT_PRIMARYKEY {
+	if c := code(err); c != codes.SQLITE_CONSTRAINT_UNIQUE && c != codes.SQLITE_CONSTRAINT_PRIMARYKEY && c != codes.SQLITE_CONSTRAINT_TRIGGER {
 		return "", nil, false
 	}
 	_, list, ok := strings.Cut(err.Error(), "UNIQUE constraint failed: ")

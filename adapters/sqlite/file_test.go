@@ -22,11 +22,16 @@ func write(s *sqlite.Store, statement string, args ...any) error {
 	})
 }
 
-// migrated opens a store with the engine's tables.
+// migrated opens a store with the engine's tables, which take rows of machines that
+// are not there.
 func migrated(t *testing.T, path string, o sqlite.Options) *sqlite.Store {
 	t.Helper()
 	s := open(t, path, o)
-	if err := s.Migrate(t.Context(), nil); err != nil {
+	err := s.Migrate(t.Context(), nil)
+	for _, table := range []string{"fsm_outbox", "fsm_deadlines", "fsm_keys"} {
+		err = errors.Join(err, write(s, "DROP TRIGGER "+table+"_cause"))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -44,7 +49,7 @@ func wants(t *testing.T, err, target error) {
 func sent(n string) engine.Commit {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := engine.Commit{Machine: "m", ID: "r", Outbox: []engine.OutboxRow{{
-		MessageID: n, Machine: "m", RecordID: "r", Effect: "e", Lane: n, Delivery: "keyed", Payload: []byte(`{}`), CreatedAt: at,
+		MessageID: n, Machine: "m", RecordID: "r", Seq: int(n[0])<<8 + len(n), Effect: "e", Lane: n, Delivery: "keyed", Payload: []byte(`{}`), CreatedAt: at,
 	}}}
 	c.Outbox[0].State, c.Outbox[0].AvailableAt.V, c.Outbox[0].AvailableAt.IsSet = "pending", at, true
 	return c
@@ -262,7 +267,11 @@ func TestBrokenJSONIsItsOwnTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	vandalise(t, path, "fsm_outbox", "UPDATE fsm_outbox SET payload = '{' WHERE message_id = 'a'")
-	tasks, err := s.Claim(t.Context(), engine.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Machines: []string{"m"}, Effects: 9})
+	lanes := []engine.Lane{
+		{Machine: "m", Name: "a", Effects: []string{"e"}, Most: 9},
+		{Machine: "m", Name: "b", Effects: []string{"e"}, Most: 9},
+	}
+	tasks, err := s.Claim(t.Context(), engine.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Lanes: lanes, Effects: 9})
 	if err != nil || len(tasks) != 2 {
 		t.Fatalf("claimed %v, %v", tasks, err)
 	}

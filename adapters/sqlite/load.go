@@ -34,6 +34,11 @@ func (s *Store) load(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engi
 		if row.Keys, err = keysOf(ctx, tx, q.Machine, q.Keys); err != nil {
 			return err
 		}
+		for i := range row.Keys {
+			if err := s.consumer(ctx, tx, q.Tables, &row.Keys[i]); err != nil {
+				return err
+			}
+		}
 	}
 	if q.Task != nil {
 		if err := taskState(ctx, tx, q, row); err != nil {
@@ -94,6 +99,17 @@ func keysOf(ctx context.Context, q querier, machine string, keys []string) (foun
 	}, `SELECT key, record_id, event, version, created_at FROM fsm_keys
 		WHERE machine = ? AND key IN (SELECT value FROM json_each(?))`, machine, string(list))
 	return found, errors.Join(err, broken)
+}
+
+// consumer reads who consumed a key, and with which payload. Of a chain an earlier
+// row than that of the key's version has the event.
+func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *engine.KeyRow) error {
+	var broken error
+	err := each(ctx, tx, func(c *cells) {
+		k.By, k.Payload = fsm.Caller{Role: c.text(), ID: c.text()}, c.json()
+		broken = c.err
+	}, s.statementsOf(t).consumer, k.RecordID, k.Version, k.Event, instant(k.CreatedAt))
+	return errors.Join(err, broken)
 }
 
 // taskState reads whether a task is still held, and whether it was cancelled.

@@ -18,10 +18,10 @@ var migrations embed.FS
 
 // known is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const known = 2
+const known = 4
 
 // names of the migrations, in their order.
-var names = [known]string{"0001_engine", "0002_keys"}
+var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked"}
 
 // Migrate brings the engine's tables to the current version and creates what
 // the machines lack, in one transaction. Tables may refer to tables of another
@@ -42,7 +42,7 @@ func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[*sql.Tx])
 				return err
 			}
 		}
-		return nil
+		return writeRules(ctx, tx, machines)
 	})
 	return wrapTable("migrate", err)
 }
@@ -82,6 +82,11 @@ func migrate(ctx context.Context, tx *sql.Tx, want int) error {
 	}
 	for ; found < want; found++ {
 		if err := step(ctx, tx, names[found]+".up.sql", "INSERT INTO fsm_schema (version) VALUES (?)", found+1); err != nil {
+			return err
+		}
+	}
+	if found > want {
+		if err := dropRules(ctx, tx); err != nil {
 			return err
 		}
 	}

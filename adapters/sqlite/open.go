@@ -75,6 +75,7 @@ type Store struct {
 	path     string
 	patience time.Duration // Options.BusyTimeout
 	file     os.FileInfo   // what path was when it was opened
+	folder   string        // removed by Close; "": none
 	writer   *sql.DB       // one connection; its transactions begin with the write lock
 	readers  *sql.DB
 	migrated atomic.Bool // the schema was seen at the current version
@@ -102,6 +103,11 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
+	return open(ctx, path, o)
+}
+
+// open opens the file with options that are complete.
+func open(ctx context.Context, path string, o Options) (*Store, error) {
 	s := &Store{path: path, patience: o.BusyTimeout, alarm: make(chan struct{})}
 	// SQLite does not wait itself for another process that makes the file, too.
 	if err := s.insist(ctx, func() error { return s.connect(ctx, o) }); err != nil {
@@ -118,6 +124,9 @@ func (s *Store) connect(ctx context.Context, o Options) (err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if err := private(s.path); err != nil {
+		return err
+	}
 	setup := []string{"PRAGMA busy_timeout = 0"} // see begin
 	if o.MaxBytes > 0 {
 		size, err := pageSize(ctx, s.path, o)
@@ -143,6 +152,16 @@ func (s *Store) connect(ctx context.Context, o Options) (err error) {
 	s.readers.SetMaxOpenConns(o.Readers)
 	s.readers.SetMaxIdleConns(o.Readers)
 	return s.readers.PingContext(ctx)
+}
+
+// private makes the file, if it is not there, so that only its owner can read it: SQLite
+// would leave that to the umask. The files beside it get the same mode.
+func private(path string) error {
+	const mode = 0o600
+	if file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, mode); err == nil {
+		return file.Close()
+	}
+	return nil // it is there, or SQLite will say what stands against it
 }
 
 // pageSize returns how many bytes a page of the file has, which it makes if it
@@ -180,13 +199,17 @@ func pool(path string, o Options, writes bool, setup ...string) (*sql.DB, error)
 	return sql.OpenDB(connector{inner, setup}), nil
 }
 
-// Close closes the file. Transactions that are under way are rolled back.
+// Close closes the file, and removes that of Temporary. Transactions that are under way
+// are rolled back.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.readers, s.writer} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
+	}
+	if s.folder != "" {
+		errs = append(errs, os.RemoveAll(s.folder))
 	}
 	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -10,12 +11,15 @@ import (
 
 const (
 	letter = "SELECT " + outboxColumns + " FROM fsm_outbox WHERE message_id = ?"
-	// ?1 machine or null, ?2 record or null, ?3 at most.
+	// ?1 to ?6 a filter, each null where it lets everything through; ?7 to ?10 the
+	// place behind which to begin, null for the start; ?11 at most.
 	deadLetters = "SELECT " + outboxColumns + ` FROM fsm_outbox
 		WHERE state = 'dead_letter' AND cancelled = 0 AND discarded_at IS NULL
-			AND (?1 IS NULL OR machine = ?1) AND (?2 IS NULL OR record_id = ?2)
-		ORDER BY created_at, version, seq
-		LIMIT ?3`
+			AND (?1 IS NULL OR machine = ?1) AND (?2 IS NULL OR record_id = ?2) AND (?3 IS NULL OR effect = ?3) AND (?4 IS NULL OR lane = ?4)
+			AND (?5 IS NULL OR instr(last_error, ?5) > 0) AND (?6 IS NULL OR created_at < ?6)
+			AND (?7 IS NULL OR (created_at, version, seq, message_id) > (?7, ?8, ?9, ?10))
+		ORDER BY created_at, version, seq, message_id
+		LIMIT ?11`
 )
 
 // Read answers a question, beside the transaction that writes. Each question is
@@ -52,11 +56,34 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 	case engine.ReadHistory:
 		return ask(story, s.statementsOf(q.Tables).history, q.Key, q.AfterVersion, q.Limit)
 	case engine.ReadDeadLetters:
-		return ask(outbox, deadLetters, null(q.Machine), null(q.ID), q.Limit)
+		return ask(outbox, deadLetters, deadLetterValues(q)...)
 	case engine.ReadLetter:
 		return ask(outbox, letter, q.MessageID)
+	case engine.ReadUnknown:
+		known, err := json.Marshal(knownTo(q))
+		if err != nil {
+			return p, err
+		}
+		return ask(func(c *cells) {
+			p.Unknown = append(p.Unknown, engine.UnknownWork{
+				Kind: engine.TaskKind(c.text()), Machine: c.text(), Name: c.text(), Record: c.text(), Count: c.int(),
+			})
+		}, unknownWork, string(known), instant(q.Now), q.Limit)
 	}
 	return p, fmt.Errorf("there is no kind %q", q.Kind)
+}
+
+// deadLetterValues are the parameters of deadLetters.
+func deadLetterValues(q engine.Read) []any {
+	f := q.Filter
+	values := []any{null(f.Machine), null(f.Record), null(f.Effect), null(f.Lane), null(f.Error), nil, nil, nil, nil, nil, q.Limit}
+	if !f.Before.IsZero() {
+		values[5] = instant(f.Before)
+	}
+	if a := q.AfterLetter; a != nil {
+		copy(values[6:], []any{instant(a.CreatedAt), a.Version, a.Seq, a.MessageID})
+	}
+	return values
 }
 
 // readHistory reads a row of a history.
@@ -67,4 +94,41 @@ func readHistory(c *cells) engine.HistoryRow {
 	h.By = fsm.Caller{Role: c.text(), ID: c.text()}
 	h.Payload, h.Correlation, h.At = c.json(), c.text(), c.time()
 	return h
+}
+
+// unknownWork counts what is due of the machines in the list ?1 and is not in it, by
+// time ?2, at most ?3 kinds.
+const unknownWork = `WITH known AS (SELECT value ->> 'kind' AS kind, value ->> 'machine' AS machine, value ->> 'name' AS name FROM json_each(?1))
+	SELECT 'effect' AS kind, machine, effect AS name, min(record_id), count(*) FROM fsm_outbox
+		WHERE parked = 0 AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering') AND coalesce(lease_until, available_at) <= ?2
+			AND machine IN (SELECT machine FROM known WHERE kind = 'effect')
+			AND (machine, effect) NOT IN (SELECT machine, name FROM known WHERE kind = 'effect')
+		GROUP BY machine, effect
+	UNION ALL SELECT 'deadline', machine, event, min(record_id), count(*) FROM fsm_deadlines
+		WHERE max(due_at, coalesce(lease_until, due_at)) <= ?2
+			AND machine IN (SELECT machine FROM known WHERE kind = 'deadline')
+			AND (machine, event) NOT IN (SELECT machine, name FROM known WHERE kind = 'deadline')
+		GROUP BY machine, event
+	ORDER BY 1, 2, 3 LIMIT ?3`
+
+// work names an effect or a deadline's event of a machine.
+type work struct {
+	Kind    engine.TaskKind `json:"kind"`
+	Machine string          `json:"machine"`
+	Name    string          `json:"name"`
+}
+
+// knownTo lists the work that a question names.
+func knownTo(q engine.Read) (known []work) {
+	for _, l := range q.Lanes {
+		for _, name := range l.Effects {
+			known = append(known, work{engine.TaskEffect, l.Machine, name})
+		}
+	}
+	for _, e := range q.Events {
+		for _, name := range e.Names {
+			known = append(known, work{engine.TaskDeadline, e.Machine, name})
+		}
+	}
+	return known
 }

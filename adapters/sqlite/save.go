@@ -89,7 +89,7 @@ func (w *writer) engineRows(ctx context.Context) error {
 }
 
 const (
-	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_lane SET cancelled = 1
+	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_lane SET cancelled = 1, parked = 0
 		WHERE machine = ? AND record_id = ? AND work = 1 AND cancelled = 0
 			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it
 	disarm = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
@@ -180,17 +180,35 @@ func (w *writer) bind(values []any) ([]any, error) {
 	return bound, nil
 }
 
-// table writes a row of one of the machines' further tables.
+// table writes a row of one of the machines' further tables. What the row of an
+// upsert is to be, it is if there is one. ON CONFLICT is of no use: the triggers that
+// refuse OR REPLACE refuse every INSERT of a key that is there.
 func (w *writer) table(ctx context.Context, tw fsm.TableWrite) error {
+	if tw.Op == fsm.EffectUpsert {
+		change := tw
+		change.Op = fsm.EffectUpdate
+		if len(change.Columns) == 0 {
+			change.Columns = tw.Key
+		}
+		if n, err := w.row(ctx, change); err != nil || n > 0 {
+			return err
+		}
+	}
+	_, err := w.row(ctx, tw)
+	return err
+}
+
+// row runs one statement of an effect on a table and returns how many rows it
+// changed.
+func (w *writer) row(ctx context.Context, tw fsm.TableWrite) (int64, error) {
 	query, args, err := tableWrite(tw)
 	if err != nil {
-		return &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
+		return 0, &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
 	}
 	if args, err = bindAll(args); err != nil {
-		return &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: fmt.Errorf("table %s: %w", tw.Table, err)}
+		return 0, &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: fmt.Errorf("table %s: %w", tw.Table, err)}
 	}
-	_, err = w.exec(ctx, query, args...)
-	return err
+	return w.exec(ctx, query, args...)
 }
 
 // key consumes an idempotency key.

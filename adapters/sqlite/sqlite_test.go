@@ -45,7 +45,12 @@ func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	store := open(t, path, sqlite.Options{})
+	return subjectOf(t, open(t, path, sqlite.Options{}), path)
+}
+
+// subjectOf is a store with its file.
+func subjectOf(t *testing.T, store *sqlite.Store, path string) storetest.Subject[*sql.Tx] {
+	t.Helper()
 	other := sync.OnceValue(func() *sql.DB { return raw(t, path) })
 	return storetest.Subject[*sql.Tx]{
 		Store:  store,
@@ -57,8 +62,9 @@ func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
 		Break:     fill,
 		Count:     func(t *testing.T, from string) int { return countIn(t, other(), from) },
 		Vandalise: func(t *testing.T, table, statement string) { vandalise(t, path, table, statement) },
+		Unjudged:  func(t *testing.T) { unjudged(t, path) },
 		MigrateTo: store.MigrateTo,
-		Version:   2,
+		Version:   4,
 	}
 }
 
@@ -134,6 +140,35 @@ func vandalise(t testing.TB, path, table, statement string) {
 	for _, s := range append(append(run, statement), back...) {
 		if _, err := db.Exec(s); err != nil {
 			t.Fatalf("%s: %v", s, err)
+		}
+	}
+}
+
+// unjudged drops the triggers that Migrate writes.
+func unjudged(t testing.TB, path string) {
+	t.Helper()
+	db := raw(t, path)
+	rows, err := db.Query(`SELECT name FROM sqlite_schema WHERE type = 'trigger'
+		AND (name GLOB 'fsm_*_cause' OR name GLOB 'fsm_message_*' OR name GLOB 'fsm_deadline_*' OR name GLOB 'fsm_moved_*'
+			OR name GLOB 'fsm_cleared_*' OR name GLOB 'fsm_key_*')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var names []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		t.Fatal("there are no rules to drop")
+	}
+	for _, name := range names {
+		if _, err := db.Exec("DROP TRIGGER " + name); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -17,6 +17,7 @@ type statements struct {
 	updates          *updates
 	now              string // version and state
 	history, narrate string // read from, append to the history
+	consumer         string // of a key: the record, its version, the event, when
 }
 
 // statementsOf returns the statements of a machine, made once.
@@ -47,6 +48,8 @@ func newStatements(t fsm.Tables) *statements {
 		updates: newUpdates(t),
 		now:     fmt.Sprintf("SELECT version, %s FROM %s WHERE %s = ?", state, record, id),
 		history: fmt.Sprintf("SELECT %s FROM %s WHERE %s = ? AND version > ? ORDER BY version LIMIT ?", narrated, quoted(t.History), id),
+		consumer: fmt.Sprintf("SELECT actor_role, actor_id, payload FROM %s WHERE %s = ? AND version <= ? AND event_type = ? AND created_at = ? ORDER BY version DESC LIMIT 1",
+			quoted(t.History), id),
 		narrate: fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s)", quoted(t.History), id, narrated, marks(12)),
 	}
 }
@@ -67,7 +70,8 @@ func (s *statements) page(q engine.Read) (query string, args []any) {
 // marks returns n parameters.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// tableWrite returns the statement of an effect on a table and its parameters.
+// tableWrite returns the statement of an effect on a table and its parameters. Of an
+// upsert it is the insertion.
 func tableWrite(w fsm.TableWrite) (string, []any, error) {
 	var keys, values []any
 	var where, set, names []string
@@ -76,15 +80,10 @@ func tableWrite(w fsm.TableWrite) (string, []any, error) {
 		names = append(names, c.Name)
 		where = append(where, quoted(c.Name)+" = ?")
 	}
-	key := quotedAll(names)
 	for _, c := range w.Columns {
 		values = append(values, c.Value)
 		names = append(names, c.Name)
-		if w.Op == fsm.EffectUpsert {
-			set = append(set, quoted(c.Name)+" = excluded."+quoted(c.Name))
-		} else {
-			set = append(set, quoted(c.Name)+" = ?")
-		}
+		set = append(set, quoted(c.Name)+" = ?")
 	}
 	table, this := quoted(w.Table), strings.Join(where, " AND ")
 	switch {
@@ -93,12 +92,7 @@ func tableWrite(w fsm.TableWrite) (string, []any, error) {
 	case w.Op == fsm.EffectUpdate && len(set) > 0:
 		return fmt.Sprintf("UPDATE %s SET %s WHERE %s", table, strings.Join(set, ", "), this), append(values, keys...), nil
 	case w.Op == fsm.EffectUpsert:
-		conflict := "NOTHING"
-		if len(set) > 0 {
-			conflict = "UPDATE SET " + strings.Join(set, ", ")
-		}
-		return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s) ON CONFLICT (%s) DO %s", table, quotedAll(names), marks(len(names)), key, conflict),
-			append(keys, values...), nil
+		return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, quotedAll(names), marks(len(names))), append(keys, values...), nil
 	}
 	return "", nil, fmt.Errorf("table %s: %s of no columns", w.Table, w.Op)
 }

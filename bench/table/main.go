@@ -101,6 +101,8 @@ var figures = []figure{
 	{"PostgreSQL, one event at a time, 16 clients: throughput against by hand", value("PostgresFire/clients=16", "of-by-hand"), "%.2f times", 0.8, true},
 	{"PostgreSQL, FireBatch against one event at a time, 1 client", value("PostgresBatch", "of-one-at-a-time"), "%.1f times", 8, true},
 	{"SQLite, one event at a time: throughput against by hand", value("SQLite/sync=FULL/turns", "of-by-hand"), "%.2f times", 0.7, true},
+	{"PostgreSQL, one event at a time, 1 client: what the triggers take of it", value("PostgresFire/clients=1", "trigger-percent"), "%.0f percent", 15, false},
+	{"SQLite, one event at a time: what the triggers take of it", value("SQLite/sync=FULL/turns", "trigger-percent"), "%.0f percent", 15, false},
 	{"PostgreSQL, outbox relay against River", value("Relay", "of-river"), "%.2f times", 1, true},
 	{"images, 1 GiB of 20,000 files to its snapshot, against cp, sha256sum and tar -x", value("ImagesPipeline/MiB=1024", "of-script"), "%.2f times", 1.15, false},
 	{"images, memory over idle, an image of 64 MiB", value("ImagesMemory/MiB=64", "MiB-over-idle"), "%.0f MiB", 64, false},

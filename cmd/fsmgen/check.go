@@ -38,7 +38,8 @@ func (w *world) check(args []string, format string, werror bool) error {
 	}
 	all, sources, count := &diag.List{}, diag.Sources{}, 0
 	for _, s := range groups {
-		_, list := gen.Load(s.files)
+		machines, list := gen.Load(s.files)
+		namedTests(s.dir, machines, list)
 		all.Append(s.own(list))
 		count += s.count()
 		for path, data := range s.excerpts() {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -71,12 +73,19 @@ func (w *world) generate(args []string, g generating) error {
 		return err
 	}
 	out := w.outDir(s, args, g.out)
+	unreached, err := readUnreached(s.dir)
+	if err != nil {
+		return err
+	}
 	done := w.progress(g.quiet, "compiling "+plural(len(s.files), "spec"))
-	result, list, err := gen.Compile(s.files, gen.Options{Module: module, Specs: specsFrom(out, s.dir), Packages: packagesIn(out)})
+	result, list, err := gen.Compile(s.files, gen.Options{
+		Module: module, Specs: specsFrom(out, s.dir), Packages: packagesIn(out), Unreached: unreached,
+	})
 	done()
 	if err != nil {
 		return fmt.Errorf("%w; this is a fault of the program itself, please report it", err)
 	}
+	namedTests(s.dir, result.Machines, list)
 	if err := w.reportCompiled(s, list, g); err != nil {
 		return err
 	}
@@ -94,6 +103,15 @@ func (w *world) generate(args []string, g generating) error {
 	}
 	w.sayWritten(plans, len(result.Machines), g)
 	return nil
+}
+
+// readUnreached reads what the folder of the specs lists, if it does.
+func readUnreached(dir string) (map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(dir, gen.UnreachedFile))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read what the proofs do not reach: %w", err)
+	}
+	return gen.Unreached(text), nil
 }
 
 // outDir resolves --out. Its default stands beside spec/, which the current

@@ -48,6 +48,8 @@ func (s *subject) answer(e *ir.Effect, st *ir.State, f *ir.Fire) {
 	case v.never:
 		s.report(codeNoAnswerRow, f.Span, fmt.Sprintf("write a row {from: %s, on: %s}", st.Text, f.Event.Text),
 			"effect %q can answer %s in state %q, which never takes it", e.Text, f.Event.Text, st.Text)
+	case v.undecided:
+		s.undecided(f.Span, "let a row with `otherwise: true` take it", "it is not decided whether state %q takes %s, which effect %q can answer, in every case", st.Text, f.Event.Text, e.Text)
 	case v.refused:
 		s.report(codeAnswerRefused, f.Span, "write a row for these values, or one with `otherwise: true`: a refused answer is lost",
 			"effect %q can answer %s in state %q, which refuses it%s", e.Text, f.Event.Text, st.Text, v.when)
@@ -72,7 +74,11 @@ func (s *subject) fatal() {
 		if st.Terminal {
 			continue
 		}
-		if v := s.verdict(st, f, nil); v.never || v.refused {
+		v := s.verdict(st, f, nil)
+		if v.undecided {
+			s.undecided(e.Span, "let a row with `otherwise: true` take it", "it is not decided whether state %q takes %s, the fatal event, in every case", st.Text, e.Text)
+		}
+		if v.never || v.refused {
 			s.report(codeFatalRefused, e.Span, fmt.Sprintf("write a row {from: \"*\", on: %s}", e.Text),
 				"state %q refuses %s, the fatal event%s", st.Text, e.Text, v.when)
 		}

@@ -20,10 +20,7 @@ import (
 // Check applies every rule to every machine and adds what it finds to l. The
 // machines must have been lowered together and without an error.
 func Check(machines []*ir.Machine, l *diag.List) {
-	severity := map[diag.Code]diag.Severity{}
-	for _, r := range Rules() {
-		severity[r.Code] = r.Severity
-	}
+	severity := severities()
 	uses := usesOf(machines)
 	for _, m := range machines {
 		s := newSubject(m, l, severity, uses)
@@ -39,10 +36,10 @@ var machineRules = [...]func(*subject){
 	(*subject).unused, (*subject).goNames, (*subject).sqlNames, (*subject).shadowing,
 	(*subject).contract, (*subject).reachable, (*subject).terminal,
 	(*subject).impossible, (*subject).overlap, (*subject).neverChosen, (*subject).coverage, (*subject).strict,
-	(*subject).timers, (*subject).fires, (*subject).raises,
-	(*subject).effects, (*subject).twice, (*subject).answers, (*subject).fatal,
+	(*subject).timers, (*subject).clock, (*subject).fires, (*subject).raises,
+	(*subject).effects, (*subject).twice, (*subject).answers, (*subject).fatal, (*subject).orders, (*subject).givenUp,
 	(*subject).invariants, (*subject).holds,
-	(*subject).creation, (*subject).assignments, (*subject).writeOnce, (*subject).bounds, (*subject).derives,
+	(*subject).defaults, (*subject).creation, (*subject).assignments, (*subject).writeOnce, (*subject).bounds, (*subject).derives,
 	(*subject).uniques, (*subject).tableRows, (*subject).references, (*subject).starts,
 	(*subject).metrics,
 }
@@ -71,13 +68,15 @@ type subject struct {
 	byKey   map[groupKey]*group
 	leaving map[*ir.State][]*ir.Row // rows by their source; nil: creation rows
 	facts   facts
-	dead    map[*ir.Row]bool // rows with a clause that never holds
+	dead    map[*ir.Row]bool // rows that no case chooses
+	unseen  map[*ir.Row]bool // rows that no case of a sample chooses
+	budget  budget
 }
 
 func newSubject(m *ir.Machine, l *diag.List, severity map[diag.Code]diag.Severity, u *uses) *subject {
 	s := &subject{
 		reporter: reporter{l, severity}, m: m, uses: u,
-		byKey: map[groupKey]*group{}, leaving: map[*ir.State][]*ir.Row{}, dead: map[*ir.Row]bool{},
+		byKey: map[groupKey]*group{}, leaving: map[*ir.State][]*ir.Row{}, dead: map[*ir.Row]bool{}, unseen: map[*ir.Row]bool{}, budget: budget{maxWork},
 	}
 	for _, r := range m.Rows {
 		s.leaving[r.From] = append(s.leaving[r.From], r)

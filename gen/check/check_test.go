@@ -31,6 +31,8 @@ func compile(t *testing.T, sources diag.Sources) *diag.List {
 	machines := ir.Lower(files, list)
 	if !list.HasErrors() {
 		Check(machines, list)
+		Tests(machines, func(name string) bool { return name != "TestBankConfirms" }, list)
+		Accept(machines, sources, list)
 	}
 	return list
 }

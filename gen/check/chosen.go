@@ -45,10 +45,8 @@ func (s *subject) impossible() {
 
 // neverHolds enumerates the values of c alone.
 func (s *subject) neverHolds(c *ir.Clause, ev *ir.Event) bool {
-	view := domain.View{Event: ev, Clauses: []*ir.Clause{c}}
-	d := domain.Join(s.m, now(), view)
-	widen(d, []domain.View{view})
-	if c.Op == ir.Matches || c.Op == ir.Contains || !d.Exhaustive(maxCases) {
+	d := domain.Join(s.m, now(), domain.View{Event: ev, Clauses: []*ir.Clause{c}})
+	if !d.Exhaustive(maxCases) {
 		return false
 	}
 	for a := range d.All(maxCases, seed) {
@@ -76,25 +74,21 @@ func (s *subject) neverChosen() {
 			if won[r] || s.dead[r] {
 				continue
 			}
+			s.dead[r] = true
 			if left[r.Group]--; left[r.Group] > 0 && (r.Wildcard || r.Otherwise) {
 				continue
 			}
-			s.report(codeNeverChosen, r.Span, neverChosenHelp(r), "row %q can never be chosen on %s in state %q", r.Text, g.event.Text, g.stateName())
+			why, help := s.cause(g, r)
+			s.report(codeNeverChosen, r.Span, help, "row %q can never be chosen on %s in state %q: %s", r.Text, g.event.Text, g.stateName(), why)
 		}
 	}
 }
 
-func neverChosenHelp(r *ir.Row) string {
-	if r.Otherwise {
-		return "remove it: the other rows cover every case"
-	}
-	return "its clauses contradict each other or what records of the state can be, or rows of higher priority always win; mend or remove it"
-}
-
 // winners are the rows of g that some case chooses; all of them where the
-// cases are too many to tell.
+// cases are too many to tell, and then those that were not seen are noted.
 func (s *subject) winners(g *group) map[*ir.Row]bool {
 	won := map[*ir.Row]bool{}
+	var maybe []*ir.Row
 	for _, c := range g.casts() {
 		sp := s.space(scene{from: g.from, event: g.event, system: c.systemOnly(),
 			views: []domain.View{{Event: g.event, Clauses: clausesOf(c.rows)}}})
@@ -104,11 +98,13 @@ func (s *subject) winners(g *group) map[*ir.Row]bool {
 			}
 			return true
 		})
-		if !sp.exhaustive || inconclusive(c.rows) {
-			for _, r := range c.rows {
-				won[r] = true
-			}
+		if !sp.exhaustive {
+			maybe = append(maybe, c.rows...)
 		}
+	}
+	for _, r := range maybe {
+		s.unseen[r] = s.unseen[r] || !won[r]
+		won[r] = true
 	}
 	return won
 }

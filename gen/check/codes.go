@@ -20,7 +20,7 @@ type Rule struct {
 // lowering, those of this package, those of guards.
 func Rules() []Rule {
 	var all []Rule
-	for _, family := range [][]Rule{shapeRules(), nameRules(), contractRules(), rowRules(), firedRules(), effectRules(), invariantRules(), valueRules(), tableRules(), metricRules(), guardRules()} {
+	for _, family := range [][]Rule{shapeRules(), limitRules(), nameRules(), contractRules(), rowRules(), firedRules(), effectRules(), invariantRules(), orderRules(), valueRules(), tableRules(), acceptRules(), metricRules(), guardRules()} {
 		all = append(all, family...)
 	}
 	return all
@@ -58,8 +58,8 @@ func Example(code diag.Code) string {
 	return string(data)
 }
 
-func fails(code, title, text, fix string) Rule {
-	return Rule{diag.Code(code), diag.Error, title, text, fix}
+func fails(code diag.Code, title, text, fix string) Rule {
+	return Rule{code, diag.Error, title, text, fix}
 }
 
 func warns(code, title, text, fix string) Rule {

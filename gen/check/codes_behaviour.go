@@ -44,7 +44,7 @@ func effectRules() []Rule {
 			"After a crash nobody knows whether an at_most_once effect ran. `lost` names the event that tells the machine.",
 			"effects:\n  extract: {delivery: at_most_once, returns: DONE, fails: FAILED, lost: LOST}"),
 		fails("FSM052", "effect that is never lost",
-			"Recovery repeats idempotent and keyed effects and asks before it repeats queryable ones; only at_most_once can be lost.",
+			"Recovery repeats idempotent and keyed effects. The outcome of an at_most_once effect is lost when its worker dies, that of a queryable one when nobody can be asked.",
 			"effects:\n  extract: {delivery: at_most_once, returns: DONE, lost: LOST}"),
 		fails("FSM053", "queryable work without an answer",
 			"When recovery asks and hears \"already done\", work must answer with an event. A queryable message, which answers nothing, is simply done.",
@@ -67,6 +67,23 @@ func effectRules() []Rule {
 		warns("FSM059", "fatal event is refused",
 			"The fatal event is fired when a decided step could not be recorded. A state that refuses it leaves the record where it was.",
 			"transitions:\n  - {name: fatal, from: \"*\", on: FATAL, to: failed}"),
+	}
+}
+
+func orderRules() []Rule {
+	return []Rule{
+		warns("FSM063", "work waits behind a dead letter",
+			"Effects of one record with the same destination run in order, and one that failed for good, without `fails`, blocks those behind it until an operator decides. A state that waits for such work, and has no timeout, waits as long.",
+			"effects:\n  enable:  {delivery: idempotent, to: settings}\n  publish: {delivery: keyed, to: publisher, returns: DONE, fails: FAILED}"),
+		warns("FSM064", "independent effects in one order",
+			"Effects of one record with the same destination run in order, and a dead letter blocks those behind it. Payments, and messages for different actors, must not wait for each other. An effect moves money if it is keyed, queryable or at_most_once and carries an amount whose unit is one of money; it is for an actor if it carries the field that the actor's `is` names.",
+			"effects:\n  pay_out:        {delivery: queryable, to: payouts, with: [amount_nano]}\n  return_deposit: {delivery: queryable, to: returns, with: [deposit_nano]}"),
+		warns("FSM065", "deadline that others may fire earlier",
+			"The event of a deadline is an event like any other: whoever may fire it can end the wait early, unless the event is internal, only `system` may fire it, or the row that takes it looks at the time.",
+			"events:\n  expire: {internal: true}"),
+		warns("FSM066", "given up is taken for not done",
+			"`fails` of a keyed effect says that the engine has given up: the last attempt may have happened, and its answer been lost. A payment that is given up must not lead to one that its success excludes, such as a refund. A queryable effect is asked about first, and `fails` says that it has not happened.",
+			"effects:\n  pay_out: {delivery: queryable, to: bank, with: [paid_cent], returns: SENT, fails: UNPAID}"),
 	}
 }
 

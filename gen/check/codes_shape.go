@@ -1,5 +1,7 @@
 package check
 
+import "github.com/fsmgen/fsmgen/gen/ir"
+
 func shapeRules() []Rule {
 	return []Rule{
 		fails("FSM001", "the file is not readable",
@@ -29,6 +31,17 @@ func shapeRules() []Rule {
 		fails("FSM009", "a name is not known at this place",
 			"The name exists, but not here: `$error` is known in `fails`, `$actor` where the machine has actors, params and `$now` where a step runs and not in `holds`, which the database checks without them.",
 			"effects:\n  call: {delivery: idempotent, returns: DONE, fails: {FAILED: {reason: $error}}}"),
+		fails("FSM094", "hidden character",
+			"A text, a name, a comment or the path of the file holds a character that people do not see: a control character such as ESC or a bare carriage return, or one that turns the direction of what follows. SQL, Go, Markdown and terminals read it as something else than a reviewer does.",
+			"states:\n  paid: {kind: success, terminal: true, doc: \"paid, on time\"}"),
+	}
+}
+
+func limitRules() []Rule {
+	return []Rule{
+		fails(ir.CodeTooLarge, "machine that is too large",
+			"A spec that is small as a text can mean millions of rows, values or cases. What one machine may have is limited, in counted work and not in time, so that the answer is the same everywhere: 20,000 rows after expansion, 500 values in a list and 5,000 in all, 20,000 instructions of patterns, 200 million evaluations of clauses.",
+			"enums:\n  country: [at, ch, de]\ntransitions:\n  - {name: ship, from: open, on: ship, when: [home == de], to: shipped}"),
 	}
 }
 
@@ -110,5 +123,20 @@ func rowRules() []Rule {
 		fails("FSM034", "optional name in a strict machine",
 			"With `strict: true` a guard reads an optional name only where another clause of the row, or the holds of its state, prove it present. An absent operand makes a clause false, which a reader may overlook.",
 			"when: [discount exists true, discount > 0]"),
+		warns("FSM035", "too many cases to decide",
+			"A rule asks whether some record and event show a fault: rows that overlap, a raise that is refused, a promise that is broken. It tries one value of each class that the clauses can tell apart. Where these are too many, or a sum of two fields has no finite classes, it tries a sample. A sample that shows nothing proves nothing, so the rule says so.",
+			"transitions:\n  - {name: large, from: open, on: pay, when: [amount > $limit], priority: 20, to: review}\n  - {name: pay,   from: open, on: pay, otherwise: true, to: paid}"),
+		warns("FSM036", "text that is the name of a field",
+			"Without $ a word is a text. `who == owner` compares with the word owner, not with the field. Where a field or param of that name and type could stand, the rule asks. A text in quotes, or in the list of `in`, is what it says.",
+			"when: [who == $owner]\nset: {reason: $note}   # the field; the text would be \"note\""),
+		fails("FSM037", "default outside the bounds of its field",
+			"A record is created with the defaults, and an event takes them for what is left out: both would be refused.",
+			"fields:\n  tries: {type: int, default: 0, min: 0, max: 3}"),
+		fails("FSM038", "retry by a class that never retries",
+			"The `retry` of an effect says how often and when it is repeated. A class with `retry: never` is one of rejections.",
+			"failures:\n  transient: {retry: {first: 1s, attempts: 5}}\neffects:\n  send: {delivery: keyed, to: mail, retry: transient}"),
+		warns("FSM039", "invariant whose test does not exist",
+			"An invariant with `test: NAME` is kept by a Go test alone. `fsmgen check` and `fsmgen generate` look for it in the test files of the module in which the specs stand.",
+			"invariants:\n  bank_is_asked: {doc: the bank confirms each payment, test: TestBankConfirms}   # func TestBankConfirms(t *testing.T)"),
 	}
 }

@@ -31,7 +31,7 @@ func (s *subject) contract() {
 			"machine %q has no success state, and every end is an error", s.m.Text)
 	}
 	if !s.anyState(func(st *ir.State) bool { return st.Terminal }) {
-		s.report(codeNoTerminal, s.m.Span, "mark the state in which a record ends with `terminal: true`; keep the warning if records live for ever",
+		s.report(codeNoTerminal, s.m.Span, "mark the state in which a record ends with `terminal: true`; accept the warning if records live for ever",
 			"machine %q has no terminal state: its records never end", s.m.Text)
 	}
 	for _, e := range s.m.Effects {

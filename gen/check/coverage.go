@@ -32,9 +32,13 @@ func covered(rows []*ir.Row) bool {
 func (s *subject) uncovered(g *group, c cast) {
 	sp := s.space(scene{from: g.from, event: g.event, system: c.systemOnly(),
 		views: []domain.View{{Event: g.event, Clauses: clausesOf(c.rows)}}})
-	when, found := sp.all(func(read reader) bool { return choose(c.rows, read) == nil })
-	if found {
+	f := sp.all(func(read reader) bool { return choose(c.rows, read) == nil })
+	if f.undecided {
+		s.undecided(c.rows[0].Span, "write a row with `otherwise: true`, with `reject` if the caller shall hear why",
+			"it is not decided whether some row takes every %s%s in state %q", g.event.Text, c, g.stateName())
+	}
+	if f.found {
 		s.report(codeUncovered, c.rows[0].Span, "write a row for these values, or one with `otherwise: true`, with `reject` if the caller shall hear why",
-			"no row takes %s%s in state %q%s", g.event.Text, c, g.stateName(), when)
+			"no row takes %s%s in state %q%s", g.event.Text, c, g.stateName(), f.when)
 	}
 }

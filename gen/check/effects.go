@@ -10,6 +10,7 @@ const (
 	codeCleanupIdle  = "FSM054"
 	codeTxAnswers    = "FSM057"
 	codeCleanupClass = "FSM058"
+	codeRetryNever   = "FSM038"
 )
 
 // effects reports declarations that the delivery class can't bear.
@@ -23,12 +24,16 @@ func (s *subject) effects() {
 			s.report(codeRetryClass, e.Span, "drop `retry`, or make the effect idempotent, keyed or queryable",
 				"effect %q retries, but its delivery %s must not repeat", e.Text, e.Delivery)
 		}
+		if e.Retry != nil && e.Retry.Retry == nil {
+			s.report(codeRetryNever, e.Span, "drop `retry`, or name a class with `retry: {first, attempts}`",
+				"effect %q retries by class %q, which says `retry: never`", e.Text, e.Retry.Text)
+		}
 		if e.Delivery == ir.AtMostOnce && e.Lost == nil {
 			s.report(codeNoLost, e.Span, "add `lost:` with the event to fire when a crash leaves the outcome unknown",
 				"effect %q is at_most_once, but nothing is fired when it is lost", e.Text)
 		}
-		if e.Delivery != ir.AtMostOnce && e.Lost != nil {
-			s.report(codeLostClass, e.Lost.Span, "drop `lost`, or make the effect at_most_once",
+		if e.Delivery != ir.AtMostOnce && e.Delivery != ir.Queryable && e.Lost != nil {
+			s.report(codeLostClass, e.Lost.Span, "drop `lost`, or make the effect at_most_once or queryable",
 				"effect %q has delivery %s and is never lost: recovery runs it again", e.Text, e.Delivery)
 		}
 		if e.Delivery == ir.Queryable && e.Fails != nil && len(e.Returns) == 0 {

@@ -32,9 +32,16 @@ func (s *subject) holds() {
 }
 
 func (s *subject) mayBreak(r *ir.Row, c *ir.Clause) {
-	if when, found := s.breaks(r, c, domain.Eval); found {
+	f := s.breaks(r, c, domain.Eval)
+	if f.found && s.unseen[r] { // it can if r is chosen at all
+		f = finding{undecided: true}
+	}
+	if f.undecided {
+		s.undecided(r.Span, "add the clause to the row's `when`", "it is not decided whether row %q on %s keeps %q, which state %q holds", r.Text, r.Event.Text, c.Text, r.Target().Text)
+	}
+	if f.found {
 		s.report(codeHolds, r.Span, fmt.Sprintf("add the clause to the row's `when`, `set` what it asks for, or let an earlier state hold it; it stands at %d:%d", c.Span.Start.Line, c.Span.Start.Col),
-			"row %q on %s can break %q, which state %q holds%s", r.Text, r.Event.Text, c.Text, r.Target().Text, when)
+			"row %q on %s can break %q, which state %q holds%s", r.Text, r.Event.Text, c.Text, r.Target().Text, f.when)
 	}
 }
 
@@ -42,7 +49,7 @@ func (s *subject) mayBreak(r *ir.Row, c *ir.Clause) {
 // state says so and the row changes nothing of it, or the field's presence
 // is all that it asks. False proves nothing.
 func (s *subject) keeps(r *ir.Row, c *ir.Clause, out []mark) bool {
-	if f := c.Left.Field; f != nil && (assertsPresence(c) && fieldMark(out, f)&maybeAbsent == 0) {
+	if f := c.Left.Field; f != nil && fieldMark(out, f)&maybeAbsent == 0 && (assertsPresence(c) || provenBySum(r, c)) {
 		return true
 	}
 	if readsSpecial(c, ir.StateName) || readsSpecial(c, ir.FromName) || s.assigns(r, c) {
@@ -106,9 +113,19 @@ func assignsOf(r *ir.Row, c *ir.Clause) []ir.Assign {
 }
 
 // breaks looks for a case in which r is chosen and c is not satisfied by the
-// new record, and names its values.
-func (s *subject) breaks(r *ir.Row, c *ir.Clause, satisfied func(c *ir.Clause, record reader) bool) (when string, found bool) {
-	rivals, sets := s.rivals(r), assignsOf(r, c)
+// new record.
+func (s *subject) breaks(r *ir.Row, c *ir.Clause, satisfied func(c *ir.Clause, record reader) bool) finding {
+	var out finding
+	for _, rivals := range s.rivals(r) {
+		if out = s.breaksAmong(rivals, r, c, satisfied); out.found || out.undecided {
+			break
+		}
+	}
+	return out
+}
+
+func (s *subject) breaksAmong(rivals []*ir.Row, r *ir.Row, c *ir.Clause, satisfied func(c *ir.Clause, record reader) bool) finding {
+	sets := assignsOf(r, c)
 	guards := clausesOf(rivals)
 	taken := func(env reader) bool { return choose(rivals, env) == r }
 	if len(rivals) == 1 {
@@ -148,10 +165,7 @@ func parts(c *ir.Clause) []*ir.Clause {
 	out := []*ir.Clause{c}
 	for _, f := range fieldsOf(c) {
 		if f != c.Left.Field && f != c.Right.Field {
-			out = append(out, &ir.Clause{
-				Left: ir.Operand{Field: f, Type: f.Type}, Op: ir.Exists,
-				Right: ir.Operand{IsLit: true, Literal: true, Type: ir.Type{Base: ir.Bool}},
-			})
+			out = append(out, exists(ir.Operand{Field: f, Type: f.Type}))
 		}
 	}
 	return out

@@ -62,9 +62,14 @@ func (s *subject) never(inv *ir.Invariant) {
 			continue
 		}
 		for _, c := range n.Unless {
-			if when, found := s.breaks(r, c, domain.Eval); found {
+			f := s.breaks(r, c, domain.Eval)
+			if f.undecided {
+				s.undecided(r.Span, "add the clause to the row", "it is not decided whether row %q leads from %q to %q without %q, which invariant %q demands",
+					r.Text, n.From.Text, r.To.Text, c.Text, inv.Text)
+			}
+			if f.found {
 				s.report(codeNeverBroken, r.Span, "add the clause to the row, or `set` what it asks for",
-					"row %q leads from %q to %q without %q, which invariant %q demands%s", r.Text, n.From.Text, r.To.Text, c.Text, inv.Text, when)
+					"row %q leads from %q to %q without %q, which invariant %q demands%s", r.Text, n.From.Text, r.To.Text, c.Text, inv.Text, f.when)
 			}
 		}
 	}

@@ -20,11 +20,11 @@ const (
 // both hold: the choice would depend on the order of the file.
 func (s *subject) overlap() {
 	for _, g := range s.groups {
-		pairs := s.sweep
-		if len(g.rows) <= maxPairwise {
-			pairs = func(g *group) [][2]*ir.Row { return rivalPairs(g.rows) }
+		pairs := rivalPairs(g.rows)
+		if len(g.rows) > maxPairwise {
+			pairs = s.sweep(g)
 		}
-		for _, p := range pairs(g) {
+		for _, p := range pairs {
 			s.overlapping(g, p[0], p[1])
 		}
 	}
@@ -44,9 +44,13 @@ func rivalPairs(rows []*ir.Row) [][2]*ir.Row {
 }
 
 // sweep finds the pairs of a large group that hold together in some case of
-// the whole group, in the order of the file.
+// the whole group, in the order of the file; all pairs where these cases can't
+// be enumerated.
 func (s *subject) sweep(g *group) [][2]*ir.Row {
 	sp := s.space(scene{from: g.from, event: g.event, views: []domain.View{{Event: g.event, Clauses: clausesOf(g.rows)}}})
+	if !sp.exhaustive {
+		return rivalPairs(g.rows)
+	}
 	var rest []*ir.Row
 	for _, r := range g.rows {
 		if r.Otherwise {
@@ -93,11 +97,15 @@ func (s *subject) overlapping(g *group, a, b *ir.Row) {
 	}
 	clauses := append(slices.Clone(a.When), b.When...)
 	sp := s.space(scene{from: g.from, event: g.event, views: []domain.View{{Event: g.event, Clauses: clauses}}})
-	if when, found := sp.find(func(read reader) bool { return allHold(clauses, read) }); found {
-		if when == "" {
-			when = ", always"
-		}
-		s.report(codeOverlap, b.Span, help, "rows %q and %q of %s in state %q can both hold%s", a.Text, b.Text, g.event.Text, g.stateName(), when)
+	f := sp.find(func(read reader) bool { return allHold(clauses, read) })
+	switch {
+	case f.undecided:
+		s.undecided(b.Span, help, "it is not decided whether rows %q and %q of %s in state %q can both hold", a.Text, b.Text, g.event.Text, g.stateName())
+	case f.found && f.when == "":
+		f.when = ", always"
+		fallthrough
+	case f.found:
+		s.report(codeOverlap, b.Span, help, "rows %q and %q of %s in state %q can both hold%s", a.Text, b.Text, g.event.Text, g.stateName(), f.when)
 	}
 }
 

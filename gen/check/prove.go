@@ -12,7 +12,7 @@ import (
 // many clauses. Beyond that cases are drawn, with a fixed seed: a witness that
 // is found stays true, but nothing is proven impossible.
 const (
-	maxCases = 4096
+	maxCases = 1 << 15
 	minCases = 256
 	maxSteps = 2_000_000
 )
@@ -39,7 +39,8 @@ type scene struct {
 	system bool
 }
 
-// space is the enumeration of a scene.
+// space is the enumeration of a scene. Exhaustive: what no case shows cannot
+// be.
 type space struct {
 	*domain.Space
 	facts      []*ir.Clause // true of every stored record of the scene
@@ -51,6 +52,9 @@ type space struct {
 // space builds the enumeration of sc. Of the holds of its state only those
 // that bear on the views take part.
 func (s *subject) space(sc scene) space {
+	if s.budget.spent() {
+		return space{Space: domain.Join(s.m, now())}
+	}
 	vars, work := map[domain.Var]bool{}, 0
 	for _, v := range sc.views {
 		addVars(vars, v)
@@ -61,12 +65,50 @@ func (s *subject) space(sc scene) space {
 		known = locate(sc.from.Holds, nil)
 	}
 	facts := clauses(cone(vars, append(known, locate(sc.assume, nil)...)))
-	views := append(slices.Clone(sc.views), domain.View{Clauses: facts})
-	d := domain.Join(s.m, now(), views...)
-	widen(d, views)
+	values, exact := s.storedValues(sc, vars)
+	d := domain.Join(s.m, now(), append(slices.Clone(sc.views), domain.View{Clauses: facts}, domain.View{Clauses: values})...)
+	d.Sampled = d.Sampled || !exact
 	s.restrict(d, sc)
-	limit := max(minCases, min(maxCases, maxSteps/(1+work)))
+	limit := s.afford(d, sc, max(minCases, min(maxCases, maxSteps/(1+work))), work+len(facts))
 	return space{Space: d, facts: facts, event: sc.event, limit: limit, exhaustive: d.Exhaustive(limit)}
+}
+
+// maxListed bounds the values of a field that become constants of a space.
+const maxListed = 16
+
+// storedValues are clauses that name the values which the fields among vars
+// can have, where these are few, so that they are met and compared with
+// others. The clauses need not hold. It is not exact where they are too many
+// to be named and too few to be all.
+func (s *subject) storedValues(sc scene, vars map[domain.Var]bool) (out []*ir.Clause, exact bool) {
+	exact = true
+	for _, f := range s.m.Fields {
+		if !vars[domain.Var{Field: f}] {
+			continue
+		}
+		if sc.from == nil {
+			if v := defaultOf(f); v != nil {
+				out = append(out, oneOf(f, []ir.Value{v}))
+			}
+			continue
+		}
+		few, possible := fewValues(f), listed(f, s.facts.in(sc.from, f))
+		switch {
+		case f.Type.Base != ir.Int || len(possible) == len(few):
+		case len(possible) > maxListed:
+			exact = false
+		default:
+			out = append(out, oneOf(f, possible))
+		}
+	}
+	return out, exact
+}
+
+func oneOf(f *ir.Field, values []ir.Value) *ir.Clause {
+	return &ir.Clause{
+		Left: ir.Operand{Field: f, Type: f.Type}, Op: ir.In,
+		Right: ir.Operand{IsLit: true, Literal: values, Type: ir.Type{Base: ir.ListOf, Elem: &f.Type}},
+	}
 }
 
 // located is a clause and the context in which it is read: nil is the stored
@@ -170,6 +212,9 @@ func defaultOf(f *ir.Field) ir.Value {
 // each calls f for every case of the space that its facts allow, until f
 // returns false. read reads the record overlaid by the event.
 func (sp space) each(f func(a domain.Assignment, read reader) bool) {
+	if sp.limit == 0 {
+		return
+	}
 	for a := range sp.All(sp.limit, seed) {
 		if !allHold(sp.facts, a.Reader(nil)) {
 			continue

@@ -40,48 +40,72 @@ func (s *subject) raise(r *ir.Row) {
 			"row %q raises %s, but state %q has no row for it: the whole call would be refused", r.Text, event.Text, target.Text)
 		return
 	}
-	if alwaysAccepts(rows) {
+	if alwaysAccepts(rows) && !refusable(r.Raise) {
 		return
 	}
-	rivals := s.rivals(r)
+	for _, rivals := range s.rivals(r) {
+		f := s.raiseRefused(r, rivals, rows)
+		if f.undecided {
+			s.undecided(r.Raise.Span, "let a row with `otherwise: true` take it",
+				"it is not decided whether state %q takes %s, which row %q raises, in every case", target.Text, event.Text, r.Text)
+		}
+		if f.found {
+			s.report(codeRaiseRefused, r.Raise.Span, "let a row take it, or raise it only where the clauses of this row make sure that it is taken",
+				"row %q raises %s, which state %q refuses%s: the whole call would be refused", r.Text, event.Text, target.Text, f.when)
+		}
+		if f.undecided || f.found {
+			return
+		}
+	}
+}
+
+// raiseRefused looks for a case in which r is chosen among rivals and stores
+// its record, and none of next takes what it raises.
+func (s *subject) raiseRefused(r *ir.Row, rivals, next []*ir.Row) finding {
+	target := r.Target()
 	sp := s.space(scene{from: r.From, event: r.Event, views: []domain.View{
 		{Event: r.Event, Clauses: clausesOf(rivals), Assigns: r.Set},
 		{Event: r.Event, Clauses: target.Holds},
-		{Event: r.Event, Clauses: bound(r.Raise, clausesOf(rows)), Assigns: r.Raise.Args},
+		{Event: r.Event, Clauses: bound(r.Raise, clausesOf(next)), Assigns: r.Raise.Args},
+		{Event: r.Event, Clauses: presence(slices.Concat(r.Set, r.Raise.Args))},
 	}})
-	when, found := sp.find(func(env reader) bool {
+	return sp.find(func(env reader) bool {
 		if choose(rivals, env) != r {
 			return false
 		}
 		record := after(r, env)
-		if !allHold(target.Holds, record) {
+		if !stores(nil, r.Set, record) || !allHold(target.Holds, record) {
 			return false
 		}
-		next := choose(rows, payload(r.Raise, record))
-		return next == nil || next.Reject != nil
+		env = payload(r.Raise, record)
+		if !stores(r.Raise.Event, r.Raise.Args, env) {
+			return true
+		}
+		row := choose(next, env)
+		return row == nil || row.Reject != nil
 	})
-	if found {
-		s.report(codeRaiseRefused, r.Raise.Span, "let a row take it, or raise it only where the clauses of this row make sure that it is taken",
-			"row %q raises %s, which state %q refuses%s: the whole call would be refused", r.Text, event.Text, target.Text, when)
-	}
 }
 
-// rivals are the rows that compete with r for one actor of r, r among them.
-// Where actors see different rows, the smallest set is taken: what r does
-// there it does everywhere it is chosen.
-func (s *subject) rivals(r *ir.Row) []*ir.Row {
-	var fewest []*ir.Row
+// rivals lists, for each set of actors who see the same rows, the rows that
+// compete with r, r among them. A set that holds another one is left out: what
+// r does there it does in the smaller one.
+func (s *subject) rivals(r *ir.Row) [][]*ir.Row {
+	var all [][]*ir.Row
 	for _, c := range s.byKey[groupKey{r.From, r.Event}].casts() {
-		if slices.Contains(c.rows, r) && (fewest == nil || len(c.rows) < len(fewest)) {
-			fewest = c.rows
+		if !slices.Contains(c.rows, r) {
+			continue
 		}
+		all = append(all, slices.DeleteFunc(slices.Clone(c.rows), func(x *ir.Row) bool {
+			return x != r && !r.Otherwise && (x.Otherwise || x.Priority <= r.Priority)
+		}))
 	}
-	if r.Otherwise {
-		return fewest
-	}
-	return slices.DeleteFunc(slices.Clone(fewest), func(x *ir.Row) bool {
-		return x != r && (x.Otherwise || x.Priority <= r.Priority)
+	return slices.DeleteFunc(slices.Clone(all), func(set []*ir.Row) bool {
+		return slices.ContainsFunc(all, func(other []*ir.Row) bool { return len(other) < len(set) && includes(set, other) })
 	})
+}
+
+func includes(set, part []*ir.Row) bool {
+	return !slices.ContainsFunc(part, func(r *ir.Row) bool { return !slices.Contains(set, r) })
 }
 
 // circular reports rows whose raise can lead back to them.

@@ -110,24 +110,68 @@ func bound(f *ir.Fire, clauses []*ir.Clause) []*ir.Clause {
 	var out []*ir.Clause
 	for _, c := range clauses {
 		b := *c
-		if bindOperand(f, &b.Left) && bindOperand(f, &b.Right) {
-			out = append(out, &b)
+		b.Left, b.Right = bindOperand(f, b.Left), bindOperand(f, b.Right)
+		out = append(out, &b)
+	}
+	return out
+}
+
+// bindOperand is what f binds to the name that o reads: what is read there, or
+// the target of the assignment where it is a sum.
+func bindOperand(f *ir.Fire, o ir.Operand) ir.Operand {
+	if o.Field == nil || !carried(f.Event, o.Field) {
+		return o
+	}
+	for _, a := range f.Args {
+		switch {
+		case a.Target != o.Field:
+		case a.Value.Kind == ir.Read:
+			return a.Value.A
+		default:
+			return ir.Operand{Field: o.Field, Type: o.Type}
+		}
+	}
+	return ir.Operand{IsLit: true, Literal: defaultOf(o.Field), Type: o.Type}
+}
+
+// stores reports whether the assignments give their targets values that these
+// can have, as fields of the record or, with e, of its payload; anything else
+// refuses the step. read reads the targets.
+func stores(e *ir.Event, assigns []ir.Assign, read reader) bool {
+	for _, a := range assigns {
+		optional := a.Target.Type.Optional
+		if w := writeOf(e, a.Target); w != nil {
+			optional = w.Optional
+		}
+		v := read(&ir.Operand{Field: a.Target, Type: a.Target.Type})
+		if v == nil && !optional && a.Value.Type.Optional || !domain.WithinBounds(a.Target, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// refusable reports whether the payload of f may have values that the event
+// does not take: beyond bounds, or absent.
+func refusable(f *ir.Fire) bool {
+	return slices.ContainsFunc(f.Args, func(a ir.Assign) bool {
+		return a.Target.Min != nil || a.Target.Max != nil || a.Value.Type.Optional
+	})
+}
+
+// presence makes variables of what the assignments read and may be absent.
+func presence(assigns []ir.Assign) []*ir.Clause {
+	var out []*ir.Clause
+	for _, a := range assigns {
+		for _, o := range []ir.Operand{a.Value.A, a.Value.B} {
+			if o.Type.Optional && !o.IsLit {
+				out = append(out, exists(o))
+			}
 		}
 	}
 	return out
 }
 
-// bindOperand reports false where the operand has no single operand to stand
-// for it: an unbound name or a sum.
-func bindOperand(f *ir.Fire, o *ir.Operand) bool {
-	if o.Field == nil || !carried(f.Event, o.Field) {
-		return true
-	}
-	for _, a := range f.Args {
-		if a.Target == o.Field && a.Value.Kind == ir.Read {
-			*o = a.Value.A
-			return true
-		}
-	}
-	return false
+func exists(o ir.Operand) *ir.Clause {
+	return &ir.Clause{Left: o, Op: ir.Exists, Right: ir.Operand{IsLit: true, Literal: true, Type: ir.Type{Base: ir.Bool}}}
 }

@@ -29,6 +29,8 @@ func (s *subject) timers() {
 		case v.never:
 			s.report(codeTimerNever, t.Fire.Span, fmt.Sprintf("write a row {from: %s, on: %s}, or fire an event that the state takes", st.Text, t.Fire.Event.Text),
 				"the timeout of state %q fires %s, which the state never takes", st.Text, t.Fire.Event.Text)
+		case v.undecided:
+			s.undecided(t.Fire.Span, "let a row with `otherwise: true` take it", "it is not decided whether state %q takes %s, which its timeout fires, in every case", st.Text, t.Fire.Event.Text)
 		case v.refused:
 			s.report(codeTimerRefused, t.Fire.Span, "write a row for these values, or one with `otherwise: true`: a refused deadline is consumed, and the record stays",
 				"the timeout of state %q fires %s, which is refused%s", st.Text, t.Fire.Event.Text, v.when)
@@ -62,9 +64,10 @@ func (s *subject) mayLackDeadline(st *ir.State) {
 
 // verdict says how a state takes an event that the machine itself fires.
 type verdict struct {
-	never   bool   // no record of the state takes it
-	refused bool   // some record refuses it
-	when    string // the values of that record, with a leading blank
+	never     bool   // no record of the state takes it
+	refused   bool   // some record refuses it
+	undecided bool   // neither is known
+	when      string // the values of that record, with a leading blank
 }
 
 // verdict fires f at the records of st that satisfy assume.
@@ -73,22 +76,23 @@ func (s *subject) verdict(st *ir.State, f *ir.Fire, assume []*ir.Clause) verdict
 	if len(rows) == 0 {
 		return verdict{never: true}
 	}
-	if alwaysAccepts(rows) {
+	if alwaysAccepts(rows) && !refusable(f) {
 		return verdict{}
 	}
 	sp := s.space(scene{from: st, assume: assume, system: true,
 		views: []domain.View{{Clauses: bound(f, clausesOf(rows)), Assigns: f.Args}}})
 	takes := func(read reader) bool {
-		r := choose(rows, payload(f, read))
-		return r != nil && r.Reject == nil
+		read = payload(f, read)
+		r := choose(rows, read)
+		return r != nil && r.Reject == nil && stores(f.Event, f.Args, read)
 	}
-	out := verdict{}
-	out.when, out.refused = sp.find(func(read reader) bool { return !takes(read) })
-	if out.refused && sp.exhaustive && !inconclusive(rows) {
-		_, taken := sp.find(takes)
-		out.never = !taken
+	refused := sp.find(func(read reader) bool { return !takes(read) })
+	return verdict{
+		never:     refused.found && sp.exhaustive && !sp.find(takes).found,
+		refused:   refused.found,
+		undecided: refused.undecided,
+		when:      refused.when,
 	}
-	return out
 }
 
 // alwaysAccepts reports whether some row takes every case and none rejects.

@@ -110,9 +110,17 @@ func (s *subject) bounds() {
 		}
 		for i := range r.Set {
 			for _, c := range boundsOf(&r.Set[i]) {
-				if when, found := s.breaks(r, c, absentOr); found {
+				if provenBySum(r, c) {
+					continue
+				}
+				f := s.breaks(r, c, absentOr)
+				if f.undecided {
+					s.undecided(r.Set[i].Span, "add a clause that keeps the value within the bounds",
+						"it is not decided whether row %q can set %q to a value that is not %s", r.Text, r.Set[i].Target.Text, c.Text)
+				}
+				if f.found {
 					s.report(codeOutOfBounds, r.Set[i].Span, "add a clause that keeps the value within the bounds",
-						"row %q can set %q to a value that is not %s%s", r.Text, r.Set[i].Target.Text, c.Text, when)
+						"row %q can set %q to a value that is not %s%s", r.Text, r.Set[i].Target.Text, c.Text, f.when)
 				}
 			}
 		}

@@ -11,40 +11,54 @@ import (
 )
 
 const (
-	maxNamed = 6 // variables that one case names
-	maxBoxes = 3 // cases that one message names
+	maxNamed   = 6    // variables that one case names
+	maxBoxes   = 3    // cases that one message names
+	maxSimpler = 4096 // cases of a space in which a message looks for what matters
 )
 
 // test judges one case; read reads the record overlaid by the event.
 type test = func(read reader) bool
 
-// find looks for a case that is bad and names its values, with leading words,
-// such as " when tries = 3 or 4, cash = true". The words are empty where the
-// values do not matter.
-func (sp space) find(bad test) (when string, found bool) {
+// finding is what a search says: that a case exists, that none does, or, where
+// the cases could only be sampled, that it does not know.
+type finding struct {
+	found     bool
+	undecided bool
+	// when names the values of a case, with leading words, such as " when
+	// tries = 3 or 4, cash = true". It is empty where the values do not matter.
+	when string
+}
+
+// find looks for a case that is bad.
+func (sp space) find(bad test) finding {
+	out := finding{undecided: !sp.exhaustive}
 	sp.each(func(a domain.Assignment, read reader) bool {
 		if !bad(read) {
 			return true
 		}
-		found = true
-		if when = sp.describe(a); sp.exhaustive {
-			when = sp.boxes(bad)[0].String(sp)
+		out = finding{found: true, when: sp.describe(a)}
+		if sp.simple() {
+			out.when = sp.boxes(bad)[0].String(sp)
 		}
 		return false
 	})
-	if when != "" {
-		when = " when " + when
+	if out.when != "" {
+		out.when = " when " + out.when
 		if !sp.exhaustive {
-			when += " (sampled)"
+			out.when += " (sampled)"
 		}
 	}
-	return when, found
+	return out
 }
 
+// simple reports whether a message can afford to look for what matters.
+func (sp space) simple() bool { return sp.exhaustive && sp.Size() <= maxSimpler }
+
 // all names every bad case, at most maxBoxes of them.
-func (sp space) all(bad test) (when string, found bool) {
-	if when, found = sp.find(bad); !found || !sp.exhaustive {
-		return when, found
+func (sp space) all(bad test) finding {
+	out := sp.find(bad)
+	if !out.found || !sp.simple() {
+		return out
 	}
 	boxes := sp.boxes(bad)
 	var texts []string
@@ -54,10 +68,11 @@ func (sp space) all(bad test) (when string, found bool) {
 	if len(texts) > maxBoxes {
 		texts = append(texts[:maxBoxes], fmt.Sprintf("in %d more cases", len(boxes)-maxBoxes))
 	}
-	if texts[0] == "" {
-		return "", true
+	out.when = ""
+	if texts[0] != "" {
+		out.when = " when " + strings.Join(texts, "; or ")
 	}
-	return " when " + strings.Join(texts, "; or "), true
+	return out
 }
 
 // box is a set of cases: for each variable the values, by index, that it can

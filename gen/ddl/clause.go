@@ -16,6 +16,8 @@ type scope struct {
 	derives bool
 	// subqueries are allowed in triggers, not in a CHECK.
 	subqueries bool
+	// reads is how a name is read where that depends on more than its kind.
+	reads func(ir.Operand) (string, bool)
 }
 
 // recordScope is that of a CHECK, or of the function that PostgreSQL asks
@@ -115,6 +117,9 @@ func (s scope) contains(c *ir.Clause, left string) (string, bool) {
 
 // operand is o as an expression; false where the database does not know it.
 func (s scope) operand(o ir.Operand) (string, bool) {
+	if s.reads != nil {
+		return s.reads(o)
+	}
 	switch {
 	case o.IsLit:
 		return s.dialect.literal(o.Type, o.Literal), true

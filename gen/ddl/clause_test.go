@@ -30,7 +30,7 @@ func clauseMachine(t *testing.T, clause string) *ir.Machine {
 // firstClause is the creation of a record in the first state.
 func firstClause(fields row) string {
 	return row{
-		"clause_id": examID, "state": "'first'", "version": "1", "last_event": "'create'", "entered_at": noon,
+		"clause_id": examID, "state": "'first'", "version": "1", "last_event": "'create'", "entered_at": noon, "updated_at": noon,
 	}.with(fields).insert("clause_records")
 }
 

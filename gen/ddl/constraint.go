@@ -37,6 +37,7 @@ func checks(demands []demand) []constraint {
 func recordConstraints(d dialect, m *ir.Machine) []constraint {
 	list := []constraint{{name: ruleName(m.Storage.Table, "pkey"), body: "PRIMARY KEY (" + ident(m.ID.Text) + ")"}}
 	if d == sqlite {
+		list = append(list, toldConstraint(m))
 		list = append(list, checks(recordDemands(d, m))...)
 		for _, s := range m.States {
 			list = append(list, holdsConstraint(d, m, s)...)
@@ -75,9 +76,9 @@ func fieldList(fields []*ir.Field) string {
 	return strings.Join(names, ", ")
 }
 
-// historyConstraints are the constraints of the history table.
+// historyConstraints are the constraints of the history table. What its rows tell
+// is for triggers to judge: historyRules and toldRule.
 func historyConstraints(d dialect, m *ir.Machine) []constraint {
-	from, to := ident("from_"+m.Storage.State), ident("to_"+m.Storage.State)
 	id := ident(m.ID.Text)
 	key := id + ", version"
 	if d == postgres && m.Storage.Partition {
@@ -86,23 +87,12 @@ func historyConstraints(d dialect, m *ir.Machine) []constraint {
 	list := []constraint{{name: ruleName(m.Storage.History, "pkey"), body: "PRIMARY KEY (" + key + ")"}}
 	if d == sqlite {
 		list = append(list, constraint{
-			comment: "Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.",
-			name:    ruleName(m.Text, "history", "has_record"),
-			body:    "FOREIGN KEY (" + id + ") REFERENCES " + recordTable(m) + " (" + id + ")",
+			name: ruleName(m.Text, "history", "has_record"),
+			body: "FOREIGN KEY (" + id + ") REFERENCES " + recordTable(m) + " (" + id + ")",
 		})
 	}
 	for _, c := range HistoryColumns(m) {
 		list = append(list, checks(shapeDemands(d, "", m.Text+"_history", c))...)
 	}
-	if len(m.Actors) > 0 {
-		roles := []string{}
-		for _, a := range m.Actors {
-			roles = append(roles, a.Text)
-		}
-		list = append(list, check("", ruleName(m.Text, "history", "actor_role"), "actor_role IN ("+quoteAll(append(roles, "system"))+")"))
-	}
-	return append(list,
-		check("", ruleName(m.Text, "history", "begins_with_creation"), "(version = 1) = ("+from+" IS NULL)"),
-		check("", ruleName(m.Text, "history", "edge"),
-			isEdge(d, m, from, "event_type", to)))
+	return list
 }

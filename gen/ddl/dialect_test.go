@@ -29,8 +29,9 @@ func TestPostgresPartitions(t *testing.T) {
 	db := openPostgres(t)
 	db.create(t, exam(t))
 	db.text(t, "SELECT exam_steps_partition('2026-02-01')")
-	db.must(t, created, told("1", "register", "NULL", "open", row{"created_at": "'2026-02-28T23:59:59.999999Z'"}),
-		started, told("2", "start", "'open'", "running", row{"created_at": "'2026-03-01T00:00:00.000000Z'"}))
+	const last, first = "'2026-02-28T23:59:59.999999Z'", "'2026-03-01T00:00:00.000000Z'"
+	db.commit(t, newExam(row{"entered_at": last, "updated_at": last}), told("1", "register", "NULL", "open", row{"created_at": last}),
+		step("start", "running", "room = 'r1'", "entered_at = "+first, "updated_at = "+first), told("2", "start", "'open'", "running", row{"created_at": first}))
 	got := db.text(t, "SELECT string_agg(tableoid::regclass::text, ' ' ORDER BY version) FROM exam_steps")
 	if got != "exam_steps_2026_02 exam_steps_default" {
 		t.Errorf("rows are in %s", got)
@@ -103,20 +104,35 @@ func TestSQLiteShapes(t *testing.T) {
 	}
 }
 
-// TestSQLiteReplace: INSERT OR REPLACE deletes rows without firing triggers,
-// so it needs rules of its own.
+// TestSQLiteReplace: OR REPLACE deletes rows without firing triggers, with foreign
+// keys or without, so it needs rules of its own.
 func TestSQLiteReplace(t *testing.T) {
-	db := openSQLite(t)
-	db.create(t, exam(t))
-	replace := func(stmt string) string { return strings.Replace(stmt, "INSERT", "INSERT OR REPLACE", 1) }
-	cases := []struct{ name, stmt, want string }{
-		{"record", replace(created), "a record with a history is not replaced"},
-		{"history", replace(opened), "version 1 is already told"},
-		{"record with the same unique fields", replace(newExam(row{"exam_id": otherID})), "FOREIGN KEY constraint failed"},
+	replace := func(stmt string) string {
+		return strings.Replace(strings.Replace(stmt, "INSERT", "INSERT OR REPLACE", 1), "UPDATE", "UPDATE OR REPLACE", 1)
 	}
-	for _, c := range cases {
-		if err := db.try(t, created, opened, c.stmt); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
+	other := newExam(row{"exam_id": otherID, "title": "'art'", "student_id": "8"})
+	good := result.insert("results")
+	cases := []struct {
+		name, stmt, want string
+		before           []string
+	}{
+		{"record", replace(created), "exams.exam_id", nil},
+		{"history", replace(opened), "version NEW.version is already told", nil},
+		{"record with the same unique fields", replace(newExam(row{"exam_id": otherID})), "exams.title, exams.student_id", nil},
+		{"active record", replace(newExam(row{"exam_id": otherID, "title": "'art'"})), "exams.student_id", nil},
+		{"table row", replace(good), "results.result_id", []string{good}},
+		{"table row by its key", replace("UPDATE results SET result_id = 'r' WHERE result_id = 's'"), "results.result_id", []string{good, result.with(row{"result_id": "'s'"}).insert("results")}},
+		{"unique fields of another record", replace("UPDATE exams SET version = 2, last_event = 'start', phase = 'running', room = 'r', title = 'maths', student_id = 7 WHERE exam_id = " + otherID), "", []string{other}},
+	}
+	for _, keys := range []string{"ON", "OFF"} {
+		db := openSQLite(t)
+		db.must(t, "PRAGMA foreign_keys = "+keys)
+		db.create(t, exam(t))
+		for _, c := range cases {
+			err := db.try(t, append([]string{created, opened}, append(c.before, c.stmt)...)...)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("foreign keys %s, %s: got %v, want %q", keys, c.name, err, c.want)
+			}
 		}
 	}
 }

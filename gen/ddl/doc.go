@@ -49,17 +49,33 @@
 //	FS005  invariant  a `never`, a `holds` about $from, or a list element
 //	FS006  delete     records are never deleted
 //	FS007  reference  the row referred to lacks what `where` demands
+//	FS008  step       no row of the edge makes this of the record
 //
-// One PostgreSQL function per machine, upload_edge(old_state, event, new_state),
-// is the transition table; the triggers and the history's CHECK ask it.
+// A step without its history row fails at the end of its transaction: in PostgreSQL
+// by a deferred trigger, in SQLite by a deferred foreign key, and where these are off
+// the record takes no further step.
 //
-// SQLite reports SQLITE_CONSTRAINT_TRIGGER and the same message. Its script
-// needs SQLite 3.47 (expressions in RAISE), and foreign keys switched on per
-// connection.
+// SQLite reports SQLITE_CONSTRAINT_TRIGGER. Before 3.47 it raises constant text
+// only, so its messages lack the id and name columns where PostgreSQL's have values;
+// the hint is a part of them:
+//
+//	fsmgen: upload: edge: no transition from initiated on NEW.last_event to NEW.state. From there lead ...
+//
+// The script needs SQLite 3.40, and foreign keys switched on per connection.
+//
+// # How a step is judged
+//
+// For each (from, event, to) a column that no row writes is unchanged, and a creation
+// leaves it at its default. What a row sets from literals, fields and $now is an
+// equality, and a guard over these is judged on the old record overlaid by what the
+// event writes. Rows that win where they hold must not hold. Several rows of an edge
+// are an OR. $now is updated_at, and so is entered_at if the state is entered.
+// [ir.Row.Source] says where the database finds what a step read; a fact that a row
+// stores is found where it is stored.
 //
 // # What SQL can't decide
 //
-// A clause that reads a param, $now or $actor, or that uses matches, is left to
-// the machine: the database never refuses what the machine allows. The script
+// Of holds and invariants, a clause that reads a param, $now or $actor, or that uses
+// matches, is left to the machine: the database never refuses what the machine allows. The script
 // says so in a comment where it leaves one out.
 package ddl

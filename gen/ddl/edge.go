@@ -72,11 +72,13 @@ func (e edges) condition(event, to, indent string) string {
 }
 
 // among compares with one state or several.
-func among(states []*ir.State) string {
-	if len(states) == 1 {
-		return " = " + quote(states[0].Text)
+func among(states []*ir.State) string { return oneOf(stateNames(states)) }
+
+func oneOf(words []string) string {
+	if len(words) == 1 {
+		return " = " + quote(words[0])
 	}
-	return " IN (" + quoteAll(stateNames(states)) + ")"
+	return " IN (" + quoteAll(words) + ")"
 }
 
 func stateNames(states []*ir.State) []string {
@@ -87,39 +89,44 @@ func stateNames(states []*ir.State) []string {
 	return names
 }
 
-// isEdge is the condition that (from, event, to) is a transition of m. Creation
-// is the edge from null. PostgreSQL asks a function (postgresEdges): it would
-// parse a long CHECK anew for each statement, but keeps a function's plan.
-func isEdge(d dialect, m *ir.Machine, from, event, to string) string {
-	if d == postgres {
-		return ruleName(m.Text, "edge") + "(" + from + ", " + event + ", " + to + ")"
+// edgeRules refuse a step along no transition, with a rule for each old state that
+// lists what leads on. PostgreSQL prepares an expression in each transaction, so one
+// over all states would cost as much as all of them.
+func edgeRules(m *ir.Machine) []rule {
+	state, id := "OLD."+stateColumn(m), "OLD."+ident(m.ID.Text)
+	refusal := func(from text, hint string) rule {
+		return rule{
+			kind: kindEdge, name: ruleName(m.Text, "edge"), hint: hint,
+			message: about(m.Text, id, kindEdge, "no transition from ", from,
+				words(" on "), value("NEW.last_event"), words(" to "), value("NEW."+stateColumn(m))),
+		}
 	}
-	list := machineEdges(m)
-	if from == "OLD."+stateColumn(m) {
-		list = list[1:] // a record that exists was created
+	var list []rule
+	var left []*ir.State
+	for _, e := range machineEdges(m)[1:] { // a record that exists was created
+		r := refusal(words(e.from.Text), "From there lead "+e.words()+".")
+		r.path = []string{state + " = " + quote(e.from.Text)}
+		r.cond = "NOT (\n" + e.condition("NEW.last_event", "NEW."+stateColumn(m), "            ") + ")"
+		list, left = append(list, r), append(left, e.from)
 	}
-	return edgeCase(list, from, event, to, "        ")
+	final := refusal(value(state), "The state is final.")
+	final.cond = outside(state, stateNames(left))
+	return append(list, final)
 }
 
-// edgeCase is the condition that (from, event, to) is a transition: one branch
-// per old state, so that only its own pairs are compared.
-func edgeCase(list []edges, from, event, to, indent string) string {
-	if !slices.ContainsFunc(list, func(e edges) bool { return len(e.pairs) > 0 }) {
-		return "false"
+// outside is the condition that expr is none of the words.
+func outside(expr string, words []string) string {
+	if len(words) == 0 {
+		return expr + " IS NOT NULL"
 	}
-	var b strings.Builder
-	b.WriteString("CASE\n")
-	for _, e := range list {
-		if len(e.pairs) == 0 {
-			continue
-		}
-		test := from + " IS NULL"
-		if e.from != nil {
-			test = from + " = " + quote(e.from.Text)
-		}
-		b.WriteString(indent + "    WHEN " + test + " THEN\n")
-		b.WriteString(e.condition(event, to, indent+"        ") + "\n")
+	return expr + " NOT IN (" + quoteAll(words) + ")"
+}
+
+// words lists the pairs for people.
+func (e edges) words() string {
+	list := make([]string, len(e.pairs))
+	for i, p := range e.pairs {
+		list[i] = p.event.Text + " to " + strings.Join(stateNames(p.to), " or ")
 	}
-	b.WriteString(indent + "    ELSE false\n" + indent + "END")
-	return b.String()
+	return strings.Join(list, ", ")
 }

@@ -1,6 +1,8 @@
 package ddl
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -9,9 +11,21 @@ import (
 // Postgres returns the PostgreSQL script that creates the tables of m, for
 // PostgreSQL 13 or later. Tables that m refers to must exist: see [Order].
 func Postgres(m *ir.Machine) string {
-	s := &script{dialect: postgres}
+	// The quotes of a function's body must not occur in it: texts of the spec may
+	// hold dollars.
+	tag := "$$"
+	for n := 1; ; n++ {
+		s := postgresScript(m, tag)
+		if text := s.String(); strings.Count(text, tag) == 2*s.bodies {
+			return text
+		}
+		tag = fmt.Sprintf("$q%d$", n)
+	}
+}
+
+func postgresScript(m *ir.Machine, tag string) *script {
+	s := &script{dialect: postgres, tag: tag}
 	s.header(m)
-	s.postgresEdges(m)
 	s.section("One row per record.")
 	s.table(recordTable(m), Columns(m), recordConstraints(postgres, m), "")
 	s.postgresDemands(m)
@@ -21,18 +35,44 @@ func Postgres(m *ir.Machine) string {
 	for _, t := range orderTables(m) {
 		s.postgresTable(t)
 	}
-	return s.String()
+	s.searchPath()
+	return s
 }
 
-// postgresEdges adds the function that knows the transition table.
-func (s *script) postgresEdges(m *ir.Machine) {
-	s.section("The transition table: only these edges exist. A record is created from null.")
-	s.line("CREATE FUNCTION %s(old_state text, event text, new_state text) RETURNS boolean", ruleName(m.Text, "edge"))
-	s.line("LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$")
+// function opens the definition of a function; searchPath covers it.
+func (s *script) function(name, args, rest string) {
+	s.functions = append(s.functions, name)
+	s.line("CREATE FUNCTION %s(%s) %s AS %s", name, args, rest, s.tag)
+}
+
+// end closes the body of a function or block.
+func (s *script) end() {
+	s.bodies++
+	s.line("%s;", s.tag)
+}
+
+// searchPath fixes the search path of all functions. The schema is the one that
+// the script is run in, so only the database can name it.
+func (s *script) searchPath() {
+	s.section("The functions look at the tables of this schema and at the operators of PostgreSQL, whatever\n" +
+		"the search path of their caller; temporary tables come last. Run this again after the schema\n" +
+		"was renamed.")
+	s.line("DO %s", s.tag)
+	s.line("DECLARE")
+	s.line("    f regprocedure;")
 	s.line("BEGIN")
-	s.line("    RETURN %s;", edgeCase(machineEdges(m), "old_state", "event", "new_state", "    "))
+	s.line("    FOR f IN")
+	s.line("        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace")
+	s.line("        WHERE n.nspname = current_schema() AND p.proname IN (%s)", quoteAll(s.functions))
+	s.line("    LOOP")
+	s.line("        EXECUTE format('ALTER FUNCTION %%s SET search_path = %%I, pg_temp', f, current_schema());")
+	if strings.Contains(s.String(), `\`) {
+		s.line("        -- Their texts hold backslashes.")
+		s.line("        EXECUTE format('ALTER FUNCTION %%s SET standard_conforming_strings = on', f);")
+	}
+	s.line("    END LOOP;")
 	s.line("END;")
-	s.line("$$;")
+	s.end()
 }
 
 // postgresDemands adds the function that knows what a record has to satisfy, and
@@ -42,14 +82,13 @@ func (s *script) postgresDemands(m *ir.Machine) {
 	function, table := ruleName(m.Text, "rules"), recordTable(m)
 	s.section("What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table\n" +
 		"anew for each statement, but keeps the plan of a function.")
-	s.line("CREATE FUNCTION %s(r %s) RETURNS boolean", function, table)
-	s.line("LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$")
+	s.function(function, "r "+table, "RETURNS boolean\nLANGUAGE plpgsql IMMUTABLE PARALLEL SAFE")
 	s.line("BEGIN")
 	s.demandRules("    ", m, recordDemands(postgres, m))
 	s.postgresHolds(m)
 	s.line("    RETURN true;")
 	s.line("END;")
-	s.line("$$;")
+	s.end()
 	s.line("")
 	s.line("ALTER TABLE %s ADD CONSTRAINT %s", table, function)
 	s.line("    CHECK (%s(%s));", function, table)
@@ -111,6 +150,8 @@ func (s *script) postgresHistory(m *ir.Machine) {
 
 	s.section("A history row tells what the record says at this moment.")
 	s.postgresTrigger(ruleName(m.Text, "history", "insert"), "BEFORE INSERT", historyTable(m), historyRules(postgres, m))
+	s.section("Each step is told, judged at the end of its transaction.")
+	s.postgresTrigger(ruleName(m.Text, "told"), "AFTER INSERT OR UPDATE", recordTable(m), []rule{toldRule(m)})
 	s.section("What is written stays written.")
 	s.postgresTrigger(ruleName(m.Text, "history", "change"), "BEFORE UPDATE OR DELETE", historyTable(m), []rule{appendOnly(m)})
 	s.line("")
@@ -136,17 +177,17 @@ func (s *script) postgresPartitions(m *ir.Machine) {
 		"SELECT " + function + "('2026-02-01'). Call it before the month begins:\n" +
 		"history can't be moved, so a month that has rows in the default partition stays there.\n" +
 		"To archive a month, detach its partition.")
-	s.line(`CREATE FUNCTION %[1]s(month date) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
+	s.function(function, "month date", "RETURNS text LANGUAGE plpgsql")
+	s.line(`DECLARE
     first timestamp := date_trunc('month', month::timestamp);
-    part  text := '%[2]s_' || to_char(first, 'YYYY_MM');
+    part  text := '%[1]s_' || to_char(first, 'YYYY_MM');
 BEGIN
-    EXECUTE format('CREATE TABLE %%I PARTITION OF %[2]s FOR VALUES FROM (%%L) TO (%%L)',
+    EXECUTE format('CREATE TABLE %%I PARTITION OF %[1]s FOR VALUES FROM (%%L) TO (%%L)',
         part, first AT TIME ZONE 'UTC', (first + interval '1 month') AT TIME ZONE 'UTC');
-    EXECUTE format('CREATE TRIGGER %[3]s BEFORE TRUNCATE ON %%I FOR EACH STATEMENT EXECUTE FUNCTION %[3]s()', part);
+    EXECUTE format('CREATE TRIGGER %[2]s BEFORE TRUNCATE ON %%I FOR EACH STATEMENT EXECUTE FUNCTION %[2]s()', part);
     RETURN part;
-END;
-$$;`, function, table, truncate)
+END;`, table, truncate)
+	s.end()
 }
 
 func (s *script) postgresTable(t *ir.Table) {
@@ -164,25 +205,74 @@ func (s *script) postgresTable(t *ir.Table) {
 
 // postgresTrigger adds a trigger and its function, which share a name.
 func (s *script) postgresTrigger(name, when, table string, rules []rule) {
-	s.line("CREATE FUNCTION %s() RETURNS trigger LANGUAGE plpgsql AS $$", name)
+	s.function(name, "", "RETURNS trigger LANGUAGE plpgsql")
 	s.line("BEGIN")
-	returns := true
-	for _, r := range rules {
-		returns = returns && r.cond != ""
-		s.postgresRule("    ", r, table)
-	}
-	if returns {
+	s.postgresRules("    ", rules, 0, table)
+	if returns := !slices.ContainsFunc(rules, func(r rule) bool { return r.cond == "" }); returns {
 		s.line("    RETURN NEW;")
 	}
 	s.line("END;")
-	s.line("$$;")
+	s.end()
 	s.line("")
-	each := "ROW"
-	if strings.HasSuffix(when, "TRUNCATE") {
-		each = "STATEMENT"
+	constraint, each := "", "FOR EACH ROW"
+	switch {
+	case strings.HasPrefix(when, "AFTER"):
+		constraint, each = "CONSTRAINT ", "DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+	case strings.HasSuffix(when, "TRUNCATE"):
+		each = "FOR EACH STATEMENT"
 	}
-	s.line("CREATE TRIGGER %s %s ON %s", name, when, table)
-	s.line("    FOR EACH %s EXECUTE FUNCTION %s();", each, name)
+	s.line("CREATE %sTRIGGER %s %s ON %s", constraint, name, when, table)
+	s.line("    %s EXECUTE FUNCTION %s();", each, name)
+}
+
+// postgresRules adds rules that share the first depth conditions of their paths. Those
+// of which the next one differs become the branches of one statement.
+func (s *script) postgresRules(indent string, rules []rule, depth int, table string) {
+	open := false
+	for len(rules) > 0 {
+		if len(rules[0].path) == depth {
+			s.endIf(indent, &open)
+			rules = s.postgresGroup(indent, rules, table)
+			continue
+		}
+		next := rules[0].path[depth]
+		n := slices.IndexFunc(rules, func(r rule) bool { return len(r.path) == depth || r.path[depth] != next })
+		if n < 0 {
+			n = len(rules)
+		}
+		word := "IF"
+		if open {
+			word = "ELSIF"
+		}
+		s.line("%s%s %s THEN", indent, word, next)
+		s.postgresRules(indent+"    ", rules[:n], depth+1, table)
+		open, rules = true, rules[n:]
+	}
+	s.endIf(indent, &open)
+}
+
+// postgresGroup adds the first rule, with those after it that share its when, and
+// returns the others.
+func (s *script) postgresGroup(indent string, rules []rule, table string) []rule {
+	when := rules[0].when
+	if when == "" {
+		s.postgresRule(indent, rules[0], table)
+		return rules[1:]
+	}
+	s.line("%sIF %s THEN", indent, when)
+	for len(rules) > 0 && rules[0].when == when {
+		s.postgresRule(indent+"    ", rules[0], table)
+		rules = rules[1:]
+	}
+	s.line("%sEND IF;", indent)
+	return rules
+}
+
+func (s *script) endIf(indent string, open *bool) {
+	if *open {
+		s.line("%sEND IF;", indent)
+		*open = false
+	}
 }
 
 // postgresRule adds the test of one rule; without a condition it always raises.
@@ -201,6 +291,9 @@ func (s *script) raise(indent string, r rule, table string) {
 	var format strings.Builder
 	args := ""
 	for _, part := range r.message {
+		if part.id {
+			format.WriteString(" ")
+		}
 		if part.expr != "" {
 			format.WriteString("%")
 			args += ", " + part.expr

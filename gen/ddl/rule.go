@@ -1,6 +1,7 @@
 package ddl
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -9,11 +10,26 @@ import (
 // rule is one refusal of a trigger: when cond is true the statement fails.
 type rule struct {
 	comment string
+	// path are conditions under which the rule is judged. Rules that follow each other
+	// share the beginning of theirs, and what differs excludes each other.
+	path []string
+	// when is judged first; rules that follow each other may share it. PostgreSQL
+	// prepares what a statement evaluates, and no more.
+	when    string
 	kind    ruleKind
 	name    string // as a constraint would be named
 	cond    string
 	message []text
 	hint    string
+}
+
+// conditions are all under which the rule refuses.
+func (r rule) conditions() []string {
+	list := slices.Clone(r.path)
+	if r.when != "" {
+		list = append(list, r.when)
+	}
+	return append(list, r.cond)
 }
 
 // ruleKind is the word in the message and the SQLSTATE.
@@ -27,12 +43,16 @@ var (
 	kindInvariant = ruleKind{"invariant", "FS005"}
 	kindDelete    = ruleKind{"delete", "FS006"}
 	kindReference = ruleKind{"reference", "FS007"}
+	kindStep      = ruleKind{"step", "FS008"}
 )
 
 // text is a part of a message: words, or an expression whose value is shown.
+// SQLite before 3.47 raises constant text only, so there the expression itself
+// stands in the message.
 type text struct {
 	words string
 	expr  string
+	id    bool // the expression is the id of the row that the message is about
 }
 
 func words(s string) text { return text{words: s} }
@@ -41,7 +61,7 @@ func value(expr string) text { return text{expr: expr} }
 
 // about opens a message with the owner, the id and the kind of the rule.
 func about(owner, id string, kind ruleKind, what string, rest ...text) []text {
-	return append([]text{words("fsmgen: " + owner + " "), value(id), words(": " + kind.word + ": " + what)}, rest...)
+	return append([]text{words("fsmgen: " + owner), {expr: id, id: true}, words(": " + kind.word + ": " + what)}, rest...)
 }
 
 // insertRules judge a new record.
@@ -52,49 +72,48 @@ func insertRules(d dialect, m *ir.Machine) []rule {
 		message: about(m.Text, id, kindVersion, "a new record has version 1, not ", value("NEW.version")),
 		hint:    "Set version to 1.",
 	}, {
-		kind: kindEdge, name: ruleName(m.Text, "edge"), cond: "NOT " + creationTest(d, m),
+		kind: kindEdge, name: ruleName(m.Text, "edge"), cond: "NOT " + creationTest(m),
 		message: about(m.Text, id, kindEdge, "no record is created by ", value("NEW.last_event"),
 			words(" in "), value("NEW."+state)),
 		hint: "Create the record through one of its creation events.",
 	}}
+	list = append(list, columnRules(d, m, creations(m))...)
+	list = append(list, timeRules(m, creations(m))...)
+	list = append(list, stepRules(d, m, nil)...)
 	return append(list, stateRules(d, m, "NULL")...)
 }
 
 // creationTest is the condition that the new record is where a creation leads.
-func creationTest(d dialect, m *ir.Machine) string {
-	state := "NEW." + stateColumn(m)
+func creationTest(m *ir.Machine) string {
 	created := edgesFrom(m, nil)
-	switch {
-	case d == postgres:
-		return isEdge(d, m, "NULL", "NEW.last_event", state)
-	case len(created.pairs) == 0:
+	if len(created.pairs) == 0 {
 		return "false"
 	}
-	return "(\n" + created.condition("NEW.last_event", state, "            ") + ")"
+	return "(\n" + created.condition("NEW.last_event", "NEW."+stateColumn(m), "            ") + ")"
 }
 
 // updateRules judge a step.
 func updateRules(d dialect, m *ir.Machine) []rule {
-	state, id := stateColumn(m), "OLD."+ident(m.ID.Text)
+	id := "OLD." + ident(m.ID.Text)
 	list := []rule{{
 		kind: kindVersion, name: ruleName(m.Text, "version"), cond: "NEW.version <> OLD.version + 1",
 		message: about(m.Text, id, kindVersion, "a step leads from version ", value("OLD.version"),
 			words(" to the next, not to "), value("NEW.version")),
 		hint: "Set version = version + 1, once per step.",
-	}, {
-		kind: kindEdge, name: ruleName(m.Text, "edge"),
-		cond: "NOT " + isEdge(d, m, "OLD."+state, "NEW.last_event", "NEW."+state),
-		message: about(m.Text, id, kindEdge, "no transition from ", value("OLD."+state),
-			words(" on "), value("NEW.last_event"), words(" to "), value("NEW."+state)),
-		hint: "Fire an event that the state accepts, and write it to last_event.",
 	}}
+	list = append(list, edgeRules(m)...)
 	list = append(list, immutableRules(m)...)
+	list = append(list, columnRules(d, m, moves(m))...)
 	list = append(list, neverRules(d, m)...)
-	return append(list, stateRules(d, m, "OLD."+state)...)
+	list = append(list, timeRules(m, moves(m))...)
+	for _, s := range m.States {
+		list = append(list, stepRules(d, m, s)...)
+	}
+	return append(list, stateRules(d, m, "OLD."+stateColumn(m))...)
 }
 
-// immutableRules: the id and created_at never change, a write-once field
-// changes only from null.
+// immutableRules: the id and created_at never change, nor a write-once field that
+// every record has. The others are columnRules' as well.
 func immutableRules(m *ir.Machine) []rule {
 	id := "OLD." + ident(m.ID.Text)
 	var list []rule
@@ -108,21 +127,23 @@ func immutableRules(m *ir.Machine) []rule {
 		})
 	}
 	for _, f := range m.Fields {
-		if f.Immutable {
+		if f.Immutable && !f.Type.Optional {
 			list = append(list, writeOnceRule(m.Text, id, f))
 		}
 	}
 	return list
 }
 
+func changed(column string) string { return "NEW." + column + " IS DISTINCT FROM OLD." + column }
+
 func writeOnceRule(owner, id string, f *ir.Field) rule {
 	c := ident(f.Text)
-	cond := "NEW." + c + " IS DISTINCT FROM OLD." + c
+	when, cond := "", changed(c)
 	if f.Type.Optional {
-		cond = "OLD." + c + " IS NOT NULL AND " + cond
+		when, cond = cond, "OLD."+c+" IS NOT NULL"
 	}
 	return rule{
-		kind: kindImmutable, name: ruleName(owner, f.Text, "immutable"), cond: cond,
+		kind: kindImmutable, name: ruleName(owner, f.Text, "immutable"), when: when, cond: cond,
 		message: about(owner, id, kindImmutable, f.Text+" is written once, it stays ", value("OLD."+c),
 			words(" and does not become "), value("NEW."+c)),
 		hint: "Leave " + c + " as it is.",

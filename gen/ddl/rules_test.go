@@ -43,7 +43,8 @@ func TestPostgresRulesLetUnknownPass(t *testing.T) {
 func TestPostgresRulesOutliveNewColumns(t *testing.T) {
 	db := openPostgres(t)
 	db.create(t, exam(t))
-	db.must(t, created, "ALTER TABLE exams ADD COLUMN mine text NOT NULL DEFAULT 'm'")
+	db.commit(t, created, opened)
+	db.must(t, "ALTER TABLE exams ADD COLUMN mine text NOT NULL DEFAULT 'm'")
 	if err := db.try(t, started); err != nil {
 		t.Errorf("a good step is refused: %v", err)
 	}
@@ -57,7 +58,7 @@ func TestPostgresRulesOutliveNewColumns(t *testing.T) {
 func TestPostgresRulesOutliveADump(t *testing.T) {
 	db := openPostgres(t)
 	db.create(t, exam(t))
-	db.must(t, created, opened, started, told("2", "start", "'open'", "running", nil), result.insert("results"), diploma.insert("diplomas"))
+	db.commit(t, created, opened, started, told("2", "start", "'open'", "running", nil), result.insert("results"), diploma.insert("diplomas"))
 	schema := db.text(t, "SELECT current_schema()")
 	var said bytes.Buffer
 	dump := exec.CommandContext(t.Context(), pgDump(t), "--dbname="+pgtest.DSN(t), "--schema="+schema, "--inserts")

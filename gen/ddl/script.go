@@ -10,7 +10,10 @@ import (
 // script collects the text of one machine's schema.
 type script struct {
 	strings.Builder
-	dialect dialect
+	dialect   dialect
+	functions []string // that were created
+	tag       string   // dollar quotes of bodies
+	bodies    int      // that were closed
 }
 
 // line adds one line.
@@ -108,16 +111,21 @@ func (s *script) uniqueWhileActive(m *ir.Machine) {
 			continue
 		}
 		s.section(u.Doc)
-		var terminal []*ir.State
-		for _, st := range m.States {
-			if st.Terminal {
-				terminal = append(terminal, st)
-			}
-		}
 		where := ""
-		if len(terminal) > 0 {
-			where = "\n    WHERE " + stateColumn(m) + " NOT IN (" + quoteAll(stateNames(terminal)) + ")"
+		if final := terminal(m); len(final) > 0 {
+			where = "\n    WHERE " + stateColumn(m) + " NOT IN (" + quoteAll(stateNames(final)) + ")"
 		}
 		s.line("CREATE UNIQUE INDEX %s ON %s (%s)%s;", IndexOf(m, u), recordTable(m), fieldList(u.Fields), where)
 	}
+}
+
+// terminal are the states in which a record ends.
+func terminal(m *ir.Machine) []*ir.State {
+	var list []*ir.State
+	for _, s := range m.States {
+		if s.Terminal {
+			list = append(list, s)
+		}
+	}
+	return list
 }

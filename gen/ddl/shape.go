@@ -27,7 +27,7 @@ func shapeDemands(d dialect, row, owner string, c Column) []demand {
 	case ir.ListOf:
 		list = append(list, shape("list", d.listShape(of, col), of.String()+" without absent elements"))
 	case ir.Time:
-		if cond := d.timeShape(c, col); cond != "" {
+		if cond := d.timeShape(c, row, col); cond != "" {
 			list = append(list, shape("time", cond, "time of the years 1 to 9999"))
 		}
 	default:
@@ -67,11 +67,11 @@ func bounds(c Column, col, name string) []demand {
 // the hour exist is for strftime to say.
 const timeText = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z"
 
-// timeShape admits the times that Go can read back. PostgreSQL parses CHECKs anew
-// for each statement, so the times that the engine itself writes do without.
-func (d dialect) timeShape(c Column, col string) string {
+// timeShape admits the times that Go can read back. That of a PostgreSQL history is
+// the record's (historyRules), which needs no CHECK to be parsed for each statement.
+func (d dialect) timeShape(c Column, row, col string) string {
 	switch {
-	case d == postgres && c.Field == nil:
+	case d == postgres && c.Field == nil && row == "":
 		return ""
 	case d == postgres:
 		return col + " >= '0001-01-01 00:00:00Z' AND " + col + " < '10000-01-01 00:00:00Z'"
@@ -92,17 +92,20 @@ func (d dialect) scalarShape(t ir.Type, col string) string {
 		return col + " GLOB '????????-????-????-????-????????????'\n            AND length(replace(" + col + ", '-', '')) = 32" +
 			" AND replace(" + col + ", '-', '') NOT GLOB '*[^0-9a-f]*'"
 	case t.Base == ir.JSON:
-		return "json_valid(" + col + ")"
+		return isJSON(col)
 	}
 	return ""
 }
+
+// isJSON lets null pass, which json_valid before SQLite 3.42 calls no JSON.
+func isJSON(col string) string { return "(" + col + " IS NULL OR json_valid(" + col + "))" }
 
 // listShape is what can be said about a list without a query. SQLite looks into
 // the elements with a trigger (elementRules).
 func (d dialect) listShape(t ir.Type, col string) string {
 	switch {
 	case d == sqlite:
-		return "json_valid(" + col + ") AND json_type(" + col + ") = 'array'"
+		return isJSON(col) + " AND json_type(" + col + ") = 'array'"
 	case isNested(t):
 		return "jsonb_typeof(" + col + ") = 'array'"
 	case t.Elem.Base == ir.EnumOf:

@@ -1,19 +1,20 @@
 package ddl
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
 // SQLite returns the SQLite script that creates the tables of m, for SQLite
-// 3.47 or later. Tables that m refers to must exist: see [Order].
+// 3.40 or later. Tables that m refers to must exist: see [Order].
 func SQLite(m *ir.Machine) string {
 	s := &script{dialect: sqlite}
 	s.header(m)
-	s.comment("", "Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.")
+	s.comment("", "Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.")
 	s.section("One row per record.")
-	s.table(recordTable(m), Columns(m), recordConstraints(sqlite, m), " STRICT")
+	s.table(recordTable(m), Columns(m), recordConstraints(sqlite, m), " STRICT, WITHOUT ROWID")
 	s.uniqueWhileActive(m)
 	s.sqliteRecordTriggers(m)
 	s.sqliteHistory(m)
@@ -25,12 +26,15 @@ func SQLite(m *ir.Machine) string {
 
 func (s *script) sqliteRecordTriggers(m *ir.Machine) {
 	table := recordTable(m)
+	s.sqliteIndexTriggers(m)
 	s.section("A record begins as the machine creates it.")
-	s.sqliteTrigger(ruleName(m.Text, "insert"), "BEFORE INSERT", table, insertRules(sqlite, m))
-	s.section("INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.")
-	s.sqliteTrigger(ruleName(m.Text, "replace"), "AFTER INSERT", table, []rule{recreated(m)})
+	s.sqliteTrigger(ruleName(m.Text, "insert"), "BEFORE INSERT", table,
+		slices.Concat(absentRules(m), insertRules(sqlite, m), takenRules(table, insertedKeys(m), "")))
 	s.section("A record moves only along the transitions, one version at a time.")
-	s.sqliteTrigger(ruleName(m.Text, "update"), "BEFORE UPDATE", table, updateRules(sqlite, m))
+	s.sqliteTrigger(ruleName(m.Text, "update"), "BEFORE UPDATE", table,
+		slices.Concat(absentRules(m), updateRules(sqlite, m), takenRules(table, updatedKeys(m), sameRow([]*ir.Field{m.ID}))))
+	s.section("Each step is told before the next one.")
+	s.sqliteTrigger(ruleName(m.Text, "told"), "BEFORE UPDATE", table, []rule{untold(m)})
 	s.section("A record stays.")
 	s.sqliteTrigger(ruleName(m.Text, "delete"), "BEFORE DELETE", table, []rule{noDelete(m)})
 }
@@ -38,7 +42,7 @@ func (s *script) sqliteRecordTriggers(m *ir.Machine) {
 func (s *script) sqliteHistory(m *ir.Machine) {
 	table := historyTable(m)
 	s.section("One row per step. It only grows.")
-	s.table(table, HistoryColumns(m), historyConstraints(sqlite, m), " STRICT")
+	s.table(table, HistoryColumns(m), historyConstraints(sqlite, m), " STRICT, WITHOUT ROWID")
 	if m.Storage.Partition {
 		s.section("PostgreSQL partitions this table by created_at; SQLite has no partitions, so an\nindex serves queries by time.")
 		s.line("CREATE INDEX %s ON %s (created_at);", ruleName(m.Storage.History, "created_at"), table)
@@ -53,15 +57,14 @@ func (s *script) sqliteHistory(m *ir.Machine) {
 
 func (s *script) sqliteTable(t *ir.Table) {
 	s.section(tableDoc(t))
-	s.table(tableName(t), TableColumns(t), tableConstraints(sqlite, t), " STRICT")
-	if rules := tableInsertRules(sqlite, t); len(rules) > 0 {
-		s.section(referenceDoc(t))
-		s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "insert"), "BEFORE INSERT", tableName(t), rules)
-	}
-	if rules := tableUpdateRules(sqlite, t); len(rules) > 0 {
-		s.line("")
-		s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "update"), "BEFORE UPDATE", tableName(t), rules)
-	}
+	s.table(tableName(t), TableColumns(t), tableConstraints(sqlite, t), " STRICT, WITHOUT ROWID")
+	taken, same := tableUniques(t), sameRow(t.Key)
+	s.section(referenceDoc(t))
+	s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "insert"), "BEFORE INSERT", tableName(t),
+		append(tableInsertRules(sqlite, t), takenRules(tableName(t), taken, "")...))
+	s.line("")
+	s.sqliteTrigger(ruleName(t.Machine.Text, t.Text, "update"), "BEFORE UPDATE", tableName(t),
+		append(tableUpdateRules(sqlite, t), takenRules(tableName(t), taken, same)...))
 }
 
 // sqliteTrigger adds a trigger that raises at the first rule that is broken.
@@ -76,25 +79,25 @@ func (s *script) sqliteTrigger(name, when, table string, rules []rule) {
 	s.line("    SELECT CASE")
 	for _, r := range rules {
 		s.comment("        ", r.comment)
-		s.line("        WHEN %s THEN", r.cond)
+		s.line("        WHEN %s THEN", strings.Join(r.conditions(), "\n            AND "))
 		s.line("            %s", raise(r))
 	}
 	s.line("    END;")
 	s.line("END;")
 }
 
+// raise is the call that refuses. Its text is constant, so values stand in it as
+// expressions, without the id, which the engine's error names; what to do follows,
+// for which PostgreSQL has the hint.
 func raise(r rule) string {
-	parts := make([]string, len(r.message))
-	for i, part := range r.message {
-		switch {
-		case part.expr == "":
-			parts[i] = quote(part.words)
-		case strings.HasPrefix(part.expr, "NEW."):
-			// NOT NULL is judged after the trigger.
-			parts[i] = "ifnull(" + part.expr + ", 'null')"
-		default:
-			parts[i] = part.expr
+	var message strings.Builder
+	for _, part := range r.message {
+		if !part.id {
+			message.WriteString(part.words + part.expr)
 		}
 	}
-	return "RAISE(ABORT, " + strings.Join(parts, " || ") + ")"
+	if r.hint != "" {
+		message.WriteString(". " + r.hint)
+	}
+	return "RAISE(ABORT, " + quote(message.String()) + ")"
 }

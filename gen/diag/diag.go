@@ -88,6 +88,9 @@ func (l *List) add(sev Severity, code Code, at Span, help, msg string) {
 	l.items = append(l.items, Diagnostic{Severity: sev, Code: code, Span: at, Message: msg, Help: help})
 }
 
+// DeleteFunc removes the diagnostics for which del is true.
+func (l *List) DeleteFunc(del func(Diagnostic) bool) { l.items = slices.DeleteFunc(l.items, del) }
+
 // Append adds all diagnostics of other to l.
 func (l *List) Append(other *List) { l.items = append(l.items, other.items...) }
 

@@ -175,3 +175,14 @@ func encode(v any) ([]byte, error) {
 	}
 	return b.Bytes(), nil
 }
+
+// Text returns what a span of one line covers, or "".
+func (s Sources) Text(at Span) string {
+	lines := bytes.Split(s[at.File], []byte{'\n'})
+	if at.Start.Line < 1 || at.Start.Line > len(lines) || at.Start.Line != at.End.Line {
+		return ""
+	}
+	line := []rune(string(lines[at.Start.Line-1]))
+	from, to := max(0, at.Start.Col-1), min(len(line), at.End.Col-1)
+	return string(line[min(from, to):to])
+}

@@ -31,6 +31,7 @@ func Machine(m *ir.Machine, diagram string) string {
 	p.section("Failure classes", "", failures(m))
 	p.section("Invariants", "", invariants(m))
 	p.section("Record", storageIntro(m), fields(m))
+	p.section("What the databases leave free", freeIntro, free(m))
 	p.section("Unique keys", "", uniques(m))
 	p.section("Parameters", "", params(m))
 	p.section("Enumerations", "", enums(m))
@@ -38,6 +39,7 @@ func Machine(m *ir.Machine, diagram string) string {
 		p.section("Table "+code(t.Text), "Steps write it in their own transaction. Key: "+codes(names(t.Key))+".", columns(t))
 	}
 	p.section("Metrics", "", metrics(m))
+	p.section("Accepted warnings", "The checker says this of the table, and the table says why it stays. `fsmgen explain CODE` says what is meant.", accepted(m))
 	return p.text.String()
 }
 
@@ -46,7 +48,7 @@ const legend = "Each edge reads `event [guard] / effects`. Log lines and metrics
 
 // summary is the machine in one line and its switches in one more.
 func summary(m *ir.Machine) string {
-	s := "Version " + m.Version + ": " + strings.Join(sizes(m), ", ") + "."
+	s := "Version " + prose(m.Version) + ": " + strings.Join(sizes(m), ", ") + "."
 	if m.RepeatSucceeds {
 		s += " An event without a key that led to the present state succeeds again without a step."
 	}
@@ -70,4 +72,12 @@ func sizes(m *ir.Machine) []string {
 		plural(len(m.Events), "event", "events"), plural(len(m.Effects), "effect", "effects"),
 		plural(len(m.Invariants), "invariant", "invariants"),
 	}
+}
+
+func accepted(m *ir.Machine) *table {
+	t := newTable("Code", "Where", "Why it stays")
+	for _, a := range m.Accepts {
+		t.add(code(string(a.Code)), code(a.Name), prose(a.Reason))
+	}
+	return t
 }

@@ -78,10 +78,14 @@ func code(s string) string {
 		return ""
 	}
 	s = strings.ReplaceAll(oneLine(s), "|", `\|`)
-	if strings.Contains(s, "`") {
-		return "`` " + s + " ``"
+	if !strings.Contains(s, "`") {
+		return "`" + s + "`"
 	}
-	return "`" + s + "`"
+	fence := "``"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	return fence + " " + s + " " + fence
 }
 
 // codes renders names as code spans, one beside the other.

@@ -269,3 +269,32 @@ func TestDeterministic(t *testing.T) {
 		}
 	}
 }
+
+// What the databases leave free is listed, and nothing else: a column that the event
+// brings, a fact that is stored, a guard over a fact that is not.
+func TestReadmeListsWhatIsFree(t *testing.T) {
+	for _, m := range specs(t) {
+		if m.Text != "deal" && m.Text != "gc" {
+			continue
+		}
+		body := section(t, docs.Machine(m, "stateDiagram-v2\n"), "What the databases leave free")
+		wants := map[string][]string{
+			"deal": {
+				"| `counter_offer` | `COUNTER_OFFER` | `price_nano` |  |",
+				"| `fund` | `DEPOSIT_CONFIRMED` | `deposit_tx: $tx_hash` | `amount_nano == $price_nano` |",
+			},
+			// run is stored in swept_run, and so the guard on it is judged.
+			"gc": {"| `sweep` | `gc_sweep` | `swept_run: $run` |  |"},
+		}
+		for _, line := range wants[m.Text] {
+			if !strings.Contains(body, line) {
+				t.Errorf("%s: the list lacks %s", m, line)
+			}
+		}
+		for _, row := range []string{"mutual_by_owner", "payment_expired", "submit_offer"} {
+			if strings.Contains(body, "| `"+row+"` ") {
+				t.Errorf("%s: the list has row %s, which is judged", m, row)
+			}
+		}
+	}
+}

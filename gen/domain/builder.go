@@ -1,7 +1,6 @@
 package domain
 
 import (
-	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -21,6 +20,9 @@ type builder struct {
 	parent   []int         // union-find over vars
 	literals [][]ir.Value  // what vars[i] is compared with
 	patterns [][]string    // what vars[i] is matched with
+	shifts   [][]ir.Value  // the constants of sums that vars[i] is assigned
+	ordered  []bool        // vars[i] is compared by < and the like
+	combined []bool        // vars[i] is part of a sum of two variables
 	elements map[int][]int // list variable -> variables that it may contain
 }
 
@@ -59,6 +61,11 @@ func (b *builder) clause(c *ir.Clause, ev *ir.Event) {
 		}
 	default:
 		b.relate(left, &c.Left, right, &c.Right)
+		for _, i := range []int{left, right} { // a literal may stand on either side
+			if i >= 0 && c.Op != ir.Eq && c.Op != ir.Ne {
+				b.ordered[i] = true
+			}
+		}
 	}
 }
 
@@ -93,13 +100,7 @@ func (b *builder) assign(a *ir.Assign, ev *ir.Event) {
 		b.relate(target, nil, left, &a.Value.A)
 		return
 	}
-	right := b.feed(&a.Value.B, ev, target, decides)
-	for _, part := range []int{left, right} {
-		if part >= 0 && b.types[part].Base == b.types[target].Base {
-			b.union(target, part)
-		}
-	}
-	b.shift(target, &a.Value, left, right)
+	b.combine(target, &a.Value, left, b.feed(&a.Value.B, ev, target, decides))
 }
 
 // feed makes o known as a source of target; it becomes a variable if the
@@ -115,28 +116,33 @@ func (b *builder) feed(o *ir.Operand, ev *ir.Event, target int, decides bool) in
 	return source
 }
 
-// shift adds what the pool's constants become through a sum or difference
-// with a constant, so that the edges of the result are met as well.
-func (b *builder) shift(target int, e *ir.Expr, left, right int) {
-	read := func(o *ir.Operand) ir.Value { return b.constant(o) }
+// combine records a sum or a difference. A variable that is moved by a
+// constant shares the pool of the target, at a distance; two variables, or a
+// negated one, are more than classes can represent.
+func (b *builder) combine(target int, e *ir.Expr, left, right int) {
 	switch {
 	case left < 0 && right < 0:
-		if v, err := EvalExpr(e, read); err == nil && v != nil {
+		if v, err := EvalExpr(e, b.constant); err == nil && v != nil {
 			b.literals[target] = append(b.literals[target], v)
 		}
-	case left < 0 || right < 0:
-		delta := b.constant(&e.A)
-		if right < 0 {
-			delta = b.constant(&e.B)
-		}
-		for _, k := range slices.Clone(b.known(target)) {
-			for _, v := range []func(a, b ir.Value) (ir.Value, error){add, subtract} {
-				if moved, err := v(k, delta); err == nil {
-					b.literals[target] = append(b.literals[target], moved)
-				}
+	case right < 0:
+		b.shift(target, left, b.constant(&e.B))
+	case left < 0 && e.Kind == ir.Add:
+		b.shift(target, right, b.constant(&e.A))
+	default:
+		b.combined[target] = true
+		for _, part := range []int{left, right} {
+			if part >= 0 {
+				b.union(target, part)
+				b.combined[part] = true
 			}
 		}
 	}
+}
+
+func (b *builder) shift(target, source int, by ir.Value) {
+	b.join(target, source)
+	b.shifts[target] = append(b.shifts[target], by)
 }
 
 // constant is the value of an operand that is not a variable.
@@ -193,8 +199,12 @@ func (b *builder) link(v Var, t ir.Type) int {
 	b.vars, b.types, b.parent = append(b.vars, v), append(b.types, t), append(b.parent, i)
 	b.hidden = append(b.hidden, true)
 	b.literals, b.patterns = append(b.literals, nil), append(b.patterns, nil)
-	if v.Param != nil {
+	b.shifts, b.ordered, b.combined = append(b.shifts, nil), append(b.ordered, false), append(b.combined, false)
+	switch {
+	case v.Param != nil:
 		b.literals[i] = append(b.literals[i], v.Param.Default)
+	case v.Special == ir.StateName || v.Special == ir.FromName:
+		b.literals[i] = b.stateNames()
 	}
 	return i
 }
@@ -208,67 +218,64 @@ func (b *builder) root(i int) int {
 
 func (b *builder) union(i, j int) {
 	if b.types[i].Base == b.types[j].Base {
-		b.parent[b.root(j)] = b.root(i)
+		b.join(i, j)
 	}
 }
 
-// known lists the constants of i's pool, the bounds of its fields among them.
-func (b *builder) known(i int) []ir.Value {
-	var out []ir.Value
-	for j := range b.vars {
-		if b.root(j) != b.root(i) {
+func (b *builder) join(i, j int) { b.parent[b.root(j)] = b.root(i) }
+
+func (b *builder) stateNames() []ir.Value {
+	var names []ir.Value
+	for _, s := range b.machine.States {
+		names = append(names, s.Text)
+	}
+	return names
+}
+
+// meet lets the variables that a list is asked for meet each other, and the constants
+// that it is asked for: a list that has one of them may have another or not.
+func (b *builder) meet() {
+	asked := map[int]int{} // by the root of the list, the first variable
+	for list := range b.vars {
+		for _, e := range b.elements[list] {
+			first, there := asked[b.root(list)]
+			if !there {
+				asked[b.root(list)] = e
+				continue
+			}
+			b.union(first, e)
+		}
+	}
+	for list := range b.vars {
+		e, there := asked[b.root(list)]
+		if !there {
 			continue
 		}
-		out = append(out, b.literals[j]...)
-		if f := b.vars[j].Field; f != nil && f.Type.Base == ir.Int {
-			for _, bound := range []*int64{f.Min, f.Max} {
-				if bound != nil {
-					out = append(out, *bound)
-				}
+		for _, v := range b.literals[list] {
+			if _, whole := v.([]any); !whole {
+				b.literals[e] = append(b.literals[e], v)
 			}
 		}
 	}
-	// A name without a value, such as a param without a default, tells nothing.
-	return slices.DeleteFunc(distinct(out), func(v ir.Value) bool { return v == nil || !fits(v, b.types[i].Base) })
-}
-
-// fits reports whether v can be a value of the base type; a list's constants
-// are elements or lists.
-func fits(v ir.Value, base ir.Base) bool {
-	switch v.(type) {
-	case int64:
-		return base == ir.Int || base == ir.ListOf
-	case bool:
-		return base == ir.Bool || base == ir.ListOf
-	case time.Duration:
-		return base == ir.Duration || base == ir.ListOf
-	case time.Time:
-		return base == ir.Time || base == ir.ListOf
-	case []any:
-		return base == ir.ListOf
-	}
-	return base != ir.Int && base != ir.Bool && base != ir.Duration && base != ir.Time
-}
-
-// pool is the size of i's pool and the patterns matched with it.
-func (b *builder) pool(i int) (size int, patterns []string) {
-	for j := range b.vars {
-		if b.root(j) == b.root(i) {
-			size++
-			patterns = append(patterns, b.patterns[j]...)
-		}
-	}
-	return size, patterns
 }
 
 func (b *builder) space() *Space {
 	b.reveal()
+	b.meet()
 	s := &Space{Now: b.now, index: map[Var]int{}}
+	pools := map[int]*pool{}
 	for i, v := range b.vars {
-		if !b.hidden[i] {
-			s.index[v] = len(s.Vars)
-			s.Vars, s.Classes = append(s.Vars, v), append(s.Classes, b.classes(i))
+		if b.hidden[i] {
+			continue
 		}
+		if pools[b.root(i)] == nil {
+			pools[b.root(i)] = b.pool(i)
+		}
+		s.index[v] = len(s.Vars)
+		s.Vars, s.Classes = append(s.Vars, v), append(s.Classes, b.classes(i, pools[b.root(i)]))
+	}
+	for _, p := range pools {
+		s.Sampled = s.Sampled || p.sampled
 	}
 	return s
 }

@@ -49,6 +49,9 @@ func Eval(c *ir.Clause, read func(*ir.Operand) ir.Value) bool {
 	case ir.Contains:
 		return contains(left, right)
 	case ir.Matches:
+		if c.Pattern != nil {
+			return c.Pattern.MatchString(left.(string))
+		}
 		found, err := regexp.MatchString(right.(string), left.(string))
 		return err == nil && found
 	}

@@ -13,7 +13,7 @@ import (
 // covers (all pairs, as far as the limit allows), then random ones, which
 // may repeat.
 func (s *Space) All(limit int, seed uint64) iter.Seq[Assignment] {
-	if s.Exhaustive(limit) {
+	if s.fits(limit) {
 		return s.every
 	}
 	return func(yield func(Assignment) bool) { s.sample(limit, seed, yield) }
@@ -43,15 +43,24 @@ func (s *Space) every(yield func(Assignment) bool) {
 }
 
 func (s *Space) sample(limit int, seed uint64, yield func(Assignment) bool) {
+	if limit <= 0 {
+		return
+	}
 	rng := rand.New(rand.NewPCG(seed, uint64(len(s.Vars))))
 	covered := map[pair]bool{}
 	left := limit
+	few := s.fewPairs()
 	take := func(at []int) bool {
 		left--
-		cover(covered, at)
+		if few {
+			cover(covered, at)
+		}
 		return yield(s.assignment(at))
 	}
-	pairs := s.pairs()
+	var pairs []pair
+	if few {
+		pairs = s.pairs()
+	}
 	rng.Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
 	for _, p := range pairs {
 		if left <= 0 {
@@ -68,6 +77,22 @@ func (s *Space) sample(limit int, seed uint64, yield func(Assignment) bool) {
 	}
 	for left > 0 && take(s.random(rng)) {
 	}
+}
+
+// maxPairs bounds the pairs that are covered on purpose; of more, the limit
+// would reach only some.
+const maxPairs = 1 << 16
+
+func (s *Space) fewPairs() bool {
+	pairs, before := 0, 0
+	for _, class := range s.Classes {
+		pairs += before * len(class)
+		before += len(class)
+		if pairs > maxPairs {
+			return false
+		}
+	}
+	return true
 }
 
 // pair is a choice of values for two variables, var1 before var2.

@@ -39,6 +39,10 @@ type Space struct {
 	// Classes has the representatives of Vars[i] at i, never none; nil among
 	// them is absent.
 	Classes [][]ir.Value
+	// Sampled: some combination of answers may be that of no values of the
+	// classes. What is found among them is true; that nothing is found proves
+	// nothing.
+	Sampled bool
 	Now     time.Time
 
 	index map[Var]int
@@ -101,8 +105,11 @@ func (s *Space) Size() uint64 {
 	return size
 }
 
-// Exhaustive reports whether All with this limit yields every assignment.
-func (s *Space) Exhaustive(limit int) bool { return limit >= 0 && s.Size() <= uint64(limit) }
+// Exhaustive reports whether All with this limit meets every combination of
+// answers that the clauses of the space can give.
+func (s *Space) Exhaustive(limit int) bool { return !s.Sampled && s.fits(limit) }
+
+func (s *Space) fits(limit int) bool { return limit >= 0 && s.Size() <= uint64(limit) }
 
 // Assignment gives every variable of a space a value.
 type Assignment struct {

@@ -60,9 +60,9 @@ func TestIncomingValueShadowsTheStoredOne(t *testing.T) {
 }
 
 func TestComparedVariablesMeetEveryOrder(t *testing.T) {
-	for _, base := range []ir.Base{ir.Int, ir.Time, ir.Duration, ir.String, ir.UUID} {
+	for _, base := range []ir.Base{ir.Int, ir.Time, ir.Duration} {
 		a, b := field("a", base, false), field("b", base, false)
-		s := domain.NewSpace(&ir.Machine{}, []*ir.Clause{{Left: read(a), Op: ir.Eq, Right: read(b)}}, nil, nil, noon)
+		s := domain.NewSpace(&ir.Machine{}, []*ir.Clause{{Left: read(a), Op: ir.Lt, Right: read(b)}}, nil, nil, noon)
 		seen := map[int]bool{}
 		for as := range s.All(1000, 1) {
 			seen[domain.Compare(as.Values[0], as.Values[1])] = true
@@ -129,13 +129,13 @@ func TestParamsAndActorsAreVariables(t *testing.T) {
 		{Left: ir.Operand{Special: ir.ActorID, Type: ir.Type{Base: ir.Int}}, Op: ir.Eq, Right: literal(int64(1))},
 	}, nil, nil, noon)
 	s.Fix(domain.Var{Param: param}, int64(5))
-	if got := fmt.Sprint(classesOf(t, s, domain.Var{Field: f})); got != "[4 5 6]" {
+	if got := fmt.Sprint(classesOf(t, s, domain.Var{Field: f})); got != "[3 4 5 6 7]" {
 		t.Errorf("classes around the default: %s", got)
 	}
 	if !slices.Contains(classesOf(t, s, domain.Var{Special: ir.ActorID}), nil) {
 		t.Error("the actor's id can be absent")
 	}
-	if s.Size() != 3*4 {
+	if s.Size() != 5*4 {
 		t.Errorf("size %d: %v", s.Size(), s.Classes)
 	}
 }

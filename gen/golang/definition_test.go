@@ -36,6 +36,7 @@ type face interface {
 	ParseID(text string) (any, error)
 	Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 	Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error)
+	Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error)
 	TimerOf(r fsm.Record, entered time.Time) *fsm.Timer
 	KeyOf(e fsm.Event, r fsm.Record) (string, bool)
 	FatalEvent() (fsm.Event, bool)
@@ -161,67 +162,43 @@ func dispatchable(t *testing.T, m face, e fsm.EffectInfo) {
 	}
 }
 
-// scheduled leads a deal to SCHEDULED.
-func scheduled(t *testing.T, m face) fsm.Record {
-	t.Helper()
-	d, err := m.Create(someID, eventOf(t, deal.Create{OwnerID: 8, PriceNano: 100}), in("advertiser", "7"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range []struct {
-		e  fsm.Payload
-		in fsm.Input
-	}{
-		{deal.SubmitOffer{}, in("advertiser", "7")},
-		{deal.Accept{}, in("owner", "8")},
-		{deal.AddressReady{DepositAddress: "EQ"}, in("system")},
-		{deal.DepositConfirmed{TxHash: "t", AmountNano: 100}, in("system")},
-		{deal.SubmitDraft{Creative: "{}"}, in("owner", "8")},
-		{deal.Approve{}, in("advertiser", "7")},
-		{deal.SetPublishTime{PublishAt: start}, in("owner", "8")},
-	} {
-		if d, err = m.Fire(d.Record, eventOf(t, x.e), x.in); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return d.Record
-}
-
 // TestChainHasARecordPerStep fires an event that raises another.
 func TestChainHasARecordPerStep(t *testing.T) {
-	m := deal.Define[string](nil, deal.DefaultParams())
-	record := scheduled(t, m)
-	before := *record.(*deal.Record)
-	e := eventOf(t, deal.AutoPublished{})
-	d, err := m.Fire(record, e, in("system"))
+	params := registration.DefaultParams()
+	m := registration.Define[string](nil, params)
+	before := registration.Record{RegistrationID: fsm.UUID{1}, State: registration.RegisteringPostgres, NodeID: "n", ConsulServiceID: fsm.Some("s"),
+		ConsulServiceName: fsm.Some("web"), PostgresRecord: fsm.Some(fsm.JSON("{}"))}
+	record, succeeded := before, registration.PostgresSucceeded{PostgresApplied: true}
+	e := eventOf(t, succeeded)
+	d, err := m.Fire(&record, e, in("system"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(*record.(*deal.Record), before) {
+	if !reflect.DeepEqual(record, before) {
 		t.Error("Fire changed the record it was given")
 	}
 	typed := before
-	steps, err := deal.Fire(&typed, deal.AutoPublished{}, deal.Call{By: deal.BySystem(), Params: deal.DefaultParams(), Now: start})
+	steps, err := registration.Fire(&typed, succeeded, registration.Call{By: registration.BySystem(), Params: params, Now: start})
 	if err != nil || steps.Len() != len(d.Steps) || !reflect.DeepEqual(d.Record, &typed) {
 		t.Fatalf("typed Fire takes %d steps to %v (%v), Definition %d to %v", steps.Len(), typed, err, len(d.Steps), d.Record)
 	}
 	first, second := d.Steps[0], d.Steps[1]
-	if first.From != "SCHEDULED" || first.To != "PUBLISHED" || first.Record.StateName() != "PUBLISHED" || first.Transition != "auto_publish" {
+	if first.From != "registering_postgres" || first.To != "postgres_registered" || first.Record.StateName() != "postgres_registered" || first.Transition != "postgres_success" {
 		t.Errorf("first step %+v", first)
 	}
-	if second.From != "PUBLISHED" || second.To != "DELIVERY_VERIFYING" || second.Record.StateName() != "DELIVERY_VERIFYING" ||
-		second.Event != "START_VERIFICATION" || second.By != fsm.System() || string(second.Payload) != "{}" {
+	if second.From != "postgres_registered" || second.To != "registering_consul" || second.Record.StateName() != "registering_consul" ||
+		second.Event != "CONTINUE" || second.By != fsm.System() || string(second.Payload) != "{}" {
 		t.Errorf("second step %+v", second)
 	}
-	if first.Timer != nil || second.Timer == nil || !second.Timer.At.Equal(start.Add(deal.DefaultParams().VerificationTimeout)) ||
-		second.Timer.Fire.Name != "AUTO_APPROVE" {
+	if first.Timer != nil || second.Timer == nil || !second.Timer.At.Equal(start.Add(params.RegisteringConsulTimeout)) ||
+		second.Timer.Fire.Name != "CONSUL_FAILED" {
 		t.Errorf("timers %+v, %+v", first.Timer, second.Timer)
 	}
 	if again := m.TimerOf(d.Record, start); !reflect.DeepEqual(again, second.Timer) {
 		t.Errorf("TimerOf is %+v, the step armed %+v", again, second.Timer)
 	}
-	single, err := m.Fire(record, e, fsm.Input{By: fsm.System(), Now: start, Single: true})
-	if err != nil || len(single.Steps) != 1 || single.Raised == nil || single.Raised.Name != "START_VERIFICATION" || single.Record.StateName() != "PUBLISHED" {
+	single, err := m.Fire(&record, e, fsm.Input{By: fsm.System(), Now: start, Single: true})
+	if err != nil || len(single.Steps) != 1 || single.Raised == nil || single.Raised.Name != "CONTINUE" || single.Record.StateName() != "postgres_registered" {
 		t.Errorf("single: %+v, %v", single, err)
 	}
 }

@@ -53,6 +53,16 @@ func (g *generator) allEffectInfos() *jen.Statement {
 	return jen.Id("EffectInfos").Call()
 }
 
+// recordIDs are the names of a payload that hold the record's id.
+func (g *generator) recordIDs(e *ir.Effect) (names []jen.Code) {
+	for _, w := range e.With {
+		if w.Value.Kind == ir.Read && w.Value.A.Field == g.m.ID {
+			names = append(names, jen.Lit(w.Name))
+		}
+	}
+	return names
+}
+
 func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 	cells := []jen.Code{
 		jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e))), jen.Id("Delivery").Op(":").Add(g.fsm(deliveryName(e.Delivery))),
@@ -68,6 +78,9 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 			lane = e.Text
 		}
 		text("Lane", lane)
+		if names := g.recordIDs(e); len(names) > 0 {
+			cells = append(cells, jen.Id("RecordIDs").Op(":").Index().String().Values(names...))
+		}
 	}
 	flag := func(name string, set bool) {
 		if set {

@@ -70,6 +70,7 @@ func Files(m *ir.Machine, o Options) ([]File, error) {
 		{"fire.go", (*generator).fire},
 		{"apply.go", (*generator).apply},
 		{"explain.go", (*generator).explain},
+		{"legal.go", (*generator).legality},
 		{"effects.go", (*generator).effects},
 		{"deadline.go", (*generator).deadline},
 		{"definition.go", (*generator).definition},

@@ -112,7 +112,11 @@ func lower(t *testing.T, path string) []*ir.Machine {
 		t.Fatal(err)
 	}
 	list := &diag.List{}
-	machines := ir.Lower([]*syntax.File{syntax.Parse(path, data, list)}, list)
+	file := syntax.Parse(path, data, list)
+	if file == nil {
+		t.Fatalf("%s: %v", path, list.Sorted())
+	}
+	machines := ir.Lower([]*syntax.File{file}, list)
 	if list.HasErrors() {
 		t.Fatalf("%s: %v", path, list.Sorted())
 	}

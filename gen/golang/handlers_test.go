@@ -125,7 +125,7 @@ func TestFailuresAreAccepted(t *testing.T) {
 // the machine that is started, the cleanup.
 func TestEffectsAsData(t *testing.T) {
 	m := unpack.Define[string](nil, unpack.DefaultParams())
-	r := &unpack.Record{RunID: fsm.UUID{1}, State: unpack.UpdateDB, ImageID: "i", LocalPath: "/i", Checksum: "c", PoolName: "p",
+	r := &unpack.Record{RunID: fsm.UUID{1}, State: unpack.UpdateDB, ImageID: "i", DownloadRun: fsm.UUID{2}, LocalPath: "/i", Checksum: "c", PoolName: "p",
 		DeviceID: fsm.Some("01234567"), DevicePath: fsm.Some("/dev/x")}
 	d, err := m.Fire(r, eventOf(t, unpack.Unmounted{}), fsm.Input{Now: start})
 	if err != nil || len(d.Steps) != 1 || !d.Steps[0].Terminal {
@@ -139,6 +139,7 @@ func TestEffectsAsData(t *testing.T) {
 	want := fsm.TableWrite{Table: "unpacked_images", Op: fsm.EffectUpsert, Key: []fsm.Column{{Name: "image_id", Value: "i"}},
 		Columns: []fsm.Column{
 			{Name: "device_id", Value: "01234567"}, {Name: "device_name", Value: "thin-01234567"},
+			{Name: "checksum", Value: "c"}, {Name: "download_run", Value: fsm.UUID{2}.String()},
 			{Name: "layout_verified", Value: true}, {Name: "unpacked_at", Value: start},
 		}}
 	if err != nil || !reflect.DeepEqual(write, want) {

@@ -114,8 +114,7 @@ func (g *generator) blank(f *jen.File) {
 		jen.Func().Id("blank").Params(jen.Id("id").Add(g.goType(g.m.ID.Type))).Id("Record").Block(jen.Return(literal)))
 }
 
-// reject emits the beginning of every rejection and the table of legal events
-// behind it.
+// reject emits the beginning of every rejection, and the table of legal events.
 func (g *generator) reject(f *jen.File) {
 	in := []jen.Code{jen.Id("reason").Add(g.fsm("Reason")), jen.Id("event").Id("Event")}
 	if g.hasActors() {
@@ -132,8 +131,7 @@ func (g *generator) reject(f *jen.File) {
 				b.If(jen.Id("by").Dot("Role").Dot("Valid").Call()).Block(
 					jen.Id("x").Dot("Actor").Op("=").Id("by").Dot("Role").Dot("String").Call())
 			}
-			b.For(jen.List(jen.Id("_"), jen.Id("legal")).Op(":=").Range().Id("r").Dot("State").Dot("Legal").Call()).Block(
-				jen.Id("x").Dot("Legal").Op("=").Append(jen.Id("x").Dot("Legal"), jen.Id("legal").Dot("String").Call()))
+			b.Id("r").Dot("offer").Call(g.offered(jen.Id("x"))...)
 			b.Return(jen.Id("x"))
 		}))
 	declare(f, "Legal lists the events that have a transition in s, in the order of the spec. Guards and\nactors may still refuse them. The zero State lists the events that create a record.", "",

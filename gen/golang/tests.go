@@ -21,6 +21,7 @@ func TestFile(m *ir.Machine, o Options, specs string) (File, error) {
 	g.testPackage(f)
 	g.testCall(f)
 	g.testDeadline(f)
+	g.testLegal(f)
 	g.testFunctions(f)
 	name := m.Text + "_test.go"
 	data, err := render(f)

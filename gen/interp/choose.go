@@ -81,10 +81,11 @@ func isParty(rec *Record, actor Actor) bool {
 
 // choose picks the row of highest priority among those whose clauses hold;
 // an otherwise row only if no other row holds. If none does it returns the
-// first false clause of every row.
-func choose(rows []*ir.Row, env *scope) (*ir.Row, []FailedClause) {
-	var best, otherwise *ir.Row
-	var failed []FailedClause
+// first false clause of every row. A rival is another row of that priority that
+// holds: the order of the file never decides, so generated code, in which it
+// would, can't agree with this answer.
+func choose(rows []*ir.Row, env *scope) (best, rival *ir.Row, failed []FailedClause) {
+	var otherwise *ir.Row
 	for _, row := range rows {
 		switch c := firstFalse(row.When, env); {
 		case row.Otherwise:
@@ -92,14 +93,16 @@ func choose(rows []*ir.Row, env *scope) (*ir.Row, []FailedClause) {
 		case c != nil && row.Reject == nil:
 			failed = append(failed, failure(row, c, env))
 		case c != nil: // that a refusal did not apply is no obstacle
-		default:
-			best = higher(best, row)
+		case best != nil && row.Priority == best.Priority:
+			rival = row
+		case best == nil || row.Priority > best.Priority:
+			best, rival = row, nil
 		}
 	}
 	if best == nil {
 		best = otherwise
 	}
-	return best, failed
+	return best, rival, failed
 }
 
 func higher(a, b *ir.Row) *ir.Row {

@@ -11,7 +11,7 @@ import (
 type Verdict struct {
 	Event *ir.Event
 	// Legal: some row accepts the event, given a payload for which Needs
-	// hold.
+	// hold. An event without a payload is accepted exactly where it is legal.
 	Legal bool
 	// Rows are the ones that can still be chosen.
 	Rows []*ir.Row
@@ -40,10 +40,12 @@ func Explain(m *ir.Machine, rec *Record, in Input) []Verdict {
 		rec = Blank(m, nil)
 	}
 	in.Now = microseconds(in.Now)
+	in.Args = nil
 	verdicts := make([]Verdict, len(m.Events))
 	for i, ev := range m.Events {
 		in.Event = ev
 		verdicts[i] = explain(m, rec, in)
+		verdicts[i].try(m, rec, in)
 	}
 	return verdicts
 }
@@ -62,23 +64,46 @@ func explain(m *ir.Machine, rec *Record, in Input) Verdict {
 		v.Why.Reason = NotAllowed
 		return v
 	}
+	slices.SortStableFunc(rows, byTurn)
 	env := &scope{record: rec, actor: in.Actor, now: in.Now, params: in.Params, state: rec.State, from: rec.State}
-	certain := false // a row holds whatever the payload
 	for _, row := range rows {
 		known, open := split(row.When, in.Event)
 		if c := firstFalse(known, env); c != nil {
-			v.Why.Clauses = append(v.Why.Clauses, failure(row, c, env))
+			if row.Reject == nil { // that a refusal did not apply is no obstacle
+				v.Why.Clauses = append(v.Why.Clauses, failure(row, c, env))
+			}
 			continue
 		}
 		v.Rows = append(v.Rows, row)
 		v.Needs = append(v.Needs, open...)
-		certain = certain || (!row.Otherwise && len(open) == 0)
-	}
-	if certain {
-		v.Rows = slices.DeleteFunc(v.Rows, func(row *ir.Row) bool { return row.Otherwise })
+		if len(open) == 0 {
+			break // whatever the payload, those behind it are not reached
+		}
 	}
 	v.judge()
 	return v
+}
+
+// byTurn orders rows as they are tried: by priority, otherwise last.
+func byTurn(a, b *ir.Row) int {
+	if a.Otherwise != b.Otherwise {
+		if a.Otherwise {
+			return 1
+		}
+		return -1
+	}
+	return b.Priority - a.Priority
+}
+
+// try fires an event without a payload, so that what its row demands beside its
+// guard counts too.
+func (v *Verdict) try(m *ir.Machine, rec *Record, in Input) {
+	if !v.Legal || len(Payload(v.Event)) > 0 {
+		return
+	}
+	if _, rej := run(m, rec, in.normal()); rej != nil {
+		v.Legal, v.Why = false, rej
+	}
 }
 
 // judge decides by the rows that are left: the event is legal if one of them

@@ -95,8 +95,11 @@ func one(m *ir.Machine, rec *Record, in Input) (*Step, *Rejection) {
 	}
 	env := &scope{record: rec, event: in.Event, args: in.Args, overlay: true,
 		actor: in.Actor, now: in.Now, params: in.Params, state: rec.State, from: rec.State}
-	row, failed := choose(rows, env)
+	row, rival, failed := choose(rows, env)
 	switch {
+	case rival != nil:
+		r.Reason, r.Rows = Ambiguous, []*ir.Row{row, rival}
+		return nil, r
 	case row == nil:
 		r.Reason, r.Clauses = GuardFailed, failed
 		return nil, r

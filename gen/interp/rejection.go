@@ -23,6 +23,7 @@ const (
 	Overflow          Reason = "overflow"           // an expression does not fit its type
 	InvalidEvent      Reason = "invalid_event"      // the payload is not valid
 	Corrupt           Reason = "corrupt"            // the record is in no declared state
+	Ambiguous         Reason = "ambiguous"          // two rows of one priority hold: a fault of the table
 )
 
 // Rejection explains why nothing happened.
@@ -35,6 +36,8 @@ type Rejection struct {
 	Failure *ir.Failure
 	// Field is the one that is invalid, immutable or out of range.
 	Field *ir.Field
+	// Rows are the two that an ambiguous table does not tell apart.
+	Rows []*ir.Row
 	// Clauses are the failing ones: the first of every row that was
 	// considered, or the broken clause of the holds.
 	Clauses []FailedClause
@@ -59,6 +62,9 @@ func (r *Rejection) Error() string {
 	}
 	if r.Field != nil {
 		fmt.Fprintf(&b, ": field %s", r.Field)
+	}
+	if len(r.Rows) == 2 {
+		fmt.Fprintf(&b, ": rows %s and %s both hold", r.Rows[0], r.Rows[1])
 	}
 	for i, c := range r.Clauses {
 		fmt.Fprintf(&b, "%s %s", [2]string{":", ";"}[min(i, 1)], c)

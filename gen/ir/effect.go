@@ -13,7 +13,7 @@ const (
 	Idempotent Delivery = "idempotent"
 	// Keyed: repeats carry the same key.
 	Keyed Delivery = "keyed"
-	// Queryable: the handler is asked before a repeat.
+	// Queryable: the handler is asked before it is carried out.
 	Queryable Delivery = "queryable"
 	// AtMostOnce: never repeated; lost is an event.
 	AtMostOnce Delivery = "at_most_once"

@@ -80,6 +80,7 @@ type lowering struct {
 	events   map[string]*Event
 	effects  map[string]*Effect
 	metrics  map[string]*Metric
+	costs    costs
 }
 
 func newLowering(f *syntax.File, l *diag.List, scope map[string]*lowering) *lowering {
@@ -109,6 +110,7 @@ func (lo *lowering) header(f *syntax.File) {
 		lo.errorf(CodeFileName, m.Span, "rename the file to "+m.Text+".yaml, or the machine to "+base,
 			"machine %q stands in file %q", m.Text, filepath.Base(f.Path))
 	}
+	m.Accepts = accepts(root.Get("accept"))
 	s := root.Get("sql")
 	m.Storage = Storage{Table: m.Text + "_records", State: "state", History: m.Text + "_history", Span: m.Span}
 	for key, dst := range map[string]*string{"table": &m.Storage.Table, "state": &m.Storage.State, "history": &m.Storage.History} {
@@ -120,6 +122,21 @@ func (lo *lowering) header(f *syntax.File) {
 	if s != nil {
 		m.Storage.Span = s.Span
 	}
+}
+
+// accepts reads CODE: reason and CODE: {NAME: reason}.
+func accepts(n *syntax.Node) []*Accept {
+	var out []*Accept
+	for _, e := range entries(n) {
+		code := diag.Code(e.Key.Text)
+		if e.Value.Kind == syntax.Scalar {
+			out = append(out, &Accept{Code: code, Reason: e.Value.Text, Span: e.Key.Span})
+		}
+		for _, of := range entries(e.Value) {
+			out = append(out, &Accept{Code: code, Name: of.Key.Text, Reason: of.Value.Text, Span: of.Key.Span})
+		}
+	}
+	return out
 }
 
 func (lo *lowering) errorf(code diag.Code, at diag.Span, help, format string, args ...any) {
@@ -148,8 +165,25 @@ func lookupText[T any](lo *lowering, table map[string]T, kind, text string, at d
 	if found, ok = table[text]; ok {
 		return found, true
 	}
-	lo.errorf(CodeUndeclared, at, suggestion(text, table, kind), "%s %q is not declared", kind, text)
+	if !lo.unread(kind) {
+		lo.errorf(CodeUndeclared, at, suggestion(text, table, kind), "%s %q is not declared", kind, text)
+	}
 	return found, false
+}
+
+// sections are the keys under which names of a kind are declared.
+var sections = map[string]string{
+	"state": "states", "event": "events", "effect": "effects", "field": "fields", "param": "params",
+	"enum": "enums", "actor": "actors", "failure class": "failures", "table": "tables",
+}
+
+// unread reports whether the section that declares names of a kind could not
+// be read, or is missing although it has to be there. That is reported, and
+// says all about the names.
+func (lo *lowering) unread(kind string) bool {
+	key, known := sections[kind]
+	n := lo.root.Get(key)
+	return known && (n != nil && n.Kind != syntax.Map || n == nil && kind == "state")
 }
 
 // suggestion is the help line for a name that is not declared.

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"regexp"
 	"strings"
 	"time"
 
@@ -132,6 +133,9 @@ func (lo *lowering) undeclared(code diag.Code, name string, at diag.Span, n *nam
 		lo.errorf(CodeNotHere, at, "write a literal, or let the row that takes the event read the field", "field %q is not known %s", name, n.place)
 		return
 	}
+	if lo.unread("field") {
+		return
+	}
 	known := map[string]bool{}
 	for k := range n.fields {
 		known[k] = true
@@ -213,9 +217,12 @@ func (lo *lowering) clauseRight(c *Clause, g syntax.Guard, span func(syntax.Toke
 		c.Right = right
 		return lo.comparable(c, want, at)
 	case syntax.GuardArray:
+		if lo.listTooLarge(len(g.Value.Items), at) {
+			return false
+		}
 		values := []any{}
 		for _, item := range g.Value.Items {
-			v, ok := lo.guardLiteral(c, item, want, span(item.Token))
+			v, ok := lo.guardLiteral(c, item, want, span(item.Token), names)
 			if !ok {
 				return false
 			}
@@ -224,8 +231,15 @@ func (lo *lowering) clauseRight(c *Clause, g syntax.Guard, span func(syntax.Toke
 		c.Right = Operand{Literal: values, IsLit: true, Type: Type{Base: ListOf, Elem: &want}, Text: g.Value.Text, Span: at}
 		return true
 	}
-	v, ok := lo.guardLiteral(c, g.Value, want, at)
+	v, ok := lo.guardLiteral(c, g.Value, want, at, names)
+	if pattern, is := v.(string); is && c.Op == Matches {
+		if lo.patternTooLarge(pattern, at) {
+			return false
+		}
+		c.Pattern, _ = regexp.Compile(pattern) // the guard is well formed
+	}
 	c.Right = Operand{Literal: v, IsLit: true, Type: want, Text: g.Value.Text, Span: at}
+	lo.clauseLiteral(c, names)
 	return ok
 }
 
@@ -295,7 +309,7 @@ func sameType(a, b Type) bool {
 	return true
 }
 
-func (lo *lowering) guardLiteral(c *Clause, v syntax.GuardValue, want Type, at diag.Span) (Value, bool) {
+func (lo *lowering) guardLiteral(c *Clause, v syntax.GuardValue, want Type, at diag.Span, names *names) (Value, bool) {
 	if c.Left.Special == StateName {
 		if _, ok := lookupText(lo, lo.states, "state", v.Text, at); !ok {
 			return nil, false
@@ -304,7 +318,7 @@ func (lo *lowering) guardLiteral(c *Clause, v syntax.GuardValue, want Type, at d
 	}
 	value, ok := parseLiteral(v.Text, want)
 	if want.Base == Time || !ok {
-		lo.errorf(CodeGuardType, at, guardHelp(v.Text, want), "%q is not a value of type %s, the type of %q", v.Text, want, c.Left.Text)
+		lo.errorf(CodeGuardType, at, lo.meantName(v.Text, guardHelp(v.Text, want), names), "%q is not a value of type %s, the type of %q", v.Text, want, c.Left.Text)
 		return nil, false
 	}
 	if d, isDuration := value.(time.Duration); isDuration && d < 0 {

@@ -24,8 +24,15 @@ func (lo *lowering) expr(n *syntax.Node, want Type, names *names) (Expr, bool) {
 	case n.Kind == syntax.Scalar && strings.HasPrefix(n.Text, "$"):
 		return lo.reference(n.Text, at, want, names)
 	}
+	lo.exprLiteral(n, want, names)
 	if want.Base == "" {
 		return Expr{Kind: Read, A: Operand{Literal: n.Text, IsLit: true, Type: Type{Base: String}, Text: n.Text, Span: at}, Type: Type{Base: String}, Text: n.Text, Span: at}, true
+	}
+	if _, fits := parseLiteral(n.Text, want); !fits && n.Kind == syntax.Scalar && !n.Quoted {
+		if help := lo.meantName(n.Text, "", names); help != "" {
+			lo.errorf(CodeType, at, help, "%q is not a value of type %s", n.Text, want)
+			return Expr{}, false
+		}
 	}
 	v, ok := lo.literal(n, want)
 	plain := want
@@ -58,6 +65,10 @@ func (lo *lowering) reference(text string, at diag.Span, want Type, names *names
 		e.Kind = Sub
 	}
 	t, ok := sumType(e.Kind, a.Type, b.Type)
+	if units, same := unit(a.Type, b.Type); !ok && !same {
+		lo.errorf(CodeType, at, "convert one of the two at the edge", "%q and %q count in different units, %s", text[m[2]:m[3]], text[m[6]:m[7]], units)
+		return Expr{}, false
+	}
 	if !ok {
 		lo.errorf(CodeType, at, "add int to int, or a duration to a time or duration", "%s and %s can't be combined with %q", a.Type, b.Type, text[m[4]:m[5]])
 		return Expr{}, false

@@ -31,6 +31,9 @@ func (lo *lowering) resolveRows() {
 				continue
 			}
 			for _, from := range sources.states {
+				if lo.rowsTooMany(proto.Span) {
+					return
+				}
 				r := *proto
 				r.From, r.Wildcard, r.Index = from, sources.wildcard, len(lo.m.Rows)
 				r.Actions = r.ordered(lo.m.Do)

@@ -119,7 +119,7 @@ func TestLowerReports(t *testing.T) {
 		{"amount >= $total", "amount >= $totl", "GUARD_FIELD_UNDEFINED", `field "totl" is not declared`, `"total"`},
 		{"amount >= $total", "amunt >= $total", "GUARD_FIELD_UNDEFINED", `field "amunt" is not declared`, `"amount"`},
 		{"amount >= $total", "amount >= $buyer_id", "", "", ""},
-		{"unit: cents}}}", "unit: euros}}}", "GUARD_TYPE_ERROR", "count in different units", "convert"},
+		{"unit: cents}}}", "unit: euros}}}", "GUARD_TYPE_ERROR", "count in different units, euros and cents", "convert"},
 		{"amount >= $total", "amount >= many", "GUARD_TYPE_ERROR", `"many" is not a value of type int`, "whole number"},
 		{"amount >= $total", "amount matches ^1", "GUARD_TYPE_ERROR", `operator "matches" does not fit`, "on int"},
 		{"paid_at exists true", "paid_at < $now", "FSM009", "$now is not known in holds", "rows and payloads"},

@@ -52,6 +52,15 @@ type Machine struct {
 	Do         []Action // on every accepted row
 	Rows       []*Row   // expanded; rows of one spec row are adjacent
 	Invariants []*Invariant
+	Accepts    []*Accept
+}
+
+// Accept says why warnings of this machine's spec stay.
+type Accept struct {
+	Code   diag.Code
+	Name   string // what the warning marks; "": whatever it marks
+	Reason string
+	Span   diag.Span
 }
 
 // Storage names the SQL objects of a machine.

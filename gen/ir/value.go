@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/gen/diag"
@@ -191,6 +192,8 @@ type Clause struct {
 	Right Operand
 	Text  string // as written, blanks folded
 	Span  diag.Span
+	// Pattern is the right side of a Matches, compiled.
+	Pattern *regexp.Regexp
 }
 
 // ExprKind tells how an expression is built.

@@ -15,7 +15,7 @@ func GoPackageNames() []string {
 
 // GoRecordNames returns the names of the fixed fields and methods of Record.
 func GoRecordNames() []string {
-	return []string{"State", "View", "StateName", "Columns", "Values", "Pointers"}
+	return []string{"State", "View", "StateName", "Columns", "Values", "Pointers", "Legal"}
 }
 
 // GoPayloadNames returns the names of the methods of every payload struct.

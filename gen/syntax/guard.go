@@ -200,6 +200,10 @@ func parseGuardValue(op string, t Token) (GuardValue, *GuardError) {
 		return GuardValue{}, &GuardError{GuardValueBad, t, msg, help}
 	}
 	if op == "matches" {
+		if size := PatternSize(t.Text); size > MaxPattern {
+			return bad("the pattern compiles to about "+strconv.Itoa(size)+" instructions; at most "+strconv.Itoa(MaxPattern)+" are allowed",
+				"repeat less: {n} counts n times; the length of a text is bounded by the field's `max`")
+		}
 		if _, err := regexp.Compile(t.Text); err != nil {
 			return bad("invalid pattern '"+t.Text+"': "+strings.TrimPrefix(err.Error(), "error parsing regexp: "),
 				"write a regular expression that Go's regexp package compiles (RE2: no look-around, no back references)")

@@ -86,6 +86,8 @@ func scalarSchema(w Word) schema {
 		return schema{"type": "string", "pattern": `^(\*|` + declaredName.String()[1:len(declaredName.String())-1] + `)$`}
 	case GuardWord:
 		return schema{"type": "string", "pattern": `^\s*\S+\s+\S+\s+\S`}
+	case LabelWord:
+		return schema{"type": "string"}
 	case TextWord:
 		return schema{"type": []string{"string", "number"}}
 	}

@@ -35,6 +35,7 @@ const (
 	FloatWord Word = "number"
 	FreeWord  Word = "value"
 	GuardWord Word = "guard"
+	LabelWord Word = "label" // a text that YAML must not read as a number
 )
 
 func word(w Word, doc string) *Shape        { return &Shape{Scalar: w, Doc: doc} }
@@ -50,11 +51,12 @@ func may(name string, s *Shape) Key  { return Key{name, false, s} }
 func Language() *Shape {
 	return &Shape{Doc: "One state machine: the table of a design document.", Keys: []Key{
 		need("machine", word(NameWord, "Name of the machine, of its file and of its Go package.")),
-		need("version", word(TextWord, "Version of the table, for readers and for records.")),
+		need("version", word(LabelWord, "Version of the table, for readers and for records.")),
 		may("doc", word(TextWord, "One sentence: what the machine is the life of.")),
 		may("strict", word(BoolWord, "A guard may read an optional name only where it is proven present.")),
 		may("repeat", choice("Answer to an unkeyed event that already had its effect: reject (default) or success.", "reject", "success")),
 		may("fatal", word(NameWord, "Event fired when a decided step could not be recorded.")),
+		may("accept", named(&Shape{Doc: "The reason, or the reason for each name that the warning marks.", Scalar: TextWord, Names: word(TextWord, "The reason.")}, "Warnings that stay, by their code, each with the reason.")),
 		may("id", named(word(TextWord, "Type of the identity."), "Identity of a record: one name and its type. Default {id: uuid}.")),
 		may("sql", storageShape()),
 		may("enums", named(list(word(NameWord, "A value."), ""), "Named lists of values.")),
@@ -189,7 +191,7 @@ func stateShape() *Shape {
 }
 
 func lockShape() *Shape {
-	return &Shape{Doc: "Lock taken around the call.", Keys: []Key{
+	return &Shape{Doc: "Lock that the service may take around the call; documentation only.", Keys: []Key{
 		need("key", word(TextWord, "Text with {field} holes.")),
 		need("ttl", word(TextWord, "Duration.")),
 	}}

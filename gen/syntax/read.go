@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -21,6 +22,7 @@ const (
 	CodeDuplicate  = diag.Code("FSM004")
 	CodeMissingKey = diag.Code("FSM005")
 	CodeShape      = diag.Code("FSM006")
+	CodeHidden     = diag.Code("FSM094")
 )
 
 // Limits keep a hostile file from costing more than its size.
@@ -29,14 +31,29 @@ const (
 	maxDepth = 24      // the language needs 8
 )
 
-// unwritable are the characters that YAML can escape and that neither Go nor
-// PostgreSQL accepts in a text: NUL, and the byte order mark.
-const unwritable = "\x00\ufeff"
+// hidden reports whether r is a character that people don't see and that changes
+// what they or programs read: a control character, such as NUL or ESC, a line break
+// that is none for some readers, or one that turns the direction of the text. Neither
+// SQL, Go nor Markdown is safe from all of them. The joiners of some scripts are text.
+func hidden(r rune) bool {
+	switch r {
+	case '\n', '\t', '\u200c', '\u200d':
+		return false
+	case '\u2028', '\u2029':
+		return true
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+}
 
 // Parse reads one spec and checks its shape. It returns nil when the file is
 // not readable as a spec at all; every problem is added to l.
 func Parse(path string, data []byte, l *diag.List) *File {
 	r := reader{path: path, list: l}
+	if i := strings.IndexFunc(path, func(c rune) bool { return c == '\n' || c == '\t' || hidden(c) }); i >= 0 {
+		l.Errorf(CodeHidden, diag.Span{File: path, Start: diag.Pos{Line: 1, Col: 1}, End: diag.Pos{Line: 1, Col: 2}},
+			"rename it", "the path of the file holds the hidden character %U", []rune(path[i:])[0])
+		return nil
+	}
 	if !r.acceptable(data) {
 		return nil
 	}
@@ -75,9 +92,7 @@ type reader struct {
 
 // acceptable refuses what the YAML library would misread or choke on.
 func (r *reader) acceptable(data []byte) bool {
-	at := func(line, col int) diag.Span {
-		return diag.Span{File: r.path, Start: diag.Pos{Line: line, Col: col}, End: diag.Pos{Line: line, Col: col + 1}}
-	}
+	at := func(line, col int) diag.Span { return r.at(line, col, 1) }
 	refuse := func(span diag.Span, help, format string, args ...any) bool {
 		r.list.Errorf(CodeUnreadable, span, help, format, args...)
 		return false
@@ -97,12 +112,24 @@ func (r *reader) acceptable(data []byte) bool {
 		if !utf8.Valid(line) {
 			return refuse(at(i+1, invalidColumn(line)), "save the file as UTF-8", "the file is not UTF-8")
 		}
-		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+		if j := bytes.IndexFunc(bytes.TrimSuffix(line, []byte{'\r'}), isControl); j >= 0 {
+			return refuse(at(i+1, utf8.RuneCount(line[:j])+1), "remove it, or write it as an escape in double quotes", "an invisible control character stands here")
+		}
+		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t\u00a0"))]
+		if j := bytes.IndexRune(indent, '\u00a0'); j >= 0 && len(bytes.TrimSpace(line)) > 0 {
+			return refuse(at(i+1, utf8.RuneCount(indent[:j])+1), "indent with spaces", "a no-break space indents this line; YAML takes it for text")
+		}
 		if j := bytes.IndexByte(indent, '\t'); j >= 0 && len(bytes.TrimSpace(line)) > 0 {
 			return refuse(at(i+1, j+1), "indent with spaces", "a tab indents this line; YAML does not allow it")
 		}
 	}
 	return true
+}
+
+// isControl reports whether YAML allows r in no text. Carriage returns are left
+// to the library.
+func isControl(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 && r != 0x85
 }
 
 func invalidColumn(line []byte) int {
@@ -119,22 +146,37 @@ func invalidColumn(line []byte) int {
 
 var yamlLine = regexp.MustCompile(`line (\d+): (.*)`)
 
-// yamlError reports what the YAML library said, at the line that it names.
+// yamlError reports why the YAML library could not read data: what is wrong as
+// far as findMistake sees it, else what the library said at the line that it
+// names.
 func (r *reader) yamlError(data []byte, err error) {
+	lines := strings.Split(string(data), "\n")
+	if errors.Is(err, io.EOF) {
+		r.list.Errorf(CodeUnreadable, r.at(1, 1, utf8.RuneCountInString(lines[0])), "begin with the line `machine: NAME`", "the file holds only comments")
+		return
+	}
+	if m := findMistake(lines); m != nil {
+		r.list.Errorf(CodeUnreadable, r.at(m.line, m.col, m.width), m.help, "%s", m.message)
+		return
+	}
 	line, msg := 1, strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		msg = m[2]
 	}
-	lines := bytes.Split(data, []byte{'\n'})
 	line = max(1, min(line, len(lines)))
-	text := lines[line-1]
-	start := len(text) - len(bytes.TrimLeft(text, " "))
-	span := diag.Span{File: r.path, Start: diag.Pos{Line: line, Col: start + 1}, End: diag.Pos{Line: line, Col: max(start+2, utf8.RuneCount(text)+1)}}
-	if errors.Is(err, io.EOF) {
-		msg = "the file holds only comments"
+	text := strings.TrimLeft(lines[line-1], " ")
+	indent := len(lines[line-1]) - len(text)
+	help := "compare indentation, colons and quotes of this line and the one above"
+	if strings.Contains(msg, "escape") {
+		help = "write \\\\ for a backslash, or single quotes around the text"
 	}
-	r.list.Errorf(CodeUnreadable, span, "mend the YAML; a guard with brackets must be quoted", "%s", msg)
+	r.list.Errorf(CodeUnreadable, r.at(line, indent+1, utf8.RuneCountInString(text)), help, "the YAML can't be read from here: %s", msg)
+}
+
+// at is a span of one line.
+func (r *reader) at(line, col, width int) diag.Span {
+	return diag.Span{File: r.path, Start: diag.Pos{Line: line, Col: col}, End: diag.Pos{Line: line, Col: col + max(1, width)}}
 }
 
 // node converts y. Anchors and aliases are refused: a table must read the
@@ -145,12 +187,20 @@ func (r *reader) node(y *yaml.Node, depth int) *Node {
 		r.list.Errorf(CodeUnreadable, n.Span, "the language needs 8 levels", "nested deeper than %d levels", maxDepth)
 		return n
 	}
+	if y.Tag == "!!merge" {
+		r.list.Errorf(CodeUnreadable, n.Span, "write the keys out", "merge keys are not part of the language")
+		return n
+	}
+	if y.Style&yaml.TaggedStyle != 0 {
+		r.list.Errorf(CodeUnreadable, n.Span, quoteIt+" if ! begins a text", "tags such as %s are not part of the language", y.Tag)
+		return n
+	}
 	if y.Kind == yaml.AliasNode || y.Anchor != "" {
 		r.list.Errorf(CodeUnreadable, n.Span, "write the value out", "anchors and aliases are not part of the language")
 		return n
 	}
-	if i := strings.IndexAny(n.Text+n.Comment, unwritable); i >= 0 {
-		r.list.Errorf(CodeUnreadable, n.Span, "leave it out", "the text holds %+q, which no source file and no database takes", []rune((n.Text + n.Comment)[i:])[0])
+	if i := strings.IndexFunc(n.Text+n.Comment, hidden); i >= 0 {
+		r.list.Errorf(CodeHidden, n.Span, "leave it out, or write what it stands for in letters", "the text holds the hidden character %U", []rune((n.Text + n.Comment)[i:])[0])
 		return n
 	}
 	switch y.Kind {
@@ -175,7 +225,12 @@ func (r *reader) node(y *yaml.Node, depth int) *Node {
 func (r *reader) entries(n *Node, y *yaml.Node, depth int) {
 	seen := map[string]diag.Span{}
 	for i := 0; i+1 < len(y.Content); i += 2 {
-		key, value := r.node(y.Content[i], depth+1), r.node(y.Content[i+1], depth+1)
+		before := r.list.Len()
+		key := r.node(y.Content[i], depth+1)
+		if r.list.Len() > before {
+			continue
+		}
+		value := r.node(y.Content[i+1], depth+1)
 		if key.Kind != Scalar {
 			r.list.Errorf(CodeShape, key.Span, "write a name before the colon", "a key is a name, not %s", key.Kind)
 			continue
@@ -188,6 +243,9 @@ func (r *reader) entries(n *Node, y *yaml.Node, depth int) {
 		seen[key.Text] = key.Span
 		if key.Comment == "" {
 			key.Comment = value.Comment
+		}
+		if value.Kind == Null && value.Comment == "" {
+			value.Comment = y.Content[i].LineComment
 		}
 		n.Entries = append(n.Entries, Entry{key, value})
 	}

@@ -43,16 +43,52 @@ func checkKeys(n *Node, s *Shape, l *diag.List) {
 	for _, e := range n.Entries {
 		k := findKey(s.Keys, e.Key.Text)
 		if k == nil {
-			l.Errorf(CodeUnknownKey, e.Key.Span, keyHelp(e.Key.Text, s.Keys), "unknown key %q", e.Key.Text)
-			continue
+			k = unknownKey(n, e, s.Keys, l)
 		}
-		checkShape(e.Value, k.Shape, l)
+		if k != nil {
+			checkShape(e.Value, k.Shape, l)
+		}
 	}
 	for _, k := range s.Keys {
 		if k.Required && n.Get(k.Name) == nil {
 			l.Errorf(CodeMissingKey, n.Span, "add `"+k.Name+": ...`: "+lowerFirst(k.Shape.Doc), "key %q is missing here", k.Name)
 		}
 	}
+}
+
+// unknownKey reports e and, where it is plain which key was meant, reads it as
+// that key: what would follow from the slip is no mistake of its own.
+func unknownKey(n *Node, e Entry, keys []Key, l *diag.List) *Key {
+	text := e.Key.Text
+	if word, rest := glued(text); e.Value.Kind == Null && findKey(keys, word) != nil {
+		l.Errorf(CodeUnreadable, e.Key.Span, "write `"+word+": "+rest+"`, with a blank behind the colon", "a colon is missing after %q", word)
+		if n.Get(word) != nil {
+			return nil
+		}
+		e.Key.Text = word
+		e.Value.Kind, e.Value.Text, e.Value.Span = Scalar, rest, e.Key.Span
+		return findKey(keys, word)
+	}
+	help := keyHelp(text, keys)
+	if e.Value.Kind == Null && !strings.HasPrefix(help, "did you mean") {
+		help = "quote a text that has a comma: between braces a comma ends it; " + help
+	}
+	l.Errorf(CodeUnknownKey, e.Key.Span, help, "unknown key %q", text)
+	near := diag.Nearest(text, keyNames(keys))
+	if near == "" || n.Get(near) != nil {
+		return nil
+	}
+	e.Key.Text = near
+	return findKey(keys, near)
+}
+
+// glued splits a key that swallowed its value: `kind success` and `kind:success`.
+func glued(text string) (word, rest string) {
+	i := strings.IndexAny(text, " :")
+	if i < 0 {
+		return "", ""
+	}
+	return text[:i], strings.TrimLeft(text[i:], " :")
 }
 
 func findKey(keys []Key, name string) *Key {
@@ -65,14 +101,19 @@ func findKey(keys []Key, name string) *Key {
 }
 
 func keyHelp(name string, keys []Key) string {
-	var names []string
-	for _, k := range keys {
-		names = append(names, k.Name)
-	}
+	names := keyNames(keys)
 	if near := diag.Nearest(name, names); near != "" {
 		return "did you mean \"" + near + "\"?"
 	}
 	return "keys here: " + strings.Join(names, ", ")
+}
+
+func keyNames(keys []Key) []string {
+	var names []string
+	for _, k := range keys {
+		names = append(names, k.Name)
+	}
+	return names
 }
 
 func checkNames(n *Node, s *Shape, l *diag.List) {
@@ -103,6 +144,10 @@ func checkScalar(n *Node, s *Shape, l *diag.List) {
 		l.Errorf(CodeShape, n.Span, help, "%q is not one of the words allowed here", n.Text)
 	case s.Scalar == "":
 		wrongKind(n, s, l)
+	case s.Scalar == BoolWord && n.Quoted && (n.Text == "true" || n.Text == "false"):
+		l.Errorf(CodeShape, n.Span, "write "+n.Text+" without quotes", "%q in quotes is a text, not a truth value", n.Text)
+	case s.Scalar == LabelWord && !n.Quoted && parses(n.Text, isFloat) && !parses(n.Text, isInt):
+		l.Errorf(CodeShape, n.Span, "write it in quotes, \""+n.Text+"\", or as three numbers, such as 1.0.0", "YAML reads %s as a number, to which 1.10 is 1.1", n.Text)
 	case s.Scalar == BoolWord && n.Text != "true" && n.Text != "false":
 		bad("true or false")
 	case s.Scalar == IntWord && !parses(n.Text, isInt):
@@ -140,7 +185,11 @@ func wrongKind(n *Node, s *Shape, l *diag.List) {
 	if s.Items != nil {
 		want = append(want, "a list")
 	}
-	l.Errorf(CodeShape, n.Span, "write "+strings.Join(want, ", or "), "%s does not belong here", n.Kind)
+	help := "write " + strings.Join(want, ", or ")
+	if n.Kind == Null && n.Comment != "" {
+		help += "; a # begins a comment, so quote a text that has one"
+	}
+	l.Errorf(CodeShape, n.Span, help, "%s does not belong here", n.Kind)
 }
 
 func lowerFirst(s string) string {

@@ -56,8 +56,6 @@ func Step(r *Record, e Payload, c Call) (Steps, error) {
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
 func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	switch t {
-	case TransitionUnregistered:
-		return Store{}
 	case TransitionHalfRegistered:
 		return Store{}
 	case TransitionReady:

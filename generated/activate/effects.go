@@ -25,11 +25,19 @@ type CreateSnapshotEffect struct {
 	SnapshotDevice string `json:"snapshot_device"`
 }
 
+// DestroySnapshotEffect is the payload of the effect destroy_snapshot.
+type DestroySnapshotEffect struct {
+	SnapshotID     string `json:"snapshot_id"`
+	SnapshotDevice string `json:"snapshot_device"`
+}
+
 // SnapshotRowEffect is the payload of the effect snapshot_row.
 type SnapshotRowEffect struct {
 	SnapshotID   string    `json:"snapshot_id"`
 	ImageID      string    `json:"image_id"`
 	SnapshotName string    `json:"snapshot_name"`
+	Checksum     string    `json:"checksum"`
+	DownloadRun  fsm.UUID  `json:"download_run"`
 	Active       bool      `json:"active"`
 	CreatedAt    time.Time `json:"created_at"`
 }
@@ -68,6 +76,15 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
 	case TransitionStart:
 		return []fsm.Effect{askCheckSnapshot(r)}
+	case TransitionUnregistered:
+		return []fsm.Effect{askDestroySnapshot(r), askCreateSnapshot(r)}
+	case TransitionReplaced:
+		return []fsm.Effect{
+			askDestroySnapshot(r),
+			askDeactivateRow(r),
+			askImageInactive(r),
+			askCreateSnapshot(r),
+		}
 	case TransitionStaleRow:
 		return []fsm.Effect{askDeactivateRow(r), askImageInactive(r), askCreateSnapshot(r)}
 	case TransitionNeeded:
@@ -97,11 +114,17 @@ func askCreateSnapshot(r *Record) fsm.Effect {
 	}}
 }
 
+func askDestroySnapshot(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "destroy_snapshot", Kind: fsm.EffectCall, Payload: DestroySnapshotEffect{SnapshotID: r.SnapshotID(), SnapshotDevice: r.SnapshotDevice()}}
+}
+
 func askSnapshotRow(r *Record, c Call) fsm.Effect {
 	return fsm.Effect{Name: "snapshot_row", Kind: fsm.EffectUpsert, Payload: SnapshotRowEffect{
 		SnapshotID:   r.SnapshotID(),
 		ImageID:      r.ImageID,
 		SnapshotName: r.SnapshotName(),
+		Checksum:     r.Checksum,
+		DownloadRun:  r.DownloadRun,
 		Active:       true,
 		CreatedAt:    fsm.Instant(c.Now),
 	}}
@@ -132,6 +155,7 @@ func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
 		{Name: "check_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
 		{Name: "create_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "devicemapper", Work: true, HasFails: true},
+		{Name: "destroy_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper"},
 		{Name: "snapshot_row", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "snapshots", Machine: "activate"},
 		{Name: "deactivate_row", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "snapshots", Machine: "activate"},
 		{Name: "image_active", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},

@@ -135,6 +135,14 @@ type Payload interface {
 // row complete of machine unpack
 type Start struct {
 	ImageID string `json:"image_id"`
+	// DownloadRun is download_run.
+	//
+	// added: the run whose file this is (F-002-28)
+	DownloadRun fsm.UUID `json:"download_run"`
+	// Checksum is checksum.
+	//
+	// added: what is on the origin
+	Checksum string `json:"checksum"`
 	// DeviceID is device_id.
 	//
 	// the origin
@@ -156,9 +164,11 @@ func (Start) payload() {}
 
 // Checked is the payload of CHECKED.
 //
-// row_active: snapshots.active; image_active: images.activation_status is 'active'.
+// row_active: snapshots.active; row_checksum: what its row says is in the snapshot; image_active: images.activation_status is
+// 'active'.
 type Checked struct {
 	RowActive    bool                 `json:"row_active"`
+	RowChecksum  fsm.Optional[string] `json:"row_checksum,omitzero"`
 	ImageActive  bool                 `json:"image_active"`
 	DeviceExists bool                 `json:"device_exists"`
 	FoundPath    fsm.Optional[string] `json:"found_path,omitzero"`
@@ -248,7 +258,7 @@ func (Store) payload() {}
 func DecodeEvent(name string, data []byte) (Payload, error) {
 	switch name {
 	case "START":
-		return fsm.Decode[Start](MachineName, name, data, "image_id", "device_id", "device_name")
+		return fsm.Decode[Start](MachineName, name, data, "image_id", "download_run", "checksum", "device_id", "device_name")
 	case "CHECKED":
 		return fsm.Decode[Checked](MachineName, name, data, "row_active", "image_active", "device_exists")
 	case "CHECK_FAILED":

@@ -13,8 +13,13 @@ func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
 	}
+	if e.Checksum == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("checksum", "is empty")
+	}
 	r.State = CheckSnapshot
 	r.ImageID = e.ImageID
+	r.DownloadRun = e.DownloadRun
+	r.Checksum = e.Checksum
 	r.DeviceID = e.DeviceID
 	r.DeviceName = e.DeviceName
 	return took(TransitionStart), nil
@@ -26,6 +31,9 @@ func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
+	}
+	if e.Checksum == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("checksum", "is empty")
 	}
 	switch r.State {
 	case CheckSnapshot, CreateSnapshot, Register, Complete, Aborted:
@@ -39,19 +47,26 @@ func (r *Record) stepChecked(e Checked, now time.Time) (Steps, error) {
 	switch r.State {
 	case CheckSnapshot:
 		// Both exist: Skip (Handoff). The recovery column asks for the row and the device, the fields column and Scenario 3 also for
-		// images: all three, or Rule 4 would stay broken (F-002-21).
-		if e.RowActive && e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
+		// images: all three, or Rule 4 would stay broken (F-002-21). Added: what is in the snapshot is what is on the origin (F-002-28).
+		if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
 			r.State, r.DevicePath = Complete, e.FoundPath
 			return took(TransitionHandoff), nil
 		}
-		// The snapshot is there, the registration is not, or only half: "Skip to register".
-		if !e.RowActive && e.DeviceExists && e.FoundPath.IsSet {
-			r.State, r.DevicePath = Register, e.FoundPath
-			return took(TransitionUnregistered), nil
-		}
-		if e.RowActive && !e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
+		// The snapshot is there, the registration only half: "Skip to register".
+		if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && !e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
 			r.State, r.DevicePath = Register, e.FoundPath
 			return took(TransitionHalfRegistered), nil
+		}
+		// Added: a snapshot without a row may be of an earlier device, and one whose row says so is of another download: neither may be
+		// taken for the image that is reported. "If snapshot already exists: Skip to register" remains for the crash within
+		// `create-snapshot` (F-002-28).
+		if !e.RowActive && e.DeviceExists {
+			r.State = CreateSnapshot
+			return took(TransitionUnregistered), nil
+		}
+		if e.RowActive && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum {
+			r.State = CreateSnapshot
+			return took(TransitionReplaced), nil
 		}
 		// Row without a device: Cleanup (active = false), Retry. Scenario 4 leaves images alone, Rule 4 does not (F-002-22).
 		if e.RowActive && !e.DeviceExists {
@@ -73,7 +88,8 @@ func (r *Record) stepChecked(e Checked, now time.Time) (Steps, error) {
 
 // Checked applies CHECKED and the events that its step raises: all of them or none.
 //
-// row_active: snapshots.active; image_active: images.activation_status is 'active'.
+// row_active: snapshots.active; row_checksum: what its row says is in the snapshot; image_active: images.activation_status is
+// 'active'.
 func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	next := *r
 	steps, err := next.stepChecked(e, now)
@@ -82,8 +98,6 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	}
 	var more Steps
 	switch steps.Last() {
-	case TransitionUnregistered:
-		more, err = next.fireStore(now)
 	case TransitionHalfRegistered:
 		more, err = next.fireStore(now)
 	}

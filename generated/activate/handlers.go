@@ -19,6 +19,8 @@ type Handlers[Tx any] interface {
 	CreateSnapshot(ctx context.Context, d fsm.Dispatch, e CreateSnapshotEffect) (CreateSnapshotAnswer, error)
 	// QueryCreateSnapshot asks whether create_snapshot has happened. Not done: it is carried out.
 	QueryCreateSnapshot(ctx context.Context, d fsm.Dispatch, e CreateSnapshotEffect) (answer CreateSnapshotAnswer, done bool, err error)
+	// DestroySnapshot carries out destroy_snapshot. It may run again, so twice must be as good as once.
+	DestroySnapshot(ctx context.Context, d fsm.Dispatch, e DestroySnapshotEffect) error
 }
 
 // CheckSnapshotAnswer is what check_snapshot may answer: CHECKED.
@@ -87,6 +89,12 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 			return nil, err
 		}
 		return bindCreateSnapshot(answer)
+	case "destroy_snapshot":
+		e, err := fsm.PayloadOf[DestroySnapshotEffect](d)
+		if err != nil {
+			return nil, err
+		}
+		return nil, m.handlers.DestroySnapshot(ctx, d, e)
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }

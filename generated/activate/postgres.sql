@@ -3,26 +3,6 @@
 -- Machine activate, version 1.0.
 -- One run that snapshots an unpacked device and registers the snapshot.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION activate_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'START' AND new_state = 'check-snapshot'
-        WHEN old_state = 'check-snapshot' THEN
-               event = 'CHECKED'      AND new_state IN ('COMPLETE', 'register', 'create-snapshot', 'aborted')
-            OR event = 'CHECK_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'create-snapshot' THEN
-               event = 'SNAPSHOT_READY'  AND new_state = 'register'
-            OR event = 'SNAPSHOT_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'register' THEN
-               event = 'STORE' AND new_state = 'COMPLETE'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE activate_records (
     run_id          uuid        NOT NULL,
@@ -32,6 +12,10 @@ CREATE TABLE activate_records (
     last_event      text        NOT NULL,
     entered_at      timestamptz NOT NULL,
     image_id        text        NOT NULL,
+    -- added: the run whose file this is (F-002-28)
+    download_run    uuid        NOT NULL,
+    -- added: what is on the origin
+    checksum        text        NOT NULL,
     -- the origin
     device_id       text        NOT NULL,
     device_name     text        NOT NULL,
@@ -61,15 +45,35 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_state_declared',
                 HINT = 'Declared are check-snapshot, create-snapshot, register, COMPLETE, aborted.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: activate %: activate_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.image_id) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: activate %: activate_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
             USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_image_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.checksum) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: activate %: activate_checksum_range: length(checksum) is %, not >= 1', r.run_id, length(r.checksum)
+            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_checksum_range',
                 HINT = 'Store a value within the bounds.';
     END IF;
     IF NOT (r.reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed')) THEN
         RAISE EXCEPTION 'fsmgen: activate %: activate_reason_declared: reason is %, which is not declared', r.run_id, r.reason
             USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_reason_declared',
                 HINT = 'Declared are check_failed, pool_full, origin_missing, snapshot_failed.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: activate %: activate_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: activate %: activate_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_updated_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.state
         WHEN 'register' THEN
@@ -111,10 +115,31 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'activate_records', CONSTRAINT = 'activate_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT activate_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'START' AND NEW.state = 'check-snapshot') THEN
         RAISE EXCEPTION 'fsmgen: activate %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.device_path IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: activate %: step: device_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_path
+            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                HINT = 'Leave device_path as it is.';
+    END IF;
+    IF NEW.reason IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: activate %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
+            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                HINT = 'Leave reason as it is.';
+    END IF;
+    IF NEW.cause IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: activate %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
+            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                HINT = 'Leave cause as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: activate %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -131,10 +156,34 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'activate_records', CONSTRAINT = 'activate_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT activate_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'check-snapshot' THEN
+        IF NOT (
+               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'register', 'create-snapshot', 'aborted')
+            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from check-snapshot on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
+                    HINT = 'From there lead CHECKED to COMPLETE or register or create-snapshot or aborted, CHECK_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'create-snapshot' THEN
+        IF NOT (
+               NEW.last_event = 'SNAPSHOT_READY'  AND NEW.state = 'register'
+            OR NEW.last_event = 'SNAPSHOT_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from create-snapshot on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
+                    HINT = 'From there lead SNAPSHOT_READY to register, SNAPSHOT_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'register' THEN
+        IF NOT (
+               NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from register on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
+                    HINT = 'From there lead STORE to COMPLETE.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('check-snapshot', 'create-snapshot', 'register') THEN
         RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from % on % to %', OLD.run_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
         RAISE EXCEPTION 'fsmgen: activate %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
@@ -151,6 +200,16 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_image_id_immutable',
                 HINT = 'Leave image_id as it is.';
     END IF;
+    IF NEW.download_run IS DISTINCT FROM OLD.download_run THEN
+        RAISE EXCEPTION 'fsmgen: activate %: immutable: download_run is written once, it stays % and does not become %', OLD.run_id, OLD.download_run, NEW.download_run
+            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_download_run_immutable',
+                HINT = 'Leave download_run as it is.';
+    END IF;
+    IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
+        RAISE EXCEPTION 'fsmgen: activate %: immutable: checksum is written once, it stays % and does not become %', OLD.run_id, OLD.checksum, NEW.checksum
+            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_checksum_immutable',
+                HINT = 'Leave checksum as it is.';
+    END IF;
     IF NEW.device_id IS DISTINCT FROM OLD.device_id THEN
         RAISE EXCEPTION 'fsmgen: activate %: immutable: device_id is written once, it stays % and does not become %', OLD.run_id, OLD.device_id, NEW.device_id
             USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_device_id_immutable',
@@ -161,11 +220,85 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_device_name_immutable',
                 HINT = 'Leave device_name as it is.';
     END IF;
+    IF NEW.device_path IS DISTINCT FROM OLD.device_path THEN
+        IF NOT (NEW.last_event = 'SNAPSHOT_READY'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state IN ('COMPLETE', 'register')) THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: device_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_path, NEW.device_path
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'Leave device_path as it is.';
+        END IF;
+    END IF;
+    IF NEW.reason IS DISTINCT FROM OLD.reason THEN
+        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'Leave reason as it is.';
+        END IF;
+    END IF;
+    IF NEW.cause IS DISTINCT FROM OLD.cause THEN
+        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')) THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'Leave cause as it is.';
+        END IF;
+    END IF;
     -- no run completes a new snapshot without registering it
     IF OLD.state = 'create-snapshot' AND NEW.state = 'COMPLETE' THEN
         RAISE EXCEPTION 'fsmgen: activate %: invariant: created_is_registered forbids % to %', OLD.run_id, OLD.state, NEW.state
             USING ERRCODE = 'FS005', TABLE = 'activate_records', CONSTRAINT = 'activate_created_is_registered',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: activate %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+    END IF;
+    IF OLD.state = 'check-snapshot' THEN
+        IF NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE' THEN
+            IF NOT (NEW.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: CHECKED from check-snapshot to COMPLETE: handoff demands found_path exists true', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECKED' AND NEW.state = 'register' THEN
+            IF NOT (NEW.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: CHECKED from check-snapshot to register: half_registered demands found_path exists true', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECKED' AND NEW.state = 'aborted' THEN
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: CHECKED from check-snapshot to aborted: unusable_check sets reason: check_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECK_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: CHECK_FAILED from check-snapshot to aborted: check_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: CHECK_FAILED from check-snapshot to aborted: check_failed sets reason: check_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'create-snapshot' THEN
+        IF NEW.last_event = 'SNAPSHOT_READY' THEN
+            IF NOT (NEW.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: SNAPSHOT_READY from create-snapshot to register: ready writes device_path', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'SNAPSHOT_FAILED' THEN
+            IF NOT (NEW.reason IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: SNAPSHOT_FAILED from create-snapshot to aborted: not_created writes reason', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -217,11 +350,7 @@ CREATE TABLE activate_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT activate_history_pkey
-        PRIMARY KEY (run_id, version),
-    CONSTRAINT activate_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT activate_history_edge
-        CHECK (activate_edge(from_state, event_type, to_state))
+        PRIMARY KEY (run_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -229,11 +358,53 @@ CREATE FUNCTION activate_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM activate_records AS r
-            WHERE r.run_id = NEW.run_id AND r.version = NEW.version
+            WHERE r.run_id = NEW.run_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: activate %: history: the record is not in % by % at version %', NEW.run_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: activate %: history: the record is not in % by % at version % since %', NEW.run_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-snapshot') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'check-snapshot' THEN
+        IF (
+                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'half_registered' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'register'
+                OR NEW.transition = 'unregistered' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'replaced' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'stale_row' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'unusable_check' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'create-snapshot' THEN
+        IF (
+                   NEW.transition = 'ready' AND NEW.event_type = 'SNAPSHOT_READY' AND NEW.to_state = 'register'
+                OR NEW.transition = 'not_created' AND NEW.event_type = 'SNAPSHOT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'register' THEN
+        IF (
+                   NEW.transition = 'stored' AND NEW.event_type = 'STORE' AND NEW.to_state = 'COMPLETE') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('check-snapshot', 'create-snapshot', 'register') THEN
+        RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -241,6 +412,24 @@ $$;
 
 CREATE TRIGGER activate_history_insert BEFORE INSERT ON activate_history
     FOR EACH ROW EXECUTE FUNCTION activate_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION activate_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM activate_history AS h
+            WHERE h.run_id = NEW.run_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: activate %: history: version % from % by % has no history row', NEW.run_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'activate_records', CONSTRAINT = 'activate_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER activate_told AFTER INSERT OR UPDATE ON activate_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION activate_told();
 
 -- What is written stays written.
 CREATE FUNCTION activate_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -272,6 +461,9 @@ CREATE TABLE snapshots (
     -- unpacked row; its snapshot went with the device, so the row goes along.
     image_id      text        NOT NULL,
     snapshot_name text        NOT NULL,
+    -- Added: what is in the snapshot, and which run brought it (F-002-28).
+    checksum      text        NOT NULL,
+    download_run  uuid        NOT NULL,
     -- false: deactivated or failed
     active        boolean     NOT NULL DEFAULT false,
     created_at    timestamptz NOT NULL,
@@ -282,6 +474,8 @@ CREATE TABLE snapshots (
         CHECK (length(snapshot_id) >= 1),
     CONSTRAINT snapshots_image_id_range
         CHECK (length(image_id) >= 1),
+    CONSTRAINT snapshots_checksum_range
+        CHECK (length(checksum) >= 1),
     CONSTRAINT snapshots_created_at_time
         CHECK (created_at >= '0001-01-01 00:00:00Z' AND created_at < '10000-01-01 00:00:00Z'),
     -- Goes with the row that it refers to.
@@ -320,3 +514,19 @@ $$;
 
 CREATE TRIGGER activate_snapshots_update BEFORE UPDATE ON snapshots
     FOR EACH ROW EXECUTE FUNCTION activate_snapshots_update();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('activate_rules', 'activate_insert', 'activate_update', 'activate_delete', 'activate_truncate', 'activate_history_insert', 'activate_told', 'activate_history_change', 'activate_history_truncate', 'activate_snapshots_insert', 'activate_snapshots_update')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

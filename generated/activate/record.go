@@ -11,6 +11,14 @@ type Record struct {
 	RunID   fsm.UUID `json:"run_id"`
 	State   State    `json:"state"`
 	ImageID string   `json:"image_id"`
+	// DownloadRun is download_run.
+	//
+	// added: the run whose file this is (F-002-28)
+	DownloadRun fsm.UUID `json:"download_run"`
+	// Checksum is checksum.
+	//
+	// added: what is on the origin
+	Checksum string `json:"checksum"`
 	// DeviceID is device_id.
 	//
 	// the origin
@@ -27,6 +35,8 @@ func Columns() []string {
 		"run_id",
 		"state",
 		"image_id",
+		"download_run",
+		"checksum",
 		"device_id",
 		"device_name",
 		"device_path",
@@ -41,6 +51,8 @@ func (r *Record) Values() []any {
 		fsm.Plain(r.RunID),
 		fsm.Plain(r.State),
 		fsm.Plain(r.ImageID),
+		fsm.Plain(r.DownloadRun),
+		fsm.Plain(r.Checksum),
 		fsm.Plain(r.DeviceID),
 		fsm.Plain(r.DeviceName),
 		fsm.Plain(r.DevicePath),
@@ -55,6 +67,8 @@ func (r *Record) Pointers() []any {
 		fsm.Into(&r.RunID),
 		fsm.Into(&r.State),
 		fsm.Into(&r.ImageID),
+		fsm.Into(&r.DownloadRun),
+		fsm.Into(&r.Checksum),
 		fsm.Into(&r.DeviceID),
 		fsm.Into(&r.DeviceName),
 		fsm.Into(&r.DevicePath),
@@ -94,9 +108,7 @@ func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {
 	if r.State != 0 {
 		x.State = r.State.String()
 	}
-	for _, legal := range r.State.Legal() {
-		x.Legal = append(x.Legal, legal.String())
-	}
+	r.offer(x)
 	return x
 }
 

@@ -2,7 +2,7 @@
 
 -- Machine activate, version 1.0.
 -- One run that snapshots an unpacked device and registers the snapshot.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE activate_records (
@@ -13,6 +13,10 @@ CREATE TABLE activate_records (
     last_event      text    NOT NULL,
     entered_at      text    NOT NULL,
     image_id        text    NOT NULL,
+    -- added: the run whose file this is (F-002-28)
+    download_run    text    NOT NULL,
+    -- added: what is on the origin
+    checksum        text    NOT NULL,
     -- the origin
     device_id       text    NOT NULL,
     device_name     text    NOT NULL,
@@ -30,6 +34,9 @@ CREATE TABLE activate_records (
 
     CONSTRAINT activate_records_pkey
         PRIMARY KEY (run_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT activate_told
+        FOREIGN KEY (run_id, version) REFERENCES activate_history (run_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT activate_state_declared
         CHECK (state IN ('check-snapshot', 'create-snapshot', 'register', 'COMPLETE', 'aborted')),
     CONSTRAINT activate_run_id_uuid
@@ -40,6 +47,11 @@ CREATE TABLE activate_records (
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT activate_image_id_range
         CHECK (length(image_id) >= 1),
+    CONSTRAINT activate_download_run_uuid
+        CHECK (download_run GLOB '????????-????-????-????-????????????'
+            AND length(replace(download_run, '-', '')) = 32 AND replace(download_run, '-', '') NOT GLOB '*[^0-9a-f]*'),
+    CONSTRAINT activate_checksum_range
+        CHECK (length(checksum) >= 1),
     CONSTRAINT activate_reason_declared
         CHECK (reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed')),
     CONSTRAINT activate_created_at_time
@@ -54,29 +66,43 @@ CREATE TABLE activate_records (
         CHECK (state <> 'COMPLETE' OR device_path IS NOT NULL),
     CONSTRAINT activate_aborted_holds
         CHECK (state <> 'aborted' OR reason IS NOT NULL)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX activate_active_image ON activate_records (image_id)
     WHERE state NOT IN ('COMPLETE', 'aborted');
+
+-- No OR REPLACE takes away who has the key of activate_active_image.
+CREATE TRIGGER activate_active_image_insert BEFORE INSERT ON activate_records
+BEGIN
+    SELECT CASE
+        WHEN NEW.state NOT IN ('COMPLETE', 'aborted') AND EXISTS (SELECT 1 FROM activate_records AS o WHERE o.image_id = NEW.image_id AND o.state NOT IN ('COMPLETE', 'aborted') AND NOT (o.run_id = NEW.run_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: activate_records.image_id')
+    END;
+END;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER activate_insert BEFORE INSERT ON activate_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: activate_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: activate_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: activate ' || ifnull(NEW.run_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'START' AND NEW.state = 'check-snapshot') THEN
-            RAISE(ABORT, 'fsmgen: activate ' || ifnull(NEW.run_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER activate_replace AFTER INSERT ON activate_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM activate_history AS h WHERE h.run_id = NEW.run_id) THEN
-            RAISE(ABORT, 'fsmgen: activate ' || ifnull(NEW.run_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: activate: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.device_path IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: activate: step: device_path is not written by NEW.last_event, it begins as NULL and not as NEW.device_path. Leave device_path as it is.')
+        WHEN NEW.reason IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: activate: step: reason is not written by NEW.last_event, it begins as NULL and not as NEW.reason. Leave reason as it is.')
+        WHEN NEW.cause IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: activate: step: cause is not written by NEW.last_event, it begins as NULL and not as NEW.cause. Leave cause as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: activate: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM activate_records AS o WHERE o.run_id = NEW.run_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: activate_records.run_id')
     END;
 END;
 
@@ -84,40 +110,104 @@ END;
 CREATE TRIGGER activate_update BEFORE UPDATE ON activate_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: activate_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: activate_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'check-snapshot' THEN
-                   NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'register', 'create-snapshot', 'aborted')
-                OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'create-snapshot' THEN
-                   NEW.last_event = 'SNAPSHOT_READY'  AND NEW.state = 'register'
-                OR NEW.last_event = 'SNAPSHOT_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'register' THEN
-                   NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'check-snapshot'
+            AND NOT (
+               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'register', 'create-snapshot', 'aborted')
+            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: activate: edge: no transition from check-snapshot on NEW.last_event to NEW.state. From there lead CHECKED to COMPLETE or register or create-snapshot or aborted, CHECK_FAILED to aborted.')
+        WHEN OLD.state = 'create-snapshot'
+            AND NOT (
+               NEW.last_event = 'SNAPSHOT_READY'  AND NEW.state = 'register'
+            OR NEW.last_event = 'SNAPSHOT_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: activate: edge: no transition from create-snapshot on NEW.last_event to NEW.state. From there lead SNAPSHOT_READY to register, SNAPSHOT_FAILED to aborted.')
+        WHEN OLD.state = 'register'
+            AND NOT (
+               NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE') THEN
+            RAISE(ABORT, 'fsmgen: activate: edge: no transition from register on NEW.last_event to NEW.state. From there lead STORE to COMPLETE.')
+        WHEN OLD.state NOT IN ('check-snapshot', 'create-snapshot', 'register') THEN
+            RAISE(ABORT, 'fsmgen: activate: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.run_id IS DISTINCT FROM OLD.run_id THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': immutable: run_id never changes, not from ' || OLD.run_id || ' to ' || ifnull(NEW.run_id, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: immutable: run_id never changes, not from OLD.run_id to NEW.run_id. Leave run_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.image_id IS DISTINCT FROM OLD.image_id THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': immutable: image_id is written once, it stays ' || OLD.image_id || ' and does not become ' || ifnull(NEW.image_id, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: immutable: image_id is written once, it stays OLD.image_id and does not become NEW.image_id. Leave image_id as it is.')
+        WHEN NEW.download_run IS DISTINCT FROM OLD.download_run THEN
+            RAISE(ABORT, 'fsmgen: activate: immutable: download_run is written once, it stays OLD.download_run and does not become NEW.download_run. Leave download_run as it is.')
+        WHEN NEW.checksum IS DISTINCT FROM OLD.checksum THEN
+            RAISE(ABORT, 'fsmgen: activate: immutable: checksum is written once, it stays OLD.checksum and does not become NEW.checksum. Leave checksum as it is.')
         WHEN NEW.device_id IS DISTINCT FROM OLD.device_id THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': immutable: device_id is written once, it stays ' || OLD.device_id || ' and does not become ' || ifnull(NEW.device_id, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: immutable: device_id is written once, it stays OLD.device_id and does not become NEW.device_id. Leave device_id as it is.')
         WHEN NEW.device_name IS DISTINCT FROM OLD.device_name THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': immutable: device_name is written once, it stays ' || OLD.device_name || ' and does not become ' || ifnull(NEW.device_name, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: immutable: device_name is written once, it stays OLD.device_name and does not become NEW.device_name. Leave device_name as it is.')
+        WHEN NEW.device_path IS DISTINCT FROM OLD.device_path
+            AND NOT (NEW.last_event = 'SNAPSHOT_READY'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state IN ('COMPLETE', 'register')) THEN
+            RAISE(ABORT, 'fsmgen: activate: step: device_path is not written by NEW.last_event from OLD.state, it stays OLD.device_path and does not become NEW.device_path. Leave device_path as it is.')
+        WHEN NEW.reason IS DISTINCT FROM OLD.reason
+            AND NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: activate: step: reason is not written by NEW.last_event from OLD.state, it stays OLD.reason and does not become NEW.reason. Leave reason as it is.')
+        WHEN NEW.cause IS DISTINCT FROM OLD.cause
+            AND NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')) THEN
+            RAISE(ABORT, 'fsmgen: activate: step: cause is not written by NEW.last_event from OLD.state, it stays OLD.cause and does not become NEW.cause. Leave cause as it is.')
         -- no run completes a new snapshot without registering it
         WHEN OLD.state = 'create-snapshot' AND NEW.state = 'COMPLETE' THEN
-            RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': invariant: created_is_registered forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: invariant: created_is_registered forbids OLD.state to NEW.state. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: activate: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'check-snapshot'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE'
+            AND NOT (NEW.device_path IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: activate: step: CHECKED from check-snapshot to COMPLETE: handoff demands found_path exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'check-snapshot'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'register'
+            AND NOT (NEW.device_path IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: activate: step: CHECKED from check-snapshot to register: half_registered demands found_path exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'check-snapshot'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'aborted'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+            RAISE(ABORT, 'fsmgen: activate: step: CHECKED from check-snapshot to aborted: unusable_check sets reason: check_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-snapshot'
+            AND NEW.last_event = 'CHECK_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: activate: step: CHECK_FAILED from check-snapshot to aborted: check_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-snapshot'
+            AND NEW.last_event = 'CHECK_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+            RAISE(ABORT, 'fsmgen: activate: step: CHECK_FAILED from check-snapshot to aborted: check_failed sets reason: check_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'create-snapshot'
+            AND NEW.last_event = 'SNAPSHOT_READY'
+            AND NOT (NEW.device_path IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: activate: step: SNAPSHOT_READY from create-snapshot to register: ready writes device_path. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'create-snapshot'
+            AND NEW.last_event = 'SNAPSHOT_FAILED'
+            AND NOT (NEW.reason IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: activate: step: SNAPSHOT_FAILED from create-snapshot to aborted: not_created writes reason. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER activate_told BEFORE UPDATE ON activate_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM activate_history AS h
+            WHERE h.run_id = OLD.run_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: activate: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER activate_delete BEFORE DELETE ON activate_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: activate: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -141,7 +231,6 @@ CREATE TABLE activate_history (
 
     CONSTRAINT activate_history_pkey
         PRIMARY KEY (run_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT activate_history_has_record
         FOREIGN KEY (run_id) REFERENCES activate_records (run_id),
     CONSTRAINT activate_history_event_id_uuid
@@ -151,27 +240,11 @@ CREATE TABLE activate_history (
         CHECK (run_id GLOB '????????-????-????-????-????????????'
             AND length(replace(run_id, '-', '')) = 32 AND replace(run_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT activate_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT activate_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT activate_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT activate_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'START' AND to_state = 'check-snapshot'
-            WHEN from_state = 'check-snapshot' THEN
-                   event_type = 'CHECKED'      AND to_state IN ('COMPLETE', 'register', 'create-snapshot', 'aborted')
-                OR event_type = 'CHECK_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'create-snapshot' THEN
-                   event_type = 'SNAPSHOT_READY'  AND to_state = 'register'
-                OR event_type = 'SNAPSHOT_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'register' THEN
-                   event_type = 'STORE' AND to_state = 'COMPLETE'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER activate_history_insert BEFORE INSERT ON activate_history
@@ -179,26 +252,56 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM activate_records AS r
-            WHERE r.run_id = NEW.run_id AND r.version = NEW.version
+            WHERE r.run_id = NEW.run_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: activate ' || ifnull(NEW.run_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: activate: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-snapshot') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: activate: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'check-snapshot'
+            AND (
+                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'half_registered' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'register'
+                OR NEW.transition = 'unregistered' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'replaced' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'stale_row' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
+                OR NEW.transition = 'unusable_check' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: activate: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'create-snapshot'
+            AND (
+                   NEW.transition = 'ready' AND NEW.event_type = 'SNAPSHOT_READY' AND NEW.to_state = 'register'
+                OR NEW.transition = 'not_created' AND NEW.event_type = 'SNAPSHOT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: activate: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'register'
+            AND (
+                   NEW.transition = 'stored' AND NEW.event_type = 'STORE' AND NEW.to_state = 'COMPLETE') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: activate: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('check-snapshot', 'create-snapshot', 'register') THEN
+            RAISE(ABORT, 'fsmgen: activate: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM activate_history AS h
+            WHERE h.run_id = NEW.run_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: activate: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM activate_history AS h
             WHERE h.run_id = NEW.run_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: activate ' || ifnull(NEW.run_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: activate: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER activate_history_update BEFORE UPDATE ON activate_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: activate: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER activate_history_delete BEFORE DELETE ON activate_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: activate ' || OLD.run_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: activate: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 -- Steps of activate write this table in their transaction.
@@ -208,6 +311,9 @@ CREATE TABLE snapshots (
     -- unpacked row; its snapshot went with the device, so the row goes along.
     image_id      text    NOT NULL,
     snapshot_name text    NOT NULL,
+    -- Added: what is in the snapshot, and which run brought it (F-002-28).
+    checksum      text    NOT NULL,
+    download_run  text    NOT NULL,
     -- false: deactivated or failed
     active        integer NOT NULL DEFAULT false,
     created_at    text    NOT NULL,
@@ -218,6 +324,11 @@ CREATE TABLE snapshots (
         CHECK (length(snapshot_id) >= 1),
     CONSTRAINT snapshots_image_id_range
         CHECK (length(image_id) >= 1),
+    CONSTRAINT snapshots_checksum_range
+        CHECK (length(checksum) >= 1),
+    CONSTRAINT snapshots_download_run_uuid
+        CHECK (download_run GLOB '????????-????-????-????-????????????'
+            AND length(replace(download_run, '-', '')) = 32 AND replace(download_run, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT snapshots_active_bool
         CHECK (active IN (0, 1)),
     CONSTRAINT snapshots_created_at_time
@@ -226,7 +337,7 @@ CREATE TABLE snapshots (
     -- Goes with the row that it refers to.
     CONSTRAINT snapshots_image_id_refers_to_unpacked_images
         FOREIGN KEY (image_id) REFERENCES unpacked_images (image_id) ON DELETE CASCADE
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A row appears only while the row that it refers to is as the spec demands. What happens to
 -- that row later is a new fact and is not refused.
@@ -235,7 +346,9 @@ BEGIN
     SELECT CASE
         WHEN NEW.image_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM unpacked_images AS p WHERE p.image_id = NEW.image_id AND p.layout_verified = true) THEN
-            RAISE(ABORT, 'fsmgen: snapshots ' || ifnull(NEW.snapshot_id, 'null') || ': reference: no row of unpacked_images has image_id ' || ifnull(NEW.image_id, 'null') || ' and layout_verified true')
+            RAISE(ABORT, 'fsmgen: snapshots: reference: no row of unpacked_images has image_id NEW.image_id and layout_verified true. The row referred to comes first.')
+        WHEN EXISTS (SELECT 1 FROM snapshots AS o WHERE o.snapshot_id = NEW.snapshot_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: snapshots.snapshot_id')
     END;
 END;
 
@@ -244,6 +357,8 @@ BEGIN
     SELECT CASE
         WHEN NEW.image_id IS DISTINCT FROM OLD.image_id AND NEW.image_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM unpacked_images AS p WHERE p.image_id = NEW.image_id AND p.layout_verified = true) THEN
-            RAISE(ABORT, 'fsmgen: snapshots ' || ifnull(NEW.snapshot_id, 'null') || ': reference: no row of unpacked_images has image_id ' || ifnull(NEW.image_id, 'null') || ' and layout_verified true')
+            RAISE(ABORT, 'fsmgen: snapshots: reference: no row of unpacked_images has image_id NEW.image_id and layout_verified true. The row referred to comes first.')
+        WHEN EXISTS (SELECT 1 FROM snapshots AS o WHERE o.snapshot_id = NEW.snapshot_id AND NOT (o.snapshot_id = OLD.snapshot_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: snapshots.snapshot_id')
     END;
 END;

@@ -20,7 +20,8 @@ const (
 	CheckSnapshot
 	// CreateSnapshot is create-snapshot.
 	//
-	// Recovery: Skip to register if the snapshot is there, be it of an earlier device (F-002-28); "typically atomic in devicemapper".
+	// Recovery: Skip to register if the snapshot is there: this run made it, since what was there before is destroyed on the way
+	// into this state (F-002-28); "typically atomic in devicemapper".
 	CreateSnapshot
 	// Register is register.
 	//

@@ -13,14 +13,20 @@ const (
 	// TransitionHandoff is handoff: CHECKED leads from check-snapshot to COMPLETE.
 	//
 	// Both exist: Skip (Handoff). The recovery column asks for the row and the device, the fields column and Scenario 3 also for
-	// images: all three, or Rule 4 would stay broken (F-002-21).
+	// images: all three, or Rule 4 would stay broken (F-002-21). Added: what is in the snapshot is what is on the origin (F-002-28).
 	TransitionHandoff
-	// TransitionUnregistered is unregistered: CHECKED leads from check-snapshot to register.
-	//
-	// The snapshot is there, the registration is not, or only half: "Skip to register".
-	TransitionUnregistered
 	// TransitionHalfRegistered is half_registered: CHECKED leads from check-snapshot to register.
+	//
+	// The snapshot is there, the registration only half: "Skip to register".
 	TransitionHalfRegistered
+	// TransitionUnregistered is unregistered: CHECKED leads from check-snapshot to create-snapshot.
+	//
+	// Added: a snapshot without a row may be of an earlier device, and one whose row says so is of another download: neither may be
+	// taken for the image that is reported. "If snapshot already exists: Skip to register" remains for the crash within
+	// `create-snapshot` (F-002-28).
+	TransitionUnregistered
+	// TransitionReplaced is replaced: CHECKED leads from check-snapshot to create-snapshot.
+	TransitionReplaced
 	// TransitionStaleRow is stale_row: CHECKED leads from check-snapshot to create-snapshot.
 	//
 	// Row without a device: Cleanup (active = false), Retry. Scenario 4 leaves images alone, Rule 4 does not (F-002-22).
@@ -58,8 +64,9 @@ type row struct {
 var table = [...]row{
 	TransitionStart:          {name: "start", event: EventStart, to: CheckSnapshot, effects: []string{"check_snapshot"}},
 	TransitionHandoff:        {name: "handoff", from: CheckSnapshot, event: EventChecked, to: Complete},
-	TransitionUnregistered:   {name: "unregistered", from: CheckSnapshot, event: EventChecked, to: Register, raises: EventStore},
 	TransitionHalfRegistered: {name: "half_registered", from: CheckSnapshot, event: EventChecked, to: Register, raises: EventStore},
+	TransitionUnregistered:   {name: "unregistered", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"destroy_snapshot", "create_snapshot"}},
+	TransitionReplaced:       {name: "replaced", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"destroy_snapshot", "deactivate_row", "image_inactive", "create_snapshot"}},
 	TransitionStaleRow:       {name: "stale_row", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"deactivate_row", "image_inactive", "create_snapshot"}},
 	TransitionNeeded:         {name: "needed", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"create_snapshot"}},
 	TransitionReady:          {name: "ready", from: CreateSnapshot, event: EventSnapshotReady, to: Register, raises: EventStore},
@@ -117,8 +124,9 @@ func Transitions() []Transition {
 	return []Transition{
 		TransitionStart,
 		TransitionHandoff,
-		TransitionUnregistered,
 		TransitionHalfRegistered,
+		TransitionUnregistered,
+		TransitionReplaced,
 		TransitionStaleRow,
 		TransitionNeeded,
 		TransitionReady,

@@ -115,7 +115,7 @@ func Step(r *Record, e Payload, c Call) (Steps, error) {
 	case PublishNow:
 		return r.PublishNow(c.By, c.Now)
 	case AutoPublished:
-		return r.stepAutoPublished(c.By, c.Now)
+		return r.AutoPublished(c.By, c.Now)
 	case StartVerification:
 		return r.fireStartVerification(c.By, c.Now)
 	case PublishFailed:
@@ -137,10 +137,6 @@ func Step(r *Record, e Payload, c Call) (Steps, error) {
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
 func Raised(t Transition, r *Record, e Payload, c Call) Payload {
-	switch t {
-	case TransitionAutoPublish:
-		return StartVerification{}
-	}
 	return nil
 }
 

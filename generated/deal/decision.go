@@ -67,31 +67,16 @@ func (m core) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error
 	return m.chain(&next, steps, payload, c, in)
 }
 
-// chain goes on from a first step with what it raises, step by step: all of them or none.
+// chain tells the step that was taken, if one was.
 func (m core) chain(r *Record, steps Steps, e Payload, c Call, in fsm.Input) (fsm.Decision, error) {
 	d := fsm.Decision{Record: r}
-	for by := in.By; steps.Len() > 0; by = fsm.System() {
+	if steps.Len() > 0 {
 		t := steps.Last()
-		step, err := stepOf(t, *r, e, c, by)
+		step, err := stepOf(t, *r, e, c, in.By)
 		if err != nil {
 			return fsm.Decision{}, err
 		}
 		d.Steps = append(d.Steps, step)
-		if t.Raises() == 0 {
-			break
-		}
-		raised := Raised(t, r, e, c)
-		if raised == nil {
-			return fsm.Decision{}, r.reject(fsm.ErrInvalidEvent, t.Raises(), BySystem()).WithField("payload", "overflows")
-		}
-		if in.Single {
-			d.Raised = fsm.Fired(raised)
-			break
-		}
-		e, c.By = raised, BySystem()
-		if steps, err = Step(r, e, c); err != nil {
-			return fsm.Decision{}, err
-		}
 	}
 	return d, nil
 }

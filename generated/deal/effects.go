@@ -116,7 +116,8 @@ type SchedulePostEffect struct {
 
 // PublishPostEffect is the payload of the effect publish_post.
 //
-// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7).
+// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7). PUBLISHED has no timeout, so nothing
+// that can become a dead letter stands before it (F-003-31).
 type PublishPostEffect struct {
 	DealID   fsm.UUID               `json:"deal_id"`
 	Creative fsm.Optional[fsm.JSON] `json:"creative,omitzero"`
@@ -124,7 +125,7 @@ type PublishPostEffect struct {
 
 // VerifyCallbackEffect is the payload of the effect verify_callback.
 //
-// AUTO_PUBLISHED is the callback; this asks the scheduler to confirm it (F-003-25).
+// AUTO_PUBLISHED is the callback; this asks the scheduler to confirm it (F-003-25), and the 24h begin when it has (F-003-7).
 type VerifyCallbackEffect struct {
 	DealID fsm.UUID `json:"deal_id"`
 }
@@ -404,24 +405,24 @@ func nameOf(from State) fsm.Optional[string] {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "deal.events", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "kafka", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "notify_advertiser", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "notify_owner", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "generate_deposit_address", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "ton", Work: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "ledger_deposit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "ledger_deposit"},
-		{Name: "freeze_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "freeze_escrow"},
-		{Name: "release_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "release_escrow"},
-		{Name: "deduct_commission", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "deduct_commission"},
-		{Name: "return_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "return_escrow"},
-		{Name: "execute_payout", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "execute_refund", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "refund_deposit", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "refund_surplus", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "enable_publishing", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "post_scheduler", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "schedule_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "post_scheduler", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "publish_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "post_scheduler", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "verify_callback", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "post_scheduler", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
-		{Name: "start_verification", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "delivery_verifier", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "deal.events", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "kafka", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "notify_advertiser", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "advertiser_notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "notify_owner", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "owner_notifications", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "generate_deposit_address", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "ton", RecordIDs: []string{"deal_id"}, Work: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "ledger_deposit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "ledger_deposit", RecordIDs: []string{"deal_id"}},
+		{Name: "freeze_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "freeze_escrow", RecordIDs: []string{"deal_id"}},
+		{Name: "release_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "release_escrow", RecordIDs: []string{"deal_id"}},
+		{Name: "deduct_commission", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "deduct_commission", RecordIDs: []string{"deal_id"}},
+		{Name: "return_escrow", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "return_escrow", RecordIDs: []string{"deal_id"}},
+		{Name: "execute_payout", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton_escrow", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "execute_refund", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton_escrow", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "refund_deposit", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton_returns", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "refund_surplus", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "ton_surplus", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "enable_publishing", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "post_scheduler", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "schedule_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "post_scheduler", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "publish_post", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "post_publisher", RecordIDs: []string{"deal_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "verify_callback", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "post_publisher", RecordIDs: []string{"deal_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
+		{Name: "start_verification", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "delivery_verifier", RecordIDs: []string{"deal_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 5 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 10}},
 	}
 }
 

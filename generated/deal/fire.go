@@ -705,8 +705,10 @@ func (r *Record) PublishNow(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventPublishNow, by)
 }
 
-// stepAutoPublished takes the step of AUTO_PUBLISHED and leaves out what it raises.
-func (r *Record) stepAutoPublished(by Actor, now time.Time) (Steps, error) {
+// AutoPublished applies AUTO_PUBLISHED. It changes r only when it returns a step.
+//
+// callback of the Post Scheduler: the post is there
+func (r *Record) AutoPublished(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case Scheduled:
 		if by.Role != RoleSystem {
@@ -726,27 +728,6 @@ func (r *Record) stepAutoPublished(by Actor, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAutoPublished, by)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventAutoPublished, by)
-}
-
-// AutoPublished applies AUTO_PUBLISHED and the events that its step raises: all of them or none.
-//
-// callback of the Post Scheduler: the post is there
-func (r *Record) AutoPublished(by Actor, now time.Time) (Steps, error) {
-	next := *r
-	steps, err := next.stepAutoPublished(by, now)
-	if err != nil || steps.Len() == 0 {
-		return Steps{}, err
-	}
-	var more Steps
-	switch steps.Last() {
-	case TransitionAutoPublish:
-		more, err = next.fireStartVerification(BySystem(), now)
-	}
-	if err != nil {
-		return Steps{}, err
-	}
-	*r = next
-	return steps.then(more), nil
 }
 
 // fireStartVerification applies START_VERIFICATION. It changes r only when it returns a step.

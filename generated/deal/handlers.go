@@ -67,12 +67,13 @@ type Handlers[Tx any] interface {
 	// PublishPost carries out publish_post. It may run again, with the same d.ID for the receiver to
 	// know it by.
 	//
-	// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7).
+	// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7). PUBLISHED has no timeout, so nothing
+	// that can become a dead letter stands before it (F-003-31).
 	PublishPost(ctx context.Context, d fsm.Dispatch, e PublishPostEffect) (PublishPostAnswer, error)
 	// VerifyCallback carries out verify_callback. It may run again, so twice must be as good as once.
 	//
-	// AUTO_PUBLISHED is the callback; this asks the scheduler to confirm it (F-003-25).
-	VerifyCallback(ctx context.Context, d fsm.Dispatch, e VerifyCallbackEffect) error
+	// AUTO_PUBLISHED is the callback; this asks the scheduler to confirm it (F-003-25), and the 24h begin when it has (F-003-7).
+	VerifyCallback(ctx context.Context, d fsm.Dispatch, e VerifyCallbackEffect) (VerifyCallbackAnswer, error)
 	// StartVerification carries out start_verification. It may run again, with the same d.ID for the receiver to
 	// know it by.
 	StartVerification(ctx context.Context, d fsm.Dispatch, e StartVerificationEffect) error
@@ -110,6 +111,23 @@ func bindPublishPost(answer PublishPostAnswer) (*fsm.Event, error) {
 		return fsm.AnswerOf(e)
 	}
 	return nil, fsm.NoAnswer(MachineName, "publish_post", answer)
+}
+
+// VerifyCallbackAnswer is what verify_callback may answer: START_VERIFICATION.
+type VerifyCallbackAnswer interface {
+	Payload
+	answersVerifyCallback()
+}
+
+func (StartVerification) answersVerifyCallback() {}
+
+// bindVerifyCallback is an answer of verify_callback with what the spec binds.
+func bindVerifyCallback(answer VerifyCallbackAnswer) (*fsm.Event, error) {
+	switch e := answer.(type) {
+	case StartVerification:
+		return fsm.AnswerOf(e)
+	}
+	return nil, fsm.NoAnswer(MachineName, "verify_callback", answer)
 }
 
 // HandleTx carries out a call inside the transaction of its step.
@@ -231,7 +249,11 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		if err != nil {
 			return nil, err
 		}
-		return nil, m.handlers.VerifyCallback(ctx, d, e)
+		answer, err := m.handlers.VerifyCallback(ctx, d, e)
+		if err != nil {
+			return nil, err
+		}
+		return bindVerifyCallback(answer)
 	case "start_verification":
 		e, err := fsm.PayloadOf[StartVerificationEffect](d)
 		if err != nil {
@@ -281,6 +303,8 @@ func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm
 func (m core) FailEvent(effect, message string) *fsm.Event {
 	switch effect {
 	case "publish_post":
+		return fsm.Fired(PublishFailed{})
+	case "verify_callback":
 		return fsm.Fired(PublishFailed{})
 	}
 	return nil

@@ -3,77 +3,6 @@
 -- Machine deal, version 1.0.0.
 -- One advertising deal with escrow, from draft to payout or refund.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION deal_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'CREATE' AND new_state = 'DRAFT'
-        WHEN old_state = 'DRAFT' THEN
-               event = 'SUBMIT_OFFER' AND new_state = 'OFFER_PENDING'
-            OR event = 'CANCEL'       AND new_state = 'CANCELLED'
-        WHEN old_state = 'OFFER_PENDING' THEN
-               event = 'COUNTER_OFFER' AND new_state = 'NEGOTIATING'
-            OR event = 'ACCEPT'        AND new_state = 'ACCEPTED'
-            OR event = 'REJECT'        AND new_state = 'CANCELLED'
-            OR event = 'WITHDRAW'      AND new_state = 'CANCELLED'
-            OR event = 'EXPIRE'        AND new_state = 'EXPIRED'
-        WHEN old_state = 'NEGOTIATING' THEN
-               event = 'AGREE'  AND new_state = 'ACCEPTED'
-            OR event = 'CANCEL' AND new_state = 'CANCELLED'
-            OR event = 'EXPIRE' AND new_state = 'EXPIRED'
-        WHEN old_state = 'ACCEPTED' THEN
-               event = 'ADDRESS_READY' AND new_state = 'AWAITING_PAYMENT'
-            OR event = 'CANCEL'        AND new_state = 'CANCELLED'
-        WHEN old_state = 'AWAITING_PAYMENT' THEN
-               event = 'DEPOSIT_CONFIRMED' AND new_state IN ('FUNDED', 'AWAITING_PAYMENT')
-            OR event = 'CANCEL'            AND new_state = 'CANCELLED'
-            OR event = 'EXPIRE'            AND new_state = 'EXPIRED'
-        WHEN old_state = 'FUNDED' THEN
-               event = 'SUBMIT_DRAFT'      AND new_state = 'CREATIVE_SUBMITTED'
-            OR event = 'MUTUAL_CANCEL'     AND new_state IN ('CANCELLED', 'FUNDED')
-            OR event = 'EXPIRE'            AND new_state = 'EXPIRED'
-            OR event = 'DEPOSIT_CONFIRMED' AND new_state = 'FUNDED'
-        WHEN old_state = 'CREATIVE_SUBMITTED' THEN
-               event = 'APPROVE'           AND new_state = 'CREATIVE_APPROVED'
-            OR event = 'REQUEST_REVISION'  AND new_state = 'FUNDED'
-            OR event = 'DISPUTE'           AND new_state = 'DISPUTED'
-            OR event = 'EXPIRE'            AND new_state = 'EXPIRED'
-            OR event = 'DEPOSIT_CONFIRMED' AND new_state = 'CREATIVE_SUBMITTED'
-        WHEN old_state = 'CREATIVE_APPROVED' THEN
-               event = 'SET_PUBLISH_TIME'  AND new_state = 'SCHEDULED'
-            OR event = 'PUBLISH_NOW'       AND new_state = 'PUBLISHED'
-            OR event = 'DEPOSIT_CONFIRMED' AND new_state = 'CREATIVE_APPROVED'
-        WHEN old_state = 'SCHEDULED' THEN
-               event = 'AUTO_PUBLISHED'    AND new_state = 'PUBLISHED'
-            OR event = 'DEPOSIT_CONFIRMED' AND new_state = 'SCHEDULED'
-        WHEN old_state = 'PUBLISHED' THEN
-               event = 'START_VERIFICATION' AND new_state = 'DELIVERY_VERIFYING'
-            OR event = 'DEPOSIT_CONFIRMED'  AND new_state = 'PUBLISHED'
-            OR event = 'PUBLISH_FAILED'     AND new_state = 'DISPUTED'
-        WHEN old_state = 'DELIVERY_VERIFYING' THEN
-               event = 'VERIFICATION_PASSED' AND new_state = 'COMPLETED_RELEASED'
-            OR event = 'VERIFICATION_FAILED' AND new_state = 'DISPUTED'
-            OR event = 'AUTO_APPROVE'        AND new_state = 'COMPLETED_RELEASED'
-            OR event = 'DEPOSIT_CONFIRMED'   AND new_state = 'DELIVERY_VERIFYING'
-        WHEN old_state = 'COMPLETED_RELEASED' THEN
-               event = 'DEPOSIT_CONFIRMED' AND new_state = 'COMPLETED_RELEASED'
-        WHEN old_state = 'DISPUTED' THEN
-               event = 'RESOLVE_FOR_OWNER'      AND new_state = 'COMPLETED_RELEASED'
-            OR event = 'RESOLVE_FOR_ADVERTISER' AND new_state = 'REFUNDED'
-            OR event = 'DEPOSIT_CONFIRMED'      AND new_state = 'DISPUTED'
-        WHEN old_state = 'CANCELLED' THEN
-               event = 'DEPOSIT_CONFIRMED' AND new_state = 'CANCELLED'
-        WHEN old_state = 'REFUNDED' THEN
-               event = 'DEPOSIT_CONFIRMED' AND new_state = 'REFUNDED'
-        WHEN old_state = 'EXPIRED' THEN
-               event = 'DEPOSIT_CONFIRMED' AND new_state = 'EXPIRED'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE deals (
     deal_id            uuid        NOT NULL,
@@ -113,6 +42,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_status_declared',
                 HINT = 'Declared are DRAFT, OFFER_PENDING, NEGOTIATING, ACCEPTED, AWAITING_PAYMENT, FUNDED, CREATIVE_SUBMITTED, CREATIVE_APPROVED, SCHEDULED, PUBLISHED, DELIVERY_VERIFYING, COMPLETED_RELEASED, DISPUTED, CANCELLED, REFUNDED, EXPIRED.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.deal_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (r.price_nano >= 1) THEN
         RAISE EXCEPTION 'fsmgen: deal %: deal_price_nano_range: price_nano is %, not >= 1', r.deal_id, r.price_nano
             USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_price_nano_range',
@@ -131,6 +65,16 @@ BEGIN
     IF NOT (r.publish_at >= '0001-01-01 00:00:00Z' AND r.publish_at < '10000-01-01 00:00:00Z') THEN
         RAISE EXCEPTION 'fsmgen: deal %: deal_publish_at_time: publish_at is %, which is no time of the years 1 to 9999', r.deal_id, r.publish_at
             USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_publish_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.deal_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: deal %: deal_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.deal_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_updated_at_time',
                 HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     -- advertiser and owner are different people
@@ -374,10 +318,63 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'deals', CONSTRAINT = 'deal_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT deal_edge(NULL, NEW.last_event, NEW.status) THEN
+    IF NOT (
+               NEW.last_event = 'CREATE' AND NEW.status = 'DRAFT') THEN
         RAISE EXCEPTION 'fsmgen: deal %: edge: no record is created by % in %', NEW.deal_id, NEW.last_event, NEW.status
             USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.deposit_address IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: deposit_address is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_address
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave deposit_address as it is.';
+    END IF;
+    IF NEW.deposit_tx IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: deposit_tx is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_tx
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave deposit_tx as it is.';
+    END IF;
+    IF NEW.deposit_nano IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: deposit_nano is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_nano
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave deposit_nano as it is.';
+    END IF;
+    IF NEW.escrow IS DISTINCT FROM 'none' THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by %, it begins as ''none'' and not as %', NEW.deal_id, NEW.last_event, NEW.escrow
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave escrow as it is.';
+    END IF;
+    IF NEW.creative IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.creative
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave creative as it is.';
+    END IF;
+    IF NEW.publish_at IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: publish_at is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.publish_at
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave publish_at as it is.';
+    END IF;
+    IF NEW.advertiser_cancels IS DISTINCT FROM false THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: advertiser_cancels is not written by %, it begins as false and not as %', NEW.deal_id, NEW.last_event, NEW.advertiser_cancels
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave advertiser_cancels as it is.';
+    END IF;
+    IF NEW.owner_cancels IS DISTINCT FROM false THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: owner_cancels is not written by %, it begins as false and not as %', NEW.deal_id, NEW.last_event, NEW.owner_cancels
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'Leave owner_cancels as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: deal %: step: the state is entered when the step is taken, not at %', NEW.deal_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+    END IF;
+    IF NEW.last_event = 'CREATE' THEN
+        IF NOT (COALESCE(NEW.owner_id <> NEW.advertiser_id, false)) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: CREATE to DRAFT: create demands owner_id != $actor', NEW.deal_id
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Fire an event that the record accepts as it is.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -394,10 +391,150 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'deals', CONSTRAINT = 'deal_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT deal_edge(OLD.status, NEW.last_event, NEW.status) THEN
+    IF OLD.status = 'DRAFT' THEN
+        IF NOT (
+               NEW.last_event = 'SUBMIT_OFFER' AND NEW.status = 'OFFER_PENDING'
+            OR NEW.last_event = 'CANCEL'       AND NEW.status = 'CANCELLED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DRAFT on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead SUBMIT_OFFER to OFFER_PENDING, CANCEL to CANCELLED.';
+        END IF;
+    ELSIF OLD.status = 'OFFER_PENDING' THEN
+        IF NOT (
+               NEW.last_event = 'COUNTER_OFFER' AND NEW.status = 'NEGOTIATING'
+            OR NEW.last_event = 'ACCEPT'        AND NEW.status = 'ACCEPTED'
+            OR NEW.last_event = 'REJECT'        AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'WITHDRAW'      AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'EXPIRE'        AND NEW.status = 'EXPIRED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from OFFER_PENDING on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead COUNTER_OFFER to NEGOTIATING, ACCEPT to ACCEPTED, REJECT to CANCELLED, WITHDRAW to CANCELLED, EXPIRE to EXPIRED.';
+        END IF;
+    ELSIF OLD.status = 'NEGOTIATING' THEN
+        IF NOT (
+               NEW.last_event = 'AGREE'  AND NEW.status = 'ACCEPTED'
+            OR NEW.last_event = 'CANCEL' AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'EXPIRE' AND NEW.status = 'EXPIRED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from NEGOTIATING on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead AGREE to ACCEPTED, CANCEL to CANCELLED, EXPIRE to EXPIRED.';
+        END IF;
+    ELSIF OLD.status = 'ACCEPTED' THEN
+        IF NOT (
+               NEW.last_event = 'ADDRESS_READY' AND NEW.status = 'AWAITING_PAYMENT'
+            OR NEW.last_event = 'CANCEL'        AND NEW.status = 'CANCELLED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from ACCEPTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead ADDRESS_READY to AWAITING_PAYMENT, CANCEL to CANCELLED.';
+        END IF;
+    ELSIF OLD.status = 'AWAITING_PAYMENT' THEN
+        IF NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status IN ('FUNDED', 'AWAITING_PAYMENT')
+            OR NEW.last_event = 'CANCEL'            AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from AWAITING_PAYMENT on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to FUNDED or AWAITING_PAYMENT, CANCEL to CANCELLED, EXPIRE to EXPIRED.';
+        END IF;
+    ELSIF OLD.status = 'FUNDED' THEN
+        IF NOT (
+               NEW.last_event = 'SUBMIT_DRAFT'      AND NEW.status = 'CREATIVE_SUBMITTED'
+            OR NEW.last_event = 'MUTUAL_CANCEL'     AND NEW.status IN ('CANCELLED', 'FUNDED')
+            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from FUNDED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead SUBMIT_DRAFT to CREATIVE_SUBMITTED, MUTUAL_CANCEL to CANCELLED or FUNDED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED.';
+        END IF;
+    ELSIF OLD.status = 'CREATIVE_SUBMITTED' THEN
+        IF NOT (
+               NEW.last_event = 'APPROVE'           AND NEW.status = 'CREATIVE_APPROVED'
+            OR NEW.last_event = 'REQUEST_REVISION'  AND NEW.status = 'FUNDED'
+            OR NEW.last_event = 'DISPUTE'           AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_SUBMITTED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CREATIVE_SUBMITTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead APPROVE to CREATIVE_APPROVED, REQUEST_REVISION to FUNDED, DISPUTE to DISPUTED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to CREATIVE_SUBMITTED.';
+        END IF;
+    ELSIF OLD.status = 'CREATIVE_APPROVED' THEN
+        IF NOT (
+               NEW.last_event = 'SET_PUBLISH_TIME'  AND NEW.status = 'SCHEDULED'
+            OR NEW.last_event = 'PUBLISH_NOW'       AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_APPROVED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CREATIVE_APPROVED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead SET_PUBLISH_TIME to SCHEDULED, PUBLISH_NOW to PUBLISHED, DEPOSIT_CONFIRMED to CREATIVE_APPROVED.';
+        END IF;
+    ELSIF OLD.status = 'SCHEDULED' THEN
+        IF NOT (
+               NEW.last_event = 'AUTO_PUBLISHED'    AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'SCHEDULED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from SCHEDULED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead AUTO_PUBLISHED to PUBLISHED, DEPOSIT_CONFIRMED to SCHEDULED.';
+        END IF;
+    ELSIF OLD.status = 'PUBLISHED' THEN
+        IF NOT (
+               NEW.last_event = 'START_VERIFICATION' AND NEW.status = 'DELIVERY_VERIFYING'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'PUBLISH_FAILED'     AND NEW.status = 'DISPUTED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from PUBLISHED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead START_VERIFICATION to DELIVERY_VERIFYING, DEPOSIT_CONFIRMED to PUBLISHED, PUBLISH_FAILED to DISPUTED.';
+        END IF;
+    ELSIF OLD.status = 'DELIVERY_VERIFYING' THEN
+        IF NOT (
+               NEW.last_event = 'VERIFICATION_PASSED' AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'VERIFICATION_FAILED' AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'AUTO_APPROVE'        AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'   AND NEW.status = 'DELIVERY_VERIFYING') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DELIVERY_VERIFYING on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead VERIFICATION_PASSED to COMPLETED_RELEASED, VERIFICATION_FAILED to DISPUTED, AUTO_APPROVE to COMPLETED_RELEASED, DEPOSIT_CONFIRMED to DELIVERY_VERIFYING.';
+        END IF;
+    ELSIF OLD.status = 'COMPLETED_RELEASED' THEN
+        IF NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'COMPLETED_RELEASED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from COMPLETED_RELEASED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to COMPLETED_RELEASED.';
+        END IF;
+    ELSIF OLD.status = 'DISPUTED' THEN
+        IF NOT (
+               NEW.last_event = 'RESOLVE_FOR_OWNER'      AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'RESOLVE_FOR_ADVERTISER' AND NEW.status = 'REFUNDED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'      AND NEW.status = 'DISPUTED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DISPUTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead RESOLVE_FOR_OWNER to COMPLETED_RELEASED, RESOLVE_FOR_ADVERTISER to REFUNDED, DEPOSIT_CONFIRMED to DISPUTED.';
+        END IF;
+    ELSIF OLD.status = 'CANCELLED' THEN
+        IF NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CANCELLED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CANCELLED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to CANCELLED.';
+        END IF;
+    ELSIF OLD.status = 'REFUNDED' THEN
+        IF NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'REFUNDED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from REFUNDED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to REFUNDED.';
+        END IF;
+    ELSIF OLD.status = 'EXPIRED' THEN
+        IF NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'EXPIRED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from EXPIRED on % to %', OLD.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'From there lead DEPOSIT_CONFIRMED to EXPIRED.';
+        END IF;
+    END IF;
+    IF OLD.status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
         RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from % on % to %', OLD.deal_id, OLD.status, NEW.last_event, NEW.status
             USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.deal_id IS DISTINCT FROM OLD.deal_id THEN
         RAISE EXCEPTION 'fsmgen: deal %: immutable: deal_id never changes, not from % to %', OLD.deal_id, OLD.deal_id, NEW.deal_id
@@ -419,20 +556,86 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_owner_id_immutable',
                 HINT = 'Leave owner_id as it is.';
     END IF;
-    IF OLD.deposit_address IS NOT NULL AND NEW.deposit_address IS DISTINCT FROM OLD.deposit_address THEN
-        RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_address is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_address, NEW.deposit_address
-            USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_immutable',
-                HINT = 'Leave deposit_address as it is.';
+    IF NEW.price_nano IS DISTINCT FROM OLD.price_nano THEN
+        IF NOT (NEW.last_event = 'COUNTER_OFFER') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: price_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.price_nano, NEW.price_nano
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave price_nano as it is.';
+        END IF;
     END IF;
-    IF OLD.deposit_tx IS NOT NULL AND NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx THEN
-        RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_tx is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_tx, NEW.deposit_tx
-            USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_tx_immutable',
-                HINT = 'Leave deposit_tx as it is.';
+    IF NEW.deposit_address IS DISTINCT FROM OLD.deposit_address THEN
+        IF OLD.deposit_address IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_address is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_address, NEW.deposit_address
+                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_immutable',
+                    HINT = 'Leave deposit_address as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'ADDRESS_READY') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_address is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_address, NEW.deposit_address
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave deposit_address as it is.';
+        END IF;
     END IF;
-    IF OLD.deposit_nano IS NOT NULL AND NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano THEN
-        RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_nano, NEW.deposit_nano
-            USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_nano_immutable',
-                HINT = 'Leave deposit_nano as it is.';
+    IF NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx THEN
+        IF OLD.deposit_tx IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_tx is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_tx, NEW.deposit_tx
+                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_tx_immutable',
+                    HINT = 'Leave deposit_tx as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_tx is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_tx, NEW.deposit_tx
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave deposit_tx as it is.';
+        END IF;
+    END IF;
+    IF NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano THEN
+        IF OLD.deposit_nano IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_nano, NEW.deposit_nano
+                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_nano_immutable',
+                    HINT = 'Leave deposit_nano as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_nano, NEW.deposit_nano
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave deposit_nano as it is.';
+        END IF;
+    END IF;
+    IF NEW.escrow IS DISTINCT FROM OLD.escrow THEN
+        IF NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED')
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.escrow, NEW.escrow
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave escrow as it is.';
+        END IF;
+    END IF;
+    IF NEW.creative IS DISTINCT FROM OLD.creative THEN
+        IF NOT (NEW.last_event = 'SUBMIT_DRAFT') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.creative, NEW.creative
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave creative as it is.';
+        END IF;
+    END IF;
+    IF NEW.publish_at IS DISTINCT FROM OLD.publish_at THEN
+        IF NOT (NEW.last_event = 'SET_PUBLISH_TIME') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: publish_at is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.publish_at, NEW.publish_at
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave publish_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.advertiser_cancels IS DISTINCT FROM OLD.advertiser_cancels THEN
+        IF NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: advertiser_cancels is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.advertiser_cancels, NEW.advertiser_cancels
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave advertiser_cancels as it is.';
+        END IF;
+    END IF;
+    IF NEW.owner_cancels IS DISTINCT FROM OLD.owner_cancels THEN
+        IF NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: owner_cancels is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.owner_cancels, NEW.owner_cancels
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave owner_cancels as it is.';
+        END IF;
     END IF;
     -- a funded deal is cancelled only with both consents
     IF OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
@@ -446,6 +649,158 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: deal %: invariant: payout_needs_delivery forbids % to %', OLD.deal_id, OLD.status, NEW.status
             USING ERRCODE = 'FS005', TABLE = 'deals', CONSTRAINT = 'deal_payout_needs_delivery',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: the state is entered when the step is taken, not at %', NEW.deal_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status THEN
+        IF (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT')) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: the step does not enter its state, and entered_at does not become %', NEW.deal_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF OLD.status = 'ACCEPTED' THEN
+        IF NEW.last_event = 'ADDRESS_READY' THEN
+            IF NOT (NEW.deposit_address IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: ADDRESS_READY from ACCEPTED to AWAITING_PAYMENT: address_ready writes deposit_address', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'AWAITING_PAYMENT' THEN
+        IF NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED' THEN
+            IF NOT (NEW.deposit_tx IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_tx: $tx_hash, and deposit_tx is %', NEW.deal_id, NEW.deposit_tx
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.deposit_nano IS NOT DISTINCT FROM OLD.price_nano) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_nano: $price_nano, and deposit_nano is %', NEW.deal_id, NEW.deposit_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.escrow = 'held') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets escrow: held, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'FUNDED' THEN
+        IF NEW.last_event = 'SUBMIT_DRAFT' THEN
+            IF NOT (NEW.creative IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft writes creative', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.advertiser_cancels = false) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets advertiser_cancels: false, and advertiser_cancels is %', NEW.deal_id, NEW.advertiser_cancels
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.owner_cancels = false) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets owner_cancels: false, and owner_cancels is %', NEW.deal_id, NEW.owner_cancels
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'CANCELLED' THEN
+            IF NOT (NEW.escrow = 'returned') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: MUTUAL_CANCEL from FUNDED to CANCELLED: mutual_by_advertiser or mutual_by_owner sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (
+                    COALESCE(OLD.owner_cancels = true, false) AND NEW.advertiser_cancels = true AND NEW.owner_cancels = OLD.owner_cancels
+                    OR COALESCE(OLD.advertiser_cancels = true, false) AND NEW.owner_cancels = true AND NEW.advertiser_cancels = OLD.advertiser_cancels) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: MUTUAL_CANCEL from FUNDED to CANCELLED: no row makes this of the record', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Of the rows mutual_by_advertiser demands owner_cancels == true, sets advertiser_cancels: true, leaves owner_cancels; mutual_by_owner demands advertiser_cancels == true, sets owner_cancels: true, leaves advertiser_cancels.';
+            END IF;
+        ELSIF NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'FUNDED' THEN
+            IF NOT (
+                    COALESCE(OLD.owner_cancels = false, false) AND NEW.advertiser_cancels = true AND NEW.owner_cancels = OLD.owner_cancels
+                    OR COALESCE(OLD.advertiser_cancels = false, false) AND NEW.owner_cancels = true AND NEW.advertiser_cancels = OLD.advertiser_cancels) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: MUTUAL_CANCEL from FUNDED to FUNDED: no row makes this of the record', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Of the rows consent_by_advertiser demands owner_cancels == false, sets advertiser_cancels: true, leaves owner_cancels; consent_by_owner demands advertiser_cancels == false, sets owner_cancels: true, leaves advertiser_cancels.';
+            END IF;
+        ELSIF NEW.last_event = 'EXPIRE' THEN
+            IF NOT (NEW.escrow = 'returned') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from FUNDED to EXPIRED: creative_expired sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'CREATIVE_SUBMITTED' THEN
+        IF NEW.last_event = 'DISPUTE' THEN
+            IF NOT (NEW.escrow = 'frozen') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: DISPUTE from CREATIVE_SUBMITTED to DISPUTED: dispute_quality sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'EXPIRE' THEN
+            IF NOT (NEW.escrow = 'returned') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: review_expired sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'CREATIVE_APPROVED' THEN
+        IF NEW.last_event = 'SET_PUBLISH_TIME' THEN
+            IF NOT (NEW.publish_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: SET_PUBLISH_TIME from CREATIVE_APPROVED to SCHEDULED: schedule writes publish_at', NEW.deal_id
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'PUBLISHED' THEN
+        IF NEW.last_event = 'PUBLISH_FAILED' THEN
+            IF NOT (NEW.escrow = 'frozen') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: PUBLISH_FAILED from PUBLISHED to DISPUTED: publish_failed sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'DELIVERY_VERIFYING' THEN
+        IF NEW.last_event = 'VERIFICATION_PASSED' THEN
+            IF NOT (NEW.escrow = 'released') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: VERIFICATION_PASSED from DELIVERY_VERIFYING to COMPLETED_RELEASED: verified sets escrow: released, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'VERIFICATION_FAILED' THEN
+            IF NOT (NEW.escrow = 'frozen') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: VERIFICATION_FAILED from DELIVERY_VERIFYING to DISPUTED: verify_failed sets escrow: frozen, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'AUTO_APPROVE' THEN
+            IF NOT (NEW.escrow = 'released') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: AUTO_APPROVE from DELIVERY_VERIFYING to COMPLETED_RELEASED: auto_approve sets escrow: released, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'DISPUTED' THEN
+        IF NEW.last_event = 'RESOLVE_FOR_OWNER' THEN
+            IF NOT (NEW.escrow = 'released') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: RESOLVE_FOR_OWNER from DISPUTED to COMPLETED_RELEASED: resolve_for_owner sets escrow: released, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'RESOLVE_FOR_ADVERTISER' THEN
+            IF NOT (NEW.escrow = 'returned') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: RESOLVE_FOR_ADVERTISER from DISPUTED to REFUNDED: resolve_for_advertiser sets escrow: returned, and escrow is %', NEW.deal_id, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -497,13 +852,7 @@ CREATE TABLE deal_events (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT deal_events_pkey
-        PRIMARY KEY (deal_id, version, created_at),
-    CONSTRAINT deal_history_actor_role
-        CHECK (actor_role IN ('advertiser', 'owner', 'admin', 'operator', 'system')),
-    CONSTRAINT deal_history_begins_with_creation
-        CHECK ((version = 1) = (from_status IS NULL)),
-    CONSTRAINT deal_history_edge
-        CHECK (deal_edge(from_status, event_type, to_status))
+        PRIMARY KEY (deal_id, version, created_at)
 ) PARTITION BY RANGE (created_at);
 
 -- A history row tells what the record says at this moment.
@@ -511,20 +860,172 @@ CREATE FUNCTION deal_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM deals AS r
-            WHERE r.deal_id = NEW.deal_id AND r.version = NEW.version
+            WHERE r.deal_id = NEW.deal_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.status = NEW.to_status AND r.last_event = NEW.event_type
-            FOR NO KEY UPDATE) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: history: the record is not in % by % at version %', NEW.deal_id, NEW.to_status, NEW.event_type, NEW.version
+                AND (NEW.from_status IS NULL OR NEW.actor_role IS DISTINCT FROM 'advertiser' OR r.advertiser_id = NEW.actor_id)
+                AND (NEW.from_status IS NULL OR NEW.actor_role IS DISTINCT FROM 'owner' OR r.owner_id = NEW.actor_id)) THEN
+        RAISE EXCEPTION 'fsmgen: deal %: history: the record is not in % by % at version % since %', NEW.deal_id, NEW.to_status, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    -- The primary key of a partitioned table must contain created_at, so it can't say this.
-    IF EXISTS (
-            SELECT 1 FROM deal_events AS h
-            WHERE h.deal_id = NEW.deal_id AND h.version = NEW.version) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: history: version % is already told', NEW.deal_id, NEW.version
-            USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_one_row_per_version',
-                HINT = 'A step writes one history row.';
+    IF NEW.from_status IS NULL THEN
+        IF (
+                   NEW.transition = 'create' AND NEW.event_type = 'CREATE' AND NEW.to_status = 'DRAFT' AND NEW.actor_role IN ('advertiser')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'DRAFT' THEN
+        IF (
+                   NEW.transition = 'submit_offer' AND NEW.event_type = 'SUBMIT_OFFER' AND NEW.to_status = 'OFFER_PENDING' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'cancel_draft' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'OFFER_PENDING' THEN
+        IF (
+                   NEW.transition = 'counter_offer' AND NEW.event_type = 'COUNTER_OFFER' AND NEW.to_status = 'NEGOTIATING' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'accept' AND NEW.event_type = 'ACCEPT' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'reject' AND NEW.event_type = 'REJECT' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'withdraw' AND NEW.event_type = 'WITHDRAW' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'offer_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'NEGOTIATING' THEN
+        IF (
+                   NEW.transition = 'agree' AND NEW.event_type = 'AGREE' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('advertiser', 'owner')
+                OR NEW.transition = 'negotiation_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'negotiation_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'negotiation_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'ACCEPTED' THEN
+        IF (
+                   NEW.transition = 'address_ready' AND NEW.event_type = 'ADDRESS_READY' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'accepted_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'accepted_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'AWAITING_PAYMENT' THEN
+        IF (
+                   NEW.transition = 'fund' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'fund_overpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'payment_cancelled' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'payment_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_underpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'FUNDED' THEN
+        IF (
+                   NEW.transition = 'submit_draft' AND NEW.event_type = 'SUBMIT_DRAFT' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('owner', 'admin')
+                OR NEW.transition = 'mutual_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'mutual_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'creative_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consent_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'consent_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'CREATIVE_SUBMITTED' THEN
+        IF (
+                   NEW.transition = 'approve' AND NEW.event_type = 'APPROVE' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'request_revision' AND NEW.event_type = 'REQUEST_REVISION' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'dispute_quality' AND NEW.event_type = 'DISPUTE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'review_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'CREATIVE_APPROVED' THEN
+        IF (
+                   NEW.transition = 'schedule' AND NEW.event_type = 'SET_PUBLISH_TIME' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('owner', 'admin')
+                OR NEW.transition = 'publish_now' AND NEW.event_type = 'PUBLISH_NOW' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('owner', 'admin')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'SCHEDULED' THEN
+        IF (
+                   NEW.transition = 'auto_publish' AND NEW.event_type = 'AUTO_PUBLISHED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'PUBLISHED' THEN
+        IF (
+                   NEW.transition = 'start_verification' AND NEW.event_type = 'START_VERIFICATION' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'publish_failed' AND NEW.event_type = 'PUBLISH_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'DELIVERY_VERIFYING' THEN
+        IF (
+                   NEW.transition = 'verified' AND NEW.event_type = 'VERIFICATION_PASSED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'verify_failed' AND NEW.event_type = 'VERIFICATION_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'auto_approve' AND NEW.event_type = 'AUTO_APPROVE' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'COMPLETED_RELEASED' THEN
+        IF (
+                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'DISPUTED' THEN
+        IF (
+                   NEW.transition = 'resolve_for_owner' AND NEW.event_type = 'RESOLVE_FOR_OWNER' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('operator')
+                OR NEW.transition = 'resolve_for_advertiser' AND NEW.event_type = 'RESOLVE_FOR_ADVERTISER' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('operator')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'CANCELLED' THEN
+        IF (
+                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'REFUNDED' THEN
+        IF (
+                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'EXPIRED' THEN
+        IF (
+                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
+        RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -532,6 +1033,24 @@ $$;
 
 CREATE TRIGGER deal_history_insert BEFORE INSERT ON deal_events
     FOR EACH ROW EXECUTE FUNCTION deal_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION deal_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM deal_events AS h
+            WHERE h.deal_id = NEW.deal_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_status IS NOT DISTINCT FROM OLD.status) THEN
+        RAISE EXCEPTION 'fsmgen: deal %: history: version % from % by % has no history row', NEW.deal_id, NEW.version, OLD.status, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'deals', CONSTRAINT = 'deal_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER deal_told AFTER INSERT OR UPDATE ON deals
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION deal_told();
 
 -- What is written stays written.
 CREATE FUNCTION deal_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -575,5 +1094,21 @@ BEGIN
         part, first AT TIME ZONE 'UTC', (first + interval '1 month') AT TIME ZONE 'UTC');
     EXECUTE format('CREATE TRIGGER deal_history_truncate BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION deal_history_truncate()', part);
     RETURN part;
+END;
+$$;
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('deal_rules', 'deal_insert', 'deal_update', 'deal_delete', 'deal_truncate', 'deal_history_insert', 'deal_told', 'deal_history_change', 'deal_history_truncate', 'deal_events_partition')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
 END;
 $$;

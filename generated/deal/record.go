@@ -106,9 +106,7 @@ func (r *Record) reject(reason fsm.Reason, event Event, by Actor) *fsm.Rejection
 	if by.Role.Valid() {
 		x.Actor = by.Role.String()
 	}
-	for _, legal := range r.State.Legal() {
-		x.Legal = append(x.Legal, legal.String())
-	}
+	r.offer(x, by)
 	return x
 }
 

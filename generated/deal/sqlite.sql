@@ -2,7 +2,7 @@
 
 -- Machine deal, version 1.0.0.
 -- One advertising deal with escrow, from draft to payout or refund.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE deals (
@@ -29,6 +29,9 @@ CREATE TABLE deals (
 
     CONSTRAINT deals_pkey
         PRIMARY KEY (deal_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT deal_told
+        FOREIGN KEY (deal_id, version) REFERENCES deal_events (deal_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT deal_status_declared
         CHECK (status IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED')),
     CONSTRAINT deal_deal_id_uuid
@@ -44,7 +47,7 @@ CREATE TABLE deals (
     CONSTRAINT deal_escrow_declared
         CHECK (escrow IN ('none', 'held', 'frozen', 'released', 'returned')),
     CONSTRAINT deal_creative_json
-        CHECK (json_valid(creative)),
+        CHECK ((creative IS NULL OR json_valid(creative))),
     CONSTRAINT deal_publish_at_time
         CHECK (publish_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND publish_at >= '0001'
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(publish_at, 1, 19), '+0 days') IS substr(publish_at, 1, 19)),
@@ -129,26 +132,50 @@ CREATE TABLE deals (
         CHECK (status <> 'EXPIRED' OR COALESCE(escrow IN ('none', 'returned'), false)),
     CONSTRAINT deal_one_deal_an_address
         UNIQUE (deposit_address)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER deal_insert BEFORE INSERT ON deals
 BEGIN
     SELECT CASE
+        WHEN NEW.escrow IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.escrow')
+        WHEN NEW.advertiser_cancels IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.advertiser_cancels')
+        WHEN NEW.owner_cancels IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.owner_cancels')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: deal ' || ifnull(NEW.deal_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'CREATE' AND NEW.status = 'DRAFT') THEN
-            RAISE(ABORT, 'fsmgen: deal ' || ifnull(NEW.deal_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.status, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER deal_replace AFTER INSERT ON deals
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM deal_events AS h WHERE h.deal_id = NEW.deal_id) THEN
-            RAISE(ABORT, 'fsmgen: deal ' || ifnull(NEW.deal_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: deal: edge: no record is created by NEW.last_event in NEW.status. Create the record through one of its creation events.')
+        WHEN NEW.deposit_address IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: deposit_address is not written by NEW.last_event, it begins as NULL and not as NEW.deposit_address. Leave deposit_address as it is.')
+        WHEN NEW.deposit_tx IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: deposit_tx is not written by NEW.last_event, it begins as NULL and not as NEW.deposit_tx. Leave deposit_tx as it is.')
+        WHEN NEW.deposit_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: deposit_nano is not written by NEW.last_event, it begins as NULL and not as NEW.deposit_nano. Leave deposit_nano as it is.')
+        WHEN NEW.escrow IS DISTINCT FROM 'none' THEN
+            RAISE(ABORT, 'fsmgen: deal: step: escrow is not written by NEW.last_event, it begins as ''none'' and not as NEW.escrow. Leave escrow as it is.')
+        WHEN NEW.creative IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: creative is not written by NEW.last_event, it begins as NULL and not as NEW.creative. Leave creative as it is.')
+        WHEN NEW.publish_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: step: publish_at is not written by NEW.last_event, it begins as NULL and not as NEW.publish_at. Leave publish_at as it is.')
+        WHEN NEW.advertiser_cancels IS DISTINCT FROM false THEN
+            RAISE(ABORT, 'fsmgen: deal: step: advertiser_cancels is not written by NEW.last_event, it begins as false and not as NEW.advertiser_cancels. Leave advertiser_cancels as it is.')
+        WHEN NEW.owner_cancels IS DISTINCT FROM false THEN
+            RAISE(ABORT, 'fsmgen: deal: step: owner_cancels is not written by NEW.last_event, it begins as false and not as NEW.owner_cancels. Leave owner_cancels as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: deal: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN NEW.last_event = 'CREATE'
+            AND NOT (COALESCE(NEW.owner_id <> NEW.advertiser_id, false)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: CREATE to DRAFT: create demands owner_id != $actor. Fire an event that the record accepts as it is.')
+        WHEN EXISTS (SELECT 1 FROM deals AS o WHERE o.deal_id = NEW.deal_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: deals.deal_id')
     END;
 END;
 
@@ -156,99 +183,278 @@ END;
 CREATE TRIGGER deal_update BEFORE UPDATE ON deals
 BEGIN
     SELECT CASE
+        WHEN NEW.escrow IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.escrow')
+        WHEN NEW.advertiser_cancels IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.advertiser_cancels')
+        WHEN NEW.owner_cancels IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.owner_cancels')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: deals.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.status = 'DRAFT' THEN
-                   NEW.last_event = 'SUBMIT_OFFER' AND NEW.status = 'OFFER_PENDING'
-                OR NEW.last_event = 'CANCEL'       AND NEW.status = 'CANCELLED'
-            WHEN OLD.status = 'OFFER_PENDING' THEN
-                   NEW.last_event = 'COUNTER_OFFER' AND NEW.status = 'NEGOTIATING'
-                OR NEW.last_event = 'ACCEPT'        AND NEW.status = 'ACCEPTED'
-                OR NEW.last_event = 'REJECT'        AND NEW.status = 'CANCELLED'
-                OR NEW.last_event = 'WITHDRAW'      AND NEW.status = 'CANCELLED'
-                OR NEW.last_event = 'EXPIRE'        AND NEW.status = 'EXPIRED'
-            WHEN OLD.status = 'NEGOTIATING' THEN
-                   NEW.last_event = 'AGREE'  AND NEW.status = 'ACCEPTED'
-                OR NEW.last_event = 'CANCEL' AND NEW.status = 'CANCELLED'
-                OR NEW.last_event = 'EXPIRE' AND NEW.status = 'EXPIRED'
-            WHEN OLD.status = 'ACCEPTED' THEN
-                   NEW.last_event = 'ADDRESS_READY' AND NEW.status = 'AWAITING_PAYMENT'
-                OR NEW.last_event = 'CANCEL'        AND NEW.status = 'CANCELLED'
-            WHEN OLD.status = 'AWAITING_PAYMENT' THEN
-                   NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status IN ('FUNDED', 'AWAITING_PAYMENT')
-                OR NEW.last_event = 'CANCEL'            AND NEW.status = 'CANCELLED'
-                OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
-            WHEN OLD.status = 'FUNDED' THEN
-                   NEW.last_event = 'SUBMIT_DRAFT'      AND NEW.status = 'CREATIVE_SUBMITTED'
-                OR NEW.last_event = 'MUTUAL_CANCEL'     AND NEW.status IN ('CANCELLED', 'FUNDED')
-                OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
-            WHEN OLD.status = 'CREATIVE_SUBMITTED' THEN
-                   NEW.last_event = 'APPROVE'           AND NEW.status = 'CREATIVE_APPROVED'
-                OR NEW.last_event = 'REQUEST_REVISION'  AND NEW.status = 'FUNDED'
-                OR NEW.last_event = 'DISPUTE'           AND NEW.status = 'DISPUTED'
-                OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_SUBMITTED'
-            WHEN OLD.status = 'CREATIVE_APPROVED' THEN
-                   NEW.last_event = 'SET_PUBLISH_TIME'  AND NEW.status = 'SCHEDULED'
-                OR NEW.last_event = 'PUBLISH_NOW'       AND NEW.status = 'PUBLISHED'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_APPROVED'
-            WHEN OLD.status = 'SCHEDULED' THEN
-                   NEW.last_event = 'AUTO_PUBLISHED'    AND NEW.status = 'PUBLISHED'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'SCHEDULED'
-            WHEN OLD.status = 'PUBLISHED' THEN
-                   NEW.last_event = 'START_VERIFICATION' AND NEW.status = 'DELIVERY_VERIFYING'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'PUBLISHED'
-                OR NEW.last_event = 'PUBLISH_FAILED'     AND NEW.status = 'DISPUTED'
-            WHEN OLD.status = 'DELIVERY_VERIFYING' THEN
-                   NEW.last_event = 'VERIFICATION_PASSED' AND NEW.status = 'COMPLETED_RELEASED'
-                OR NEW.last_event = 'VERIFICATION_FAILED' AND NEW.status = 'DISPUTED'
-                OR NEW.last_event = 'AUTO_APPROVE'        AND NEW.status = 'COMPLETED_RELEASED'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED'   AND NEW.status = 'DELIVERY_VERIFYING'
-            WHEN OLD.status = 'COMPLETED_RELEASED' THEN
-                   NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'COMPLETED_RELEASED'
-            WHEN OLD.status = 'DISPUTED' THEN
-                   NEW.last_event = 'RESOLVE_FOR_OWNER'      AND NEW.status = 'COMPLETED_RELEASED'
-                OR NEW.last_event = 'RESOLVE_FOR_ADVERTISER' AND NEW.status = 'REFUNDED'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED'      AND NEW.status = 'DISPUTED'
-            WHEN OLD.status = 'CANCELLED' THEN
-                   NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CANCELLED'
-            WHEN OLD.status = 'REFUNDED' THEN
-                   NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'REFUNDED'
-            WHEN OLD.status = 'EXPIRED' THEN
-                   NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'EXPIRED'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': edge: no transition from ' || OLD.status || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.status, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.status = 'DRAFT'
+            AND NOT (
+               NEW.last_event = 'SUBMIT_OFFER' AND NEW.status = 'OFFER_PENDING'
+            OR NEW.last_event = 'CANCEL'       AND NEW.status = 'CANCELLED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from DRAFT on NEW.last_event to NEW.status. From there lead SUBMIT_OFFER to OFFER_PENDING, CANCEL to CANCELLED.')
+        WHEN OLD.status = 'OFFER_PENDING'
+            AND NOT (
+               NEW.last_event = 'COUNTER_OFFER' AND NEW.status = 'NEGOTIATING'
+            OR NEW.last_event = 'ACCEPT'        AND NEW.status = 'ACCEPTED'
+            OR NEW.last_event = 'REJECT'        AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'WITHDRAW'      AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'EXPIRE'        AND NEW.status = 'EXPIRED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from OFFER_PENDING on NEW.last_event to NEW.status. From there lead COUNTER_OFFER to NEGOTIATING, ACCEPT to ACCEPTED, REJECT to CANCELLED, WITHDRAW to CANCELLED, EXPIRE to EXPIRED.')
+        WHEN OLD.status = 'NEGOTIATING'
+            AND NOT (
+               NEW.last_event = 'AGREE'  AND NEW.status = 'ACCEPTED'
+            OR NEW.last_event = 'CANCEL' AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'EXPIRE' AND NEW.status = 'EXPIRED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from NEGOTIATING on NEW.last_event to NEW.status. From there lead AGREE to ACCEPTED, CANCEL to CANCELLED, EXPIRE to EXPIRED.')
+        WHEN OLD.status = 'ACCEPTED'
+            AND NOT (
+               NEW.last_event = 'ADDRESS_READY' AND NEW.status = 'AWAITING_PAYMENT'
+            OR NEW.last_event = 'CANCEL'        AND NEW.status = 'CANCELLED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from ACCEPTED on NEW.last_event to NEW.status. From there lead ADDRESS_READY to AWAITING_PAYMENT, CANCEL to CANCELLED.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status IN ('FUNDED', 'AWAITING_PAYMENT')
+            OR NEW.last_event = 'CANCEL'            AND NEW.status = 'CANCELLED'
+            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from AWAITING_PAYMENT on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to FUNDED or AWAITING_PAYMENT, CANCEL to CANCELLED, EXPIRE to EXPIRED.')
+        WHEN OLD.status = 'FUNDED'
+            AND NOT (
+               NEW.last_event = 'SUBMIT_DRAFT'      AND NEW.status = 'CREATIVE_SUBMITTED'
+            OR NEW.last_event = 'MUTUAL_CANCEL'     AND NEW.status IN ('CANCELLED', 'FUNDED')
+            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from FUNDED on NEW.last_event to NEW.status. From there lead SUBMIT_DRAFT to CREATIVE_SUBMITTED, MUTUAL_CANCEL to CANCELLED or FUNDED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NOT (
+               NEW.last_event = 'APPROVE'           AND NEW.status = 'CREATIVE_APPROVED'
+            OR NEW.last_event = 'REQUEST_REVISION'  AND NEW.status = 'FUNDED'
+            OR NEW.last_event = 'DISPUTE'           AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_SUBMITTED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CREATIVE_SUBMITTED on NEW.last_event to NEW.status. From there lead APPROVE to CREATIVE_APPROVED, REQUEST_REVISION to FUNDED, DISPUTE to DISPUTED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to CREATIVE_SUBMITTED.')
+        WHEN OLD.status = 'CREATIVE_APPROVED'
+            AND NOT (
+               NEW.last_event = 'SET_PUBLISH_TIME'  AND NEW.status = 'SCHEDULED'
+            OR NEW.last_event = 'PUBLISH_NOW'       AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_APPROVED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CREATIVE_APPROVED on NEW.last_event to NEW.status. From there lead SET_PUBLISH_TIME to SCHEDULED, PUBLISH_NOW to PUBLISHED, DEPOSIT_CONFIRMED to CREATIVE_APPROVED.')
+        WHEN OLD.status = 'SCHEDULED'
+            AND NOT (
+               NEW.last_event = 'AUTO_PUBLISHED'    AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'SCHEDULED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from SCHEDULED on NEW.last_event to NEW.status. From there lead AUTO_PUBLISHED to PUBLISHED, DEPOSIT_CONFIRMED to SCHEDULED.')
+        WHEN OLD.status = 'PUBLISHED'
+            AND NOT (
+               NEW.last_event = 'START_VERIFICATION' AND NEW.status = 'DELIVERY_VERIFYING'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'PUBLISHED'
+            OR NEW.last_event = 'PUBLISH_FAILED'     AND NEW.status = 'DISPUTED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from PUBLISHED on NEW.last_event to NEW.status. From there lead START_VERIFICATION to DELIVERY_VERIFYING, DEPOSIT_CONFIRMED to PUBLISHED, PUBLISH_FAILED to DISPUTED.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NOT (
+               NEW.last_event = 'VERIFICATION_PASSED' AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'VERIFICATION_FAILED' AND NEW.status = 'DISPUTED'
+            OR NEW.last_event = 'AUTO_APPROVE'        AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'   AND NEW.status = 'DELIVERY_VERIFYING') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from DELIVERY_VERIFYING on NEW.last_event to NEW.status. From there lead VERIFICATION_PASSED to COMPLETED_RELEASED, VERIFICATION_FAILED to DISPUTED, AUTO_APPROVE to COMPLETED_RELEASED, DEPOSIT_CONFIRMED to DELIVERY_VERIFYING.')
+        WHEN OLD.status = 'COMPLETED_RELEASED'
+            AND NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'COMPLETED_RELEASED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from COMPLETED_RELEASED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to COMPLETED_RELEASED.')
+        WHEN OLD.status = 'DISPUTED'
+            AND NOT (
+               NEW.last_event = 'RESOLVE_FOR_OWNER'      AND NEW.status = 'COMPLETED_RELEASED'
+            OR NEW.last_event = 'RESOLVE_FOR_ADVERTISER' AND NEW.status = 'REFUNDED'
+            OR NEW.last_event = 'DEPOSIT_CONFIRMED'      AND NEW.status = 'DISPUTED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from DISPUTED on NEW.last_event to NEW.status. From there lead RESOLVE_FOR_OWNER to COMPLETED_RELEASED, RESOLVE_FOR_ADVERTISER to REFUNDED, DEPOSIT_CONFIRMED to DISPUTED.')
+        WHEN OLD.status = 'CANCELLED'
+            AND NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CANCELLED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from CANCELLED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to CANCELLED.')
+        WHEN OLD.status = 'REFUNDED'
+            AND NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'REFUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from REFUNDED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to REFUNDED.')
+        WHEN OLD.status = 'EXPIRED'
+            AND NOT (
+               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'EXPIRED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from EXPIRED on NEW.last_event to NEW.status. From there lead DEPOSIT_CONFIRMED to EXPIRED.')
+        WHEN OLD.status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
+            RAISE(ABORT, 'fsmgen: deal: edge: no transition from OLD.status on NEW.last_event to NEW.status. The state is final.')
         WHEN NEW.deal_id IS DISTINCT FROM OLD.deal_id THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': immutable: deal_id never changes, not from ' || OLD.deal_id || ' to ' || ifnull(NEW.deal_id, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: immutable: deal_id never changes, not from OLD.deal_id to NEW.deal_id. Leave deal_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.advertiser_id IS DISTINCT FROM OLD.advertiser_id THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': immutable: advertiser_id is written once, it stays ' || OLD.advertiser_id || ' and does not become ' || ifnull(NEW.advertiser_id, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: immutable: advertiser_id is written once, it stays OLD.advertiser_id and does not become NEW.advertiser_id. Leave advertiser_id as it is.')
         WHEN NEW.owner_id IS DISTINCT FROM OLD.owner_id THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': immutable: owner_id is written once, it stays ' || OLD.owner_id || ' and does not become ' || ifnull(NEW.owner_id, 'null'))
-        WHEN OLD.deposit_address IS NOT NULL AND NEW.deposit_address IS DISTINCT FROM OLD.deposit_address THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': immutable: deposit_address is written once, it stays ' || OLD.deposit_address || ' and does not become ' || ifnull(NEW.deposit_address, 'null'))
-        WHEN OLD.deposit_tx IS NOT NULL AND NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': immutable: deposit_tx is written once, it stays ' || OLD.deposit_tx || ' and does not become ' || ifnull(NEW.deposit_tx, 'null'))
-        WHEN OLD.deposit_nano IS NOT NULL AND NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': immutable: deposit_nano is written once, it stays ' || OLD.deposit_nano || ' and does not become ' || ifnull(NEW.deposit_nano, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: immutable: owner_id is written once, it stays OLD.owner_id and does not become NEW.owner_id. Leave owner_id as it is.')
+        WHEN NEW.price_nano IS DISTINCT FROM OLD.price_nano
+            AND NOT (NEW.last_event = 'COUNTER_OFFER') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: price_nano is not written by NEW.last_event from OLD.status, it stays OLD.price_nano and does not become NEW.price_nano. Leave price_nano as it is.')
+        WHEN NEW.deposit_address IS DISTINCT FROM OLD.deposit_address
+            AND OLD.deposit_address IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: immutable: deposit_address is written once, it stays OLD.deposit_address and does not become NEW.deposit_address. Leave deposit_address as it is.')
+        WHEN NEW.deposit_address IS DISTINCT FROM OLD.deposit_address
+            AND NOT (NEW.last_event = 'ADDRESS_READY') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: deposit_address is not written by NEW.last_event from OLD.status, it stays OLD.deposit_address and does not become NEW.deposit_address. Leave deposit_address as it is.')
+        WHEN NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx
+            AND OLD.deposit_tx IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: immutable: deposit_tx is written once, it stays OLD.deposit_tx and does not become NEW.deposit_tx. Leave deposit_tx as it is.')
+        WHEN NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx
+            AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: deposit_tx is not written by NEW.last_event from OLD.status, it stays OLD.deposit_tx and does not become NEW.deposit_tx. Leave deposit_tx as it is.')
+        WHEN NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano
+            AND OLD.deposit_nano IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: deal: immutable: deposit_nano is written once, it stays OLD.deposit_nano and does not become NEW.deposit_nano. Leave deposit_nano as it is.')
+        WHEN NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano
+            AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: deposit_nano is not written by NEW.last_event from OLD.status, it stays OLD.deposit_nano and does not become NEW.deposit_nano. Leave deposit_nano as it is.')
+        WHEN NEW.escrow IS DISTINCT FROM OLD.escrow
+            AND NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED')
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: escrow is not written by NEW.last_event from OLD.status, it stays OLD.escrow and does not become NEW.escrow. Leave escrow as it is.')
+        WHEN NEW.creative IS DISTINCT FROM OLD.creative
+            AND NOT (NEW.last_event = 'SUBMIT_DRAFT')
+            AND (NOT json_valid(NEW.creative) OR json(NEW.creative) IS DISTINCT FROM json(OLD.creative)) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: creative is not written by NEW.last_event from OLD.status, it stays OLD.creative and does not become NEW.creative. Leave creative as it is.')
+        WHEN NEW.publish_at IS DISTINCT FROM OLD.publish_at
+            AND NOT (NEW.last_event = 'SET_PUBLISH_TIME') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: publish_at is not written by NEW.last_event from OLD.status, it stays OLD.publish_at and does not become NEW.publish_at. Leave publish_at as it is.')
+        WHEN NEW.advertiser_cancels IS DISTINCT FROM OLD.advertiser_cancels
+            AND NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: advertiser_cancels is not written by NEW.last_event from OLD.status, it stays OLD.advertiser_cancels and does not become NEW.advertiser_cancels. Leave advertiser_cancels as it is.')
+        WHEN NEW.owner_cancels IS DISTINCT FROM OLD.owner_cancels
+            AND NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: owner_cancels is not written by NEW.last_event from OLD.status, it stays OLD.owner_cancels and does not become NEW.owner_cancels. Leave owner_cancels as it is.')
         -- a funded deal is cancelled only with both consents
         WHEN OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
             AND NOT (COALESCE(NEW.advertiser_cancels = true, false) AND COALESCE(NEW.owner_cancels = true, false)) THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': invariant: refund_needs_both forbids ' || OLD.status || ' to ' || ifnull(NEW.status, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: invariant: refund_needs_both forbids OLD.status to NEW.status. Allowed only when: advertiser_cancels == true, owner_cancels == true.')
         -- no work that was not published is paid without a dispute
         WHEN OLD.status = 'PUBLISHED' AND NEW.status = 'COMPLETED_RELEASED' THEN
-            RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': invariant: payout_needs_delivery forbids ' || OLD.status || ' to ' || ifnull(NEW.status, 'null'))
+            RAISE(ABORT, 'fsmgen: deal: invariant: payout_needs_delivery forbids OLD.status to NEW.status. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at
+            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status
+            AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT')) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: the step does not enter its state, and entered_at does not become NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.status = 'ACCEPTED'
+            AND NEW.last_event = 'ADDRESS_READY'
+            AND NOT (NEW.deposit_address IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: ADDRESS_READY from ACCEPTED to AWAITING_PAYMENT: address_ready writes deposit_address. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
+            AND NOT (NEW.deposit_tx IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_tx: $tx_hash, and deposit_tx is NEW.deposit_tx. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
+            AND NOT (NEW.deposit_nano IS NOT DISTINCT FROM OLD.price_nano) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets deposit_nano: $price_nano, and deposit_nano is NEW.deposit_nano. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'AWAITING_PAYMENT'
+            AND NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED'
+            AND NOT (NEW.escrow = 'held') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: DEPOSIT_CONFIRMED from AWAITING_PAYMENT to FUNDED: fund or fund_overpaid sets escrow: held, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'SUBMIT_DRAFT'
+            AND NOT (NEW.creative IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft writes creative. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'SUBMIT_DRAFT'
+            AND NOT (NEW.advertiser_cancels = false) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets advertiser_cancels: false, and advertiser_cancels is NEW.advertiser_cancels. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'SUBMIT_DRAFT'
+            AND NOT (NEW.owner_cancels = false) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SUBMIT_DRAFT from FUNDED to CREATIVE_SUBMITTED: submit_draft sets owner_cancels: false, and owner_cancels is NEW.owner_cancels. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'CANCELLED'
+            AND NOT (NEW.escrow = 'returned') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: MUTUAL_CANCEL from FUNDED to CANCELLED: mutual_by_advertiser or mutual_by_owner sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'CANCELLED'
+            AND NOT (
+                    COALESCE(OLD.owner_cancels = true, false) AND NEW.advertiser_cancels = true AND NEW.owner_cancels = OLD.owner_cancels
+                    OR COALESCE(OLD.advertiser_cancels = true, false) AND NEW.owner_cancels = true AND NEW.advertiser_cancels = OLD.advertiser_cancels) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: MUTUAL_CANCEL from FUNDED to CANCELLED: no row makes this of the record. Of the rows mutual_by_advertiser demands owner_cancels == true, sets advertiser_cancels: true, leaves owner_cancels; mutual_by_owner demands advertiser_cancels == true, sets owner_cancels: true, leaves advertiser_cancels.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'MUTUAL_CANCEL' AND NEW.status = 'FUNDED'
+            AND NOT (
+                    COALESCE(OLD.owner_cancels = false, false) AND NEW.advertiser_cancels = true AND NEW.owner_cancels = OLD.owner_cancels
+                    OR COALESCE(OLD.advertiser_cancels = false, false) AND NEW.owner_cancels = true AND NEW.advertiser_cancels = OLD.advertiser_cancels) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: MUTUAL_CANCEL from FUNDED to FUNDED: no row makes this of the record. Of the rows consent_by_advertiser demands owner_cancels == false, sets advertiser_cancels: true, leaves owner_cancels; consent_by_owner demands advertiser_cancels == false, sets owner_cancels: true, leaves advertiser_cancels.')
+        WHEN OLD.status = 'FUNDED'
+            AND NEW.last_event = 'EXPIRE'
+            AND NOT (NEW.escrow = 'returned') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from FUNDED to EXPIRED: creative_expired sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'DISPUTE'
+            AND NOT (NEW.escrow = 'frozen') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: DISPUTE from CREATIVE_SUBMITTED to DISPUTED: dispute_quality sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_SUBMITTED'
+            AND NEW.last_event = 'EXPIRE'
+            AND NOT (NEW.escrow = 'returned') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: EXPIRE from CREATIVE_SUBMITTED to EXPIRED: review_expired sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'CREATIVE_APPROVED'
+            AND NEW.last_event = 'SET_PUBLISH_TIME'
+            AND NOT (NEW.publish_at IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: deal: step: SET_PUBLISH_TIME from CREATIVE_APPROVED to SCHEDULED: schedule writes publish_at. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'PUBLISHED'
+            AND NEW.last_event = 'PUBLISH_FAILED'
+            AND NOT (NEW.escrow = 'frozen') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: PUBLISH_FAILED from PUBLISHED to DISPUTED: publish_failed sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'VERIFICATION_PASSED'
+            AND NOT (NEW.escrow = 'released') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: VERIFICATION_PASSED from DELIVERY_VERIFYING to COMPLETED_RELEASED: verified sets escrow: released, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'VERIFICATION_FAILED'
+            AND NOT (NEW.escrow = 'frozen') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: VERIFICATION_FAILED from DELIVERY_VERIFYING to DISPUTED: verify_failed sets escrow: frozen, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DELIVERY_VERIFYING'
+            AND NEW.last_event = 'AUTO_APPROVE'
+            AND NOT (NEW.escrow = 'released') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: AUTO_APPROVE from DELIVERY_VERIFYING to COMPLETED_RELEASED: auto_approve sets escrow: released, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DISPUTED'
+            AND NEW.last_event = 'RESOLVE_FOR_OWNER'
+            AND NOT (NEW.escrow = 'released') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: RESOLVE_FOR_OWNER from DISPUTED to COMPLETED_RELEASED: resolve_for_owner sets escrow: released, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'DISPUTED'
+            AND NEW.last_event = 'RESOLVE_FOR_ADVERTISER'
+            AND NOT (NEW.escrow = 'returned') THEN
+            RAISE(ABORT, 'fsmgen: deal: step: RESOLVE_FOR_ADVERTISER from DISPUTED to REFUNDED: resolve_for_advertiser sets escrow: returned, and escrow is NEW.escrow. Write what the row writes, and nothing else.')
+        WHEN EXISTS (SELECT 1 FROM deals AS o WHERE o.deposit_address = NEW.deposit_address AND NOT (o.deal_id = OLD.deal_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: deals.deposit_address')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER deal_told BEFORE UPDATE ON deals
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM deal_events AS h
+            WHERE h.deal_id = OLD.deal_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: deal: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER deal_delete BEFORE DELETE ON deals
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': delete: records are never deleted, this one is in ' || OLD.status);
+    SELECT RAISE(ABORT, 'fsmgen: deal: delete: records are never deleted, this one is in OLD.status. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -272,7 +478,6 @@ CREATE TABLE deal_events (
 
     CONSTRAINT deal_events_pkey
         PRIMARY KEY (deal_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT deal_history_has_record
         FOREIGN KEY (deal_id) REFERENCES deals (deal_id),
     CONSTRAINT deal_history_event_id_uuid
@@ -282,80 +487,11 @@ CREATE TABLE deal_events (
         CHECK (deal_id GLOB '????????-????-????-????-????????????'
             AND length(replace(deal_id, '-', '')) = 32 AND replace(deal_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT deal_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT deal_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT deal_history_actor_role
-        CHECK (actor_role IN ('advertiser', 'owner', 'admin', 'operator', 'system')),
-    CONSTRAINT deal_history_begins_with_creation
-        CHECK ((version = 1) = (from_status IS NULL)),
-    CONSTRAINT deal_history_edge
-        CHECK (CASE
-            WHEN from_status IS NULL THEN
-                   event_type = 'CREATE' AND to_status = 'DRAFT'
-            WHEN from_status = 'DRAFT' THEN
-                   event_type = 'SUBMIT_OFFER' AND to_status = 'OFFER_PENDING'
-                OR event_type = 'CANCEL'       AND to_status = 'CANCELLED'
-            WHEN from_status = 'OFFER_PENDING' THEN
-                   event_type = 'COUNTER_OFFER' AND to_status = 'NEGOTIATING'
-                OR event_type = 'ACCEPT'        AND to_status = 'ACCEPTED'
-                OR event_type = 'REJECT'        AND to_status = 'CANCELLED'
-                OR event_type = 'WITHDRAW'      AND to_status = 'CANCELLED'
-                OR event_type = 'EXPIRE'        AND to_status = 'EXPIRED'
-            WHEN from_status = 'NEGOTIATING' THEN
-                   event_type = 'AGREE'  AND to_status = 'ACCEPTED'
-                OR event_type = 'CANCEL' AND to_status = 'CANCELLED'
-                OR event_type = 'EXPIRE' AND to_status = 'EXPIRED'
-            WHEN from_status = 'ACCEPTED' THEN
-                   event_type = 'ADDRESS_READY' AND to_status = 'AWAITING_PAYMENT'
-                OR event_type = 'CANCEL'        AND to_status = 'CANCELLED'
-            WHEN from_status = 'AWAITING_PAYMENT' THEN
-                   event_type = 'DEPOSIT_CONFIRMED' AND to_status IN ('FUNDED', 'AWAITING_PAYMENT')
-                OR event_type = 'CANCEL'            AND to_status = 'CANCELLED'
-                OR event_type = 'EXPIRE'            AND to_status = 'EXPIRED'
-            WHEN from_status = 'FUNDED' THEN
-                   event_type = 'SUBMIT_DRAFT'      AND to_status = 'CREATIVE_SUBMITTED'
-                OR event_type = 'MUTUAL_CANCEL'     AND to_status IN ('CANCELLED', 'FUNDED')
-                OR event_type = 'EXPIRE'            AND to_status = 'EXPIRED'
-                OR event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'FUNDED'
-            WHEN from_status = 'CREATIVE_SUBMITTED' THEN
-                   event_type = 'APPROVE'           AND to_status = 'CREATIVE_APPROVED'
-                OR event_type = 'REQUEST_REVISION'  AND to_status = 'FUNDED'
-                OR event_type = 'DISPUTE'           AND to_status = 'DISPUTED'
-                OR event_type = 'EXPIRE'            AND to_status = 'EXPIRED'
-                OR event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'CREATIVE_SUBMITTED'
-            WHEN from_status = 'CREATIVE_APPROVED' THEN
-                   event_type = 'SET_PUBLISH_TIME'  AND to_status = 'SCHEDULED'
-                OR event_type = 'PUBLISH_NOW'       AND to_status = 'PUBLISHED'
-                OR event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'CREATIVE_APPROVED'
-            WHEN from_status = 'SCHEDULED' THEN
-                   event_type = 'AUTO_PUBLISHED'    AND to_status = 'PUBLISHED'
-                OR event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'SCHEDULED'
-            WHEN from_status = 'PUBLISHED' THEN
-                   event_type = 'START_VERIFICATION' AND to_status = 'DELIVERY_VERIFYING'
-                OR event_type = 'DEPOSIT_CONFIRMED'  AND to_status = 'PUBLISHED'
-                OR event_type = 'PUBLISH_FAILED'     AND to_status = 'DISPUTED'
-            WHEN from_status = 'DELIVERY_VERIFYING' THEN
-                   event_type = 'VERIFICATION_PASSED' AND to_status = 'COMPLETED_RELEASED'
-                OR event_type = 'VERIFICATION_FAILED' AND to_status = 'DISPUTED'
-                OR event_type = 'AUTO_APPROVE'        AND to_status = 'COMPLETED_RELEASED'
-                OR event_type = 'DEPOSIT_CONFIRMED'   AND to_status = 'DELIVERY_VERIFYING'
-            WHEN from_status = 'COMPLETED_RELEASED' THEN
-                   event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'COMPLETED_RELEASED'
-            WHEN from_status = 'DISPUTED' THEN
-                   event_type = 'RESOLVE_FOR_OWNER'      AND to_status = 'COMPLETED_RELEASED'
-                OR event_type = 'RESOLVE_FOR_ADVERTISER' AND to_status = 'REFUNDED'
-                OR event_type = 'DEPOSIT_CONFIRMED'      AND to_status = 'DISPUTED'
-            WHEN from_status = 'CANCELLED' THEN
-                   event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'CANCELLED'
-            WHEN from_status = 'REFUNDED' THEN
-                   event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'REFUNDED'
-            WHEN from_status = 'EXPIRED' THEN
-                   event_type = 'DEPOSIT_CONFIRMED' AND to_status = 'EXPIRED'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- PostgreSQL partitions this table by created_at; SQLite has no partitions, so an
 -- index serves queries by time.
@@ -367,24 +503,134 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM deals AS r
-            WHERE r.deal_id = NEW.deal_id AND r.version = NEW.version
-                AND r.status = NEW.to_status AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: deal ' || ifnull(NEW.deal_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_status, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            WHERE r.deal_id = NEW.deal_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
+                AND r.status = NEW.to_status AND r.last_event = NEW.event_type
+                AND (NEW.from_status IS NULL OR NEW.actor_role IS DISTINCT FROM 'advertiser' OR r.advertiser_id = NEW.actor_id)
+                AND (NEW.from_status IS NULL OR NEW.actor_role IS DISTINCT FROM 'owner' OR r.owner_id = NEW.actor_id)) THEN
+            RAISE(ABORT, 'fsmgen: deal: history: the record is not in NEW.to_status by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_status IS NULL
+            AND (
+                   NEW.transition = 'create' AND NEW.event_type = 'CREATE' AND NEW.to_status = 'DRAFT' AND NEW.actor_role IN ('advertiser')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'DRAFT'
+            AND (
+                   NEW.transition = 'submit_offer' AND NEW.event_type = 'SUBMIT_OFFER' AND NEW.to_status = 'OFFER_PENDING' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'cancel_draft' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'OFFER_PENDING'
+            AND (
+                   NEW.transition = 'counter_offer' AND NEW.event_type = 'COUNTER_OFFER' AND NEW.to_status = 'NEGOTIATING' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'accept' AND NEW.event_type = 'ACCEPT' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'reject' AND NEW.event_type = 'REJECT' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'withdraw' AND NEW.event_type = 'WITHDRAW' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'offer_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'NEGOTIATING'
+            AND (
+                   NEW.transition = 'agree' AND NEW.event_type = 'AGREE' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('advertiser', 'owner')
+                OR NEW.transition = 'negotiation_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'negotiation_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'negotiation_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'ACCEPTED'
+            AND (
+                   NEW.transition = 'address_ready' AND NEW.event_type = 'ADDRESS_READY' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'accepted_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'accepted_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'AWAITING_PAYMENT'
+            AND (
+                   NEW.transition = 'fund' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'fund_overpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'payment_cancelled' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'payment_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_underpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'FUNDED'
+            AND (
+                   NEW.transition = 'submit_draft' AND NEW.event_type = 'SUBMIT_DRAFT' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('owner', 'admin')
+                OR NEW.transition = 'mutual_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'mutual_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'creative_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consent_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'consent_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('owner')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'CREATIVE_SUBMITTED'
+            AND (
+                   NEW.transition = 'approve' AND NEW.event_type = 'APPROVE' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'request_revision' AND NEW.event_type = 'REQUEST_REVISION' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'dispute_quality' AND NEW.event_type = 'DISPUTE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('advertiser')
+                OR NEW.transition = 'review_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'CREATIVE_APPROVED'
+            AND (
+                   NEW.transition = 'schedule' AND NEW.event_type = 'SET_PUBLISH_TIME' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('owner', 'admin')
+                OR NEW.transition = 'publish_now' AND NEW.event_type = 'PUBLISH_NOW' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('owner', 'admin')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'SCHEDULED'
+            AND (
+                   NEW.transition = 'auto_publish' AND NEW.event_type = 'AUTO_PUBLISHED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'PUBLISHED'
+            AND (
+                   NEW.transition = 'start_verification' AND NEW.event_type = 'START_VERIFICATION' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'publish_failed' AND NEW.event_type = 'PUBLISH_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'DELIVERY_VERIFYING'
+            AND (
+                   NEW.transition = 'verified' AND NEW.event_type = 'VERIFICATION_PASSED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'verify_failed' AND NEW.event_type = 'VERIFICATION_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'auto_approve' AND NEW.event_type = 'AUTO_APPROVE' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'COMPLETED_RELEASED'
+            AND (
+                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'DISPUTED'
+            AND (
+                   NEW.transition = 'resolve_for_owner' AND NEW.event_type = 'RESOLVE_FOR_OWNER' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('operator')
+                OR NEW.transition = 'resolve_for_advertiser' AND NEW.event_type = 'RESOLVE_FOR_ADVERTISER' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('operator')
+                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'CANCELLED'
+            AND (
+                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'REFUNDED'
+            AND (
+                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'EXPIRED'
+            AND (
+                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
+            RAISE(ABORT, 'fsmgen: deal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status IS NOT (
+            SELECT h.to_status FROM deal_events AS h
+            WHERE h.deal_id = NEW.deal_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: deal: history: the version before NEW.version did not end in NEW.from_status. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM deal_events AS h
             WHERE h.deal_id = NEW.deal_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: deal ' || ifnull(NEW.deal_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: deal: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER deal_history_update BEFORE UPDATE ON deal_events
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: deal: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER deal_history_delete BEFORE DELETE ON deal_events
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: deal ' || OLD.deal_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: deal: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;

@@ -184,7 +184,7 @@ var table = [...]row{
 	TransitionDisputeQuality:                   {name: "dispute_quality", from: CreativeSubmitted, event: EventDispute, to: Disputed, effects: []string{"freeze_escrow", "deal.events"}},
 	TransitionSchedule:                         {name: "schedule", from: CreativeApproved, event: EventSetPublishTime, to: Scheduled, effects: []string{"schedule_post", "deal.events"}},
 	TransitionPublishNow:                       {name: "publish_now", from: CreativeApproved, event: EventPublishNow, to: Published, effects: []string{"publish_post", "deal.events"}},
-	TransitionAutoPublish:                      {name: "auto_publish", from: Scheduled, event: EventAutoPublished, to: Published, raises: EventStartVerification, effects: []string{"verify_callback", "deal.events"}},
+	TransitionAutoPublish:                      {name: "auto_publish", from: Scheduled, event: EventAutoPublished, to: Published, effects: []string{"verify_callback", "deal.events"}},
 	TransitionStartVerification:                {name: "start_verification", from: Published, event: EventStartVerification, to: DeliveryVerifying, effects: []string{"start_verification", "deal.events"}},
 	TransitionVerified:                         {name: "verified", from: DeliveryVerifying, event: EventVerificationPassed, to: CompletedReleased, effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
 	TransitionVerifyFailed:                     {name: "verify_failed", from: DeliveryVerifying, event: EventVerificationFailed, to: Disputed, effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "deal.events"}},
@@ -310,7 +310,7 @@ func Transitions() []Transition {
 }
 
 // MaxSteps is the length of the longest chain of raised events.
-const MaxSteps = 2
+const MaxSteps = 1
 
 // Steps are the transitions of one accepted call. None means that the record was there already.
 type Steps struct {
@@ -339,10 +339,4 @@ func (s Steps) Last() Transition {
 		return 0
 	}
 	return s.list[s.n-1]
-}
-
-// then appends the steps that were raised.
-func (s Steps) then(more Steps) Steps {
-	s.n += uint8(copy(s.list[s.n:], more.list[:more.n]))
-	return s
 }

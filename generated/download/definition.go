@@ -50,6 +50,27 @@ func (m core) TerminalStates() []string {
 	return []string{"COMPLETE", "aborted"}
 }
 
+// Transitions lists every transition in the order of the spec.
+func (m core) Transitions() []fsm.TransitionInfo {
+	all := Transitions()
+	infos := make([]fsm.TransitionInfo, len(all))
+	for i, t := range all {
+		infos[i] = fsm.TransitionInfo{Name: t.String(), Event: t.Event().String(), To: t.To().String(), Effects: t.Effects()}
+		if from := t.From(); from != 0 {
+			infos[i].From = from.String()
+		}
+		if raises := t.Raises(); raises != 0 {
+			infos[i].Raises = raises.String()
+		}
+	}
+	return infos
+}
+
+// Timeouts maps each state that has a timeout to the event that it fires.
+func (m core) Timeouts() map[string]string {
+	return map[string]string{}
+}
+
 // Tables names the SQL objects of the machine.
 func (m core) Tables() fsm.Tables {
 	return fsm.Tables{
@@ -117,6 +138,7 @@ func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {
 			Op:    fsm.EffectUpsert,
 			Key:   []fsm.Column{{Name: "image_id", Value: fsm.Plain(row.ImageID)}},
 			Columns: []fsm.Column{
+				{Name: "bucket", Value: fsm.Plain(row.Bucket)},
 				{Name: "s3_key", Value: fsm.Plain(row.S3Key)},
 				{Name: "local_path", Value: fsm.Plain(row.LocalPath)},
 				{Name: "checksum", Value: fsm.Plain(row.Checksum)},
@@ -131,6 +153,7 @@ func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {
 			Op:    fsm.EffectUpsert,
 			Key:   []fsm.Column{{Name: "image_id", Value: fsm.Plain(row.ImageID)}},
 			Columns: []fsm.Column{
+				{Name: "bucket", Value: fsm.Plain(row.Bucket)},
 				{Name: "s3_key", Value: fsm.Plain(row.S3Key)},
 				{Name: "download_status", Value: fsm.Plain(row.DownloadStatus)},
 			},
@@ -141,6 +164,7 @@ func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {
 			Op:    fsm.EffectUpsert,
 			Key:   []fsm.Column{{Name: "image_id", Value: fsm.Plain(row.ImageID)}},
 			Columns: []fsm.Column{
+				{Name: "bucket", Value: fsm.Plain(row.Bucket)},
 				{Name: "s3_key", Value: fsm.Plain(row.S3Key)},
 				{Name: "local_path", Value: fsm.Plain(row.LocalPath)},
 				{Name: "checksum", Value: fsm.Plain(row.Checksum)},

@@ -11,6 +11,8 @@ import (
 // CheckExistsEffect is the payload of the effect check_exists.
 type CheckExistsEffect struct {
 	ImageID string `json:"image_id"`
+	Bucket  string `json:"bucket"`
+	S3Key   string `json:"s3_key"`
 }
 
 // DownloadObjectEffect is the payload of the effect download_object.
@@ -44,6 +46,7 @@ type DeleteFileEffect struct {
 // ImageCompletedEffect is the payload of the effect image_completed.
 type ImageCompletedEffect struct {
 	ImageID        string                  `json:"image_id"`
+	Bucket         string                  `json:"bucket"`
 	S3Key          string                  `json:"s3_key"`
 	LocalPath      fsm.Optional[string]    `json:"local_path,omitzero"`
 	Checksum       fsm.Optional[string]    `json:"checksum,omitzero"`
@@ -55,6 +58,7 @@ type ImageCompletedEffect struct {
 // ImagePendingEffect is the payload of the effect image_pending.
 type ImagePendingEffect struct {
 	ImageID        string         `json:"image_id"`
+	Bucket         string         `json:"bucket"`
 	S3Key          string         `json:"s3_key"`
 	DownloadStatus DownloadStatus `json:"download_status"`
 }
@@ -64,6 +68,7 @@ type ImagePendingEffect struct {
 // The file is gone, so the row does not name it any more.
 type ImageFailedEffect struct {
 	ImageID        string               `json:"image_id"`
+	Bucket         string               `json:"bucket"`
 	S3Key          string               `json:"s3_key"`
 	LocalPath      fsm.Optional[string] `json:"local_path,omitzero"`
 	Checksum       fsm.Optional[string] `json:"checksum,omitzero"`
@@ -73,12 +78,13 @@ type ImageFailedEffect struct {
 
 // StartUnpackEffect is the payload of the effect start_unpack.
 //
-// Document 002, FSM Chaining Contract.
+// Document 002, FSM Chaining Contract. The run goes along, so that volume and snapshot say which download they are of (F-002-28).
 type StartUnpackEffect struct {
-	ImageID   string               `json:"image_id"`
-	LocalPath fsm.Optional[string] `json:"local_path,omitzero"`
-	Checksum  fsm.Optional[string] `json:"checksum,omitzero"`
-	PoolName  string               `json:"pool_name"`
+	ImageID     string               `json:"image_id"`
+	DownloadRun fsm.UUID             `json:"download_run"`
+	LocalPath   fsm.Optional[string] `json:"local_path,omitzero"`
+	Checksum    fsm.Optional[string] `json:"checksum,omitzero"`
+	PoolName    string               `json:"pool_name"`
 }
 
 // Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record
@@ -106,7 +112,11 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 }
 
 func askCheckExists(r *Record) fsm.Effect {
-	return fsm.Effect{Name: "check_exists", Kind: fsm.EffectCall, Payload: CheckExistsEffect{ImageID: r.ImageID}}
+	return fsm.Effect{Name: "check_exists", Kind: fsm.EffectCall, Payload: CheckExistsEffect{
+		ImageID: r.ImageID,
+		Bucket:  r.Bucket,
+		S3Key:   r.S3Key,
+	}}
 }
 
 func askDownloadObject(r *Record) fsm.Effect {
@@ -136,6 +146,7 @@ func askDeleteFile(r *Record) fsm.Effect {
 func askImageCompleted(r *Record, c Call) fsm.Effect {
 	return fsm.Effect{Name: "image_completed", Kind: fsm.EffectUpsert, Payload: ImageCompletedEffect{
 		ImageID:        r.ImageID,
+		Bucket:         r.Bucket,
 		S3Key:          r.S3Key,
 		LocalPath:      r.LocalPath,
 		Checksum:       r.Checksum,
@@ -148,6 +159,7 @@ func askImageCompleted(r *Record, c Call) fsm.Effect {
 func askImagePending(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "image_pending", Kind: fsm.EffectUpsert, Payload: ImagePendingEffect{
 		ImageID:        r.ImageID,
+		Bucket:         r.Bucket,
 		S3Key:          r.S3Key,
 		DownloadStatus: DownloadStatusPending,
 	}}
@@ -156,6 +168,7 @@ func askImagePending(r *Record) fsm.Effect {
 func askImageFailed(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "image_failed", Kind: fsm.EffectUpsert, Payload: ImageFailedEffect{
 		ImageID:        r.ImageID,
+		Bucket:         r.Bucket,
 		S3Key:          r.S3Key,
 		DownloadStatus: DownloadStatusFailed,
 	}}
@@ -163,10 +176,11 @@ func askImageFailed(r *Record) fsm.Effect {
 
 func askStartUnpack(r *Record, c Call) fsm.Effect {
 	return fsm.Effect{Name: "start_unpack", Kind: fsm.EffectStart, Payload: StartUnpackEffect{
-		ImageID:   r.ImageID,
-		LocalPath: r.LocalPath,
-		Checksum:  r.Checksum,
-		PoolName:  c.Params.PoolName,
+		ImageID:     r.ImageID,
+		DownloadRun: r.RunID,
+		LocalPath:   r.LocalPath,
+		Checksum:    r.Checksum,
+		PoolName:    c.Params.PoolName,
 	}}
 }
 

@@ -212,6 +212,7 @@ type AbortReason uint8
 const (
 	_ AbortReason = iota
 	AbortReasonCheckFailed
+	AbortReasonImageIDTaken
 	AbortReasonDownloadFailed
 	AbortReasonFileInvalid
 	AbortReasonValidationFailed
@@ -221,9 +222,10 @@ func _() {
 	// An "invalid array index" error here says that the constants have changed: generate again.
 	var x [1]struct{}
 	_ = x[AbortReasonCheckFailed-1]
-	_ = x[AbortReasonDownloadFailed-2]
-	_ = x[AbortReasonFileInvalid-3]
-	_ = x[AbortReasonValidationFailed-4]
+	_ = x[AbortReasonImageIDTaken-2]
+	_ = x[AbortReasonDownloadFailed-3]
+	_ = x[AbortReasonFileInvalid-4]
+	_ = x[AbortReasonValidationFailed-5]
 }
 
 // String returns the word of the spec for v.
@@ -231,6 +233,8 @@ func (v AbortReason) String() string {
 	switch v {
 	case AbortReasonCheckFailed:
 		return "check_failed"
+	case AbortReasonImageIDTaken:
+		return "image_id_taken"
 	case AbortReasonDownloadFailed:
 		return "download_failed"
 	case AbortReasonFileInvalid:
@@ -251,6 +255,8 @@ func ParseAbortReason(name string) (AbortReason, error) {
 	switch name {
 	case "check_failed":
 		return AbortReasonCheckFailed, nil
+	case "image_id_taken":
+		return AbortReasonImageIDTaken, nil
 	case "download_failed":
 		return AbortReasonDownloadFailed, nil
 	case "file_invalid":

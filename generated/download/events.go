@@ -180,8 +180,13 @@ func (e *Start) check() (field, problem string) {
 
 // Checked is the payload of CHECKED.
 //
-// The four facts of the table's check, and the stored Response that a Handoff returns.
+// The four facts of the table's check, and the stored Response that a Handoff returns. Added: whether images has the id for
+// another object (F-002-30).
 type Checked struct {
+	// OtherObject is other_object.
+	//
+	// images has the image_id with another bucket or s3_key
+	OtherObject bool `json:"other_object"`
 	// RowCompleted is row_completed.
 	//
 	// images has the image with download_status completed
@@ -326,7 +331,7 @@ func DecodeEvent(name string, data []byte) (Payload, error) {
 	case "START":
 		return fsm.Decode[Start](MachineName, name, data, "image_id", "s3_key", "bucket")
 	case "CHECKED":
-		return fsm.Decode[Checked](MachineName, name, data, "row_completed", "file_exists", "size_matches", "checksum_matches")
+		return fsm.Decode[Checked](MachineName, name, data, "other_object", "row_completed", "file_exists", "size_matches", "checksum_matches")
 	case "CHECK_FAILED":
 		return fsm.Decode[CheckFailed](MachineName, name, data, "cause")
 	case "DOWNLOADED":

@@ -34,7 +34,8 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 
 // Checked applies CHECKED. It changes r only when it returns a step.
 //
-// The four facts of the table's check, and the stored Response that a Handoff returns.
+// The four facts of the table's check, and the stored Response that a Handoff returns. Added: whether images has the id for
+// another object (F-002-30).
 func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	if e.StoredBytes.IsSet && e.StoredBytes.V < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("stored_bytes", "is less than 0")
@@ -42,12 +43,17 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	switch r.State {
 	case CheckExists:
 		// Skip (Handoff): download, validate and store-metadata do not run.
-		if e.RowCompleted && e.FileExists && e.SizeMatches && e.ChecksumMatches && e.StoredPath.IsSet && e.StoredChecksum.IsSet && e.StoredBytes.IsSet {
+		if !e.OtherObject && e.RowCompleted && e.FileExists && e.SizeMatches && e.ChecksumMatches && e.StoredPath.IsSet && e.StoredChecksum.IsSet && e.StoredBytes.IsSet {
 			r.State = Complete
 			r.LocalPath = e.StoredPath
 			r.Checksum = e.StoredChecksum
 			r.SizeBytes = e.StoredBytes
 			return took(TransitionHandoff), nil
+		}
+		// Added: an image_id that belongs to another object. Its file and its device are not those of this object (F-002-30).
+		if e.OtherObject {
+			r.State, r.Reason = Aborted, fsm.Some(AbortReasonImageIDTaken)
+			return took(TransitionTaken), nil
 		}
 		// "Otherwise: Retry download". A 'completed' row whose file is gone stays until the outcome: "no database record during
 		// download" (F-002-3).

@@ -3,29 +3,6 @@
 -- Machine download, version 1.0.
 -- One run that brings an image tar from S3 to local disk.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION download_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'START' AND new_state = 'check-exists'
-        WHEN old_state = 'check-exists' THEN
-               event = 'CHECKED'      AND new_state IN ('COMPLETE', 'download')
-            OR event = 'CHECK_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'download' THEN
-               event = 'DOWNLOADED'      AND new_state = 'validate'
-            OR event = 'DOWNLOAD_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'validate' THEN
-               event = 'VALIDATED'         AND new_state IN ('store-metadata', 'aborted')
-            OR event = 'VALIDATION_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'store-metadata' THEN
-               event = 'STORE' AND new_state = 'COMPLETE'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE download_records (
     run_id     uuid        NOT NULL,
@@ -62,6 +39,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_state_declared',
                 HINT = 'Declared are check-exists, download, validate, store-metadata, COMPLETE, aborted.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.image_id) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: download %: download_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
             USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_image_id_range',
@@ -82,10 +64,20 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_size_bytes_range',
                 HINT = 'Store a value within the bounds.';
     END IF;
-    IF NOT (r.reason IN ('check_failed', 'download_failed', 'file_invalid', 'validation_failed')) THEN
+    IF NOT (r.reason IN ('check_failed', 'image_id_taken', 'download_failed', 'file_invalid', 'validation_failed')) THEN
         RAISE EXCEPTION 'fsmgen: download %: download_reason_declared: reason is %, which is not declared', r.run_id, r.reason
             USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_reason_declared',
-                HINT = 'Declared are check_failed, download_failed, file_invalid, validation_failed.';
+                HINT = 'Declared are check_failed, image_id_taken, download_failed, file_invalid, validation_failed.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: download %: download_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_updated_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.state
         WHEN 'validate' THEN
@@ -163,10 +155,41 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'download_records', CONSTRAINT = 'download_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT download_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'START' AND NEW.state = 'check-exists') THEN
         RAISE EXCEPTION 'fsmgen: download %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.local_path IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: download %: step: local_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.local_path
+            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                HINT = 'Leave local_path as it is.';
+    END IF;
+    IF NEW.checksum IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: download %: step: checksum is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.checksum
+            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                HINT = 'Leave checksum as it is.';
+    END IF;
+    IF NEW.size_bytes IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: download %: step: size_bytes is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.size_bytes
+            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                HINT = 'Leave size_bytes as it is.';
+    END IF;
+    IF NEW.reason IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: download %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
+            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                HINT = 'Leave reason as it is.';
+    END IF;
+    IF NEW.cause IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: download %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
+            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                HINT = 'Leave cause as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: download %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -183,10 +206,42 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'download_records', CONSTRAINT = 'download_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT download_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'check-exists' THEN
+        IF NOT (
+               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'aborted', 'download')
+            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: download %: edge: no transition from check-exists on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
+                    HINT = 'From there lead CHECKED to COMPLETE or aborted or download, CHECK_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'download' THEN
+        IF NOT (
+               NEW.last_event = 'DOWNLOADED'      AND NEW.state = 'validate'
+            OR NEW.last_event = 'DOWNLOAD_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: download %: edge: no transition from download on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
+                    HINT = 'From there lead DOWNLOADED to validate, DOWNLOAD_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'validate' THEN
+        IF NOT (
+               NEW.last_event = 'VALIDATED'         AND NEW.state IN ('store-metadata', 'aborted')
+            OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: download %: edge: no transition from validate on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
+                    HINT = 'From there lead VALIDATED to store-metadata or aborted, VALIDATION_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'store-metadata' THEN
+        IF NOT (
+               NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: download %: edge: no transition from store-metadata on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
+                    HINT = 'From there lead STORE to COMPLETE.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('check-exists', 'download', 'validate', 'store-metadata') THEN
         RAISE EXCEPTION 'fsmgen: download %: edge: no transition from % on % to %', OLD.run_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
         RAISE EXCEPTION 'fsmgen: download %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
@@ -213,11 +268,140 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_bucket_immutable',
                 HINT = 'Leave bucket as it is.';
     END IF;
+    IF NEW.local_path IS DISTINCT FROM OLD.local_path THEN
+        IF NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: local_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.local_path, NEW.local_path
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave local_path as it is.';
+        END IF;
+    END IF;
+    IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
+        IF NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: checksum is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.checksum, NEW.checksum
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave checksum as it is.';
+        END IF;
+    END IF;
+    IF NEW.size_bytes IS DISTINCT FROM OLD.size_bytes THEN
+        IF NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: size_bytes is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.size_bytes, NEW.size_bytes
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave size_bytes as it is.';
+        END IF;
+    END IF;
+    IF NEW.reason IS DISTINCT FROM OLD.reason THEN
+        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'aborted'
+                OR NEW.last_event = 'VALIDATED' AND OLD.state = 'validate' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave reason as it is.';
+        END IF;
+    END IF;
+    IF NEW.cause IS DISTINCT FROM OLD.cause THEN
+        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')) THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave cause as it is.';
+        END IF;
+    END IF;
     -- nothing is stored that was not validated
     IF OLD.state = 'download' AND NEW.state IN ('store-metadata', 'COMPLETE') THEN
         RAISE EXCEPTION 'fsmgen: download %: invariant: stored_after_validation forbids % to %', OLD.run_id, OLD.state, NEW.state
             USING ERRCODE = 'FS005', TABLE = 'download_records', CONSTRAINT = 'download_stored_after_validation',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: download %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+    END IF;
+    IF OLD.state = 'check-exists' THEN
+        IF NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE' THEN
+            IF NOT (NEW.local_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: CHECKED from check-exists to COMPLETE: handoff demands stored_path exists true', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.checksum IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: CHECKED from check-exists to COMPLETE: handoff demands stored_checksum exists true', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.size_bytes IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: CHECKED from check-exists to COMPLETE: handoff demands stored_bytes exists true', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECKED' AND NEW.state = 'aborted' THEN
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'image_id_taken') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: CHECKED from check-exists to aborted: taken sets reason: image_id_taken, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECK_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: CHECK_FAILED from check-exists to aborted: check_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: CHECK_FAILED from check-exists to aborted: check_failed sets reason: check_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'download' THEN
+        IF NEW.last_event = 'DOWNLOADED' THEN
+            IF NOT (NEW.local_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: DOWNLOADED from download to validate: downloaded writes local_path', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.checksum IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: DOWNLOADED from download to validate: downloaded writes checksum', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.size_bytes IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: DOWNLOADED from download to validate: downloaded writes size_bytes', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'DOWNLOAD_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: DOWNLOAD_FAILED from download to aborted: download_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'download_failed') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: DOWNLOAD_FAILED from download to aborted: download_failed sets reason: download_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'validate' THEN
+        IF NEW.last_event = 'VALIDATED' AND NEW.state = 'aborted' THEN
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'file_invalid') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: VALIDATED from validate to aborted: invalid sets reason: file_invalid, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'VALIDATION_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: VALIDATION_FAILED from validate to aborted: validation_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'validation_failed') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: VALIDATION_FAILED from validate to aborted: validation_failed sets reason: validation_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -269,11 +453,7 @@ CREATE TABLE download_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT download_history_pkey
-        PRIMARY KEY (run_id, version),
-    CONSTRAINT download_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT download_history_edge
-        CHECK (download_edge(from_state, event_type, to_state))
+        PRIMARY KEY (run_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -281,11 +461,58 @@ CREATE FUNCTION download_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM download_records AS r
-            WHERE r.run_id = NEW.run_id AND r.version = NEW.version
+            WHERE r.run_id = NEW.run_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: download %: history: the record is not in % by % at version %', NEW.run_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: download %: history: the record is not in % by % at version % since %', NEW.run_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-exists') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'check-exists' THEN
+        IF (
+                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'taken' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'download'
+                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'download' THEN
+        IF (
+                   NEW.transition = 'downloaded' AND NEW.event_type = 'DOWNLOADED' AND NEW.to_state = 'validate'
+                OR NEW.transition = 'download_failed' AND NEW.event_type = 'DOWNLOAD_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'validate' THEN
+        IF (
+                   NEW.transition = 'valid' AND NEW.event_type = 'VALIDATED' AND NEW.to_state = 'store-metadata'
+                OR NEW.transition = 'invalid' AND NEW.event_type = 'VALIDATED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'validation_failed' AND NEW.event_type = 'VALIDATION_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'store-metadata' THEN
+        IF (
+                   NEW.transition = 'stored' AND NEW.event_type = 'STORE' AND NEW.to_state = 'COMPLETE') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('check-exists', 'download', 'validate', 'store-metadata') THEN
+        RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -293,6 +520,24 @@ $$;
 
 CREATE TRIGGER download_history_insert BEFORE INSERT ON download_history
     FOR EACH ROW EXECUTE FUNCTION download_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION download_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM download_history AS h
+            WHERE h.run_id = NEW.run_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: download %: history: version % from % by % has no history row', NEW.run_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'download_records', CONSTRAINT = 'download_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER download_told AFTER INSERT OR UPDATE ON download_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION download_told();
 
 -- What is written stays written.
 CREATE FUNCTION download_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -320,6 +565,8 @@ CREATE TRIGGER download_history_truncate BEFORE TRUNCATE ON download_history
 -- Steps of download write this table in their transaction.
 CREATE TABLE images (
     image_id          text        NOT NULL,
+    -- added: with the key it says whose image the row is (F-002-30)
+    bucket            text        NOT NULL,
     s3_key            text        NOT NULL,
     local_path        text,
     checksum          text,
@@ -333,6 +580,8 @@ CREATE TABLE images (
         PRIMARY KEY (image_id),
     CONSTRAINT images_image_id_range
         CHECK (length(image_id) >= 1),
+    CONSTRAINT images_bucket_range
+        CHECK (length(bucket) >= 1),
     CONSTRAINT images_s3_key_range
         CHECK (length(s3_key) >= 1),
     CONSTRAINT images_size_bytes_range
@@ -346,3 +595,19 @@ CREATE TABLE images (
     CONSTRAINT images_activated_at_time
         CHECK (activated_at >= '0001-01-01 00:00:00Z' AND activated_at < '10000-01-01 00:00:00Z')
 );
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('download_rules', 'download_insert', 'download_update', 'download_delete', 'download_truncate', 'download_history_insert', 'download_told', 'download_history_change', 'download_history_truncate')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

@@ -2,7 +2,7 @@
 
 -- Machine download, version 1.0.
 -- One run that brings an image tar from S3 to local disk.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE download_records (
@@ -28,6 +28,9 @@ CREATE TABLE download_records (
 
     CONSTRAINT download_records_pkey
         PRIMARY KEY (run_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT download_told
+        FOREIGN KEY (run_id, version) REFERENCES download_history (run_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT download_state_declared
         CHECK (state IN ('check-exists', 'download', 'validate', 'store-metadata', 'COMPLETE', 'aborted')),
     CONSTRAINT download_run_id_uuid
@@ -45,7 +48,7 @@ CREATE TABLE download_records (
     CONSTRAINT download_size_bytes_range
         CHECK (size_bytes >= 0),
     CONSTRAINT download_reason_declared
-        CHECK (reason IN ('check_failed', 'download_failed', 'file_invalid', 'validation_failed')),
+        CHECK (reason IN ('check_failed', 'image_id_taken', 'download_failed', 'file_invalid', 'validation_failed')),
     CONSTRAINT download_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
@@ -69,29 +72,47 @@ CREATE TABLE download_records (
             AND size_bytes IS NOT NULL)),
     CONSTRAINT download_aborted_holds
         CHECK (state <> 'aborted' OR reason IS NOT NULL)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX download_active_image ON download_records (image_id)
     WHERE state NOT IN ('COMPLETE', 'aborted');
+
+-- No OR REPLACE takes away who has the key of download_active_image.
+CREATE TRIGGER download_active_image_insert BEFORE INSERT ON download_records
+BEGIN
+    SELECT CASE
+        WHEN NEW.state NOT IN ('COMPLETE', 'aborted') AND EXISTS (SELECT 1 FROM download_records AS o WHERE o.image_id = NEW.image_id AND o.state NOT IN ('COMPLETE', 'aborted') AND NOT (o.run_id = NEW.run_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: download_records.image_id')
+    END;
+END;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER download_insert BEFORE INSERT ON download_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: download_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: download_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: download ' || ifnull(NEW.run_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: download: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'START' AND NEW.state = 'check-exists') THEN
-            RAISE(ABORT, 'fsmgen: download ' || ifnull(NEW.run_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER download_replace AFTER INSERT ON download_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM download_history AS h WHERE h.run_id = NEW.run_id) THEN
-            RAISE(ABORT, 'fsmgen: download ' || ifnull(NEW.run_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: download: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.local_path IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: download: step: local_path is not written by NEW.last_event, it begins as NULL and not as NEW.local_path. Leave local_path as it is.')
+        WHEN NEW.checksum IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: download: step: checksum is not written by NEW.last_event, it begins as NULL and not as NEW.checksum. Leave checksum as it is.')
+        WHEN NEW.size_bytes IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: download: step: size_bytes is not written by NEW.last_event, it begins as NULL and not as NEW.size_bytes. Leave size_bytes as it is.')
+        WHEN NEW.reason IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: download: step: reason is not written by NEW.last_event, it begins as NULL and not as NEW.reason. Leave reason as it is.')
+        WHEN NEW.cause IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: download: step: cause is not written by NEW.last_event, it begins as NULL and not as NEW.cause. Leave cause as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: download: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM download_records AS o WHERE o.run_id = NEW.run_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: download_records.run_id')
     END;
 END;
 
@@ -99,43 +120,142 @@ END;
 CREATE TRIGGER download_update BEFORE UPDATE ON download_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: download_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: download_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'check-exists' THEN
-                   NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'download')
-                OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'download' THEN
-                   NEW.last_event = 'DOWNLOADED'      AND NEW.state = 'validate'
-                OR NEW.last_event = 'DOWNLOAD_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'validate' THEN
-                   NEW.last_event = 'VALIDATED'         AND NEW.state IN ('store-metadata', 'aborted')
-                OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'store-metadata' THEN
-                   NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: download: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'check-exists'
+            AND NOT (
+               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'aborted', 'download')
+            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: download: edge: no transition from check-exists on NEW.last_event to NEW.state. From there lead CHECKED to COMPLETE or aborted or download, CHECK_FAILED to aborted.')
+        WHEN OLD.state = 'download'
+            AND NOT (
+               NEW.last_event = 'DOWNLOADED'      AND NEW.state = 'validate'
+            OR NEW.last_event = 'DOWNLOAD_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: download: edge: no transition from download on NEW.last_event to NEW.state. From there lead DOWNLOADED to validate, DOWNLOAD_FAILED to aborted.')
+        WHEN OLD.state = 'validate'
+            AND NOT (
+               NEW.last_event = 'VALIDATED'         AND NEW.state IN ('store-metadata', 'aborted')
+            OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: download: edge: no transition from validate on NEW.last_event to NEW.state. From there lead VALIDATED to store-metadata or aborted, VALIDATION_FAILED to aborted.')
+        WHEN OLD.state = 'store-metadata'
+            AND NOT (
+               NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE') THEN
+            RAISE(ABORT, 'fsmgen: download: edge: no transition from store-metadata on NEW.last_event to NEW.state. From there lead STORE to COMPLETE.')
+        WHEN OLD.state NOT IN ('check-exists', 'download', 'validate', 'store-metadata') THEN
+            RAISE(ABORT, 'fsmgen: download: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.run_id IS DISTINCT FROM OLD.run_id THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': immutable: run_id never changes, not from ' || OLD.run_id || ' to ' || ifnull(NEW.run_id, 'null'))
+            RAISE(ABORT, 'fsmgen: download: immutable: run_id never changes, not from OLD.run_id to NEW.run_id. Leave run_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: download: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.image_id IS DISTINCT FROM OLD.image_id THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': immutable: image_id is written once, it stays ' || OLD.image_id || ' and does not become ' || ifnull(NEW.image_id, 'null'))
+            RAISE(ABORT, 'fsmgen: download: immutable: image_id is written once, it stays OLD.image_id and does not become NEW.image_id. Leave image_id as it is.')
         WHEN NEW.s3_key IS DISTINCT FROM OLD.s3_key THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': immutable: s3_key is written once, it stays ' || OLD.s3_key || ' and does not become ' || ifnull(NEW.s3_key, 'null'))
+            RAISE(ABORT, 'fsmgen: download: immutable: s3_key is written once, it stays OLD.s3_key and does not become NEW.s3_key. Leave s3_key as it is.')
         WHEN NEW.bucket IS DISTINCT FROM OLD.bucket THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': immutable: bucket is written once, it stays ' || OLD.bucket || ' and does not become ' || ifnull(NEW.bucket, 'null'))
+            RAISE(ABORT, 'fsmgen: download: immutable: bucket is written once, it stays OLD.bucket and does not become NEW.bucket. Leave bucket as it is.')
+        WHEN NEW.local_path IS DISTINCT FROM OLD.local_path
+            AND NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+            RAISE(ABORT, 'fsmgen: download: step: local_path is not written by NEW.last_event from OLD.state, it stays OLD.local_path and does not become NEW.local_path. Leave local_path as it is.')
+        WHEN NEW.checksum IS DISTINCT FROM OLD.checksum
+            AND NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+            RAISE(ABORT, 'fsmgen: download: step: checksum is not written by NEW.last_event from OLD.state, it stays OLD.checksum and does not become NEW.checksum. Leave checksum as it is.')
+        WHEN NEW.size_bytes IS DISTINCT FROM OLD.size_bytes
+            AND NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+            RAISE(ABORT, 'fsmgen: download: step: size_bytes is not written by NEW.last_event from OLD.state, it stays OLD.size_bytes and does not become NEW.size_bytes. Leave size_bytes as it is.')
+        WHEN NEW.reason IS DISTINCT FROM OLD.reason
+            AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'aborted'
+                OR NEW.last_event = 'VALIDATED' AND OLD.state = 'validate' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: download: step: reason is not written by NEW.last_event from OLD.state, it stays OLD.reason and does not become NEW.reason. Leave reason as it is.')
+        WHEN NEW.cause IS DISTINCT FROM OLD.cause
+            AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')) THEN
+            RAISE(ABORT, 'fsmgen: download: step: cause is not written by NEW.last_event from OLD.state, it stays OLD.cause and does not become NEW.cause. Leave cause as it is.')
         -- nothing is stored that was not validated
         WHEN OLD.state = 'download' AND NEW.state IN ('store-metadata', 'COMPLETE') THEN
-            RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': invariant: stored_after_validation forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: download: invariant: stored_after_validation forbids OLD.state to NEW.state. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: download: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'check-exists'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE'
+            AND NOT (NEW.local_path IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: CHECKED from check-exists to COMPLETE: handoff demands stored_path exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'check-exists'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE'
+            AND NOT (NEW.checksum IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: CHECKED from check-exists to COMPLETE: handoff demands stored_checksum exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'check-exists'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE'
+            AND NOT (NEW.size_bytes IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: CHECKED from check-exists to COMPLETE: handoff demands stored_bytes exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'check-exists'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'aborted'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'image_id_taken') THEN
+            RAISE(ABORT, 'fsmgen: download: step: CHECKED from check-exists to aborted: taken sets reason: image_id_taken, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-exists'
+            AND NEW.last_event = 'CHECK_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: CHECK_FAILED from check-exists to aborted: check_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-exists'
+            AND NEW.last_event = 'CHECK_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+            RAISE(ABORT, 'fsmgen: download: step: CHECK_FAILED from check-exists to aborted: check_failed sets reason: check_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'download'
+            AND NEW.last_event = 'DOWNLOADED'
+            AND NOT (NEW.local_path IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: DOWNLOADED from download to validate: downloaded writes local_path. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'download'
+            AND NEW.last_event = 'DOWNLOADED'
+            AND NOT (NEW.checksum IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: DOWNLOADED from download to validate: downloaded writes checksum. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'download'
+            AND NEW.last_event = 'DOWNLOADED'
+            AND NOT (NEW.size_bytes IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: DOWNLOADED from download to validate: downloaded writes size_bytes. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'download'
+            AND NEW.last_event = 'DOWNLOAD_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: DOWNLOAD_FAILED from download to aborted: download_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'download'
+            AND NEW.last_event = 'DOWNLOAD_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'download_failed') THEN
+            RAISE(ABORT, 'fsmgen: download: step: DOWNLOAD_FAILED from download to aborted: download_failed sets reason: download_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'validate'
+            AND NEW.last_event = 'VALIDATED' AND NEW.state = 'aborted'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'file_invalid') THEN
+            RAISE(ABORT, 'fsmgen: download: step: VALIDATED from validate to aborted: invalid sets reason: file_invalid, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'validate'
+            AND NEW.last_event = 'VALIDATION_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: download: step: VALIDATION_FAILED from validate to aborted: validation_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'validate'
+            AND NEW.last_event = 'VALIDATION_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'validation_failed') THEN
+            RAISE(ABORT, 'fsmgen: download: step: VALIDATION_FAILED from validate to aborted: validation_failed sets reason: validation_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER download_told BEFORE UPDATE ON download_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM download_history AS h
+            WHERE h.run_id = OLD.run_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: download: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER download_delete BEFORE DELETE ON download_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: download: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -159,7 +279,6 @@ CREATE TABLE download_history (
 
     CONSTRAINT download_history_pkey
         PRIMARY KEY (run_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT download_history_has_record
         FOREIGN KEY (run_id) REFERENCES download_records (run_id),
     CONSTRAINT download_history_event_id_uuid
@@ -169,30 +288,11 @@ CREATE TABLE download_history (
         CHECK (run_id GLOB '????????-????-????-????-????????????'
             AND length(replace(run_id, '-', '')) = 32 AND replace(run_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT download_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT download_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT download_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT download_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'START' AND to_state = 'check-exists'
-            WHEN from_state = 'check-exists' THEN
-                   event_type = 'CHECKED'      AND to_state IN ('COMPLETE', 'download')
-                OR event_type = 'CHECK_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'download' THEN
-                   event_type = 'DOWNLOADED'      AND to_state = 'validate'
-                OR event_type = 'DOWNLOAD_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'validate' THEN
-                   event_type = 'VALIDATED'         AND to_state IN ('store-metadata', 'aborted')
-                OR event_type = 'VALIDATION_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'store-metadata' THEN
-                   event_type = 'STORE' AND to_state = 'COMPLETE'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER download_history_insert BEFORE INSERT ON download_history
@@ -200,31 +300,65 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM download_records AS r
-            WHERE r.run_id = NEW.run_id AND r.version = NEW.version
+            WHERE r.run_id = NEW.run_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: download ' || ifnull(NEW.run_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: download: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-exists') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: download: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'check-exists'
+            AND (
+                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'taken' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'download'
+                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: download: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'download'
+            AND (
+                   NEW.transition = 'downloaded' AND NEW.event_type = 'DOWNLOADED' AND NEW.to_state = 'validate'
+                OR NEW.transition = 'download_failed' AND NEW.event_type = 'DOWNLOAD_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: download: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'validate'
+            AND (
+                   NEW.transition = 'valid' AND NEW.event_type = 'VALIDATED' AND NEW.to_state = 'store-metadata'
+                OR NEW.transition = 'invalid' AND NEW.event_type = 'VALIDATED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'validation_failed' AND NEW.event_type = 'VALIDATION_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: download: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'store-metadata'
+            AND (
+                   NEW.transition = 'stored' AND NEW.event_type = 'STORE' AND NEW.to_state = 'COMPLETE') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: download: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('check-exists', 'download', 'validate', 'store-metadata') THEN
+            RAISE(ABORT, 'fsmgen: download: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM download_history AS h
+            WHERE h.run_id = NEW.run_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: download: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM download_history AS h
             WHERE h.run_id = NEW.run_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: download ' || ifnull(NEW.run_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: download: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER download_history_update BEFORE UPDATE ON download_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: download: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER download_history_delete BEFORE DELETE ON download_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: download ' || OLD.run_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: download: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 -- Steps of download write this table in their transaction.
 CREATE TABLE images (
     image_id          text    NOT NULL,
+    -- added: with the key it says whose image the row is (F-002-30)
+    bucket            text    NOT NULL,
     s3_key            text    NOT NULL,
     local_path        text,
     checksum          text,
@@ -238,6 +372,8 @@ CREATE TABLE images (
         PRIMARY KEY (image_id),
     CONSTRAINT images_image_id_range
         CHECK (length(image_id) >= 1),
+    CONSTRAINT images_bucket_range
+        CHECK (length(bucket) >= 1),
     CONSTRAINT images_s3_key_range
         CHECK (length(s3_key) >= 1),
     CONSTRAINT images_size_bytes_range
@@ -252,4 +388,20 @@ CREATE TABLE images (
     CONSTRAINT images_activated_at_time
         CHECK (activated_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND activated_at >= '0001'
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(activated_at, 1, 19), '+0 days') IS substr(activated_at, 1, 19))
-) STRICT;
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER download_images_insert BEFORE INSERT ON images
+BEGIN
+    SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM images AS o WHERE o.image_id = NEW.image_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: images.image_id')
+    END;
+END;
+
+CREATE TRIGGER download_images_update BEFORE UPDATE ON images
+BEGIN
+    SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM images AS o WHERE o.image_id = NEW.image_id AND NOT (o.image_id = OLD.image_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: images.image_id')
+    END;
+END;

@@ -14,6 +14,10 @@ const (
 	//
 	// Skip (Handoff): download, validate and store-metadata do not run.
 	TransitionHandoff
+	// TransitionTaken is taken: CHECKED leads from check-exists to aborted.
+	//
+	// Added: an image_id that belongs to another object. Its file and its device are not those of this object (F-002-30).
+	TransitionTaken
 	// TransitionNeeded is needed: CHECKED leads from check-exists to download.
 	//
 	// "Otherwise: Retry download". A 'completed' row whose file is gone stays until the outcome: "no database record during
@@ -56,6 +60,7 @@ type row struct {
 var table = [...]row{
 	TransitionStart:            {name: "start", event: EventStart, to: CheckExists, effects: []string{"check_exists"}},
 	TransitionHandoff:          {name: "handoff", from: CheckExists, event: EventChecked, to: Complete, effects: []string{"start_unpack"}},
+	TransitionTaken:            {name: "taken", from: CheckExists, event: EventChecked, to: Aborted},
 	TransitionNeeded:           {name: "needed", from: CheckExists, event: EventChecked, to: Download, effects: []string{"download_object"}},
 	TransitionDownloaded:       {name: "downloaded", from: Download, event: EventDownloaded, to: Validate, effects: []string{"validate_file"}},
 	TransitionValid:            {name: "valid", from: Validate, event: EventValidated, to: StoreMetadata, raises: EventStore},
@@ -114,6 +119,7 @@ func Transitions() []Transition {
 	return []Transition{
 		TransitionStart,
 		TransitionHandoff,
+		TransitionTaken,
 		TransitionNeeded,
 		TransitionDownloaded,
 		TransitionValid,

@@ -3,28 +3,6 @@
 -- Machine gc, version 1.0.0.
 -- The life of one stored blob, from live to physically deleted.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION gc_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'create' AND new_state = 'live'
-        WHEN old_state = 'live' THEN
-               event = 'delete_request' AND new_state = 'tombstoned'
-        WHEN old_state = 'tombstoned' THEN
-               event = 'retention_elapsed' AND new_state = 'eligible_for_gc'
-            OR event = 'restore_request'   AND new_state = 'live'
-        WHEN old_state = 'eligible_for_gc' THEN
-               event = 'gc_sweep'          AND new_state = 'deleted'
-            OR event = 'gc_mark'           AND new_state = 'live'
-            OR event = 'gc_mark_started'   AND new_state = 'eligible_for_gc'
-            OR event = 'gc_mark_completed' AND new_state = 'eligible_for_gc'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE gc_records (
     blob_id         uuid        NOT NULL,
@@ -58,6 +36,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_state_declared',
                 HINT = 'Declared are live, tombstoned, eligible_for_gc, deleted.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: gc %: gc_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.blob_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.digest) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: gc %: gc_digest_range: length(digest) is %, not >= 1', r.blob_id, length(r.digest)
             USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_digest_range',
@@ -71,6 +54,16 @@ BEGIN
     IF NOT (r.deleted_at >= '0001-01-01 00:00:00Z' AND r.deleted_at < '10000-01-01 00:00:00Z') THEN
         RAISE EXCEPTION 'fsmgen: gc %: gc_deleted_at_time: deleted_at is %, which is no time of the years 1 to 9999', r.blob_id, r.deleted_at
             USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: gc %: gc_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.blob_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: gc %: gc_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.blob_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_updated_at_time',
                 HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.state
@@ -118,10 +111,41 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'gc_records', CONSTRAINT = 'gc_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT gc_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'create' AND NEW.state = 'live') THEN
         RAISE EXCEPTION 'fsmgen: gc %: edge: no record is created by % in %', NEW.blob_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.retention_until IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: gc %: step: retention_until is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.retention_until
+            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                HINT = 'Leave retention_until as it is.';
+    END IF;
+    IF NEW.marking_run IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: gc %: step: marking_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.marking_run
+            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                HINT = 'Leave marking_run as it is.';
+    END IF;
+    IF NEW.mark_run IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: gc %: step: mark_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.mark_run
+            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                HINT = 'Leave mark_run as it is.';
+    END IF;
+    IF NEW.swept_run IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: gc %: step: swept_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.swept_run
+            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                HINT = 'Leave swept_run as it is.';
+    END IF;
+    IF NEW.deleted_at IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: gc %: step: deleted_at is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.deleted_at
+            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                HINT = 'Leave deleted_at as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: gc %: step: the state is entered when the step is taken, not at %', NEW.blob_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -138,10 +162,36 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'gc_records', CONSTRAINT = 'gc_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT gc_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'live' THEN
+        IF NOT (
+               NEW.last_event = 'delete_request' AND NEW.state = 'tombstoned') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from live on % to %', OLD.blob_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
+                    HINT = 'From there lead delete_request to tombstoned.';
+        END IF;
+    ELSIF OLD.state = 'tombstoned' THEN
+        IF NOT (
+               NEW.last_event = 'retention_elapsed' AND NEW.state = 'eligible_for_gc'
+            OR NEW.last_event = 'restore_request'   AND NEW.state = 'live') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from tombstoned on % to %', OLD.blob_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
+                    HINT = 'From there lead retention_elapsed to eligible_for_gc, restore_request to live.';
+        END IF;
+    ELSIF OLD.state = 'eligible_for_gc' THEN
+        IF NOT (
+               NEW.last_event = 'gc_sweep'          AND NEW.state = 'deleted'
+            OR NEW.last_event = 'gc_mark'           AND NEW.state = 'live'
+            OR NEW.last_event = 'gc_mark_started'   AND NEW.state = 'eligible_for_gc'
+            OR NEW.last_event = 'gc_mark_completed' AND NEW.state = 'eligible_for_gc') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from eligible_for_gc on % to %', OLD.blob_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
+                    HINT = 'From there lead gc_sweep to deleted, gc_mark to live, gc_mark_started to eligible_for_gc, gc_mark_completed to eligible_for_gc.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('live', 'tombstoned', 'eligible_for_gc') THEN
         RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from % on % to %', OLD.blob_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.blob_id IS DISTINCT FROM OLD.blob_id THEN
         RAISE EXCEPTION 'fsmgen: gc %: immutable: blob_id never changes, not from % to %', OLD.blob_id, OLD.blob_id, NEW.blob_id
@@ -158,15 +208,50 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_digest_immutable',
                 HINT = 'Leave digest as it is.';
     END IF;
-    IF OLD.swept_run IS NOT NULL AND NEW.swept_run IS DISTINCT FROM OLD.swept_run THEN
-        RAISE EXCEPTION 'fsmgen: gc %: immutable: swept_run is written once, it stays % and does not become %', OLD.blob_id, OLD.swept_run, NEW.swept_run
-            USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_swept_run_immutable',
-                HINT = 'Leave swept_run as it is.';
+    IF NEW.retention_until IS DISTINCT FROM OLD.retention_until THEN
+        IF NOT (NEW.last_event IN ('delete_request', 'restore_request', 'gc_mark')) THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: retention_until is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.retention_until, NEW.retention_until
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave retention_until as it is.';
+        END IF;
     END IF;
-    IF OLD.deleted_at IS NOT NULL AND NEW.deleted_at IS DISTINCT FROM OLD.deleted_at THEN
-        RAISE EXCEPTION 'fsmgen: gc %: immutable: deleted_at is written once, it stays % and does not become %', OLD.blob_id, OLD.deleted_at, NEW.deleted_at
-            USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_immutable',
-                HINT = 'Leave deleted_at as it is.';
+    IF NEW.marking_run IS DISTINCT FROM OLD.marking_run THEN
+        IF NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark')) THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: marking_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.marking_run, NEW.marking_run
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave marking_run as it is.';
+        END IF;
+    END IF;
+    IF NEW.mark_run IS DISTINCT FROM OLD.mark_run THEN
+        IF NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark', 'gc_mark_completed')) THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: mark_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.mark_run, NEW.mark_run
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave mark_run as it is.';
+        END IF;
+    END IF;
+    IF NEW.swept_run IS DISTINCT FROM OLD.swept_run THEN
+        IF OLD.swept_run IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: gc %: immutable: swept_run is written once, it stays % and does not become %', OLD.blob_id, OLD.swept_run, NEW.swept_run
+                USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_swept_run_immutable',
+                    HINT = 'Leave swept_run as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'gc_sweep') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: swept_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.swept_run, NEW.swept_run
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave swept_run as it is.';
+        END IF;
+    END IF;
+    IF NEW.deleted_at IS DISTINCT FROM OLD.deleted_at THEN
+        IF OLD.deleted_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: gc %: immutable: deleted_at is written once, it stays % and does not become %', OLD.blob_id, OLD.deleted_at, NEW.deleted_at
+                USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_immutable',
+                    HINT = 'Leave deleted_at as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'gc_sweep') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: deleted_at is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.deleted_at, NEW.deleted_at
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave deleted_at as it is.';
+        END IF;
     END IF;
     -- physical deletion is reversible up to the retention horizon: no blob goes from tombstoned to deleted
     IF OLD.state = 'tombstoned' AND NEW.state = 'deleted' THEN
@@ -179,6 +264,119 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: gc %: invariant: live_is_not_swept forbids % to %', OLD.blob_id, OLD.state, NEW.state
             USING ERRCODE = 'FS005', TABLE = 'gc_records', CONSTRAINT = 'gc_live_is_not_swept',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed'))) THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: the state is entered when the step is taken, not at %', NEW.blob_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
+        IF (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed')) THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: the step does not enter its state, and entered_at does not become %', NEW.blob_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF OLD.state = 'live' THEN
+        IF NEW.last_event = 'delete_request' THEN
+            IF NOT (NEW.retention_until IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: delete_request from live to tombstoned: tombstone sets retention_until: $now + $retention, and retention_until is %', NEW.blob_id, NEW.retention_until
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'tombstoned' THEN
+        IF NEW.last_event = 'retention_elapsed' THEN
+            IF NOT (COALESCE(OLD.retention_until <= NEW.updated_at, false)) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: retention_elapsed from tombstoned to eligible_for_gc: expire demands retention_until <= $now', NEW.blob_id
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.marking_run IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: retention_elapsed from tombstoned to eligible_for_gc: expire sets marking_run: null, and marking_run is %', NEW.blob_id, NEW.marking_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.mark_run IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: retention_elapsed from tombstoned to eligible_for_gc: expire sets mark_run: null, and mark_run is %', NEW.blob_id, NEW.mark_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'restore_request' THEN
+            IF NOT (COALESCE(OLD.retention_until > NEW.updated_at, false)) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: restore_request from tombstoned to live: restore demands retention_until > $now', NEW.blob_id
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.retention_until IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: restore_request from tombstoned to live: restore sets retention_until: null, and retention_until is %', NEW.blob_id, NEW.retention_until
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'eligible_for_gc' THEN
+        IF NEW.last_event = 'gc_sweep' THEN
+            IF NOT (COALESCE(NEW.swept_run = OLD.mark_run, false)) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep demands run == $mark_run', NEW.blob_id
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(OLD.retention_until <= NEW.updated_at, false)) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep demands retention_until <= $now', NEW.blob_id
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.swept_run IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep sets swept_run: $run, and swept_run is %', NEW.blob_id, NEW.swept_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.deleted_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep sets deleted_at: $now, and deleted_at is %', NEW.blob_id, NEW.deleted_at
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'gc_mark' THEN
+            IF NOT (NEW.marking_run IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_mark from eligible_for_gc to live: reached sets marking_run: null, and marking_run is %', NEW.blob_id, NEW.marking_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.mark_run IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_mark from eligible_for_gc to live: reached sets mark_run: null, and mark_run is %', NEW.blob_id, NEW.mark_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.retention_until IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_mark from eligible_for_gc to live: reached sets retention_until: null, and retention_until is %', NEW.blob_id, NEW.retention_until
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'gc_mark_started' THEN
+            IF NOT (NEW.marking_run IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_mark_started from eligible_for_gc to eligible_for_gc: marking sets marking_run: $run, and marking_run is %', NEW.blob_id, NEW.marking_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.mark_run IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_mark_started from eligible_for_gc to eligible_for_gc: marking sets mark_run: null, and mark_run is %', NEW.blob_id, NEW.mark_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'gc_mark_completed' THEN
+            IF NOT (COALESCE(NEW.mark_run = OLD.marking_run, false)) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_mark_completed from eligible_for_gc to eligible_for_gc: unreached demands run == $marking_run', NEW.blob_id
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.mark_run IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: gc_mark_completed from eligible_for_gc to eligible_for_gc: unreached sets mark_run: $run, and mark_run is %', NEW.blob_id, NEW.mark_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -230,11 +428,7 @@ CREATE TABLE gc_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT gc_history_pkey
-        PRIMARY KEY (blob_id, version),
-    CONSTRAINT gc_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT gc_history_edge
-        CHECK (gc_edge(from_state, event_type, to_state))
+        PRIMARY KEY (blob_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -242,11 +436,49 @@ CREATE FUNCTION gc_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM gc_records AS r
-            WHERE r.blob_id = NEW.blob_id AND r.version = NEW.version
+            WHERE r.blob_id = NEW.blob_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: gc %: history: the record is not in % by % at version %', NEW.blob_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: gc %: history: the record is not in % by % at version % since %', NEW.blob_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'live') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'live' THEN
+        IF (
+                   NEW.transition = 'tombstone' AND NEW.event_type = 'delete_request' AND NEW.to_state = 'tombstoned') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'tombstoned' THEN
+        IF (
+                   NEW.transition = 'expire' AND NEW.event_type = 'retention_elapsed' AND NEW.to_state = 'eligible_for_gc'
+                OR NEW.transition = 'restore' AND NEW.event_type = 'restore_request' AND NEW.to_state = 'live') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'eligible_for_gc' THEN
+        IF (
+                   NEW.transition = 'sweep' AND NEW.event_type = 'gc_sweep' AND NEW.to_state = 'deleted'
+                OR NEW.transition = 'reached' AND NEW.event_type = 'gc_mark' AND NEW.to_state = 'live'
+                OR NEW.transition = 'marking' AND NEW.event_type = 'gc_mark_started' AND NEW.to_state = 'eligible_for_gc'
+                OR NEW.transition = 'unreached' AND NEW.event_type = 'gc_mark_completed' AND NEW.to_state = 'eligible_for_gc') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('live', 'tombstoned', 'eligible_for_gc') THEN
+        RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -254,6 +486,24 @@ $$;
 
 CREATE TRIGGER gc_history_insert BEFORE INSERT ON gc_history
     FOR EACH ROW EXECUTE FUNCTION gc_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION gc_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM gc_history AS h
+            WHERE h.blob_id = NEW.blob_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: gc %: history: version % from % by % has no history row', NEW.blob_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'gc_records', CONSTRAINT = 'gc_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER gc_told AFTER INSERT OR UPDATE ON gc_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION gc_told();
 
 -- What is written stays written.
 CREATE FUNCTION gc_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -277,3 +527,19 @@ $$;
 
 CREATE TRIGGER gc_history_truncate BEFORE TRUNCATE ON gc_history
     FOR EACH STATEMENT EXECUTE FUNCTION gc_history_truncate();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('gc_rules', 'gc_insert', 'gc_update', 'gc_delete', 'gc_truncate', 'gc_history_insert', 'gc_told', 'gc_history_change', 'gc_history_truncate')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

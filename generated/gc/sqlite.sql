@@ -2,7 +2,7 @@
 
 -- Machine gc, version 1.0.0.
 -- The life of one stored blob, from live to physically deleted.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE gc_records (
@@ -25,6 +25,9 @@ CREATE TABLE gc_records (
 
     CONSTRAINT gc_records_pkey
         PRIMARY KEY (blob_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT gc_told
+        FOREIGN KEY (blob_id, version) REFERENCES gc_history (blob_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT gc_state_declared
         CHECK (state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted')),
     CONSTRAINT gc_blob_id_uuid
@@ -64,29 +67,47 @@ CREATE TABLE gc_records (
         CHECK (state <> 'deleted' OR (
             COALESCE(swept_run = mark_run, false)
             AND COALESCE(deleted_at >= retention_until, false)))
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX gc_one_live_blob ON gc_records (digest)
     WHERE state NOT IN ('deleted');
+
+-- No OR REPLACE takes away who has the key of gc_one_live_blob.
+CREATE TRIGGER gc_one_live_blob_insert BEFORE INSERT ON gc_records
+BEGIN
+    SELECT CASE
+        WHEN NEW.state NOT IN ('deleted') AND EXISTS (SELECT 1 FROM gc_records AS o WHERE o.digest = NEW.digest AND o.state NOT IN ('deleted') AND NOT (o.blob_id = NEW.blob_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: gc_records.digest')
+    END;
+END;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER gc_insert BEFORE INSERT ON gc_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: gc_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: gc_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: gc ' || ifnull(NEW.blob_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'create' AND NEW.state = 'live') THEN
-            RAISE(ABORT, 'fsmgen: gc ' || ifnull(NEW.blob_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER gc_replace AFTER INSERT ON gc_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM gc_history AS h WHERE h.blob_id = NEW.blob_id) THEN
-            RAISE(ABORT, 'fsmgen: gc ' || ifnull(NEW.blob_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: gc: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.retention_until IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: gc: step: retention_until is not written by NEW.last_event, it begins as NULL and not as NEW.retention_until. Leave retention_until as it is.')
+        WHEN NEW.marking_run IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: gc: step: marking_run is not written by NEW.last_event, it begins as NULL and not as NEW.marking_run. Leave marking_run as it is.')
+        WHEN NEW.mark_run IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: gc: step: mark_run is not written by NEW.last_event, it begins as NULL and not as NEW.mark_run. Leave mark_run as it is.')
+        WHEN NEW.swept_run IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: gc: step: swept_run is not written by NEW.last_event, it begins as NULL and not as NEW.swept_run. Leave swept_run as it is.')
+        WHEN NEW.deleted_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: gc: step: deleted_at is not written by NEW.last_event, it begins as NULL and not as NEW.deleted_at. Leave deleted_at as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: gc: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM gc_records AS o WHERE o.blob_id = NEW.blob_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: gc_records.blob_id')
     END;
 END;
 
@@ -94,45 +115,155 @@ END;
 CREATE TRIGGER gc_update BEFORE UPDATE ON gc_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: gc_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: gc_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'live' THEN
-                   NEW.last_event = 'delete_request' AND NEW.state = 'tombstoned'
-            WHEN OLD.state = 'tombstoned' THEN
-                   NEW.last_event = 'retention_elapsed' AND NEW.state = 'eligible_for_gc'
-                OR NEW.last_event = 'restore_request'   AND NEW.state = 'live'
-            WHEN OLD.state = 'eligible_for_gc' THEN
-                   NEW.last_event = 'gc_sweep'          AND NEW.state = 'deleted'
-                OR NEW.last_event = 'gc_mark'           AND NEW.state = 'live'
-                OR NEW.last_event = 'gc_mark_started'   AND NEW.state = 'eligible_for_gc'
-                OR NEW.last_event = 'gc_mark_completed' AND NEW.state = 'eligible_for_gc'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'live'
+            AND NOT (
+               NEW.last_event = 'delete_request' AND NEW.state = 'tombstoned') THEN
+            RAISE(ABORT, 'fsmgen: gc: edge: no transition from live on NEW.last_event to NEW.state. From there lead delete_request to tombstoned.')
+        WHEN OLD.state = 'tombstoned'
+            AND NOT (
+               NEW.last_event = 'retention_elapsed' AND NEW.state = 'eligible_for_gc'
+            OR NEW.last_event = 'restore_request'   AND NEW.state = 'live') THEN
+            RAISE(ABORT, 'fsmgen: gc: edge: no transition from tombstoned on NEW.last_event to NEW.state. From there lead retention_elapsed to eligible_for_gc, restore_request to live.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NOT (
+               NEW.last_event = 'gc_sweep'          AND NEW.state = 'deleted'
+            OR NEW.last_event = 'gc_mark'           AND NEW.state = 'live'
+            OR NEW.last_event = 'gc_mark_started'   AND NEW.state = 'eligible_for_gc'
+            OR NEW.last_event = 'gc_mark_completed' AND NEW.state = 'eligible_for_gc') THEN
+            RAISE(ABORT, 'fsmgen: gc: edge: no transition from eligible_for_gc on NEW.last_event to NEW.state. From there lead gc_sweep to deleted, gc_mark to live, gc_mark_started to eligible_for_gc, gc_mark_completed to eligible_for_gc.')
+        WHEN OLD.state NOT IN ('live', 'tombstoned', 'eligible_for_gc') THEN
+            RAISE(ABORT, 'fsmgen: gc: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.blob_id IS DISTINCT FROM OLD.blob_id THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': immutable: blob_id never changes, not from ' || OLD.blob_id || ' to ' || ifnull(NEW.blob_id, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: immutable: blob_id never changes, not from OLD.blob_id to NEW.blob_id. Leave blob_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.digest IS DISTINCT FROM OLD.digest THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': immutable: digest is written once, it stays ' || OLD.digest || ' and does not become ' || ifnull(NEW.digest, 'null'))
-        WHEN OLD.swept_run IS NOT NULL AND NEW.swept_run IS DISTINCT FROM OLD.swept_run THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': immutable: swept_run is written once, it stays ' || OLD.swept_run || ' and does not become ' || ifnull(NEW.swept_run, 'null'))
-        WHEN OLD.deleted_at IS NOT NULL AND NEW.deleted_at IS DISTINCT FROM OLD.deleted_at THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': immutable: deleted_at is written once, it stays ' || OLD.deleted_at || ' and does not become ' || ifnull(NEW.deleted_at, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: immutable: digest is written once, it stays OLD.digest and does not become NEW.digest. Leave digest as it is.')
+        WHEN NEW.retention_until IS DISTINCT FROM OLD.retention_until
+            AND NOT (NEW.last_event IN ('delete_request', 'restore_request', 'gc_mark')) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: retention_until is not written by NEW.last_event from OLD.state, it stays OLD.retention_until and does not become NEW.retention_until. Leave retention_until as it is.')
+        WHEN NEW.marking_run IS DISTINCT FROM OLD.marking_run
+            AND NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark')) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: marking_run is not written by NEW.last_event from OLD.state, it stays OLD.marking_run and does not become NEW.marking_run. Leave marking_run as it is.')
+        WHEN NEW.mark_run IS DISTINCT FROM OLD.mark_run
+            AND NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark', 'gc_mark_completed')) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: mark_run is not written by NEW.last_event from OLD.state, it stays OLD.mark_run and does not become NEW.mark_run. Leave mark_run as it is.')
+        WHEN NEW.swept_run IS DISTINCT FROM OLD.swept_run
+            AND OLD.swept_run IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: gc: immutable: swept_run is written once, it stays OLD.swept_run and does not become NEW.swept_run. Leave swept_run as it is.')
+        WHEN NEW.swept_run IS DISTINCT FROM OLD.swept_run
+            AND NOT (NEW.last_event = 'gc_sweep') THEN
+            RAISE(ABORT, 'fsmgen: gc: step: swept_run is not written by NEW.last_event from OLD.state, it stays OLD.swept_run and does not become NEW.swept_run. Leave swept_run as it is.')
+        WHEN NEW.deleted_at IS DISTINCT FROM OLD.deleted_at
+            AND OLD.deleted_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: gc: immutable: deleted_at is written once, it stays OLD.deleted_at and does not become NEW.deleted_at. Leave deleted_at as it is.')
+        WHEN NEW.deleted_at IS DISTINCT FROM OLD.deleted_at
+            AND NOT (NEW.last_event = 'gc_sweep') THEN
+            RAISE(ABORT, 'fsmgen: gc: step: deleted_at is not written by NEW.last_event from OLD.state, it stays OLD.deleted_at and does not become NEW.deleted_at. Leave deleted_at as it is.')
         -- physical deletion is reversible up to the retention horizon: no blob goes from tombstoned to deleted
         WHEN OLD.state = 'tombstoned' AND NEW.state = 'deleted' THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': invariant: no_delete_while_retained forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: invariant: no_delete_while_retained forbids OLD.state to NEW.state. This edge does not exist.')
         -- a live blob is never swept
         WHEN OLD.state = 'live' AND NEW.state IN ('eligible_for_gc', 'deleted') THEN
-            RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': invariant: live_is_not_swept forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: invariant: live_is_not_swept forbids OLD.state to NEW.state. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at
+            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed'))) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state
+            AND (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed')) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: the step does not enter its state, and entered_at does not become NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'live'
+            AND NEW.last_event = 'delete_request'
+            AND NOT (NEW.retention_until IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: delete_request from live to tombstoned: tombstone sets retention_until: $now + $retention, and retention_until is NEW.retention_until. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'tombstoned'
+            AND NEW.last_event = 'retention_elapsed'
+            AND NOT (COALESCE(OLD.retention_until <= NEW.updated_at, false)) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: retention_elapsed from tombstoned to eligible_for_gc: expire demands retention_until <= $now. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'tombstoned'
+            AND NEW.last_event = 'retention_elapsed'
+            AND NOT (NEW.marking_run IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: retention_elapsed from tombstoned to eligible_for_gc: expire sets marking_run: null, and marking_run is NEW.marking_run. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'tombstoned'
+            AND NEW.last_event = 'retention_elapsed'
+            AND NOT (NEW.mark_run IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: retention_elapsed from tombstoned to eligible_for_gc: expire sets mark_run: null, and mark_run is NEW.mark_run. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'tombstoned'
+            AND NEW.last_event = 'restore_request'
+            AND NOT (COALESCE(OLD.retention_until > NEW.updated_at, false)) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: restore_request from tombstoned to live: restore demands retention_until > $now. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'tombstoned'
+            AND NEW.last_event = 'restore_request'
+            AND NOT (NEW.retention_until IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: restore_request from tombstoned to live: restore sets retention_until: null, and retention_until is NEW.retention_until. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_sweep'
+            AND NOT (COALESCE(NEW.swept_run = OLD.mark_run, false)) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_sweep from eligible_for_gc to deleted: sweep demands run == $mark_run. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_sweep'
+            AND NOT (COALESCE(OLD.retention_until <= NEW.updated_at, false)) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_sweep from eligible_for_gc to deleted: sweep demands retention_until <= $now. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_sweep'
+            AND NOT (NEW.swept_run IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_sweep from eligible_for_gc to deleted: sweep sets swept_run: $run, and swept_run is NEW.swept_run. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_sweep'
+            AND NOT (NEW.deleted_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_sweep from eligible_for_gc to deleted: sweep sets deleted_at: $now, and deleted_at is NEW.deleted_at. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_mark'
+            AND NOT (NEW.marking_run IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_mark from eligible_for_gc to live: reached sets marking_run: null, and marking_run is NEW.marking_run. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_mark'
+            AND NOT (NEW.mark_run IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_mark from eligible_for_gc to live: reached sets mark_run: null, and mark_run is NEW.mark_run. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_mark'
+            AND NOT (NEW.retention_until IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_mark from eligible_for_gc to live: reached sets retention_until: null, and retention_until is NEW.retention_until. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_mark_started'
+            AND NOT (NEW.marking_run IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_mark_started from eligible_for_gc to eligible_for_gc: marking sets marking_run: $run, and marking_run is NEW.marking_run. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_mark_started'
+            AND NOT (NEW.mark_run IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_mark_started from eligible_for_gc to eligible_for_gc: marking sets mark_run: null, and mark_run is NEW.mark_run. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_mark_completed'
+            AND NOT (COALESCE(NEW.mark_run = OLD.marking_run, false)) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_mark_completed from eligible_for_gc to eligible_for_gc: unreached demands run == $marking_run. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'eligible_for_gc'
+            AND NEW.last_event = 'gc_mark_completed'
+            AND NOT (NEW.mark_run IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: gc: step: gc_mark_completed from eligible_for_gc to eligible_for_gc: unreached sets mark_run: $run, and mark_run is NEW.mark_run. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER gc_told BEFORE UPDATE ON gc_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM gc_history AS h
+            WHERE h.blob_id = OLD.blob_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: gc: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER gc_delete BEFORE DELETE ON gc_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: gc: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -156,7 +287,6 @@ CREATE TABLE gc_history (
 
     CONSTRAINT gc_history_pkey
         PRIMARY KEY (blob_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT gc_history_has_record
         FOREIGN KEY (blob_id) REFERENCES gc_records (blob_id),
     CONSTRAINT gc_history_event_id_uuid
@@ -166,29 +296,11 @@ CREATE TABLE gc_history (
         CHECK (blob_id GLOB '????????-????-????-????-????????????'
             AND length(replace(blob_id, '-', '')) = 32 AND replace(blob_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT gc_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT gc_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT gc_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT gc_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'create' AND to_state = 'live'
-            WHEN from_state = 'live' THEN
-                   event_type = 'delete_request' AND to_state = 'tombstoned'
-            WHEN from_state = 'tombstoned' THEN
-                   event_type = 'retention_elapsed' AND to_state = 'eligible_for_gc'
-                OR event_type = 'restore_request'   AND to_state = 'live'
-            WHEN from_state = 'eligible_for_gc' THEN
-                   event_type = 'gc_sweep'          AND to_state = 'deleted'
-                OR event_type = 'gc_mark'           AND to_state = 'live'
-                OR event_type = 'gc_mark_started'   AND to_state = 'eligible_for_gc'
-                OR event_type = 'gc_mark_completed' AND to_state = 'eligible_for_gc'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER gc_history_insert BEFORE INSERT ON gc_history
@@ -196,24 +308,50 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM gc_records AS r
-            WHERE r.blob_id = NEW.blob_id AND r.version = NEW.version
+            WHERE r.blob_id = NEW.blob_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: gc ' || ifnull(NEW.blob_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: gc: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'live') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: gc: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'live'
+            AND (
+                   NEW.transition = 'tombstone' AND NEW.event_type = 'delete_request' AND NEW.to_state = 'tombstoned') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: gc: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'tombstoned'
+            AND (
+                   NEW.transition = 'expire' AND NEW.event_type = 'retention_elapsed' AND NEW.to_state = 'eligible_for_gc'
+                OR NEW.transition = 'restore' AND NEW.event_type = 'restore_request' AND NEW.to_state = 'live') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: gc: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'eligible_for_gc'
+            AND (
+                   NEW.transition = 'sweep' AND NEW.event_type = 'gc_sweep' AND NEW.to_state = 'deleted'
+                OR NEW.transition = 'reached' AND NEW.event_type = 'gc_mark' AND NEW.to_state = 'live'
+                OR NEW.transition = 'marking' AND NEW.event_type = 'gc_mark_started' AND NEW.to_state = 'eligible_for_gc'
+                OR NEW.transition = 'unreached' AND NEW.event_type = 'gc_mark_completed' AND NEW.to_state = 'eligible_for_gc') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: gc: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('live', 'tombstoned', 'eligible_for_gc') THEN
+            RAISE(ABORT, 'fsmgen: gc: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM gc_history AS h
+            WHERE h.blob_id = NEW.blob_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: gc: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM gc_history AS h
             WHERE h.blob_id = NEW.blob_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: gc ' || ifnull(NEW.blob_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: gc: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER gc_history_update BEFORE UPDATE ON gc_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: gc: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER gc_history_delete BEFORE DELETE ON gc_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: gc ' || OLD.blob_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: gc: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;

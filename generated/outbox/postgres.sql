@@ -3,29 +3,6 @@
 -- Machine outbox, version 1.0.0.
 -- The delivery of one effect or event, from pending to delivered or dead letter.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION outbox_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'create' AND new_state = 'pending'
-        WHEN old_state = 'pending' THEN
-               event = 'worker_claim' AND new_state = 'delivering'
-        WHEN old_state = 'delivering' THEN
-               event = 'handler_success' AND new_state = 'delivered'
-            OR event = 'handler_failure' AND new_state IN ('retry_wait', 'dead_letter')
-            OR event = 'lease_expired'   AND new_state IN ('pending', 'dead_letter')
-        WHEN old_state = 'retry_wait' THEN
-               event = 'time_reached' AND new_state = 'pending'
-        WHEN old_state = 'dead_letter' THEN
-               event = 'requeue' AND new_state = 'pending'
-            OR event = 'discard' AND new_state = 'dead_letter'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE outbox_records (
     message_id   uuid        NOT NULL,
@@ -64,6 +41,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_state_declared',
                 HINT = 'Declared are pending, delivering, delivered, retry_wait, dead_letter.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.message_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.topic) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: outbox %: outbox_topic_range: length(topic) is %, not >= 1', r.message_id, length(r.topic)
             USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_topic_range',
@@ -87,6 +69,16 @@ BEGIN
     IF NOT (r.discarded_at >= '0001-01-01 00:00:00Z' AND r.discarded_at < '10000-01-01 00:00:00Z') THEN
         RAISE EXCEPTION 'fsmgen: outbox %: outbox_discarded_at_time: discarded_at is %, which is no time of the years 1 to 9999', r.message_id, r.discarded_at
             USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_discarded_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.message_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: outbox_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.message_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_updated_at_time',
                 HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.state
@@ -131,10 +123,51 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'outbox_records', CONSTRAINT = 'outbox_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT outbox_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'create' AND NEW.state = 'pending') THEN
         RAISE EXCEPTION 'fsmgen: outbox %: edge: no record is created by % in %', NEW.message_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.attempts IS DISTINCT FROM 0 THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: attempts is not written by %, it begins as 0 and not as %', NEW.message_id, NEW.last_event, NEW.attempts
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'Leave attempts as it is.';
+    END IF;
+    IF NEW.available_at IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: available_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.available_at
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'Leave available_at as it is.';
+    END IF;
+    IF NEW.delivered_at IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: delivered_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.delivered_at
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'Leave delivered_at as it is.';
+    END IF;
+    IF NEW.last_error IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: last_error is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.last_error
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'Leave last_error as it is.';
+    END IF;
+    IF NEW.lease_token IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: lease_token is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.lease_token
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'Leave lease_token as it is.';
+    END IF;
+    IF NEW.discarded_at IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: discarded_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.discarded_at
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'Leave discarded_at as it is.';
+    END IF;
+    IF NEW.resolution IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: resolution is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.resolution
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'Leave resolution as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: step: the state is entered when the step is taken, not at %', NEW.message_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -151,10 +184,42 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'outbox_records', CONSTRAINT = 'outbox_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT outbox_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'pending' THEN
+        IF NOT (
+               NEW.last_event = 'worker_claim' AND NEW.state = 'delivering') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from pending on % to %', OLD.message_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
+                    HINT = 'From there lead worker_claim to delivering.';
+        END IF;
+    ELSIF OLD.state = 'delivering' THEN
+        IF NOT (
+               NEW.last_event = 'handler_success' AND NEW.state = 'delivered'
+            OR NEW.last_event = 'handler_failure' AND NEW.state IN ('retry_wait', 'dead_letter')
+            OR NEW.last_event = 'lease_expired'   AND NEW.state IN ('pending', 'dead_letter')) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from delivering on % to %', OLD.message_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
+                    HINT = 'From there lead handler_success to delivered, handler_failure to retry_wait or dead_letter, lease_expired to pending or dead_letter.';
+        END IF;
+    ELSIF OLD.state = 'retry_wait' THEN
+        IF NOT (
+               NEW.last_event = 'time_reached' AND NEW.state = 'pending') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from retry_wait on % to %', OLD.message_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
+                    HINT = 'From there lead time_reached to pending.';
+        END IF;
+    ELSIF OLD.state = 'dead_letter' THEN
+        IF NOT (
+               NEW.last_event = 'requeue' AND NEW.state = 'pending'
+            OR NEW.last_event = 'discard' AND NEW.state = 'dead_letter') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from dead_letter on % to %', OLD.message_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
+                    HINT = 'From there lead requeue to pending, discard to dead_letter.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('pending', 'delivering', 'retry_wait', 'dead_letter') THEN
         RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from % on % to %', OLD.message_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.message_id IS DISTINCT FROM OLD.message_id THEN
         RAISE EXCEPTION 'fsmgen: outbox %: immutable: message_id never changes, not from % to %', OLD.message_id, OLD.message_id, NEW.message_id
@@ -176,10 +241,197 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_payload_immutable',
                 HINT = 'Leave payload as it is.';
     END IF;
-    IF OLD.delivered_at IS NOT NULL AND NEW.delivered_at IS DISTINCT FROM OLD.delivered_at THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: immutable: delivered_at is written once, it stays % and does not become %', OLD.message_id, OLD.delivered_at, NEW.delivered_at
-            USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_at_immutable',
-                HINT = 'Leave delivered_at as it is.';
+    IF NEW.attempts IS DISTINCT FROM OLD.attempts THEN
+        IF NOT (NEW.last_event IN ('worker_claim', 'requeue')) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: attempts is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.attempts, NEW.attempts
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave attempts as it is.';
+        END IF;
+    END IF;
+    IF NEW.available_at IS DISTINCT FROM OLD.available_at THEN
+        IF NOT (NEW.last_event = 'time_reached'
+                OR NEW.last_event = 'handler_failure' AND OLD.state = 'delivering' AND NEW.state = 'retry_wait') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: available_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.available_at, NEW.available_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave available_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.delivered_at IS DISTINCT FROM OLD.delivered_at THEN
+        IF OLD.delivered_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: immutable: delivered_at is written once, it stays % and does not become %', OLD.message_id, OLD.delivered_at, NEW.delivered_at
+                USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_at_immutable',
+                    HINT = 'Leave delivered_at as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'handler_success') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: delivered_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.delivered_at, NEW.delivered_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave delivered_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.last_error IS DISTINCT FROM OLD.last_error THEN
+        IF NOT (NEW.last_event IN ('handler_failure', 'lease_expired')) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: last_error is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.last_error, NEW.last_error
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave last_error as it is.';
+        END IF;
+    END IF;
+    IF NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
+        IF NOT (NEW.last_event IN ('worker_claim', 'handler_success', 'handler_failure', 'lease_expired')) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: lease_token is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.lease_token, NEW.lease_token
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave lease_token as it is.';
+        END IF;
+    END IF;
+    IF NEW.discarded_at IS DISTINCT FROM OLD.discarded_at THEN
+        IF NOT (NEW.last_event = 'discard') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: discarded_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.discarded_at, NEW.discarded_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave discarded_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.resolution IS DISTINCT FROM OLD.resolution THEN
+        IF NOT (NEW.last_event IN ('requeue', 'discard')) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: resolution is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.resolution, NEW.resolution
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave resolution as it is.';
+        END IF;
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'discard')) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: the state is entered when the step is taken, not at %', NEW.message_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
+        IF (NEW.last_event = 'discard') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: the step does not enter its state, and entered_at does not become %', NEW.message_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF OLD.state = 'pending' THEN
+        IF NEW.last_event = 'worker_claim' THEN
+            IF NOT (NEW.lease_token IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: worker_claim from pending to delivering: claim writes lease_token', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.attempts = (OLD.attempts::numeric + 1)) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: worker_claim from pending to delivering: claim sets attempts: $attempts + 1, and attempts is %', NEW.message_id, NEW.attempts
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'delivering' THEN
+        IF NEW.last_event = 'handler_success' THEN
+            IF NOT (NEW.delivered_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: handler_success from delivering to delivered: deliver sets delivered_at: $now, and delivered_at is %', NEW.message_id, NEW.delivered_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.lease_token IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: handler_success from delivering to delivered: deliver sets lease_token: null, and lease_token is %', NEW.message_id, NEW.lease_token
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'handler_failure' AND NEW.state = 'retry_wait' THEN
+            IF NOT (NEW.available_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: handler_failure from delivering to retry_wait: retry_later sets available_at: $retry_at, and available_at is %', NEW.message_id, NEW.available_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.last_error IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: handler_failure from delivering to retry_wait: retry_later sets last_error: $cause, and last_error is %', NEW.message_id, NEW.last_error
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.lease_token IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: handler_failure from delivering to retry_wait: retry_later sets lease_token: null, and lease_token is %', NEW.message_id, NEW.lease_token
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'handler_failure' AND NEW.state = 'dead_letter' THEN
+            IF NOT (NEW.last_error IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: handler_failure from delivering to dead_letter: give_up sets last_error: $cause, and last_error is %', NEW.message_id, NEW.last_error
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.lease_token IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: handler_failure from delivering to dead_letter: give_up sets lease_token: null, and lease_token is %', NEW.message_id, NEW.lease_token
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'lease_expired' AND NEW.state = 'pending' THEN
+            IF NOT (NEW.last_error IS NOT DISTINCT FROM 'lease_expired') THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: lease_expired from delivering to pending: lease_lost sets last_error: lease_expired, and last_error is %', NEW.message_id, NEW.last_error
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.lease_token IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: lease_expired from delivering to pending: lease_lost sets lease_token: null, and lease_token is %', NEW.message_id, NEW.lease_token
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'lease_expired' AND NEW.state = 'dead_letter' THEN
+            IF NOT (NEW.last_error IS NOT DISTINCT FROM 'lease_expired') THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: lease_expired from delivering to dead_letter: lease_last sets last_error: lease_expired, and last_error is %', NEW.message_id, NEW.last_error
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.lease_token IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: lease_expired from delivering to dead_letter: lease_last sets lease_token: null, and lease_token is %', NEW.message_id, NEW.lease_token
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'retry_wait' THEN
+        IF NEW.last_event = 'time_reached' THEN
+            IF NOT (COALESCE(OLD.available_at <= NEW.updated_at, false)) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: time_reached from retry_wait to pending: wake demands available_at <= $now', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.available_at IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: time_reached from retry_wait to pending: wake sets available_at: null, and available_at is %', NEW.message_id, NEW.available_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'dead_letter' THEN
+        IF NEW.last_event = 'requeue' THEN
+            IF NOT (OLD.discarded_at IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: requeue from dead_letter to pending: requeue demands discarded_at exists false', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.resolution IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: requeue from dead_letter to pending: requeue writes resolution', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.attempts = 0) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: requeue from dead_letter to pending: requeue sets attempts: 0, and attempts is %', NEW.message_id, NEW.attempts
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'discard' THEN
+            IF NOT (OLD.discarded_at IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: discard from dead_letter to dead_letter: discard demands discarded_at exists false', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.resolution IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: discard from dead_letter to dead_letter: discard writes resolution', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.discarded_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: discard from dead_letter to dead_letter: discard sets discarded_at: $now, and discarded_at is %', NEW.message_id, NEW.discarded_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -231,11 +483,7 @@ CREATE TABLE outbox_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT outbox_history_pkey
-        PRIMARY KEY (message_id, version),
-    CONSTRAINT outbox_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT outbox_history_edge
-        CHECK (outbox_edge(from_state, event_type, to_state))
+        PRIMARY KEY (message_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -243,11 +491,57 @@ CREATE FUNCTION outbox_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM outbox_records AS r
-            WHERE r.message_id = NEW.message_id AND r.version = NEW.version
+            WHERE r.message_id = NEW.message_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: history: the record is not in % by % at version %', NEW.message_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: outbox %: history: the record is not in % by % at version % since %', NEW.message_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'pending') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'pending' THEN
+        IF (
+                   NEW.transition = 'claim' AND NEW.event_type = 'worker_claim' AND NEW.to_state = 'delivering') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'delivering' THEN
+        IF (
+                   NEW.transition = 'deliver' AND NEW.event_type = 'handler_success' AND NEW.to_state = 'delivered'
+                OR NEW.transition = 'retry_later' AND NEW.event_type = 'handler_failure' AND NEW.to_state = 'retry_wait'
+                OR NEW.transition = 'give_up' AND NEW.event_type = 'handler_failure' AND NEW.to_state = 'dead_letter'
+                OR NEW.transition = 'lease_lost' AND NEW.event_type = 'lease_expired' AND NEW.to_state = 'pending'
+                OR NEW.transition = 'lease_last' AND NEW.event_type = 'lease_expired' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'retry_wait' THEN
+        IF (
+                   NEW.transition = 'wake' AND NEW.event_type = 'time_reached' AND NEW.to_state = 'pending') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'dead_letter' THEN
+        IF (
+                   NEW.transition = 'requeue' AND NEW.event_type = 'requeue' AND NEW.to_state = 'pending'
+                OR NEW.transition = 'discard' AND NEW.event_type = 'discard' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('pending', 'delivering', 'retry_wait', 'dead_letter') THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -255,6 +549,24 @@ $$;
 
 CREATE TRIGGER outbox_history_insert BEFORE INSERT ON outbox_history
     FOR EACH ROW EXECUTE FUNCTION outbox_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION outbox_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM outbox_history AS h
+            WHERE h.message_id = NEW.message_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: outbox %: history: version % from % by % has no history row', NEW.message_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'outbox_records', CONSTRAINT = 'outbox_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER outbox_told AFTER INSERT OR UPDATE ON outbox_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION outbox_told();
 
 -- What is written stays written.
 CREATE FUNCTION outbox_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -278,3 +590,19 @@ $$;
 
 CREATE TRIGGER outbox_history_truncate BEFORE TRUNCATE ON outbox_history
     FOR EACH STATEMENT EXECUTE FUNCTION outbox_history_truncate();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('outbox_rules', 'outbox_insert', 'outbox_update', 'outbox_delete', 'outbox_truncate', 'outbox_history_insert', 'outbox_told', 'outbox_history_change', 'outbox_history_truncate')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

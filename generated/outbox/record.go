@@ -99,9 +99,7 @@ func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {
 	if r.State != 0 {
 		x.State = r.State.String()
 	}
-	for _, legal := range r.State.Legal() {
-		x.Legal = append(x.Legal, legal.String())
-	}
+	r.offer(x)
 	return x
 }
 

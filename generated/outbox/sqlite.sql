@@ -2,7 +2,7 @@
 
 -- Machine outbox, version 1.0.0.
 -- The delivery of one effect or event, from pending to delivered or dead letter.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE outbox_records (
@@ -30,6 +30,9 @@ CREATE TABLE outbox_records (
 
     CONSTRAINT outbox_records_pkey
         PRIMARY KEY (message_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT outbox_told
+        FOREIGN KEY (message_id, version) REFERENCES outbox_history (message_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT outbox_state_declared
         CHECK (state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')),
     CONSTRAINT outbox_message_id_uuid
@@ -41,7 +44,7 @@ CREATE TABLE outbox_records (
     CONSTRAINT outbox_topic_range
         CHECK (length(topic) >= 1),
     CONSTRAINT outbox_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT outbox_attempts_range
         CHECK (attempts >= 0),
     CONSTRAINT outbox_available_at_time
@@ -70,26 +73,41 @@ CREATE TABLE outbox_records (
         CHECK (state <> 'delivered' OR delivered_at IS NOT NULL),
     CONSTRAINT outbox_retry_wait_holds
         CHECK (state <> 'retry_wait' OR available_at IS NOT NULL)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER outbox_insert BEFORE INSERT ON outbox_records
 BEGIN
     SELECT CASE
+        WHEN NEW.attempts IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: outbox_records.attempts')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: outbox_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: outbox_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || ifnull(NEW.message_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: outbox: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'create' AND NEW.state = 'pending') THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || ifnull(NEW.message_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER outbox_replace AFTER INSERT ON outbox_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM outbox_history AS h WHERE h.message_id = NEW.message_id) THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || ifnull(NEW.message_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: outbox: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.attempts IS DISTINCT FROM 0 THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: attempts is not written by NEW.last_event, it begins as 0 and not as NEW.attempts. Leave attempts as it is.')
+        WHEN NEW.available_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: available_at is not written by NEW.last_event, it begins as NULL and not as NEW.available_at. Leave available_at as it is.')
+        WHEN NEW.delivered_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: delivered_at is not written by NEW.last_event, it begins as NULL and not as NEW.delivered_at. Leave delivered_at as it is.')
+        WHEN NEW.last_error IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: last_error is not written by NEW.last_event, it begins as NULL and not as NEW.last_error. Leave last_error as it is.')
+        WHEN NEW.lease_token IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: lease_token is not written by NEW.last_event, it begins as NULL and not as NEW.lease_token. Leave lease_token as it is.')
+        WHEN NEW.discarded_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: discarded_at is not written by NEW.last_event, it begins as NULL and not as NEW.discarded_at. Leave discarded_at as it is.')
+        WHEN NEW.resolution IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: resolution is not written by NEW.last_event, it begins as NULL and not as NEW.resolution. Leave resolution as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM outbox_records AS o WHERE o.message_id = NEW.message_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: outbox_records.message_id')
     END;
 END;
 
@@ -97,40 +115,176 @@ END;
 CREATE TRIGGER outbox_update BEFORE UPDATE ON outbox_records
 BEGIN
     SELECT CASE
+        WHEN NEW.attempts IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: outbox_records.attempts')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: outbox_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: outbox_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'pending' THEN
-                   NEW.last_event = 'worker_claim' AND NEW.state = 'delivering'
-            WHEN OLD.state = 'delivering' THEN
-                   NEW.last_event = 'handler_success' AND NEW.state = 'delivered'
-                OR NEW.last_event = 'handler_failure' AND NEW.state IN ('retry_wait', 'dead_letter')
-                OR NEW.last_event = 'lease_expired'   AND NEW.state IN ('pending', 'dead_letter')
-            WHEN OLD.state = 'retry_wait' THEN
-                   NEW.last_event = 'time_reached' AND NEW.state = 'pending'
-            WHEN OLD.state = 'dead_letter' THEN
-                   NEW.last_event = 'requeue' AND NEW.state = 'pending'
-                OR NEW.last_event = 'discard' AND NEW.state = 'dead_letter'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: outbox: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'pending'
+            AND NOT (
+               NEW.last_event = 'worker_claim' AND NEW.state = 'delivering') THEN
+            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from pending on NEW.last_event to NEW.state. From there lead worker_claim to delivering.')
+        WHEN OLD.state = 'delivering'
+            AND NOT (
+               NEW.last_event = 'handler_success' AND NEW.state = 'delivered'
+            OR NEW.last_event = 'handler_failure' AND NEW.state IN ('retry_wait', 'dead_letter')
+            OR NEW.last_event = 'lease_expired'   AND NEW.state IN ('pending', 'dead_letter')) THEN
+            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from delivering on NEW.last_event to NEW.state. From there lead handler_success to delivered, handler_failure to retry_wait or dead_letter, lease_expired to pending or dead_letter.')
+        WHEN OLD.state = 'retry_wait'
+            AND NOT (
+               NEW.last_event = 'time_reached' AND NEW.state = 'pending') THEN
+            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from retry_wait on NEW.last_event to NEW.state. From there lead time_reached to pending.')
+        WHEN OLD.state = 'dead_letter'
+            AND NOT (
+               NEW.last_event = 'requeue' AND NEW.state = 'pending'
+            OR NEW.last_event = 'discard' AND NEW.state = 'dead_letter') THEN
+            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from dead_letter on NEW.last_event to NEW.state. From there lead requeue to pending, discard to dead_letter.')
+        WHEN OLD.state NOT IN ('pending', 'delivering', 'retry_wait', 'dead_letter') THEN
+            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.message_id IS DISTINCT FROM OLD.message_id THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': immutable: message_id never changes, not from ' || OLD.message_id || ' to ' || ifnull(NEW.message_id, 'null'))
+            RAISE(ABORT, 'fsmgen: outbox: immutable: message_id never changes, not from OLD.message_id to NEW.message_id. Leave message_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: outbox: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.topic IS DISTINCT FROM OLD.topic THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': immutable: topic is written once, it stays ' || OLD.topic || ' and does not become ' || ifnull(NEW.topic, 'null'))
+            RAISE(ABORT, 'fsmgen: outbox: immutable: topic is written once, it stays OLD.topic and does not become NEW.topic. Leave topic as it is.')
         WHEN NEW.payload IS DISTINCT FROM OLD.payload THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': immutable: payload is written once, it stays ' || OLD.payload || ' and does not become ' || ifnull(NEW.payload, 'null'))
-        WHEN OLD.delivered_at IS NOT NULL AND NEW.delivered_at IS DISTINCT FROM OLD.delivered_at THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': immutable: delivered_at is written once, it stays ' || OLD.delivered_at || ' and does not become ' || ifnull(NEW.delivered_at, 'null'))
+            RAISE(ABORT, 'fsmgen: outbox: immutable: payload is written once, it stays OLD.payload and does not become NEW.payload. Leave payload as it is.')
+        WHEN NEW.attempts IS DISTINCT FROM OLD.attempts
+            AND NOT (NEW.last_event IN ('worker_claim', 'requeue')) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: attempts is not written by NEW.last_event from OLD.state, it stays OLD.attempts and does not become NEW.attempts. Leave attempts as it is.')
+        WHEN NEW.available_at IS DISTINCT FROM OLD.available_at
+            AND NOT (NEW.last_event = 'time_reached'
+                OR NEW.last_event = 'handler_failure' AND OLD.state = 'delivering' AND NEW.state = 'retry_wait') THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: available_at is not written by NEW.last_event from OLD.state, it stays OLD.available_at and does not become NEW.available_at. Leave available_at as it is.')
+        WHEN NEW.delivered_at IS DISTINCT FROM OLD.delivered_at
+            AND OLD.delivered_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: outbox: immutable: delivered_at is written once, it stays OLD.delivered_at and does not become NEW.delivered_at. Leave delivered_at as it is.')
+        WHEN NEW.delivered_at IS DISTINCT FROM OLD.delivered_at
+            AND NOT (NEW.last_event = 'handler_success') THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: delivered_at is not written by NEW.last_event from OLD.state, it stays OLD.delivered_at and does not become NEW.delivered_at. Leave delivered_at as it is.')
+        WHEN NEW.last_error IS DISTINCT FROM OLD.last_error
+            AND NOT (NEW.last_event IN ('handler_failure', 'lease_expired')) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: last_error is not written by NEW.last_event from OLD.state, it stays OLD.last_error and does not become NEW.last_error. Leave last_error as it is.')
+        WHEN NEW.lease_token IS DISTINCT FROM OLD.lease_token
+            AND NOT (NEW.last_event IN ('worker_claim', 'handler_success', 'handler_failure', 'lease_expired')) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: lease_token is not written by NEW.last_event from OLD.state, it stays OLD.lease_token and does not become NEW.lease_token. Leave lease_token as it is.')
+        WHEN NEW.discarded_at IS DISTINCT FROM OLD.discarded_at
+            AND NOT (NEW.last_event = 'discard') THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: discarded_at is not written by NEW.last_event from OLD.state, it stays OLD.discarded_at and does not become NEW.discarded_at. Leave discarded_at as it is.')
+        WHEN NEW.resolution IS DISTINCT FROM OLD.resolution
+            AND NOT (NEW.last_event IN ('requeue', 'discard')) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: resolution is not written by NEW.last_event from OLD.state, it stays OLD.resolution and does not become NEW.resolution. Leave resolution as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at
+            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'discard')) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state
+            AND (NEW.last_event = 'discard') THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: the step does not enter its state, and entered_at does not become NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'pending'
+            AND NEW.last_event = 'worker_claim'
+            AND NOT (NEW.lease_token IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: worker_claim from pending to delivering: claim writes lease_token. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'pending'
+            AND NEW.last_event = 'worker_claim'
+            AND NOT (NEW.attempts = (OLD.attempts + 1)) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: worker_claim from pending to delivering: claim sets attempts: $attempts + 1, and attempts is NEW.attempts. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'handler_success'
+            AND NOT (NEW.delivered_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: handler_success from delivering to delivered: deliver sets delivered_at: $now, and delivered_at is NEW.delivered_at. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'handler_success'
+            AND NOT (NEW.lease_token IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: handler_success from delivering to delivered: deliver sets lease_token: null, and lease_token is NEW.lease_token. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'handler_failure' AND NEW.state = 'retry_wait'
+            AND NOT (NEW.available_at IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: handler_failure from delivering to retry_wait: retry_later sets available_at: $retry_at, and available_at is NEW.available_at. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'handler_failure' AND NEW.state = 'retry_wait'
+            AND NOT (NEW.last_error IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: handler_failure from delivering to retry_wait: retry_later sets last_error: $cause, and last_error is NEW.last_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'handler_failure' AND NEW.state = 'retry_wait'
+            AND NOT (NEW.lease_token IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: handler_failure from delivering to retry_wait: retry_later sets lease_token: null, and lease_token is NEW.lease_token. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'handler_failure' AND NEW.state = 'dead_letter'
+            AND NOT (NEW.last_error IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: handler_failure from delivering to dead_letter: give_up sets last_error: $cause, and last_error is NEW.last_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'handler_failure' AND NEW.state = 'dead_letter'
+            AND NOT (NEW.lease_token IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: handler_failure from delivering to dead_letter: give_up sets lease_token: null, and lease_token is NEW.lease_token. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'lease_expired' AND NEW.state = 'pending'
+            AND NOT (NEW.last_error IS NOT DISTINCT FROM 'lease_expired') THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: lease_expired from delivering to pending: lease_lost sets last_error: lease_expired, and last_error is NEW.last_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'lease_expired' AND NEW.state = 'pending'
+            AND NOT (NEW.lease_token IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: lease_expired from delivering to pending: lease_lost sets lease_token: null, and lease_token is NEW.lease_token. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'lease_expired' AND NEW.state = 'dead_letter'
+            AND NOT (NEW.last_error IS NOT DISTINCT FROM 'lease_expired') THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: lease_expired from delivering to dead_letter: lease_last sets last_error: lease_expired, and last_error is NEW.last_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'delivering'
+            AND NEW.last_event = 'lease_expired' AND NEW.state = 'dead_letter'
+            AND NOT (NEW.lease_token IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: lease_expired from delivering to dead_letter: lease_last sets lease_token: null, and lease_token is NEW.lease_token. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'retry_wait'
+            AND NEW.last_event = 'time_reached'
+            AND NOT (COALESCE(OLD.available_at <= NEW.updated_at, false)) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: time_reached from retry_wait to pending: wake demands available_at <= $now. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'retry_wait'
+            AND NEW.last_event = 'time_reached'
+            AND NOT (NEW.available_at IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: time_reached from retry_wait to pending: wake sets available_at: null, and available_at is NEW.available_at. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'dead_letter'
+            AND NEW.last_event = 'requeue'
+            AND NOT (OLD.discarded_at IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: requeue from dead_letter to pending: requeue demands discarded_at exists false. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'dead_letter'
+            AND NEW.last_event = 'requeue'
+            AND NOT (NEW.resolution IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: requeue from dead_letter to pending: requeue writes resolution. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'dead_letter'
+            AND NEW.last_event = 'requeue'
+            AND NOT (NEW.attempts = 0) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: requeue from dead_letter to pending: requeue sets attempts: 0, and attempts is NEW.attempts. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'dead_letter'
+            AND NEW.last_event = 'discard'
+            AND NOT (OLD.discarded_at IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: discard from dead_letter to dead_letter: discard demands discarded_at exists false. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'dead_letter'
+            AND NEW.last_event = 'discard'
+            AND NOT (NEW.resolution IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: discard from dead_letter to dead_letter: discard writes resolution. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'dead_letter'
+            AND NEW.last_event = 'discard'
+            AND NOT (NEW.discarded_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: discard from dead_letter to dead_letter: discard sets discarded_at: $now, and discarded_at is NEW.discarded_at. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER outbox_told BEFORE UPDATE ON outbox_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM outbox_history AS h
+            WHERE h.message_id = OLD.message_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER outbox_delete BEFORE DELETE ON outbox_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: outbox: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -154,7 +308,6 @@ CREATE TABLE outbox_history (
 
     CONSTRAINT outbox_history_pkey
         PRIMARY KEY (message_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT outbox_history_has_record
         FOREIGN KEY (message_id) REFERENCES outbox_records (message_id),
     CONSTRAINT outbox_history_event_id_uuid
@@ -164,30 +317,11 @@ CREATE TABLE outbox_history (
         CHECK (message_id GLOB '????????-????-????-????-????????????'
             AND length(replace(message_id, '-', '')) = 32 AND replace(message_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT outbox_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT outbox_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT outbox_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT outbox_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'create' AND to_state = 'pending'
-            WHEN from_state = 'pending' THEN
-                   event_type = 'worker_claim' AND to_state = 'delivering'
-            WHEN from_state = 'delivering' THEN
-                   event_type = 'handler_success' AND to_state = 'delivered'
-                OR event_type = 'handler_failure' AND to_state IN ('retry_wait', 'dead_letter')
-                OR event_type = 'lease_expired'   AND to_state IN ('pending', 'dead_letter')
-            WHEN from_state = 'retry_wait' THEN
-                   event_type = 'time_reached' AND to_state = 'pending'
-            WHEN from_state = 'dead_letter' THEN
-                   event_type = 'requeue' AND to_state = 'pending'
-                OR event_type = 'discard' AND to_state = 'dead_letter'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER outbox_history_insert BEFORE INSERT ON outbox_history
@@ -195,24 +329,55 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM outbox_records AS r
-            WHERE r.message_id = NEW.message_id AND r.version = NEW.version
+            WHERE r.message_id = NEW.message_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || ifnull(NEW.message_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: outbox: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'pending') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'pending'
+            AND (
+                   NEW.transition = 'claim' AND NEW.event_type = 'worker_claim' AND NEW.to_state = 'delivering') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'delivering'
+            AND (
+                   NEW.transition = 'deliver' AND NEW.event_type = 'handler_success' AND NEW.to_state = 'delivered'
+                OR NEW.transition = 'retry_later' AND NEW.event_type = 'handler_failure' AND NEW.to_state = 'retry_wait'
+                OR NEW.transition = 'give_up' AND NEW.event_type = 'handler_failure' AND NEW.to_state = 'dead_letter'
+                OR NEW.transition = 'lease_lost' AND NEW.event_type = 'lease_expired' AND NEW.to_state = 'pending'
+                OR NEW.transition = 'lease_last' AND NEW.event_type = 'lease_expired' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'retry_wait'
+            AND (
+                   NEW.transition = 'wake' AND NEW.event_type = 'time_reached' AND NEW.to_state = 'pending') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'dead_letter'
+            AND (
+                   NEW.transition = 'requeue' AND NEW.event_type = 'requeue' AND NEW.to_state = 'pending'
+                OR NEW.transition = 'discard' AND NEW.event_type = 'discard' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('pending', 'delivering', 'retry_wait', 'dead_letter') THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM outbox_history AS h
+            WHERE h.message_id = NEW.message_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: outbox: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM outbox_history AS h
             WHERE h.message_id = NEW.message_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: outbox ' || ifnull(NEW.message_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: outbox: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER outbox_history_update BEFORE UPDATE ON outbox_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: outbox: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER outbox_history_delete BEFORE DELETE ON outbox_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: outbox ' || OLD.message_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: outbox: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;

@@ -3,24 +3,6 @@
 -- Machine publish, version 1.0.0.
 -- One version of an artifact, from draft to published, tombstoned and back.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION publish_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'create' AND new_state = 'draft'
-        WHEN old_state = 'draft' THEN
-               event = 'publish_version' AND new_state IN ('published', 'draft')
-        WHEN old_state = 'published' THEN
-               event = 'tombstone_version' AND new_state = 'tombstoned'
-        WHEN old_state = 'tombstoned' THEN
-               event = 'restore_version' AND new_state = 'published'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE publish_records (
     version_id      uuid        NOT NULL,
@@ -49,6 +31,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_state_declared',
                 HINT = 'Declared are draft, published, tombstoned.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: publish %: publish_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.version_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.manifest_digest) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: publish %: publish_manifest_digest_range: length(manifest_digest) is %, not >= 1', r.version_id, length(r.manifest_digest)
             USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_manifest_digest_range',
@@ -57,6 +44,16 @@ BEGIN
     IF NOT (r.retention_until >= '0001-01-01 00:00:00Z' AND r.retention_until < '10000-01-01 00:00:00Z') THEN
         RAISE EXCEPTION 'fsmgen: publish %: publish_retention_until_time: retention_until is %, which is no time of the years 1 to 9999', r.version_id, r.retention_until
             USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_retention_until_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: publish %: publish_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.version_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: publish %: publish_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.version_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'publish_records', CONSTRAINT = 'publish_updated_at_time',
                 HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.state
@@ -95,10 +92,26 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'publish_records', CONSTRAINT = 'publish_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT publish_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'create' AND NEW.state = 'draft') THEN
         RAISE EXCEPTION 'fsmgen: publish %: edge: no record is created by % in %', NEW.version_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'publish_records', CONSTRAINT = 'publish_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.manifest_digest IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: publish %: step: manifest_digest is not written by %, it begins as NULL and not as %', NEW.version_id, NEW.last_event, NEW.manifest_digest
+            USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                HINT = 'Leave manifest_digest as it is.';
+    END IF;
+    IF NEW.retention_until IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: publish %: step: retention_until is not written by %, it begins as NULL and not as %', NEW.version_id, NEW.last_event, NEW.retention_until
+            USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                HINT = 'Leave retention_until as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: publish %: step: the state is entered when the step is taken, not at %', NEW.version_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -115,10 +128,32 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'publish_records', CONSTRAINT = 'publish_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT publish_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'draft' THEN
+        IF NOT (
+               NEW.last_event = 'publish_version' AND NEW.state IN ('published', 'draft')) THEN
+            RAISE EXCEPTION 'fsmgen: publish %: edge: no transition from draft on % to %', OLD.version_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'publish_records', CONSTRAINT = 'publish_edge',
+                    HINT = 'From there lead publish_version to published or draft.';
+        END IF;
+    ELSIF OLD.state = 'published' THEN
+        IF NOT (
+               NEW.last_event = 'tombstone_version' AND NEW.state = 'tombstoned') THEN
+            RAISE EXCEPTION 'fsmgen: publish %: edge: no transition from published on % to %', OLD.version_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'publish_records', CONSTRAINT = 'publish_edge',
+                    HINT = 'From there lead tombstone_version to tombstoned.';
+        END IF;
+    ELSIF OLD.state = 'tombstoned' THEN
+        IF NOT (
+               NEW.last_event = 'restore_version' AND NEW.state = 'published') THEN
+            RAISE EXCEPTION 'fsmgen: publish %: edge: no transition from tombstoned on % to %', OLD.version_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'publish_records', CONSTRAINT = 'publish_edge',
+                    HINT = 'From there lead restore_version to published.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('draft', 'published', 'tombstoned') THEN
         RAISE EXCEPTION 'fsmgen: publish %: edge: no transition from % on % to %', OLD.version_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'publish_records', CONSTRAINT = 'publish_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.version_id IS DISTINCT FROM OLD.version_id THEN
         RAISE EXCEPTION 'fsmgen: publish %: immutable: version_id never changes, not from % to %', OLD.version_id, OLD.version_id, NEW.version_id
@@ -130,16 +165,65 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'publish_records', CONSTRAINT = 'publish_created_at_immutable',
                 HINT = 'Leave created_at as it is.';
     END IF;
-    IF OLD.manifest_digest IS NOT NULL AND NEW.manifest_digest IS DISTINCT FROM OLD.manifest_digest THEN
-        RAISE EXCEPTION 'fsmgen: publish %: immutable: manifest_digest is written once, it stays % and does not become %', OLD.version_id, OLD.manifest_digest, NEW.manifest_digest
-            USING ERRCODE = 'FS003', TABLE = 'publish_records', CONSTRAINT = 'publish_manifest_digest_immutable',
-                HINT = 'Leave manifest_digest as it is.';
+    IF NEW.manifest_digest IS DISTINCT FROM OLD.manifest_digest THEN
+        IF OLD.manifest_digest IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: publish %: immutable: manifest_digest is written once, it stays % and does not become %', OLD.version_id, OLD.manifest_digest, NEW.manifest_digest
+                USING ERRCODE = 'FS003', TABLE = 'publish_records', CONSTRAINT = 'publish_manifest_digest_immutable',
+                    HINT = 'Leave manifest_digest as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'publish_version' AND OLD.state = 'draft' AND NEW.state = 'published') THEN
+            RAISE EXCEPTION 'fsmgen: publish %: step: manifest_digest is not written by % from %, it stays % and does not become %', NEW.version_id, NEW.last_event, OLD.state, OLD.manifest_digest, NEW.manifest_digest
+                USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                    HINT = 'Leave manifest_digest as it is.';
+        END IF;
+    END IF;
+    IF NEW.retention_until IS DISTINCT FROM OLD.retention_until THEN
+        IF NOT (NEW.last_event IN ('tombstone_version', 'restore_version')) THEN
+            RAISE EXCEPTION 'fsmgen: publish %: step: retention_until is not written by % from %, it stays % and does not become %', NEW.version_id, NEW.last_event, OLD.state, OLD.retention_until, NEW.retention_until
+                USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                    HINT = 'Leave retention_until as it is.';
+        END IF;
     END IF;
     -- only a published version is tombstoned
     IF OLD.state = 'draft' AND NEW.state = 'tombstoned' THEN
         RAISE EXCEPTION 'fsmgen: publish %: invariant: drafts_are_not_deleted forbids % to %', OLD.version_id, OLD.state, NEW.state
             USING ERRCODE = 'FS005', TABLE = 'publish_records', CONSTRAINT = 'publish_drafts_are_not_deleted',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: publish %: step: the state is entered when the step is taken, not at %', NEW.version_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+    END IF;
+    IF OLD.state = 'draft' THEN
+        IF NEW.last_event = 'publish_version' AND NEW.state = 'published' THEN
+            IF NOT (NEW.manifest_digest IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: publish %: step: publish_version from draft to published: publish sets manifest_digest: $digest, and manifest_digest is %', NEW.version_id, NEW.manifest_digest
+                    USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'published' THEN
+        IF NEW.last_event = 'tombstone_version' THEN
+            IF NOT (NEW.retention_until IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: publish %: step: tombstone_version from published to tombstoned: tombstone demands retention_until exists true', NEW.version_id
+                    USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'tombstoned' THEN
+        IF NEW.last_event = 'restore_version' THEN
+            IF NOT (COALESCE(OLD.retention_until > NEW.updated_at, false)) THEN
+                RAISE EXCEPTION 'fsmgen: publish %: step: restore_version from tombstoned to published: restore demands retention_until > $now', NEW.version_id
+                    USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.retention_until IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: publish %: step: restore_version from tombstoned to published: restore sets retention_until: null, and retention_until is %', NEW.version_id, NEW.retention_until
+                    USING ERRCODE = 'FS008', TABLE = 'publish_records', CONSTRAINT = 'publish_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -191,11 +275,7 @@ CREATE TABLE publish_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT publish_history_pkey
-        PRIMARY KEY (version_id, version),
-    CONSTRAINT publish_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT publish_history_edge
-        CHECK (publish_edge(from_state, event_type, to_state))
+        PRIMARY KEY (version_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -203,11 +283,46 @@ CREATE FUNCTION publish_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM publish_records AS r
-            WHERE r.version_id = NEW.version_id AND r.version = NEW.version
+            WHERE r.version_id = NEW.version_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: publish %: history: the record is not in % by % at version %', NEW.version_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: publish %: history: the record is not in % by % at version % since %', NEW.version_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'publish_history', CONSTRAINT = 'publish_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'draft') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: publish %: history: % is no transition from % on % to % by %', NEW.version_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'publish_history', CONSTRAINT = 'publish_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'draft' THEN
+        IF (
+                   NEW.transition = 'publish' AND NEW.event_type = 'publish_version' AND NEW.to_state = 'published'
+                OR NEW.transition = 'quarantine' AND NEW.event_type = 'publish_version' AND NEW.to_state = 'draft') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: publish %: history: % is no transition from % on % to % by %', NEW.version_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'publish_history', CONSTRAINT = 'publish_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'published' THEN
+        IF (
+                   NEW.transition = 'tombstone' AND NEW.event_type = 'tombstone_version' AND NEW.to_state = 'tombstoned') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: publish %: history: % is no transition from % on % to % by %', NEW.version_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'publish_history', CONSTRAINT = 'publish_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'tombstoned' THEN
+        IF (
+                   NEW.transition = 'restore' AND NEW.event_type = 'restore_version' AND NEW.to_state = 'published') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: publish %: history: % is no transition from % on % to % by %', NEW.version_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'publish_history', CONSTRAINT = 'publish_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('draft', 'published', 'tombstoned') THEN
+        RAISE EXCEPTION 'fsmgen: publish %: history: % is no transition from % on % to % by %', NEW.version_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'publish_history', CONSTRAINT = 'publish_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -215,6 +330,24 @@ $$;
 
 CREATE TRIGGER publish_history_insert BEFORE INSERT ON publish_history
     FOR EACH ROW EXECUTE FUNCTION publish_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION publish_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM publish_history AS h
+            WHERE h.version_id = NEW.version_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: publish %: history: version % from % by % has no history row', NEW.version_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'publish_records', CONSTRAINT = 'publish_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER publish_told AFTER INSERT OR UPDATE ON publish_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION publish_told();
 
 -- What is written stays written.
 CREATE FUNCTION publish_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -238,3 +371,19 @@ $$;
 
 CREATE TRIGGER publish_history_truncate BEFORE TRUNCATE ON publish_history
     FOR EACH STATEMENT EXECUTE FUNCTION publish_history_truncate();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('publish_rules', 'publish_insert', 'publish_update', 'publish_delete', 'publish_truncate', 'publish_history_insert', 'publish_told', 'publish_history_change', 'publish_history_truncate')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

@@ -2,7 +2,7 @@
 
 -- Machine publish, version 1.0.0.
 -- One version of an artifact, from draft to published, tombstoned and back.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE publish_records (
@@ -20,6 +20,9 @@ CREATE TABLE publish_records (
 
     CONSTRAINT publish_records_pkey
         PRIMARY KEY (version_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT publish_told
+        FOREIGN KEY (version_id, version) REFERENCES publish_history (version_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT publish_state_declared
         CHECK (state IN ('draft', 'published', 'tombstoned')),
     CONSTRAINT publish_version_id_uuid
@@ -45,26 +48,29 @@ CREATE TABLE publish_records (
         CHECK (state <> 'tombstoned' OR (
             manifest_digest IS NOT NULL
             AND retention_until IS NOT NULL))
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER publish_insert BEFORE INSERT ON publish_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: publish_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: publish_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: publish ' || ifnull(NEW.version_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: publish: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'create' AND NEW.state = 'draft') THEN
-            RAISE(ABORT, 'fsmgen: publish ' || ifnull(NEW.version_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER publish_replace AFTER INSERT ON publish_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM publish_history AS h WHERE h.version_id = NEW.version_id) THEN
-            RAISE(ABORT, 'fsmgen: publish ' || ifnull(NEW.version_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: publish: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.manifest_digest IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: publish: step: manifest_digest is not written by NEW.last_event, it begins as NULL and not as NEW.manifest_digest. Leave manifest_digest as it is.')
+        WHEN NEW.retention_until IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: publish: step: retention_until is not written by NEW.last_event, it begins as NULL and not as NEW.retention_until. Leave retention_until as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: publish: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM publish_records AS o WHERE o.version_id = NEW.version_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: publish_records.version_id')
     END;
 END;
 
@@ -72,34 +78,78 @@ END;
 CREATE TRIGGER publish_update BEFORE UPDATE ON publish_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: publish_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: publish_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'draft' THEN
-                   NEW.last_event = 'publish_version' AND NEW.state IN ('published', 'draft')
-            WHEN OLD.state = 'published' THEN
-                   NEW.last_event = 'tombstone_version' AND NEW.state = 'tombstoned'
-            WHEN OLD.state = 'tombstoned' THEN
-                   NEW.last_event = 'restore_version' AND NEW.state = 'published'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: publish: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'draft'
+            AND NOT (
+               NEW.last_event = 'publish_version' AND NEW.state IN ('published', 'draft')) THEN
+            RAISE(ABORT, 'fsmgen: publish: edge: no transition from draft on NEW.last_event to NEW.state. From there lead publish_version to published or draft.')
+        WHEN OLD.state = 'published'
+            AND NOT (
+               NEW.last_event = 'tombstone_version' AND NEW.state = 'tombstoned') THEN
+            RAISE(ABORT, 'fsmgen: publish: edge: no transition from published on NEW.last_event to NEW.state. From there lead tombstone_version to tombstoned.')
+        WHEN OLD.state = 'tombstoned'
+            AND NOT (
+               NEW.last_event = 'restore_version' AND NEW.state = 'published') THEN
+            RAISE(ABORT, 'fsmgen: publish: edge: no transition from tombstoned on NEW.last_event to NEW.state. From there lead restore_version to published.')
+        WHEN OLD.state NOT IN ('draft', 'published', 'tombstoned') THEN
+            RAISE(ABORT, 'fsmgen: publish: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.version_id IS DISTINCT FROM OLD.version_id THEN
-            RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': immutable: version_id never changes, not from ' || OLD.version_id || ' to ' || ifnull(NEW.version_id, 'null'))
+            RAISE(ABORT, 'fsmgen: publish: immutable: version_id never changes, not from OLD.version_id to NEW.version_id. Leave version_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
-        WHEN OLD.manifest_digest IS NOT NULL AND NEW.manifest_digest IS DISTINCT FROM OLD.manifest_digest THEN
-            RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': immutable: manifest_digest is written once, it stays ' || OLD.manifest_digest || ' and does not become ' || ifnull(NEW.manifest_digest, 'null'))
+            RAISE(ABORT, 'fsmgen: publish: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
+        WHEN NEW.manifest_digest IS DISTINCT FROM OLD.manifest_digest
+            AND OLD.manifest_digest IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: publish: immutable: manifest_digest is written once, it stays OLD.manifest_digest and does not become NEW.manifest_digest. Leave manifest_digest as it is.')
+        WHEN NEW.manifest_digest IS DISTINCT FROM OLD.manifest_digest
+            AND NOT (NEW.last_event = 'publish_version' AND OLD.state = 'draft' AND NEW.state = 'published') THEN
+            RAISE(ABORT, 'fsmgen: publish: step: manifest_digest is not written by NEW.last_event from OLD.state, it stays OLD.manifest_digest and does not become NEW.manifest_digest. Leave manifest_digest as it is.')
+        WHEN NEW.retention_until IS DISTINCT FROM OLD.retention_until
+            AND NOT (NEW.last_event IN ('tombstone_version', 'restore_version')) THEN
+            RAISE(ABORT, 'fsmgen: publish: step: retention_until is not written by NEW.last_event from OLD.state, it stays OLD.retention_until and does not become NEW.retention_until. Leave retention_until as it is.')
         -- only a published version is tombstoned
         WHEN OLD.state = 'draft' AND NEW.state = 'tombstoned' THEN
-            RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': invariant: drafts_are_not_deleted forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: publish: invariant: drafts_are_not_deleted forbids OLD.state to NEW.state. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: publish: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'draft'
+            AND NEW.last_event = 'publish_version' AND NEW.state = 'published'
+            AND NOT (NEW.manifest_digest IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: publish: step: publish_version from draft to published: publish sets manifest_digest: $digest, and manifest_digest is NEW.manifest_digest. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'published'
+            AND NEW.last_event = 'tombstone_version'
+            AND NOT (NEW.retention_until IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: publish: step: tombstone_version from published to tombstoned: tombstone demands retention_until exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'tombstoned'
+            AND NEW.last_event = 'restore_version'
+            AND NOT (COALESCE(OLD.retention_until > NEW.updated_at, false)) THEN
+            RAISE(ABORT, 'fsmgen: publish: step: restore_version from tombstoned to published: restore demands retention_until > $now. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'tombstoned'
+            AND NEW.last_event = 'restore_version'
+            AND NOT (NEW.retention_until IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: publish: step: restore_version from tombstoned to published: restore sets retention_until: null, and retention_until is NEW.retention_until. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER publish_told BEFORE UPDATE ON publish_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM publish_history AS h
+            WHERE h.version_id = OLD.version_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: publish: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER publish_delete BEFORE DELETE ON publish_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: publish: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -123,7 +173,6 @@ CREATE TABLE publish_history (
 
     CONSTRAINT publish_history_pkey
         PRIMARY KEY (version_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT publish_history_has_record
         FOREIGN KEY (version_id) REFERENCES publish_records (version_id),
     CONSTRAINT publish_history_event_id_uuid
@@ -133,25 +182,11 @@ CREATE TABLE publish_history (
         CHECK (version_id GLOB '????????-????-????-????-????????????'
             AND length(replace(version_id, '-', '')) = 32 AND replace(version_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT publish_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT publish_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT publish_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT publish_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'create' AND to_state = 'draft'
-            WHEN from_state = 'draft' THEN
-                   event_type = 'publish_version' AND to_state IN ('published', 'draft')
-            WHEN from_state = 'published' THEN
-                   event_type = 'tombstone_version' AND to_state = 'tombstoned'
-            WHEN from_state = 'tombstoned' THEN
-                   event_type = 'restore_version' AND to_state = 'published'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER publish_history_insert BEFORE INSERT ON publish_history
@@ -159,24 +194,47 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM publish_records AS r
-            WHERE r.version_id = NEW.version_id AND r.version = NEW.version
+            WHERE r.version_id = NEW.version_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: publish ' || ifnull(NEW.version_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: publish: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'draft') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: publish: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'draft'
+            AND (
+                   NEW.transition = 'publish' AND NEW.event_type = 'publish_version' AND NEW.to_state = 'published'
+                OR NEW.transition = 'quarantine' AND NEW.event_type = 'publish_version' AND NEW.to_state = 'draft') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: publish: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'published'
+            AND (
+                   NEW.transition = 'tombstone' AND NEW.event_type = 'tombstone_version' AND NEW.to_state = 'tombstoned') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: publish: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'tombstoned'
+            AND (
+                   NEW.transition = 'restore' AND NEW.event_type = 'restore_version' AND NEW.to_state = 'published') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: publish: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('draft', 'published', 'tombstoned') THEN
+            RAISE(ABORT, 'fsmgen: publish: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM publish_history AS h
+            WHERE h.version_id = NEW.version_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: publish: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM publish_history AS h
             WHERE h.version_id = NEW.version_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: publish ' || ifnull(NEW.version_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: publish: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER publish_history_update BEFORE UPDATE ON publish_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: publish: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER publish_history_delete BEFORE DELETE ON publish_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: publish ' || OLD.version_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: publish: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;

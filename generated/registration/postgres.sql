@@ -3,55 +3,6 @@
 -- Machine registration, version 1.0.0.
 -- One registration of a node in PostgreSQL (source of truth) and in Consul (service discovery).
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION registration_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'create' AND new_state = 'unregistered'
-        WHEN old_state = 'unregistered' THEN
-               event = 'REGISTER'    AND new_state IN ('validating', 'failed')
-            OR event = 'FATAL_ERROR' AND new_state = 'failed'
-        WHEN old_state = 'validating' THEN
-               event = 'VALIDATION_PASSED' AND new_state = 'registering_postgres'
-            OR event = 'VALIDATION_FAILED' AND new_state = 'failed'
-            OR event = 'FATAL_ERROR'       AND new_state = 'failed'
-        WHEN old_state = 'registering_postgres' THEN
-               event = 'POSTGRES_SUCCEEDED' AND new_state = 'postgres_registered'
-            OR event = 'POSTGRES_FAILED'    AND new_state = 'failed'
-            OR event = 'FATAL_ERROR'        AND new_state = 'failed'
-        WHEN old_state = 'postgres_registered' THEN
-               event = 'CONTINUE'    AND new_state = 'registering_consul'
-            OR event = 'FATAL_ERROR' AND new_state = 'failed'
-        WHEN old_state = 'registering_consul' THEN
-               event = 'CONSUL_SUCCEEDED' AND new_state = 'registered'
-            OR event = 'CONSUL_FAILED'    AND new_state = 'partial_registered'
-            OR event = 'FATAL_ERROR'      AND new_state = 'failed'
-        WHEN old_state = 'registered' THEN
-               event = 'DEREGISTER'  AND new_state = 'deregistering'
-            OR event = 'FATAL_ERROR' AND new_state = 'failed'
-        WHEN old_state = 'partial_registered' THEN
-               event = 'RETRY'             AND new_state IN ('registering_consul', 'partial_registered')
-            OR event = 'RETRY_POSTGRES'    AND new_state IN ('registering_postgres', 'partial_registered')
-            OR event = 'RECOVERY_COMPLETE' AND new_state = 'registered'
-            OR event = 'FATAL_ERROR'       AND new_state = 'failed'
-            OR event = 'RETRY_EXHAUSTED'   AND new_state = 'failed'
-        WHEN old_state = 'deregistering' THEN
-               event = 'DEREGISTRATION_COMPLETE' AND new_state = 'deregistered'
-            OR event = 'FATAL_ERROR'             AND new_state = 'failed'
-            OR event = 'CONSUL_DEREGISTERED'     AND new_state = 'deregistering'
-            OR event = 'POSTGRES_DEREGISTERED'   AND new_state = 'deregistering'
-        WHEN old_state = 'failed' THEN
-               event = 'RETRY'           AND new_state IN ('validating', 'failed')
-            OR event = 'ABANDON'         AND new_state = 'deregistered'
-            OR event = 'FATAL_ERROR'     AND new_state = 'failed'
-            OR event = 'CORRECT_PAYLOAD' AND new_state = 'failed'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE registration_records (
     registration_id       uuid        NOT NULL,
@@ -102,6 +53,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_state_declared',
                 HINT = 'Declared are unregistered, validating, registering_postgres, postgres_registered, registering_consul, registered, partial_registered, deregistering, deregistered, failed.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.registration_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.node_id) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: registration %: registration_node_id_range: length(node_id) is %, not >= 1', r.registration_id, length(r.node_id)
             USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_node_id_range',
@@ -146,6 +102,16 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_cleanup_declared: postgres_cleanup is %, which is not declared', r.registration_id, r.postgres_cleanup
             USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_cleanup_declared',
                 HINT = 'Declared are pending, removed, failed.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.registration_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: registration %: registration_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.registration_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_updated_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     -- retry_count never exceeds its maximum
     IF NOT (COALESCE(r.retry_count <= 3, false)) THEN
@@ -307,10 +273,106 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'registration_records', CONSTRAINT = 'registration_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT registration_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'create' AND NEW.state = 'unregistered') THEN
         RAISE EXCEPTION 'fsmgen: registration %: edge: no record is created by % in %', NEW.registration_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.deployment_id IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: deployment_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.deployment_id
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave deployment_id as it is.';
+    END IF;
+    IF NEW.environment IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: environment is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.environment
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave environment as it is.';
+    END IF;
+    IF NEW.network_id IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: network_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.network_id
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave network_id as it is.';
+    END IF;
+    IF NEW.consul_service_id IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_service_id
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave consul_service_id as it is.';
+    END IF;
+    IF NEW.consul_service_name IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_name is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_service_name
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave consul_service_name as it is.';
+    END IF;
+    IF NEW.consul_tags IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: consul_tags is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_tags
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave consul_tags as it is.';
+    END IF;
+    IF NEW.consul_health_check IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: consul_health_check is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_health_check
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave consul_health_check as it is.';
+    END IF;
+    IF NEW.postgres_record IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_record is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_record
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave postgres_record as it is.';
+    END IF;
+    IF NEW.postgres_applied IS DISTINCT FROM false THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_applied is not written by %, it begins as false and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_applied
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave postgres_applied as it is.';
+    END IF;
+    IF NEW.consul_applied IS DISTINCT FROM false THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: consul_applied is not written by %, it begins as false and not as %', NEW.registration_id, NEW.last_event, NEW.consul_applied
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave consul_applied as it is.';
+    END IF;
+    IF NEW.validation_error IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: validation_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.validation_error
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave validation_error as it is.';
+    END IF;
+    IF NEW.validation_error_type IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: validation_error_type is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.validation_error_type
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave validation_error_type as it is.';
+    END IF;
+    IF NEW.postgres_error IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_error
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave postgres_error as it is.';
+    END IF;
+    IF NEW.consul_error IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: consul_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_error
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave consul_error as it is.';
+    END IF;
+    IF NEW.failed_component IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: failed_component is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.failed_component
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave failed_component as it is.';
+    END IF;
+    IF NEW.retry_count IS DISTINCT FROM 0 THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: retry_count is not written by %, it begins as 0 and not as %', NEW.registration_id, NEW.last_event, NEW.retry_count
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave retry_count as it is.';
+    END IF;
+    IF NEW.consul_cleanup IS DISTINCT FROM 'pending' THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: consul_cleanup is not written by %, it begins as ''pending'' and not as %', NEW.registration_id, NEW.last_event, NEW.consul_cleanup
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave consul_cleanup as it is.';
+    END IF;
+    IF NEW.postgres_cleanup IS DISTINCT FROM 'pending' THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_cleanup is not written by %, it begins as ''pending'' and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_cleanup
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'Leave postgres_cleanup as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: registration %: step: the state is entered when the step is taken, not at %', NEW.registration_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -327,10 +389,93 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'registration_records', CONSTRAINT = 'registration_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT registration_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'unregistered' THEN
+        IF NOT (
+               NEW.last_event = 'REGISTER'    AND NEW.state IN ('validating', 'failed')
+            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from unregistered on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead REGISTER to validating or failed, FATAL_ERROR to failed.';
+        END IF;
+    ELSIF OLD.state = 'validating' THEN
+        IF NOT (
+               NEW.last_event = 'VALIDATION_PASSED' AND NEW.state = 'registering_postgres'
+            OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'failed'
+            OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from validating on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead VALIDATION_PASSED to registering_postgres, VALIDATION_FAILED to failed, FATAL_ERROR to failed.';
+        END IF;
+    ELSIF OLD.state = 'registering_postgres' THEN
+        IF NOT (
+               NEW.last_event = 'POSTGRES_SUCCEEDED' AND NEW.state = 'postgres_registered'
+            OR NEW.last_event = 'POSTGRES_FAILED'    AND NEW.state = 'failed'
+            OR NEW.last_event = 'FATAL_ERROR'        AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from registering_postgres on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead POSTGRES_SUCCEEDED to postgres_registered, POSTGRES_FAILED to failed, FATAL_ERROR to failed.';
+        END IF;
+    ELSIF OLD.state = 'postgres_registered' THEN
+        IF NOT (
+               NEW.last_event = 'CONTINUE'    AND NEW.state = 'registering_consul'
+            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from postgres_registered on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead CONTINUE to registering_consul, FATAL_ERROR to failed.';
+        END IF;
+    ELSIF OLD.state = 'registering_consul' THEN
+        IF NOT (
+               NEW.last_event = 'CONSUL_SUCCEEDED' AND NEW.state = 'registered'
+            OR NEW.last_event = 'CONSUL_FAILED'    AND NEW.state = 'partial_registered'
+            OR NEW.last_event = 'FATAL_ERROR'      AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from registering_consul on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead CONSUL_SUCCEEDED to registered, CONSUL_FAILED to partial_registered, FATAL_ERROR to failed.';
+        END IF;
+    ELSIF OLD.state = 'registered' THEN
+        IF NOT (
+               NEW.last_event = 'DEREGISTER'  AND NEW.state = 'deregistering'
+            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from registered on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead DEREGISTER to deregistering, FATAL_ERROR to failed.';
+        END IF;
+    ELSIF OLD.state = 'partial_registered' THEN
+        IF NOT (
+               NEW.last_event = 'RETRY'             AND NEW.state IN ('registering_consul', 'partial_registered')
+            OR NEW.last_event = 'RETRY_POSTGRES'    AND NEW.state IN ('registering_postgres', 'partial_registered')
+            OR NEW.last_event = 'RECOVERY_COMPLETE' AND NEW.state = 'registered'
+            OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed'
+            OR NEW.last_event = 'RETRY_EXHAUSTED'   AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from partial_registered on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead RETRY to registering_consul or partial_registered, RETRY_POSTGRES to registering_postgres or partial_registered, RECOVERY_COMPLETE to registered, FATAL_ERROR to failed, RETRY_EXHAUSTED to failed.';
+        END IF;
+    ELSIF OLD.state = 'deregistering' THEN
+        IF NOT (
+               NEW.last_event = 'DEREGISTRATION_COMPLETE' AND NEW.state = 'deregistered'
+            OR NEW.last_event = 'FATAL_ERROR'             AND NEW.state = 'failed'
+            OR NEW.last_event = 'CONSUL_DEREGISTERED'     AND NEW.state = 'deregistering'
+            OR NEW.last_event = 'POSTGRES_DEREGISTERED'   AND NEW.state = 'deregistering') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from deregistering on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead DEREGISTRATION_COMPLETE to deregistered, FATAL_ERROR to failed, CONSUL_DEREGISTERED to deregistering, POSTGRES_DEREGISTERED to deregistering.';
+        END IF;
+    ELSIF OLD.state = 'failed' THEN
+        IF NOT (
+               NEW.last_event = 'RETRY'           AND NEW.state IN ('validating', 'failed')
+            OR NEW.last_event = 'ABANDON'         AND NEW.state = 'deregistered'
+            OR NEW.last_event = 'FATAL_ERROR'     AND NEW.state = 'failed'
+            OR NEW.last_event = 'CORRECT_PAYLOAD' AND NEW.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from failed on % to %', OLD.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'From there lead RETRY to validating or failed, ABANDON to deregistered, FATAL_ERROR to failed, CORRECT_PAYLOAD to failed.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'failed') THEN
         RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from % on % to %', OLD.registration_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.registration_id IS DISTINCT FROM OLD.registration_id THEN
         RAISE EXCEPTION 'fsmgen: registration %: immutable: registration_id never changes, not from % to %', OLD.registration_id, OLD.registration_id, NEW.registration_id
@@ -346,6 +491,143 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: registration %: immutable: node_id is written once, it stays % and does not become %', OLD.registration_id, OLD.node_id, NEW.node_id
             USING ERRCODE = 'FS003', TABLE = 'registration_records', CONSTRAINT = 'registration_node_id_immutable',
                 HINT = 'Leave node_id as it is.';
+    END IF;
+    IF NEW.deployment_id IS DISTINCT FROM OLD.deployment_id THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: deployment_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.deployment_id, NEW.deployment_id
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave deployment_id as it is.';
+        END IF;
+    END IF;
+    IF NEW.environment IS DISTINCT FROM OLD.environment THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: environment is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.environment, NEW.environment
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave environment as it is.';
+        END IF;
+    END IF;
+    IF NEW.network_id IS DISTINCT FROM OLD.network_id THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: network_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.network_id, NEW.network_id
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave network_id as it is.';
+        END IF;
+    END IF;
+    IF NEW.consul_service_id IS DISTINCT FROM OLD.consul_service_id THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_service_id, NEW.consul_service_id
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_service_id as it is.';
+        END IF;
+    END IF;
+    IF NEW.consul_service_name IS DISTINCT FROM OLD.consul_service_name THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_name is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_service_name, NEW.consul_service_name
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_service_name as it is.';
+        END IF;
+    END IF;
+    IF NEW.consul_tags IS DISTINCT FROM OLD.consul_tags THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_tags is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_tags, NEW.consul_tags
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_tags as it is.';
+        END IF;
+    END IF;
+    IF NEW.consul_health_check IS DISTINCT FROM OLD.consul_health_check THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_health_check is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_health_check, NEW.consul_health_check
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_health_check as it is.';
+        END IF;
+    END IF;
+    IF NEW.postgres_record IS DISTINCT FROM OLD.postgres_record THEN
+        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_record is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_record, NEW.postgres_record
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_record as it is.';
+        END IF;
+    END IF;
+    IF NEW.postgres_applied IS DISTINCT FROM OLD.postgres_applied THEN
+        IF NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED', 'RECOVERY_COMPLETE')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_applied is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_applied, NEW.postgres_applied
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_applied as it is.';
+        END IF;
+    END IF;
+    IF NEW.consul_applied IS DISTINCT FROM OLD.consul_applied THEN
+        IF NOT (NEW.last_event IN ('POSTGRES_FAILED', 'CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_applied is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_applied, NEW.consul_applied
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_applied as it is.';
+        END IF;
+    END IF;
+    IF NEW.validation_error IS DISTINCT FROM OLD.validation_error THEN
+        IF NOT (NEW.last_event = 'VALIDATION_FAILED'
+                OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: validation_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.validation_error, NEW.validation_error
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave validation_error as it is.';
+        END IF;
+    END IF;
+    IF NEW.validation_error_type IS DISTINCT FROM OLD.validation_error_type THEN
+        IF NOT (NEW.last_event = 'VALIDATION_FAILED'
+                OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: validation_error_type is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.validation_error_type, NEW.validation_error_type
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave validation_error_type as it is.';
+        END IF;
+    END IF;
+    IF NEW.postgres_error IS DISTINCT FROM OLD.postgres_error THEN
+        IF NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_error, NEW.postgres_error
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_error as it is.';
+        END IF;
+    END IF;
+    IF NEW.consul_error IS DISTINCT FROM OLD.consul_error THEN
+        IF NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_error, NEW.consul_error
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_error as it is.';
+        END IF;
+    END IF;
+    IF NEW.failed_component IS DISTINCT FROM OLD.failed_component THEN
+        IF NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'DEREGISTER', 'DEREGISTRATION_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: failed_component is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.failed_component, NEW.failed_component
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave failed_component as it is.';
+        END IF;
+    END IF;
+    IF NEW.retry_count IS DISTINCT FROM OLD.retry_count THEN
+        IF NOT (NEW.last_event = 'CONSUL_SUCCEEDED'
+                OR NEW.last_event = 'RETRY' AND (OLD.state = 'failed' OR OLD.state = 'partial_registered' AND NEW.state = 'registering_consul')
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'registering_postgres') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: retry_count is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.retry_count, NEW.retry_count
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave retry_count as it is.';
+        END IF;
+    END IF;
+    IF NEW.consul_cleanup IS DISTINCT FROM OLD.consul_cleanup THEN
+        IF NOT (NEW.last_event IN ('DEREGISTER', 'CONSUL_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_cleanup is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_cleanup, NEW.consul_cleanup
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_cleanup as it is.';
+        END IF;
+    END IF;
+    IF NEW.postgres_cleanup IS DISTINCT FROM OLD.postgres_cleanup THEN
+        IF NOT (NEW.last_event IN ('DEREGISTER', 'POSTGRES_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_cleanup is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_cleanup, NEW.postgres_cleanup
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_cleanup as it is.';
+        END IF;
     END IF;
     -- Consul is not attempted before PostgreSQL
     IF OLD.state = 'validating' AND NEW.state = 'registering_consul' THEN
@@ -364,6 +646,390 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: registration %: invariant: no_discovery_after_failure forbids % to %', OLD.registration_id, OLD.state, NEW.state
             USING ERRCODE = 'FS005', TABLE = 'registration_records', CONSTRAINT = 'registration_no_discovery_after_failure',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: the state is entered when the step is taken, not at %', NEW.registration_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
+        IF (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: the step does not enter its state, and entered_at does not become %', NEW.registration_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF OLD.state = 'unregistered' THEN
+        IF NEW.last_event = 'REGISTER' AND NEW.state = 'validating' THEN
+            IF NOT (NEW.deployment_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands deployment_id exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.environment IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands environment exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.network_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands network_id exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands consul_service_id exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.consul_service_name IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands consul_service_name exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.postgres_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands postgres_record exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        ELSIF NEW.last_event = 'REGISTER' AND NEW.state = 'failed' THEN
+            IF NOT (NOT (NEW.deployment_id IS NOT NULL AND NEW.environment IS NOT NULL AND NEW.network_id IS NOT NULL AND NEW.consul_service_id IS NOT NULL AND NEW.consul_service_name IS NOT NULL AND NEW.postgres_record IS NOT NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to failed: incomplete_payload comes after start_registration', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.validation_error IS NOT DISTINCT FROM 'required_data_missing') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to failed: incomplete_payload sets validation_error: required_data_missing, and validation_error is %', NEW.registration_id, NEW.validation_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.validation_error_type IS NOT DISTINCT FROM 'missing') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to failed: incomplete_payload sets validation_error_type: missing, and validation_error_type is %', NEW.registration_id, NEW.validation_error_type
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'validating' THEN
+        IF NEW.last_event = 'VALIDATION_FAILED' THEN
+            IF NOT (NEW.validation_error IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: VALIDATION_FAILED from validating to failed: validation_failure writes validation_error', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.validation_error_type IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: VALIDATION_FAILED from validating to failed: validation_failure writes validation_error_type', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'registering_postgres' THEN
+        IF NEW.last_event = 'POSTGRES_SUCCEEDED' THEN
+            IF NOT (COALESCE(NEW.postgres_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: POSTGRES_SUCCEEDED from registering_postgres to postgres_registered: postgres_success demands postgres_applied == true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.postgres_error IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: POSTGRES_SUCCEEDED from registering_postgres to postgres_registered: postgres_success sets postgres_error: null, and postgres_error is %', NEW.registration_id, NEW.postgres_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'POSTGRES_FAILED' THEN
+            IF NOT (COALESCE(NEW.postgres_applied = false, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: POSTGRES_FAILED from registering_postgres to failed: postgres_failure or postgres_failure_advertised demands postgres_applied == false', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.postgres_error IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: POSTGRES_FAILED from registering_postgres to failed: postgres_failure or postgres_failure_advertised writes postgres_error', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (
+                    NOT (COALESCE(OLD.consul_applied = true, false)) AND NEW.consul_applied = OLD.consul_applied
+                    OR COALESCE(OLD.consul_applied = true, false) AND NEW.consul_applied = false) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: POSTGRES_FAILED from registering_postgres to failed: no row makes this of the record', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Of the rows postgres_failure comes after postgres_failure_advertised, leaves consul_applied; postgres_failure_advertised demands consul_applied == true, sets consul_applied: false.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'registering_consul' THEN
+        IF NEW.last_event = 'CONSUL_SUCCEEDED' THEN
+            IF NOT (COALESCE(NEW.consul_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success demands consul_applied == true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.retry_count = 0) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets retry_count: 0, and retry_count is %', NEW.registration_id, NEW.retry_count
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.consul_error IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets consul_error: null, and consul_error is %', NEW.registration_id, NEW.consul_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.failed_component IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets failed_component: null, and failed_component is %', NEW.registration_id, NEW.failed_component
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'CONSUL_FAILED' THEN
+            IF NOT (COALESCE(NEW.consul_applied = false, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_FAILED from registering_consul to partial_registered: consul_failure demands consul_applied == false', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.consul_error IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_FAILED from registering_consul to partial_registered: consul_failure writes consul_error', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.failed_component IS NOT DISTINCT FROM 'consul') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_FAILED from registering_consul to partial_registered: consul_failure sets failed_component: consul, and failed_component is %', NEW.registration_id, NEW.failed_component
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'registered' THEN
+        IF NEW.last_event = 'DEREGISTER' THEN
+            IF NOT (NEW.consul_cleanup = 'pending') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: DEREGISTER from registered to deregistering: initiate_deregistration sets consul_cleanup: pending, and consul_cleanup is %', NEW.registration_id, NEW.consul_cleanup
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.postgres_cleanup = 'pending') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: DEREGISTER from registered to deregistering: initiate_deregistration sets postgres_cleanup: pending, and postgres_cleanup is %', NEW.registration_id, NEW.postgres_cleanup
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.failed_component IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: DEREGISTER from registered to deregistering: initiate_deregistration sets failed_component: null, and failed_component is %', NEW.registration_id, NEW.failed_component
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'partial_registered' THEN
+        IF NEW.last_event = 'RETRY' AND NEW.state = 'registering_consul' THEN
+            IF NOT (COALESCE(OLD.postgres_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from partial_registered to registering_consul: retry_consul demands postgres_applied == true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from partial_registered to registering_consul: retry_consul demands retry_count < 3', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from partial_registered to registering_consul: retry_consul sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'RETRY' AND NEW.state = 'partial_registered' THEN
+            IF NOT (COALESCE(OLD.retry_count >= 3, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from partial_registered to partial_registered: retry_refused demands retry_count >= 3', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        ELSIF NEW.last_event = 'RETRY_POSTGRES' AND NEW.state = 'registering_postgres' THEN
+            IF NOT (COALESCE(OLD.consul_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY_POSTGRES from partial_registered to registering_postgres: retry_postgres demands consul_applied == true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY_POSTGRES from partial_registered to registering_postgres: retry_postgres demands retry_count < 3', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY_POSTGRES from partial_registered to registering_postgres: retry_postgres sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'RETRY_POSTGRES' AND NEW.state = 'partial_registered' THEN
+            IF NOT (COALESCE(OLD.retry_count >= 3, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY_POSTGRES from partial_registered to partial_registered: retry_refused demands retry_count >= 3', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        ELSIF NEW.last_event = 'RECOVERY_COMPLETE' THEN
+            IF NOT (COALESCE(NEW.postgres_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RECOVERY_COMPLETE from partial_registered to registered: partial_recovery_success demands postgres_applied == true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(NEW.consul_applied = true, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RECOVERY_COMPLETE from partial_registered to registered: partial_recovery_success demands consul_applied == true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.consul_error IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RECOVERY_COMPLETE from partial_registered to registered: partial_recovery_success sets consul_error: null, and consul_error is %', NEW.registration_id, NEW.consul_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'RETRY_EXHAUSTED' THEN
+            IF NOT (COALESCE(OLD.retry_count >= 3, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY_EXHAUSTED from partial_registered to failed: retry_exhausted demands retry_count >= 3', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'deregistering' THEN
+        IF NEW.last_event = 'DEREGISTRATION_COMPLETE' THEN
+            IF NOT (
+                    NOT (COALESCE(OLD.postgres_cleanup = 'removed', false) AND COALESCE(OLD.consul_cleanup <> 'removed', false)) AND NOT (COALESCE(OLD.consul_cleanup = 'removed', false) AND COALESCE(OLD.postgres_cleanup <> 'removed', false)) AND NEW.failed_component IS NOT DISTINCT FROM OLD.failed_component
+                    OR COALESCE(OLD.postgres_cleanup = 'removed', false) AND COALESCE(OLD.consul_cleanup <> 'removed', false) AND NEW.failed_component IS NOT DISTINCT FROM 'consul'
+                    OR COALESCE(OLD.consul_cleanup = 'removed', false) AND COALESCE(OLD.postgres_cleanup <> 'removed', false) AND NEW.failed_component IS NOT DISTINCT FROM 'postgres') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: DEREGISTRATION_COMPLETE from deregistering to deregistered: no row makes this of the record', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Of the rows deregistration_complete comes after consul_left_behind, comes after postgres_left_behind, leaves failed_component; consul_left_behind demands postgres_cleanup == removed, demands consul_cleanup != removed, sets failed_component: consul; postgres_left_behind demands consul_cleanup == removed, demands postgres_cleanup != removed, sets failed_component: postgres.';
+            END IF;
+        ELSIF NEW.last_event = 'CONSUL_DEREGISTERED' THEN
+            IF NOT (
+                    COALESCE(OLD.postgres_cleanup = 'pending', false)
+                    OR COALESCE(OLD.postgres_cleanup <> 'pending', false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_DEREGISTERED from deregistering to deregistering: no row makes this of the record', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Of the rows consul_gone_first demands postgres_cleanup == pending; consul_gone_last demands postgres_cleanup != pending.';
+            END IF;
+        ELSIF NEW.last_event = 'POSTGRES_DEREGISTERED' THEN
+            IF NOT (
+                    COALESCE(OLD.consul_cleanup = 'pending', false)
+                    OR COALESCE(OLD.consul_cleanup <> 'pending', false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: POSTGRES_DEREGISTERED from deregistering to deregistering: no row makes this of the record', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Of the rows postgres_gone_first demands consul_cleanup == pending; postgres_gone_last demands consul_cleanup != pending.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'failed' THEN
+        IF NEW.last_event = 'RETRY' AND NEW.state = 'validating' THEN
+            IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands retry_count < 3', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (OLD.deployment_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands deployment_id exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (OLD.environment IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands environment exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (OLD.network_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands network_id exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (OLD.consul_service_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands consul_service_id exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (OLD.consul_service_name IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands consul_service_name exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (OLD.postgres_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands postgres_record exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.validation_error IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets validation_error: null, and validation_error is %', NEW.registration_id, NEW.validation_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.validation_error_type IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets validation_error_type: null, and validation_error_type is %', NEW.registration_id, NEW.validation_error_type
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.postgres_error IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets postgres_error: null, and postgres_error is %', NEW.registration_id, NEW.postgres_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.consul_error IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets consul_error: null, and consul_error is %', NEW.registration_id, NEW.consul_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.failed_component IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets failed_component: null, and failed_component is %', NEW.registration_id, NEW.failed_component
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.consul_cleanup = 'pending') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets consul_cleanup: pending, and consul_cleanup is %', NEW.registration_id, NEW.consul_cleanup
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.postgres_cleanup = 'pending') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets postgres_cleanup: pending, and postgres_cleanup is %', NEW.registration_id, NEW.postgres_cleanup
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'RETRY' AND NEW.state = 'failed' THEN
+            IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete demands retry_count < 3', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NOT (OLD.deployment_id IS NOT NULL AND OLD.environment IS NOT NULL AND OLD.network_id IS NOT NULL AND OLD.consul_service_id IS NOT NULL AND OLD.consul_service_name IS NOT NULL AND OLD.postgres_record IS NOT NULL)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete comes after retry_from_failed', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.validation_error IS NOT DISTINCT FROM 'required_data_missing') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets validation_error: required_data_missing, and validation_error is %', NEW.registration_id, NEW.validation_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.validation_error_type IS NOT DISTINCT FROM 'missing') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets validation_error_type: missing, and validation_error_type is %', NEW.registration_id, NEW.validation_error_type
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'CORRECT_PAYLOAD' THEN
+            IF NOT (OLD.validation_error IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CORRECT_PAYLOAD from failed to failed: payload_corrected demands validation_error exists true', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(OLD.postgres_applied = false, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CORRECT_PAYLOAD from failed to failed: payload_corrected demands postgres_applied == false', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(OLD.consul_applied = false, false)) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: CORRECT_PAYLOAD from failed to failed: payload_corrected demands consul_applied == false', NEW.registration_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -415,13 +1081,7 @@ CREATE TABLE registration_history (
     created_at      timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT registration_history_pkey
-        PRIMARY KEY (registration_id, version),
-    CONSTRAINT registration_history_actor_role
-        CHECK (actor_role IN ('external', 'system')),
-    CONSTRAINT registration_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT registration_history_edge
-        CHECK (registration_edge(from_state, event_type, to_state))
+        PRIMARY KEY (registration_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -429,11 +1089,115 @@ CREATE FUNCTION registration_history_insert() RETURNS trigger LANGUAGE plpgsql A
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM registration_records AS r
-            WHERE r.registration_id = NEW.registration_id AND r.version = NEW.version
+            WHERE r.registration_id = NEW.registration_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: history: the record is not in % by % at version %', NEW.registration_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: registration %: history: the record is not in % by % at version % since %', NEW.registration_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'unregistered' AND NEW.actor_role IN ('external', 'system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'unregistered' THEN
+        IF (
+                   NEW.transition = 'start_registration' AND NEW.event_type = 'REGISTER' AND NEW.to_state = 'validating' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'incomplete_payload' AND NEW.event_type = 'REGISTER' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'validating' THEN
+        IF (
+                   NEW.transition = 'validation_success' AND NEW.event_type = 'VALIDATION_PASSED' AND NEW.to_state = 'registering_postgres' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'validation_failure' AND NEW.event_type = 'VALIDATION_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'registering_postgres' THEN
+        IF (
+                   NEW.transition = 'postgres_success' AND NEW.event_type = 'POSTGRES_SUCCEEDED' AND NEW.to_state = 'postgres_registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_failure' AND NEW.event_type = 'POSTGRES_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_failure_advertised' AND NEW.event_type = 'POSTGRES_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'postgres_registered' THEN
+        IF (
+                   NEW.transition = 'start_consul_registration' AND NEW.event_type = 'CONTINUE' AND NEW.to_state = 'registering_consul' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'registering_consul' THEN
+        IF (
+                   NEW.transition = 'consul_success' AND NEW.event_type = 'CONSUL_SUCCEEDED' AND NEW.to_state = 'registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_failure' AND NEW.event_type = 'CONSUL_FAILED' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'registered' THEN
+        IF (
+                   NEW.transition = 'initiate_deregistration' AND NEW.event_type = 'DEREGISTER' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'partial_registered' THEN
+        IF (
+                   NEW.transition = 'retry_consul' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'registering_consul' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'retry_postgres' AND NEW.event_type = 'RETRY_POSTGRES' AND NEW.to_state = 'registering_postgres' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'partial_recovery_success' AND NEW.event_type = 'RECOVERY_COMPLETE' AND NEW.to_state = 'registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'retry_exhausted' AND NEW.event_type = 'RETRY_EXHAUSTED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'retry_refused' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'retry_refused' AND NEW.event_type = 'RETRY_POSTGRES' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'deregistering' THEN
+        IF (
+                   NEW.transition = 'deregistration_complete' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_gone_first' AND NEW.event_type = 'CONSUL_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_gone_last' AND NEW.event_type = 'CONSUL_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_gone_first' AND NEW.event_type = 'POSTGRES_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_gone_last' AND NEW.event_type = 'POSTGRES_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_left_behind' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_left_behind' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'failed' THEN
+        IF (
+                   NEW.transition = 'retry_from_failed' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'validating' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'abandon_registration' AND NEW.event_type = 'ABANDON' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'retry_incomplete' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'payload_corrected' AND NEW.event_type = 'CORRECT_PAYLOAD' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'failed') THEN
+        RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -441,6 +1205,24 @@ $$;
 
 CREATE TRIGGER registration_history_insert BEFORE INSERT ON registration_history
     FOR EACH ROW EXECUTE FUNCTION registration_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION registration_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM registration_history AS h
+            WHERE h.registration_id = NEW.registration_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: registration %: history: version % from % by % has no history row', NEW.registration_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'registration_records', CONSTRAINT = 'registration_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER registration_told AFTER INSERT OR UPDATE ON registration_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION registration_told();
 
 -- What is written stays written.
 CREATE FUNCTION registration_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -464,3 +1246,19 @@ $$;
 
 CREATE TRIGGER registration_history_truncate BEFORE TRUNCATE ON registration_history
     FOR EACH STATEMENT EXECUTE FUNCTION registration_history_truncate();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('registration_rules', 'registration_insert', 'registration_update', 'registration_delete', 'registration_truncate', 'registration_history_insert', 'registration_told', 'registration_history_change', 'registration_history_truncate')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

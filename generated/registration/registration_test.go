@@ -55,6 +55,11 @@ func deadlineOf(r *Record, c Call) (at time.Time, fire Payload, ok bool) {
 	return d.At, d.Fire, ok
 }
 
+// What an actor may do is what the interpreter says, and what is accepted.
+func TestLegal(t *testing.T) {
+	generated().Legal(t, spec(t), (*Record).Legal)
+}
+
 // Generated Go and the interpreter decide alike.
 func TestEquivalence(t *testing.T) {
 	proptest.Equivalence(t, spec(t), generated().Subject())

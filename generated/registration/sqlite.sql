@@ -2,7 +2,7 @@
 
 -- Machine registration, version 1.0.0.
 -- One registration of a node in PostgreSQL (source of truth) and in Consul (service discovery).
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE registration_records (
@@ -42,6 +42,9 @@ CREATE TABLE registration_records (
 
     CONSTRAINT registration_records_pkey
         PRIMARY KEY (registration_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT registration_told
+        FOREIGN KEY (registration_id, version) REFERENCES registration_history (registration_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT registration_state_declared
         CHECK (state IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'deregistered', 'failed')),
     CONSTRAINT registration_registration_id_uuid
@@ -57,11 +60,11 @@ CREATE TABLE registration_records (
     CONSTRAINT registration_consul_service_name_range
         CHECK (length(consul_service_name) >= 1),
     CONSTRAINT registration_consul_tags_list
-        CHECK (json_valid(consul_tags) AND json_type(consul_tags) = 'array'),
+        CHECK ((consul_tags IS NULL OR json_valid(consul_tags)) AND json_type(consul_tags) = 'array'),
     CONSTRAINT registration_consul_health_check_json
-        CHECK (json_valid(consul_health_check)),
+        CHECK ((consul_health_check IS NULL OR json_valid(consul_health_check))),
     CONSTRAINT registration_postgres_record_json
-        CHECK (json_valid(postgres_record)),
+        CHECK ((postgres_record IS NULL OR json_valid(postgres_record))),
     CONSTRAINT registration_postgres_applied_bool
         CHECK (postgres_applied IN (0, 1)),
     CONSTRAINT registration_consul_applied_bool
@@ -123,31 +126,85 @@ CREATE TABLE registration_records (
             AND consul_service_name IS NOT NULL)),
     CONSTRAINT registration_deregistering_holds
         CHECK (state <> 'deregistering' OR consul_service_id IS NOT NULL)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX registration_one_live_registration ON registration_records (node_id)
     WHERE state NOT IN ('deregistered');
+
+-- No OR REPLACE takes away who has the key of registration_one_live_registration.
+CREATE TRIGGER registration_one_live_registration_insert BEFORE INSERT ON registration_records
+BEGIN
+    SELECT CASE
+        WHEN NEW.state NOT IN ('deregistered') AND EXISTS (SELECT 1 FROM registration_records AS o WHERE o.node_id = NEW.node_id AND o.state NOT IN ('deregistered') AND NOT (o.registration_id = NEW.registration_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: registration_records.node_id')
+    END;
+END;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER registration_insert BEFORE INSERT ON registration_records
 BEGIN
     SELECT CASE
+        WHEN NEW.postgres_applied IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.postgres_applied')
+        WHEN NEW.consul_applied IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.consul_applied')
+        WHEN NEW.retry_count IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.retry_count')
+        WHEN NEW.consul_cleanup IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.consul_cleanup')
+        WHEN NEW.postgres_cleanup IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.postgres_cleanup')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: registration ' || ifnull(NEW.registration_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'create' AND NEW.state = 'unregistered') THEN
-            RAISE(ABORT, 'fsmgen: registration ' || ifnull(NEW.registration_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.deployment_id IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: deployment_id is not written by NEW.last_event, it begins as NULL and not as NEW.deployment_id. Leave deployment_id as it is.')
+        WHEN NEW.environment IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: environment is not written by NEW.last_event, it begins as NULL and not as NEW.environment. Leave environment as it is.')
+        WHEN NEW.network_id IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: network_id is not written by NEW.last_event, it begins as NULL and not as NEW.network_id. Leave network_id as it is.')
+        WHEN NEW.consul_service_id IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_service_id is not written by NEW.last_event, it begins as NULL and not as NEW.consul_service_id. Leave consul_service_id as it is.')
+        WHEN NEW.consul_service_name IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_service_name is not written by NEW.last_event, it begins as NULL and not as NEW.consul_service_name. Leave consul_service_name as it is.')
+        WHEN NEW.consul_tags IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_tags is not written by NEW.last_event, it begins as NULL and not as NEW.consul_tags. Leave consul_tags as it is.')
+        WHEN NEW.consul_health_check IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_health_check is not written by NEW.last_event, it begins as NULL and not as NEW.consul_health_check. Leave consul_health_check as it is.')
+        WHEN NEW.postgres_record IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_record is not written by NEW.last_event, it begins as NULL and not as NEW.postgres_record. Leave postgres_record as it is.')
+        WHEN NEW.postgres_applied IS DISTINCT FROM false THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_applied is not written by NEW.last_event, it begins as false and not as NEW.postgres_applied. Leave postgres_applied as it is.')
+        WHEN NEW.consul_applied IS DISTINCT FROM false THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_applied is not written by NEW.last_event, it begins as false and not as NEW.consul_applied. Leave consul_applied as it is.')
+        WHEN NEW.validation_error IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: validation_error is not written by NEW.last_event, it begins as NULL and not as NEW.validation_error. Leave validation_error as it is.')
+        WHEN NEW.validation_error_type IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: validation_error_type is not written by NEW.last_event, it begins as NULL and not as NEW.validation_error_type. Leave validation_error_type as it is.')
+        WHEN NEW.postgres_error IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_error is not written by NEW.last_event, it begins as NULL and not as NEW.postgres_error. Leave postgres_error as it is.')
+        WHEN NEW.consul_error IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_error is not written by NEW.last_event, it begins as NULL and not as NEW.consul_error. Leave consul_error as it is.')
+        WHEN NEW.failed_component IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: registration: step: failed_component is not written by NEW.last_event, it begins as NULL and not as NEW.failed_component. Leave failed_component as it is.')
+        WHEN NEW.retry_count IS DISTINCT FROM 0 THEN
+            RAISE(ABORT, 'fsmgen: registration: step: retry_count is not written by NEW.last_event, it begins as 0 and not as NEW.retry_count. Leave retry_count as it is.')
+        WHEN NEW.consul_cleanup IS DISTINCT FROM 'pending' THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_cleanup is not written by NEW.last_event, it begins as ''pending'' and not as NEW.consul_cleanup. Leave consul_cleanup as it is.')
+        WHEN NEW.postgres_cleanup IS DISTINCT FROM 'pending' THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_cleanup is not written by NEW.last_event, it begins as ''pending'' and not as NEW.postgres_cleanup. Leave postgres_cleanup as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: registration: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
         WHEN json_valid(NEW.consul_tags) AND EXISTS (SELECT 1 FROM json_each(NEW.consul_tags) WHERE type <> 'text') THEN
-            RAISE(ABORT, 'fsmgen: registration ' || ifnull(NEW.registration_id, 'null') || ': invariant: consul_tags holds only string, not ' || ifnull(NEW.consul_tags, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER registration_replace AFTER INSERT ON registration_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM registration_history AS h WHERE h.registration_id = NEW.registration_id) THEN
-            RAISE(ABORT, 'fsmgen: registration ' || ifnull(NEW.registration_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: registration: invariant: consul_tags holds only string, not NEW.consul_tags. Store a JSON array of string.')
+        WHEN EXISTS (SELECT 1 FROM registration_records AS o WHERE o.registration_id = NEW.registration_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: registration_records.registration_id')
     END;
 END;
 
@@ -155,73 +212,457 @@ END;
 CREATE TRIGGER registration_update BEFORE UPDATE ON registration_records
 BEGIN
     SELECT CASE
+        WHEN NEW.postgres_applied IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.postgres_applied')
+        WHEN NEW.consul_applied IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.consul_applied')
+        WHEN NEW.retry_count IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.retry_count')
+        WHEN NEW.consul_cleanup IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.consul_cleanup')
+        WHEN NEW.postgres_cleanup IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.postgres_cleanup')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: registration_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'unregistered' THEN
-                   NEW.last_event = 'REGISTER'    AND NEW.state IN ('validating', 'failed')
-                OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed'
-            WHEN OLD.state = 'validating' THEN
-                   NEW.last_event = 'VALIDATION_PASSED' AND NEW.state = 'registering_postgres'
-                OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'failed'
-                OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed'
-            WHEN OLD.state = 'registering_postgres' THEN
-                   NEW.last_event = 'POSTGRES_SUCCEEDED' AND NEW.state = 'postgres_registered'
-                OR NEW.last_event = 'POSTGRES_FAILED'    AND NEW.state = 'failed'
-                OR NEW.last_event = 'FATAL_ERROR'        AND NEW.state = 'failed'
-            WHEN OLD.state = 'postgres_registered' THEN
-                   NEW.last_event = 'CONTINUE'    AND NEW.state = 'registering_consul'
-                OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed'
-            WHEN OLD.state = 'registering_consul' THEN
-                   NEW.last_event = 'CONSUL_SUCCEEDED' AND NEW.state = 'registered'
-                OR NEW.last_event = 'CONSUL_FAILED'    AND NEW.state = 'partial_registered'
-                OR NEW.last_event = 'FATAL_ERROR'      AND NEW.state = 'failed'
-            WHEN OLD.state = 'registered' THEN
-                   NEW.last_event = 'DEREGISTER'  AND NEW.state = 'deregistering'
-                OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed'
-            WHEN OLD.state = 'partial_registered' THEN
-                   NEW.last_event = 'RETRY'             AND NEW.state IN ('registering_consul', 'partial_registered')
-                OR NEW.last_event = 'RETRY_POSTGRES'    AND NEW.state IN ('registering_postgres', 'partial_registered')
-                OR NEW.last_event = 'RECOVERY_COMPLETE' AND NEW.state = 'registered'
-                OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed'
-                OR NEW.last_event = 'RETRY_EXHAUSTED'   AND NEW.state = 'failed'
-            WHEN OLD.state = 'deregistering' THEN
-                   NEW.last_event = 'DEREGISTRATION_COMPLETE' AND NEW.state = 'deregistered'
-                OR NEW.last_event = 'FATAL_ERROR'             AND NEW.state = 'failed'
-                OR NEW.last_event = 'CONSUL_DEREGISTERED'     AND NEW.state = 'deregistering'
-                OR NEW.last_event = 'POSTGRES_DEREGISTERED'   AND NEW.state = 'deregistering'
-            WHEN OLD.state = 'failed' THEN
-                   NEW.last_event = 'RETRY'           AND NEW.state IN ('validating', 'failed')
-                OR NEW.last_event = 'ABANDON'         AND NEW.state = 'deregistered'
-                OR NEW.last_event = 'FATAL_ERROR'     AND NEW.state = 'failed'
-                OR NEW.last_event = 'CORRECT_PAYLOAD' AND NEW.state = 'failed'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'unregistered'
+            AND NOT (
+               NEW.last_event = 'REGISTER'    AND NEW.state IN ('validating', 'failed')
+            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from unregistered on NEW.last_event to NEW.state. From there lead REGISTER to validating or failed, FATAL_ERROR to failed.')
+        WHEN OLD.state = 'validating'
+            AND NOT (
+               NEW.last_event = 'VALIDATION_PASSED' AND NEW.state = 'registering_postgres'
+            OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'failed'
+            OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from validating on NEW.last_event to NEW.state. From there lead VALIDATION_PASSED to registering_postgres, VALIDATION_FAILED to failed, FATAL_ERROR to failed.')
+        WHEN OLD.state = 'registering_postgres'
+            AND NOT (
+               NEW.last_event = 'POSTGRES_SUCCEEDED' AND NEW.state = 'postgres_registered'
+            OR NEW.last_event = 'POSTGRES_FAILED'    AND NEW.state = 'failed'
+            OR NEW.last_event = 'FATAL_ERROR'        AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from registering_postgres on NEW.last_event to NEW.state. From there lead POSTGRES_SUCCEEDED to postgres_registered, POSTGRES_FAILED to failed, FATAL_ERROR to failed.')
+        WHEN OLD.state = 'postgres_registered'
+            AND NOT (
+               NEW.last_event = 'CONTINUE'    AND NEW.state = 'registering_consul'
+            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from postgres_registered on NEW.last_event to NEW.state. From there lead CONTINUE to registering_consul, FATAL_ERROR to failed.')
+        WHEN OLD.state = 'registering_consul'
+            AND NOT (
+               NEW.last_event = 'CONSUL_SUCCEEDED' AND NEW.state = 'registered'
+            OR NEW.last_event = 'CONSUL_FAILED'    AND NEW.state = 'partial_registered'
+            OR NEW.last_event = 'FATAL_ERROR'      AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from registering_consul on NEW.last_event to NEW.state. From there lead CONSUL_SUCCEEDED to registered, CONSUL_FAILED to partial_registered, FATAL_ERROR to failed.')
+        WHEN OLD.state = 'registered'
+            AND NOT (
+               NEW.last_event = 'DEREGISTER'  AND NEW.state = 'deregistering'
+            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from registered on NEW.last_event to NEW.state. From there lead DEREGISTER to deregistering, FATAL_ERROR to failed.')
+        WHEN OLD.state = 'partial_registered'
+            AND NOT (
+               NEW.last_event = 'RETRY'             AND NEW.state IN ('registering_consul', 'partial_registered')
+            OR NEW.last_event = 'RETRY_POSTGRES'    AND NEW.state IN ('registering_postgres', 'partial_registered')
+            OR NEW.last_event = 'RECOVERY_COMPLETE' AND NEW.state = 'registered'
+            OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed'
+            OR NEW.last_event = 'RETRY_EXHAUSTED'   AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from partial_registered on NEW.last_event to NEW.state. From there lead RETRY to registering_consul or partial_registered, RETRY_POSTGRES to registering_postgres or partial_registered, RECOVERY_COMPLETE to registered, FATAL_ERROR to failed, RETRY_EXHAUSTED to failed.')
+        WHEN OLD.state = 'deregistering'
+            AND NOT (
+               NEW.last_event = 'DEREGISTRATION_COMPLETE' AND NEW.state = 'deregistered'
+            OR NEW.last_event = 'FATAL_ERROR'             AND NEW.state = 'failed'
+            OR NEW.last_event = 'CONSUL_DEREGISTERED'     AND NEW.state = 'deregistering'
+            OR NEW.last_event = 'POSTGRES_DEREGISTERED'   AND NEW.state = 'deregistering') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from deregistering on NEW.last_event to NEW.state. From there lead DEREGISTRATION_COMPLETE to deregistered, FATAL_ERROR to failed, CONSUL_DEREGISTERED to deregistering, POSTGRES_DEREGISTERED to deregistering.')
+        WHEN OLD.state = 'failed'
+            AND NOT (
+               NEW.last_event = 'RETRY'           AND NEW.state IN ('validating', 'failed')
+            OR NEW.last_event = 'ABANDON'         AND NEW.state = 'deregistered'
+            OR NEW.last_event = 'FATAL_ERROR'     AND NEW.state = 'failed'
+            OR NEW.last_event = 'CORRECT_PAYLOAD' AND NEW.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from failed on NEW.last_event to NEW.state. From there lead RETRY to validating or failed, ABANDON to deregistered, FATAL_ERROR to failed, CORRECT_PAYLOAD to failed.')
+        WHEN OLD.state NOT IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.registration_id IS DISTINCT FROM OLD.registration_id THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': immutable: registration_id never changes, not from ' || OLD.registration_id || ' to ' || ifnull(NEW.registration_id, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: immutable: registration_id never changes, not from OLD.registration_id to NEW.registration_id. Leave registration_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.node_id IS DISTINCT FROM OLD.node_id THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': immutable: node_id is written once, it stays ' || OLD.node_id || ' and does not become ' || ifnull(NEW.node_id, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: immutable: node_id is written once, it stays OLD.node_id and does not become NEW.node_id. Leave node_id as it is.')
+        WHEN NEW.deployment_id IS DISTINCT FROM OLD.deployment_id
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: deployment_id is not written by NEW.last_event from OLD.state, it stays OLD.deployment_id and does not become NEW.deployment_id. Leave deployment_id as it is.')
+        WHEN NEW.environment IS DISTINCT FROM OLD.environment
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: environment is not written by NEW.last_event from OLD.state, it stays OLD.environment and does not become NEW.environment. Leave environment as it is.')
+        WHEN NEW.network_id IS DISTINCT FROM OLD.network_id
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: network_id is not written by NEW.last_event from OLD.state, it stays OLD.network_id and does not become NEW.network_id. Leave network_id as it is.')
+        WHEN NEW.consul_service_id IS DISTINCT FROM OLD.consul_service_id
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_service_id is not written by NEW.last_event from OLD.state, it stays OLD.consul_service_id and does not become NEW.consul_service_id. Leave consul_service_id as it is.')
+        WHEN NEW.consul_service_name IS DISTINCT FROM OLD.consul_service_name
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_service_name is not written by NEW.last_event from OLD.state, it stays OLD.consul_service_name and does not become NEW.consul_service_name. Leave consul_service_name as it is.')
+        WHEN NEW.consul_tags IS DISTINCT FROM OLD.consul_tags
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+            AND (NOT json_valid(NEW.consul_tags) OR json(NEW.consul_tags) IS DISTINCT FROM json(OLD.consul_tags)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_tags is not written by NEW.last_event from OLD.state, it stays OLD.consul_tags and does not become NEW.consul_tags. Leave consul_tags as it is.')
+        WHEN NEW.consul_health_check IS DISTINCT FROM OLD.consul_health_check
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+            AND (NOT json_valid(NEW.consul_health_check) OR json(NEW.consul_health_check) IS DISTINCT FROM json(OLD.consul_health_check)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_health_check is not written by NEW.last_event from OLD.state, it stays OLD.consul_health_check and does not become NEW.consul_health_check. Leave consul_health_check as it is.')
+        WHEN NEW.postgres_record IS DISTINCT FROM OLD.postgres_record
+            AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+            AND (NOT json_valid(NEW.postgres_record) OR json(NEW.postgres_record) IS DISTINCT FROM json(OLD.postgres_record)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_record is not written by NEW.last_event from OLD.state, it stays OLD.postgres_record and does not become NEW.postgres_record. Leave postgres_record as it is.')
+        WHEN NEW.postgres_applied IS DISTINCT FROM OLD.postgres_applied
+            AND NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED', 'RECOVERY_COMPLETE')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_applied is not written by NEW.last_event from OLD.state, it stays OLD.postgres_applied and does not become NEW.postgres_applied. Leave postgres_applied as it is.')
+        WHEN NEW.consul_applied IS DISTINCT FROM OLD.consul_applied
+            AND NOT (NEW.last_event IN ('POSTGRES_FAILED', 'CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_applied is not written by NEW.last_event from OLD.state, it stays OLD.consul_applied and does not become NEW.consul_applied. Leave consul_applied as it is.')
+        WHEN NEW.validation_error IS DISTINCT FROM OLD.validation_error
+            AND NOT (NEW.last_event = 'VALIDATION_FAILED'
+                OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: validation_error is not written by NEW.last_event from OLD.state, it stays OLD.validation_error and does not become NEW.validation_error. Leave validation_error as it is.')
+        WHEN NEW.validation_error_type IS DISTINCT FROM OLD.validation_error_type
+            AND NOT (NEW.last_event = 'VALIDATION_FAILED'
+                OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: validation_error_type is not written by NEW.last_event from OLD.state, it stays OLD.validation_error_type and does not become NEW.validation_error_type. Leave validation_error_type as it is.')
+        WHEN NEW.postgres_error IS DISTINCT FROM OLD.postgres_error
+            AND NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_error is not written by NEW.last_event from OLD.state, it stays OLD.postgres_error and does not become NEW.postgres_error. Leave postgres_error as it is.')
+        WHEN NEW.consul_error IS DISTINCT FROM OLD.consul_error
+            AND NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_error is not written by NEW.last_event from OLD.state, it stays OLD.consul_error and does not become NEW.consul_error. Leave consul_error as it is.')
+        WHEN NEW.failed_component IS DISTINCT FROM OLD.failed_component
+            AND NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'DEREGISTER', 'DEREGISTRATION_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: failed_component is not written by NEW.last_event from OLD.state, it stays OLD.failed_component and does not become NEW.failed_component. Leave failed_component as it is.')
+        WHEN NEW.retry_count IS DISTINCT FROM OLD.retry_count
+            AND NOT (NEW.last_event = 'CONSUL_SUCCEEDED'
+                OR NEW.last_event = 'RETRY' AND (OLD.state = 'failed' OR OLD.state = 'partial_registered' AND NEW.state = 'registering_consul')
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'registering_postgres') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: retry_count is not written by NEW.last_event from OLD.state, it stays OLD.retry_count and does not become NEW.retry_count. Leave retry_count as it is.')
+        WHEN NEW.consul_cleanup IS DISTINCT FROM OLD.consul_cleanup
+            AND NOT (NEW.last_event IN ('DEREGISTER', 'CONSUL_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: consul_cleanup is not written by NEW.last_event from OLD.state, it stays OLD.consul_cleanup and does not become NEW.consul_cleanup. Leave consul_cleanup as it is.')
+        WHEN NEW.postgres_cleanup IS DISTINCT FROM OLD.postgres_cleanup
+            AND NOT (NEW.last_event IN ('DEREGISTER', 'POSTGRES_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: postgres_cleanup is not written by NEW.last_event from OLD.state, it stays OLD.postgres_cleanup and does not become NEW.postgres_cleanup. Leave postgres_cleanup as it is.')
         -- Consul is not attempted before PostgreSQL
         WHEN OLD.state = 'validating' AND NEW.state = 'registering_consul' THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': invariant: no_discovery_unvalidated forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: invariant: no_discovery_unvalidated forbids OLD.state to NEW.state. This edge does not exist.')
         -- Consul is not attempted before PostgreSQL has answered
         WHEN OLD.state = 'registering_postgres' AND NEW.state = 'registering_consul' THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': invariant: no_discovery_untracked forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: invariant: no_discovery_untracked forbids OLD.state to NEW.state. This edge does not exist.')
         -- a failed registration starts over with validation
         WHEN OLD.state = 'failed' AND NEW.state = 'registering_consul' THEN
-            RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': invariant: no_discovery_after_failure forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: invariant: no_discovery_after_failure forbids OLD.state to NEW.state. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at
+            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered')) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state
+            AND (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: the step does not enter its state, and entered_at does not become NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'validating'
+            AND NOT (NEW.deployment_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to validating: start_registration demands deployment_id exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'validating'
+            AND NOT (NEW.environment IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to validating: start_registration demands environment exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'validating'
+            AND NOT (NEW.network_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to validating: start_registration demands network_id exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'validating'
+            AND NOT (NEW.consul_service_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to validating: start_registration demands consul_service_id exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'validating'
+            AND NOT (NEW.consul_service_name IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to validating: start_registration demands consul_service_name exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'validating'
+            AND NOT (NEW.postgres_record IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to validating: start_registration demands postgres_record exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'failed'
+            AND NOT (NOT (NEW.deployment_id IS NOT NULL AND NEW.environment IS NOT NULL AND NEW.network_id IS NOT NULL AND NEW.consul_service_id IS NOT NULL AND NEW.consul_service_name IS NOT NULL AND NEW.postgres_record IS NOT NULL)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to failed: incomplete_payload comes after start_registration. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'failed'
+            AND NOT (NEW.validation_error IS NOT DISTINCT FROM 'required_data_missing') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to failed: incomplete_payload sets validation_error: required_data_missing, and validation_error is NEW.validation_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'unregistered'
+            AND NEW.last_event = 'REGISTER' AND NEW.state = 'failed'
+            AND NOT (NEW.validation_error_type IS NOT DISTINCT FROM 'missing') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: REGISTER from unregistered to failed: incomplete_payload sets validation_error_type: missing, and validation_error_type is NEW.validation_error_type. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'validating'
+            AND NEW.last_event = 'VALIDATION_FAILED'
+            AND NOT (NEW.validation_error IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: VALIDATION_FAILED from validating to failed: validation_failure writes validation_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'validating'
+            AND NEW.last_event = 'VALIDATION_FAILED'
+            AND NOT (NEW.validation_error_type IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: VALIDATION_FAILED from validating to failed: validation_failure writes validation_error_type. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registering_postgres'
+            AND NEW.last_event = 'POSTGRES_SUCCEEDED'
+            AND NOT (COALESCE(NEW.postgres_applied = true, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: POSTGRES_SUCCEEDED from registering_postgres to postgres_registered: postgres_success demands postgres_applied == true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'registering_postgres'
+            AND NEW.last_event = 'POSTGRES_SUCCEEDED'
+            AND NOT (NEW.postgres_error IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: POSTGRES_SUCCEEDED from registering_postgres to postgres_registered: postgres_success sets postgres_error: null, and postgres_error is NEW.postgres_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registering_postgres'
+            AND NEW.last_event = 'POSTGRES_FAILED'
+            AND NOT (COALESCE(NEW.postgres_applied = false, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: POSTGRES_FAILED from registering_postgres to failed: postgres_failure or postgres_failure_advertised demands postgres_applied == false. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'registering_postgres'
+            AND NEW.last_event = 'POSTGRES_FAILED'
+            AND NOT (NEW.postgres_error IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: POSTGRES_FAILED from registering_postgres to failed: postgres_failure or postgres_failure_advertised writes postgres_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registering_postgres'
+            AND NEW.last_event = 'POSTGRES_FAILED'
+            AND NOT (
+                    NOT (COALESCE(OLD.consul_applied = true, false)) AND NEW.consul_applied = OLD.consul_applied
+                    OR COALESCE(OLD.consul_applied = true, false) AND NEW.consul_applied = false) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: POSTGRES_FAILED from registering_postgres to failed: no row makes this of the record. Of the rows postgres_failure comes after postgres_failure_advertised, leaves consul_applied; postgres_failure_advertised demands consul_applied == true, sets consul_applied: false.')
+        WHEN OLD.state = 'registering_consul'
+            AND NEW.last_event = 'CONSUL_SUCCEEDED'
+            AND NOT (COALESCE(NEW.consul_applied = true, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success demands consul_applied == true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'registering_consul'
+            AND NEW.last_event = 'CONSUL_SUCCEEDED'
+            AND NOT (NEW.retry_count = 0) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets retry_count: 0, and retry_count is NEW.retry_count. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registering_consul'
+            AND NEW.last_event = 'CONSUL_SUCCEEDED'
+            AND NOT (NEW.consul_error IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets consul_error: null, and consul_error is NEW.consul_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registering_consul'
+            AND NEW.last_event = 'CONSUL_SUCCEEDED'
+            AND NOT (NEW.failed_component IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets failed_component: null, and failed_component is NEW.failed_component. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registering_consul'
+            AND NEW.last_event = 'CONSUL_FAILED'
+            AND NOT (COALESCE(NEW.consul_applied = false, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_FAILED from registering_consul to partial_registered: consul_failure demands consul_applied == false. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'registering_consul'
+            AND NEW.last_event = 'CONSUL_FAILED'
+            AND NOT (NEW.consul_error IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_FAILED from registering_consul to partial_registered: consul_failure writes consul_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registering_consul'
+            AND NEW.last_event = 'CONSUL_FAILED'
+            AND NOT (NEW.failed_component IS NOT DISTINCT FROM 'consul') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_FAILED from registering_consul to partial_registered: consul_failure sets failed_component: consul, and failed_component is NEW.failed_component. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registered'
+            AND NEW.last_event = 'DEREGISTER'
+            AND NOT (NEW.consul_cleanup = 'pending') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: DEREGISTER from registered to deregistering: initiate_deregistration sets consul_cleanup: pending, and consul_cleanup is NEW.consul_cleanup. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registered'
+            AND NEW.last_event = 'DEREGISTER'
+            AND NOT (NEW.postgres_cleanup = 'pending') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: DEREGISTER from registered to deregistering: initiate_deregistration sets postgres_cleanup: pending, and postgres_cleanup is NEW.postgres_cleanup. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'registered'
+            AND NEW.last_event = 'DEREGISTER'
+            AND NOT (NEW.failed_component IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: DEREGISTER from registered to deregistering: initiate_deregistration sets failed_component: null, and failed_component is NEW.failed_component. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'registering_consul'
+            AND NOT (COALESCE(OLD.postgres_applied = true, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from partial_registered to registering_consul: retry_consul demands postgres_applied == true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'registering_consul'
+            AND NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from partial_registered to registering_consul: retry_consul demands retry_count < 3. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'registering_consul'
+            AND NOT (NEW.retry_count = (OLD.retry_count + 1)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from partial_registered to registering_consul: retry_consul sets retry_count: $retry_count + 1, and retry_count is NEW.retry_count. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'partial_registered'
+            AND NOT (COALESCE(OLD.retry_count >= 3, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from partial_registered to partial_registered: retry_refused demands retry_count >= 3. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY_POSTGRES' AND NEW.state = 'registering_postgres'
+            AND NOT (COALESCE(OLD.consul_applied = true, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY_POSTGRES from partial_registered to registering_postgres: retry_postgres demands consul_applied == true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY_POSTGRES' AND NEW.state = 'registering_postgres'
+            AND NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY_POSTGRES from partial_registered to registering_postgres: retry_postgres demands retry_count < 3. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY_POSTGRES' AND NEW.state = 'registering_postgres'
+            AND NOT (NEW.retry_count = (OLD.retry_count + 1)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY_POSTGRES from partial_registered to registering_postgres: retry_postgres sets retry_count: $retry_count + 1, and retry_count is NEW.retry_count. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY_POSTGRES' AND NEW.state = 'partial_registered'
+            AND NOT (COALESCE(OLD.retry_count >= 3, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY_POSTGRES from partial_registered to partial_registered: retry_refused demands retry_count >= 3. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RECOVERY_COMPLETE'
+            AND NOT (COALESCE(NEW.postgres_applied = true, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RECOVERY_COMPLETE from partial_registered to registered: partial_recovery_success demands postgres_applied == true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RECOVERY_COMPLETE'
+            AND NOT (COALESCE(NEW.consul_applied = true, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RECOVERY_COMPLETE from partial_registered to registered: partial_recovery_success demands consul_applied == true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RECOVERY_COMPLETE'
+            AND NOT (NEW.consul_error IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RECOVERY_COMPLETE from partial_registered to registered: partial_recovery_success sets consul_error: null, and consul_error is NEW.consul_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'partial_registered'
+            AND NEW.last_event = 'RETRY_EXHAUSTED'
+            AND NOT (COALESCE(OLD.retry_count >= 3, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY_EXHAUSTED from partial_registered to failed: retry_exhausted demands retry_count >= 3. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'deregistering'
+            AND NEW.last_event = 'DEREGISTRATION_COMPLETE'
+            AND NOT (
+                    NOT (COALESCE(OLD.postgres_cleanup = 'removed', false) AND COALESCE(OLD.consul_cleanup <> 'removed', false)) AND NOT (COALESCE(OLD.consul_cleanup = 'removed', false) AND COALESCE(OLD.postgres_cleanup <> 'removed', false)) AND NEW.failed_component IS NOT DISTINCT FROM OLD.failed_component
+                    OR COALESCE(OLD.postgres_cleanup = 'removed', false) AND COALESCE(OLD.consul_cleanup <> 'removed', false) AND NEW.failed_component IS NOT DISTINCT FROM 'consul'
+                    OR COALESCE(OLD.consul_cleanup = 'removed', false) AND COALESCE(OLD.postgres_cleanup <> 'removed', false) AND NEW.failed_component IS NOT DISTINCT FROM 'postgres') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: DEREGISTRATION_COMPLETE from deregistering to deregistered: no row makes this of the record. Of the rows deregistration_complete comes after consul_left_behind, comes after postgres_left_behind, leaves failed_component; consul_left_behind demands postgres_cleanup == removed, demands consul_cleanup != removed, sets failed_component: consul; postgres_left_behind demands consul_cleanup == removed, demands postgres_cleanup != removed, sets failed_component: postgres.')
+        WHEN OLD.state = 'deregistering'
+            AND NEW.last_event = 'CONSUL_DEREGISTERED'
+            AND NOT (
+                    COALESCE(OLD.postgres_cleanup = 'pending', false)
+                    OR COALESCE(OLD.postgres_cleanup <> 'pending', false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CONSUL_DEREGISTERED from deregistering to deregistering: no row makes this of the record. Of the rows consul_gone_first demands postgres_cleanup == pending; consul_gone_last demands postgres_cleanup != pending.')
+        WHEN OLD.state = 'deregistering'
+            AND NEW.last_event = 'POSTGRES_DEREGISTERED'
+            AND NOT (
+                    COALESCE(OLD.consul_cleanup = 'pending', false)
+                    OR COALESCE(OLD.consul_cleanup <> 'pending', false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: POSTGRES_DEREGISTERED from deregistering to deregistering: no row makes this of the record. Of the rows postgres_gone_first demands consul_cleanup == pending; postgres_gone_last demands consul_cleanup != pending.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed demands retry_count < 3. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (OLD.deployment_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed demands deployment_id exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (OLD.environment IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed demands environment exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (OLD.network_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed demands network_id exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (OLD.consul_service_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed demands consul_service_id exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (OLD.consul_service_name IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed demands consul_service_name exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (OLD.postgres_record IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed demands postgres_record exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.retry_count = (OLD.retry_count + 1)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets retry_count: $retry_count + 1, and retry_count is NEW.retry_count. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.validation_error IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets validation_error: null, and validation_error is NEW.validation_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.validation_error_type IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets validation_error_type: null, and validation_error_type is NEW.validation_error_type. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.postgres_error IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets postgres_error: null, and postgres_error is NEW.postgres_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.consul_error IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets consul_error: null, and consul_error is NEW.consul_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.failed_component IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets failed_component: null, and failed_component is NEW.failed_component. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.consul_cleanup = 'pending') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets consul_cleanup: pending, and consul_cleanup is NEW.consul_cleanup. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'validating'
+            AND NOT (NEW.postgres_cleanup = 'pending') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to validating: retry_from_failed sets postgres_cleanup: pending, and postgres_cleanup is NEW.postgres_cleanup. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'failed'
+            AND NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to failed: retry_incomplete demands retry_count < 3. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'failed'
+            AND NOT (NOT (OLD.deployment_id IS NOT NULL AND OLD.environment IS NOT NULL AND OLD.network_id IS NOT NULL AND OLD.consul_service_id IS NOT NULL AND OLD.consul_service_name IS NOT NULL AND OLD.postgres_record IS NOT NULL)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to failed: retry_incomplete comes after retry_from_failed. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'failed'
+            AND NOT (NEW.retry_count = (OLD.retry_count + 1)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to failed: retry_incomplete sets retry_count: $retry_count + 1, and retry_count is NEW.retry_count. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'failed'
+            AND NOT (NEW.validation_error IS NOT DISTINCT FROM 'required_data_missing') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to failed: retry_incomplete sets validation_error: required_data_missing, and validation_error is NEW.validation_error. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'RETRY' AND NEW.state = 'failed'
+            AND NOT (NEW.validation_error_type IS NOT DISTINCT FROM 'missing') THEN
+            RAISE(ABORT, 'fsmgen: registration: step: RETRY from failed to failed: retry_incomplete sets validation_error_type: missing, and validation_error_type is NEW.validation_error_type. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'CORRECT_PAYLOAD'
+            AND NOT (OLD.validation_error IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CORRECT_PAYLOAD from failed to failed: payload_corrected demands validation_error exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'CORRECT_PAYLOAD'
+            AND NOT (COALESCE(OLD.postgres_applied = false, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CORRECT_PAYLOAD from failed to failed: payload_corrected demands postgres_applied == false. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'failed'
+            AND NEW.last_event = 'CORRECT_PAYLOAD'
+            AND NOT (COALESCE(OLD.consul_applied = false, false)) THEN
+            RAISE(ABORT, 'fsmgen: registration: step: CORRECT_PAYLOAD from failed to failed: payload_corrected demands consul_applied == false. Fire an event that the record accepts as it is.')
         WHEN json_valid(NEW.consul_tags) AND EXISTS (SELECT 1 FROM json_each(NEW.consul_tags) WHERE type <> 'text') THEN
-            RAISE(ABORT, 'fsmgen: registration ' || ifnull(NEW.registration_id, 'null') || ': invariant: consul_tags holds only string, not ' || ifnull(NEW.consul_tags, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: invariant: consul_tags holds only string, not NEW.consul_tags. Store a JSON array of string.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER registration_told BEFORE UPDATE ON registration_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM registration_history AS h
+            WHERE h.registration_id = OLD.registration_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: registration: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER registration_delete BEFORE DELETE ON registration_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: registration: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -245,7 +686,6 @@ CREATE TABLE registration_history (
 
     CONSTRAINT registration_history_pkey
         PRIMARY KEY (registration_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT registration_history_has_record
         FOREIGN KEY (registration_id) REFERENCES registration_records (registration_id),
     CONSTRAINT registration_history_event_id_uuid
@@ -255,58 +695,11 @@ CREATE TABLE registration_history (
         CHECK (registration_id GLOB '????????-????-????-????-????????????'
             AND length(replace(registration_id, '-', '')) = 32 AND replace(registration_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT registration_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT registration_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT registration_history_actor_role
-        CHECK (actor_role IN ('external', 'system')),
-    CONSTRAINT registration_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT registration_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'create' AND to_state = 'unregistered'
-            WHEN from_state = 'unregistered' THEN
-                   event_type = 'REGISTER'    AND to_state IN ('validating', 'failed')
-                OR event_type = 'FATAL_ERROR' AND to_state = 'failed'
-            WHEN from_state = 'validating' THEN
-                   event_type = 'VALIDATION_PASSED' AND to_state = 'registering_postgres'
-                OR event_type = 'VALIDATION_FAILED' AND to_state = 'failed'
-                OR event_type = 'FATAL_ERROR'       AND to_state = 'failed'
-            WHEN from_state = 'registering_postgres' THEN
-                   event_type = 'POSTGRES_SUCCEEDED' AND to_state = 'postgres_registered'
-                OR event_type = 'POSTGRES_FAILED'    AND to_state = 'failed'
-                OR event_type = 'FATAL_ERROR'        AND to_state = 'failed'
-            WHEN from_state = 'postgres_registered' THEN
-                   event_type = 'CONTINUE'    AND to_state = 'registering_consul'
-                OR event_type = 'FATAL_ERROR' AND to_state = 'failed'
-            WHEN from_state = 'registering_consul' THEN
-                   event_type = 'CONSUL_SUCCEEDED' AND to_state = 'registered'
-                OR event_type = 'CONSUL_FAILED'    AND to_state = 'partial_registered'
-                OR event_type = 'FATAL_ERROR'      AND to_state = 'failed'
-            WHEN from_state = 'registered' THEN
-                   event_type = 'DEREGISTER'  AND to_state = 'deregistering'
-                OR event_type = 'FATAL_ERROR' AND to_state = 'failed'
-            WHEN from_state = 'partial_registered' THEN
-                   event_type = 'RETRY'             AND to_state IN ('registering_consul', 'partial_registered')
-                OR event_type = 'RETRY_POSTGRES'    AND to_state IN ('registering_postgres', 'partial_registered')
-                OR event_type = 'RECOVERY_COMPLETE' AND to_state = 'registered'
-                OR event_type = 'FATAL_ERROR'       AND to_state = 'failed'
-                OR event_type = 'RETRY_EXHAUSTED'   AND to_state = 'failed'
-            WHEN from_state = 'deregistering' THEN
-                   event_type = 'DEREGISTRATION_COMPLETE' AND to_state = 'deregistered'
-                OR event_type = 'FATAL_ERROR'             AND to_state = 'failed'
-                OR event_type = 'CONSUL_DEREGISTERED'     AND to_state = 'deregistering'
-                OR event_type = 'POSTGRES_DEREGISTERED'   AND to_state = 'deregistering'
-            WHEN from_state = 'failed' THEN
-                   event_type = 'RETRY'           AND to_state IN ('validating', 'failed')
-                OR event_type = 'ABANDON'         AND to_state = 'deregistered'
-                OR event_type = 'FATAL_ERROR'     AND to_state = 'failed'
-                OR event_type = 'CORRECT_PAYLOAD' AND to_state = 'failed'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER registration_history_insert BEFORE INSERT ON registration_history
@@ -314,24 +707,98 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM registration_records AS r
-            WHERE r.registration_id = NEW.registration_id AND r.version = NEW.version
+            WHERE r.registration_id = NEW.registration_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: registration ' || ifnull(NEW.registration_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: registration: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'unregistered' AND NEW.actor_role IN ('external', 'system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'unregistered'
+            AND (
+                   NEW.transition = 'start_registration' AND NEW.event_type = 'REGISTER' AND NEW.to_state = 'validating' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'incomplete_payload' AND NEW.event_type = 'REGISTER' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'validating'
+            AND (
+                   NEW.transition = 'validation_success' AND NEW.event_type = 'VALIDATION_PASSED' AND NEW.to_state = 'registering_postgres' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'validation_failure' AND NEW.event_type = 'VALIDATION_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'registering_postgres'
+            AND (
+                   NEW.transition = 'postgres_success' AND NEW.event_type = 'POSTGRES_SUCCEEDED' AND NEW.to_state = 'postgres_registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_failure' AND NEW.event_type = 'POSTGRES_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_failure_advertised' AND NEW.event_type = 'POSTGRES_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'postgres_registered'
+            AND (
+                   NEW.transition = 'start_consul_registration' AND NEW.event_type = 'CONTINUE' AND NEW.to_state = 'registering_consul' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'registering_consul'
+            AND (
+                   NEW.transition = 'consul_success' AND NEW.event_type = 'CONSUL_SUCCEEDED' AND NEW.to_state = 'registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_failure' AND NEW.event_type = 'CONSUL_FAILED' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'registered'
+            AND (
+                   NEW.transition = 'initiate_deregistration' AND NEW.event_type = 'DEREGISTER' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'partial_registered'
+            AND (
+                   NEW.transition = 'retry_consul' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'registering_consul' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'retry_postgres' AND NEW.event_type = 'RETRY_POSTGRES' AND NEW.to_state = 'registering_postgres' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'partial_recovery_success' AND NEW.event_type = 'RECOVERY_COMPLETE' AND NEW.to_state = 'registered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'retry_exhausted' AND NEW.event_type = 'RETRY_EXHAUSTED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'retry_refused' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'retry_refused' AND NEW.event_type = 'RETRY_POSTGRES' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'deregistering'
+            AND (
+                   NEW.transition = 'deregistration_complete' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_gone_first' AND NEW.event_type = 'CONSUL_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_gone_last' AND NEW.event_type = 'CONSUL_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_gone_first' AND NEW.event_type = 'POSTGRES_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_gone_last' AND NEW.event_type = 'POSTGRES_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'consul_left_behind' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'postgres_left_behind' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'failed'
+            AND (
+                   NEW.transition = 'retry_from_failed' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'validating' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'abandon_registration' AND NEW.event_type = 'ABANDON' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('external')
+                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
+                OR NEW.transition = 'retry_incomplete' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external', 'system')
+                OR NEW.transition = 'payload_corrected' AND NEW.event_type = 'CORRECT_PAYLOAD' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'failed') THEN
+            RAISE(ABORT, 'fsmgen: registration: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM registration_history AS h
+            WHERE h.registration_id = NEW.registration_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: registration: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM registration_history AS h
             WHERE h.registration_id = NEW.registration_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: registration ' || ifnull(NEW.registration_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: registration: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER registration_history_update BEFORE UPDATE ON registration_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: registration: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER registration_history_delete BEFORE DELETE ON registration_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: registration ' || OLD.registration_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: registration: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;

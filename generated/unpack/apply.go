@@ -33,7 +33,7 @@ func Fire(r *Record, e Payload, c Call) (Steps, error) {
 	case ExtractLost:
 		return r.fireExtractLost(c.Now)
 	case ExtractFailed:
-		return r.ExtractFailed(e, c.Now)
+		return r.fireExtractFailed(e, c.Now)
 	case LayoutChecked:
 		return r.LayoutChecked(e, c.Now)
 	case LayoutCheckFailed:
@@ -64,7 +64,7 @@ func Step(r *Record, e Payload, c Call) (Steps, error) {
 	case ExtractLost:
 		return r.fireExtractLost(c.Now)
 	case ExtractFailed:
-		return r.ExtractFailed(e, c.Now)
+		return r.fireExtractFailed(e, c.Now)
 	case LayoutChecked:
 		return r.LayoutChecked(e, c.Now)
 	case LayoutCheckFailed:

@@ -50,6 +50,27 @@ func (m core) TerminalStates() []string {
 	return []string{"COMPLETE", "aborted"}
 }
 
+// Transitions lists every transition in the order of the spec.
+func (m core) Transitions() []fsm.TransitionInfo {
+	all := Transitions()
+	infos := make([]fsm.TransitionInfo, len(all))
+	for i, t := range all {
+		infos[i] = fsm.TransitionInfo{Name: t.String(), Event: t.Event().String(), To: t.To().String(), Effects: t.Effects()}
+		if from := t.From(); from != 0 {
+			infos[i].From = from.String()
+		}
+		if raises := t.Raises(); raises != 0 {
+			infos[i].Raises = raises.String()
+		}
+	}
+	return infos
+}
+
+// Timeouts maps each state that has a timeout to the event that it fires.
+func (m core) Timeouts() map[string]string {
+	return map[string]string{"extract-layers": "EXTRACT_FAILED"}
+}
+
 // Tables names the SQL objects of the machine.
 func (m core) Tables() fsm.Tables {
 	return fsm.Tables{
@@ -119,6 +140,8 @@ func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {
 			Columns: []fsm.Column{
 				{Name: "device_id", Value: fsm.Plain(row.DeviceID)},
 				{Name: "device_name", Value: fsm.Plain(row.DeviceName)},
+				{Name: "checksum", Value: fsm.Plain(row.Checksum)},
+				{Name: "download_run", Value: fsm.Plain(row.DownloadRun)},
 				{Name: "layout_verified", Value: fsm.Plain(row.LayoutVerified)},
 				{Name: "unpacked_at", Value: fsm.Plain(row.UnpackedAt)},
 			},
@@ -128,6 +151,16 @@ func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {
 			Table: "unpacked_images",
 			Op:    fsm.EffectDelete,
 			Key:   []fsm.Column{{Name: "image_id", Value: fsm.Plain(row.ImageID)}},
+		}, nil
+	case ImageInactiveEffect:
+		return fsm.TableWrite{
+			Table: "images",
+			Op:    fsm.EffectUpdate,
+			Key:   []fsm.Column{{Name: "image_id", Value: fsm.Plain(row.ImageID)}},
+			Columns: []fsm.Column{
+				{Name: "activation_status", Value: fsm.Plain(row.ActivationStatus)},
+				{Name: "activated_at", Value: fsm.Plain(row.ActivatedAt)},
+			},
 		}, nil
 	}
 	return fsm.TableWrite{}, fsm.UnknownEffect(MachineName, e.Name)

@@ -16,6 +16,7 @@ type CheckUnpackedEffect struct {
 // CreateDeviceEffect is the payload of the effect create_device.
 //
 // Queryable: recovery asks whether the device is there, formatted and mounted (Skip), else cleans up and creates it again.
+// It waits for destroy_device, even for one that failed for good (F-002-32).
 type CreateDeviceEffect struct {
 	PoolName   string               `json:"pool_name"`
 	DeviceID   fsm.Optional[string] `json:"device_id,omitzero"`
@@ -58,6 +59,8 @@ type UnpackedRowEffect struct {
 	ImageID        string                  `json:"image_id"`
 	DeviceID       string                  `json:"device_id"`
 	DeviceName     string                  `json:"device_name"`
+	Checksum       string                  `json:"checksum"`
+	DownloadRun    fsm.UUID                `json:"download_run"`
 	LayoutVerified bool                    `json:"layout_verified"`
 	UnpackedAt     fsm.Optional[time.Time] `json:"unpacked_at,omitzero"`
 }
@@ -67,13 +70,24 @@ type DeleteUnpackedRowEffect struct {
 	ImageID string `json:"image_id"`
 }
 
+// ImageInactiveEffect is the payload of the effect image_inactive.
+//
+// Cross-FSM State Alignment, Rule 4: the snapshots row goes with the row that it refers to.
+type ImageInactiveEffect struct {
+	ImageID          string                  `json:"image_id"`
+	ActivationStatus string                  `json:"activation_status"`
+	ActivatedAt      fsm.Optional[time.Time] `json:"activated_at,omitzero"`
+}
+
 // StartActivateEffect is the payload of the effect start_activate.
 //
 // Document 002, FSM Chaining Contract.
 type StartActivateEffect struct {
-	ImageID    string               `json:"image_id"`
-	DeviceID   fsm.Optional[string] `json:"device_id,omitzero"`
-	DeviceName fsm.Optional[string] `json:"device_name,omitzero"`
+	ImageID     string               `json:"image_id"`
+	DownloadRun fsm.UUID             `json:"download_run"`
+	Checksum    string               `json:"checksum"`
+	DeviceID    fsm.Optional[string] `json:"device_id,omitzero"`
+	DeviceName  fsm.Optional[string] `json:"device_name,omitzero"`
 }
 
 // Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record
@@ -85,7 +99,14 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionHandoff:
 		return []fsm.Effect{askStartActivate(r)}
 	case TransitionStaleRow:
-		return []fsm.Effect{askDeleteUnpackedRow(r), askCreateDevice(r)}
+		return []fsm.Effect{askDeleteUnpackedRow(r), askImageInactive(r), askCreateDevice(r)}
+	case TransitionReplaced:
+		return []fsm.Effect{
+			askDestroyDevice(r),
+			askDeleteUnpackedRow(r),
+			askImageInactive(r),
+			askCreateDevice(r),
+		}
 	case TransitionNeeded:
 		return []fsm.Effect{askCreateDevice(r)}
 	case TransitionOrphanDevice:
@@ -155,6 +176,8 @@ func askUnpackedRow(r *Record, c Call) fsm.Effect {
 		ImageID:        r.ImageID,
 		DeviceID:       r.DeviceID.V,
 		DeviceName:     r.DeviceName().V,
+		Checksum:       r.Checksum,
+		DownloadRun:    r.DownloadRun,
 		LayoutVerified: true,
 		UnpackedAt:     fsm.Some(fsm.Instant(c.Now)),
 	}}
@@ -164,11 +187,17 @@ func askDeleteUnpackedRow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "delete_unpacked_row", Kind: fsm.EffectDelete, Payload: DeleteUnpackedRowEffect{ImageID: r.ImageID}}
 }
 
+func askImageInactive(r *Record) fsm.Effect {
+	return fsm.Effect{Name: "image_inactive", Kind: fsm.EffectUpdate, Payload: ImageInactiveEffect{ImageID: r.ImageID, ActivationStatus: "inactive"}}
+}
+
 func askStartActivate(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "start_activate", Kind: fsm.EffectStart, Payload: StartActivateEffect{
-		ImageID:    r.ImageID,
-		DeviceID:   r.DeviceID,
-		DeviceName: r.DeviceName(),
+		ImageID:     r.ImageID,
+		DownloadRun: r.DownloadRun,
+		Checksum:    r.Checksum,
+		DeviceID:    r.DeviceID,
+		DeviceName:  r.DeviceName(),
 	}}
 }
 
@@ -183,6 +212,7 @@ func EffectInfos() []fsm.EffectInfo {
 		{Name: "destroy_device", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper"},
 		{Name: "unpacked_row", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "unpacked_images", Machine: "unpack"},
 		{Name: "delete_unpacked_row", Kind: fsm.EffectDelete, Delivery: fsm.InTransaction, Table: "unpacked_images", Machine: "unpack"},
+		{Name: "image_inactive", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
 		{Name: "start_activate", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "activate"},
 	}
 }

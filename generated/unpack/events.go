@@ -154,7 +154,7 @@ func Events() []Event {
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool {
-	return e == EventExtractLost
+	return e == EventExtractLost || e == EventExtractFailed
 }
 
 // Payload is an event with what it carries: one of the structs below.
@@ -170,10 +170,14 @@ type Payload interface {
 //
 // row complete of machine download
 type Start struct {
-	ImageID   string `json:"image_id"`
-	LocalPath string `json:"local_path"`
-	Checksum  string `json:"checksum"`
-	PoolName  string `json:"pool_name"`
+	ImageID string `json:"image_id"`
+	// DownloadRun is download_run.
+	//
+	// added: the run whose file this is (F-002-28)
+	DownloadRun fsm.UUID `json:"download_run"`
+	LocalPath   string   `json:"local_path"`
+	Checksum    string   `json:"checksum"`
+	PoolName    string   `json:"pool_name"`
 }
 
 // Event returns EventStart.
@@ -190,9 +194,11 @@ func (Start) payload() {}
 
 // Checked is the payload of CHECKED.
 //
-// device_owner is the image that unpacked_images names for this device, if any.
+// device_owner is the image that unpacked_images names for this device, if any; row_checksum is what its row says is on the
+// device.
 type Checked struct {
 	RowVerified  bool                 `json:"row_verified"`
+	RowChecksum  fsm.Optional[string] `json:"row_checksum,omitzero"`
 	DeviceExists bool                 `json:"device_exists"`
 	DeviceOwner  fsm.Optional[string] `json:"device_owner,omitzero"`
 	FoundPath    fsm.Optional[string] `json:"found_path,omitzero"`
@@ -300,6 +306,8 @@ func (ExtractLost) EventName() string {
 func (ExtractLost) payload() {}
 
 // ExtractFailed is the payload of EXTRACT_FAILED.
+//
+// Internal: the timeout fires it, and a caller must not end the extraction before that (F-002-33).
 type ExtractFailed struct {
 	Cause string `json:"cause"`
 }
@@ -390,7 +398,7 @@ func (UnmountFailed) payload() {}
 func DecodeEvent(name string, data []byte) (Payload, error) {
 	switch name {
 	case "START":
-		return fsm.Decode[Start](MachineName, name, data, "image_id", "local_path", "checksum", "pool_name")
+		return fsm.Decode[Start](MachineName, name, data, "image_id", "download_run", "local_path", "checksum", "pool_name")
 	case "CHECKED":
 		return fsm.Decode[Checked](MachineName, name, data, "row_verified", "device_exists", "device_id")
 	case "CHECK_FAILED":

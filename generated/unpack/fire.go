@@ -14,8 +14,12 @@ func (r *Record) createStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
 	}
+	if e.Checksum == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("checksum", "is empty")
+	}
 	r.State = CheckUnpacked
 	r.ImageID = e.ImageID
+	r.DownloadRun = e.DownloadRun
 	r.LocalPath = e.LocalPath
 	r.Checksum = e.Checksum
 	r.PoolName = e.PoolName
@@ -29,6 +33,9 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 	if e.ImageID == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("image_id", "is empty")
 	}
+	if e.Checksum == "" {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("checksum", "is empty")
+	}
 	switch r.State {
 	case CheckUnpacked, CreateDevice, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStart)
@@ -38,7 +45,8 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 
 // Checked applies CHECKED. It changes r only when it returns a step.
 //
-// device_owner is the image that unpacked_images names for this device, if any.
+// device_owner is the image that unpacked_images names for this device, if any; row_checksum is what its row says is on the
+// device.
 func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	if utf8.RuneCountInString(e.DeviceID) < 8 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "is not from 8 to 8 characters")
@@ -48,8 +56,8 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	}
 	switch r.State {
 	case CheckUnpacked:
-		// Both exist: Skip (Handoff).
-		if e.RowVerified && e.DeviceExists && e.FoundPath.IsSet {
+		// Both exist: Skip (Handoff), if what is on the device is what was downloaded.
+		if e.RowVerified && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.DeviceExists && e.FoundPath.IsSet {
 			if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
 				return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("handoff").WithField("device_id", "is write-once")
 			}
@@ -63,6 +71,14 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 			}
 			r.State, r.DeviceID = CreateDevice, fsm.Some(e.DeviceID)
 			return took(TransitionStaleRow), nil
+		}
+		// Added: the object was replaced and downloaded again. The device holds the earlier one (F-002-28).
+		if e.RowVerified && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum {
+			if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+				return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("replaced").WithField("device_id", "is write-once")
+			}
+			r.State, r.DeviceID = CreateDevice, fsm.Some(e.DeviceID)
+			return took(TransitionReplaced), nil
 		}
 		if !e.RowVerified && !e.DeviceExists {
 			if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
@@ -182,8 +198,10 @@ func (r *Record) fireExtractLost(now time.Time) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventExtractLost)
 }
 
-// ExtractFailed applies EXTRACT_FAILED. It changes r only when it returns a step.
-func (r *Record) ExtractFailed(e ExtractFailed, now time.Time) (Steps, error) {
+// fireExtractFailed applies EXTRACT_FAILED. It changes r only when it returns a step.
+//
+// Internal: the timeout fires it, and a caller must not end the extraction before that (F-002-33).
+func (r *Record) fireExtractFailed(e ExtractFailed, now time.Time) (Steps, error) {
 	switch r.State {
 	case ExtractLayers:
 		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonExtractFailed), fsm.Some(e.Cause)

@@ -16,6 +16,7 @@ type Handlers[Tx any] interface {
 	// CreateDevice carries out create_device. Before it runs again, its query is asked.
 	//
 	// Queryable: recovery asks whether the device is there, formatted and mounted (Skip), else cleans up and creates it again.
+	// It waits for destroy_device, even for one that failed for good (F-002-32).
 	CreateDevice(ctx context.Context, d fsm.Dispatch, e CreateDeviceEffect) (CreateDeviceAnswer, error)
 	// QueryCreateDevice asks whether create_device has happened. Not done: it is carried out.
 	QueryCreateDevice(ctx context.Context, d fsm.Dispatch, e CreateDeviceEffect) (answer CreateDeviceAnswer, done bool, err error)

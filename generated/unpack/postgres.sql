@@ -3,54 +3,28 @@
 -- Machine unpack, version 1.0.
 -- One run that extracts a downloaded image into a thin device.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION unpack_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'START' AND new_state = 'check-unpacked'
-        WHEN old_state = 'check-unpacked' THEN
-               event = 'CHECKED'      AND new_state IN ('COMPLETE', 'create-device', 'aborted')
-            OR event = 'CHECK_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'create-device' THEN
-               event = 'DEVICE_READY'  AND new_state = 'extract-layers'
-            OR event = 'DEVICE_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'extract-layers' THEN
-               event = 'EXTRACTED'      AND new_state = 'verify-layout'
-            OR event = 'EXTRACT_LOST'   AND new_state = 'create-device'
-            OR event = 'EXTRACT_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'verify-layout' THEN
-               event = 'LAYOUT_CHECKED'      AND new_state IN ('update-db', 'aborted')
-            OR event = 'LAYOUT_CHECK_FAILED' AND new_state = 'aborted'
-        WHEN old_state = 'update-db' THEN
-               event = 'UNMOUNTED'      AND new_state = 'COMPLETE'
-            OR event = 'UNMOUNT_FAILED' AND new_state = 'aborted'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE unpack_records (
-    run_id      uuid        NOT NULL,
+    run_id       uuid        NOT NULL,
     -- The state, how many steps led to it, the event of the last one, and when the state was entered.
-    state       text        NOT NULL,
-    version     bigint      NOT NULL,
-    last_event  text        NOT NULL,
-    entered_at  timestamptz NOT NULL,
-    image_id    text        NOT NULL,
-    local_path  text        NOT NULL,
-    checksum    text        NOT NULL,
-    pool_name   text        NOT NULL,
+    state        text        NOT NULL,
+    version      bigint      NOT NULL,
+    last_event   text        NOT NULL,
+    entered_at   timestamptz NOT NULL,
+    image_id     text        NOT NULL,
+    -- added: the run whose file this is (F-002-28)
+    download_run uuid        NOT NULL,
+    local_path   text        NOT NULL,
+    checksum     text        NOT NULL,
+    pool_name    text        NOT NULL,
     -- Deterministic Device Identity: hash(image_id)[0:8]. The document names no hash; the adapter that computes it does (F-002-15).
-    device_id   text,
-    device_name text        GENERATED ALWAYS AS ('thin-' || device_id) STORED,
-    device_path text,
-    reason      text,
-    cause       text,
-    created_at  timestamptz NOT NULL DEFAULT now(),
-    updated_at  timestamptz NOT NULL DEFAULT now(),
+    device_id    text,
+    device_name  text        GENERATED ALWAYS AS ('thin-' || device_id) STORED,
+    device_path  text,
+    reason       text,
+    cause        text,
+    created_at   timestamptz NOT NULL DEFAULT now(),
+    updated_at   timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT unpack_records_pkey
         PRIMARY KEY (run_id)
@@ -66,9 +40,19 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_state_declared',
                 HINT = 'Declared are check-unpacked, create-device, extract-layers, verify-layout, update-db, COMPLETE, aborted.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.image_id) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: unpack %: unpack_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
             USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_image_id_range',
+                HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (length(r.checksum) >= 1) THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_checksum_range: length(checksum) is %, not >= 1', r.run_id, length(r.checksum)
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_checksum_range',
                 HINT = 'Store a value within the bounds.';
     END IF;
     IF NOT (length(r.device_id) BETWEEN 8 AND 8) THEN
@@ -80,6 +64,16 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: unpack %: unpack_reason_declared: reason is %, which is not declared', r.run_id, r.reason
             USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_reason_declared',
                 HINT = 'Declared are check_failed, device_id_taken, device_failed, extract_failed, layout_invalid, layout_check_failed, unmount_failed.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: unpack_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_updated_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.state
         WHEN 'create-device' THEN
@@ -162,10 +156,36 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'unpack_records', CONSTRAINT = 'unpack_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT unpack_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'START' AND NEW.state = 'check-unpacked') THEN
         RAISE EXCEPTION 'fsmgen: unpack %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.device_id IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: step: device_id is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_id
+            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                HINT = 'Leave device_id as it is.';
+    END IF;
+    IF NEW.device_path IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: step: device_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_path
+            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                HINT = 'Leave device_path as it is.';
+    END IF;
+    IF NEW.reason IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
+            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                HINT = 'Leave reason as it is.';
+    END IF;
+    IF NEW.cause IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
+            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                HINT = 'Leave cause as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -182,10 +202,52 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'unpack_records', CONSTRAINT = 'unpack_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT unpack_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'check-unpacked' THEN
+        IF NOT (
+               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'create-device', 'aborted')
+            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from check-unpacked on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
+                    HINT = 'From there lead CHECKED to COMPLETE or create-device or aborted, CHECK_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'create-device' THEN
+        IF NOT (
+               NEW.last_event = 'DEVICE_READY'  AND NEW.state = 'extract-layers'
+            OR NEW.last_event = 'DEVICE_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from create-device on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
+                    HINT = 'From there lead DEVICE_READY to extract-layers, DEVICE_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'extract-layers' THEN
+        IF NOT (
+               NEW.last_event = 'EXTRACTED'      AND NEW.state = 'verify-layout'
+            OR NEW.last_event = 'EXTRACT_LOST'   AND NEW.state = 'create-device'
+            OR NEW.last_event = 'EXTRACT_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from extract-layers on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
+                    HINT = 'From there lead EXTRACTED to verify-layout, EXTRACT_LOST to create-device, EXTRACT_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'verify-layout' THEN
+        IF NOT (
+               NEW.last_event = 'LAYOUT_CHECKED'      AND NEW.state IN ('update-db', 'aborted')
+            OR NEW.last_event = 'LAYOUT_CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from verify-layout on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
+                    HINT = 'From there lead LAYOUT_CHECKED to update-db or aborted, LAYOUT_CHECK_FAILED to aborted.';
+        END IF;
+    ELSIF OLD.state = 'update-db' THEN
+        IF NOT (
+               NEW.last_event = 'UNMOUNTED'      AND NEW.state = 'COMPLETE'
+            OR NEW.last_event = 'UNMOUNT_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from update-db on % to %', OLD.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
+                    HINT = 'From there lead UNMOUNTED to COMPLETE, UNMOUNT_FAILED to aborted.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db') THEN
         RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from % on % to %', OLD.run_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
         RAISE EXCEPTION 'fsmgen: unpack %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
@@ -202,6 +264,11 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_image_id_immutable',
                 HINT = 'Leave image_id as it is.';
     END IF;
+    IF NEW.download_run IS DISTINCT FROM OLD.download_run THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: immutable: download_run is written once, it stays % and does not become %', OLD.run_id, OLD.download_run, NEW.download_run
+            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_download_run_immutable',
+                HINT = 'Leave download_run as it is.';
+    END IF;
     IF NEW.local_path IS DISTINCT FROM OLD.local_path THEN
         RAISE EXCEPTION 'fsmgen: unpack %: immutable: local_path is written once, it stays % and does not become %', OLD.run_id, OLD.local_path, NEW.local_path
             USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_local_path_immutable',
@@ -217,10 +284,41 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_pool_name_immutable',
                 HINT = 'Leave pool_name as it is.';
     END IF;
-    IF OLD.device_id IS NOT NULL AND NEW.device_id IS DISTINCT FROM OLD.device_id THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: device_id is written once, it stays % and does not become %', OLD.run_id, OLD.device_id, NEW.device_id
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_device_id_immutable',
-                HINT = 'Leave device_id as it is.';
+    IF NEW.device_id IS DISTINCT FROM OLD.device_id THEN
+        IF OLD.device_id IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: device_id is written once, it stays % and does not become %', OLD.run_id, OLD.device_id, NEW.device_id
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_device_id_immutable',
+                    HINT = 'Leave device_id as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'CHECKED') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: device_id is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_id, NEW.device_id
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave device_id as it is.';
+        END IF;
+    END IF;
+    IF NEW.device_path IS DISTINCT FROM OLD.device_path THEN
+        IF NOT (NEW.last_event = 'DEVICE_READY'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: device_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_path, NEW.device_path
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave device_path as it is.';
+        END IF;
+    END IF;
+    IF NEW.reason IS DISTINCT FROM OLD.reason THEN
+        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'aborted'
+                OR NEW.last_event = 'LAYOUT_CHECKED' AND OLD.state = 'verify-layout' AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave reason as it is.';
+        END IF;
+    END IF;
+    IF NEW.cause IS DISTINCT FROM OLD.cause THEN
+        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')) THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave cause as it is.';
+        END IF;
     END IF;
     -- no row says layout_verified before the layout is verified
     IF OLD.state = 'extract-layers' AND NEW.state IN ('update-db', 'COMPLETE') THEN
@@ -233,6 +331,119 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: unpack %: invariant: row_after_unmount forbids % to %', OLD.run_id, OLD.state, NEW.state
             USING ERRCODE = 'FS005', TABLE = 'unpack_records', CONSTRAINT = 'unpack_row_after_unmount',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+    END IF;
+    IF OLD.state = 'check-unpacked' THEN
+        IF NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE' THEN
+            IF NOT (NEW.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: CHECKED from check-unpacked to COMPLETE: handoff demands found_path exists true', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: CHECKED from check-unpacked to COMPLETE: handoff writes device_id', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECKED' AND NEW.state = 'create-device' THEN
+            IF NOT (NEW.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: CHECKED from check-unpacked to create-device: stale_row or replaced or needed or orphan_device or failed_device writes device_id', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECKED' AND NEW.state = 'aborted' THEN
+            IF NOT (NEW.device_id IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: CHECKED from check-unpacked to aborted: foreign_device or unusable_check writes device_id', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (
+                    NEW.reason IS NOT DISTINCT FROM 'device_id_taken'
+                    OR NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: CHECKED from check-unpacked to aborted: no row makes this of the record', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Of the rows foreign_device sets reason: device_id_taken; unusable_check sets reason: check_failed.';
+            END IF;
+        ELSIF NEW.last_event = 'CHECK_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: CHECK_FAILED from check-unpacked to aborted: check_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: CHECK_FAILED from check-unpacked to aborted: check_failed sets reason: check_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'create-device' THEN
+        IF NEW.last_event = 'DEVICE_READY' THEN
+            IF NOT (NEW.device_path IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: DEVICE_READY from create-device to extract-layers: device_ready writes device_path', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'DEVICE_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: DEVICE_FAILED from create-device to aborted: device_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'device_failed') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: DEVICE_FAILED from create-device to aborted: device_failed sets reason: device_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'extract-layers' THEN
+        IF NEW.last_event = 'EXTRACT_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: EXTRACT_FAILED from extract-layers to aborted: extract_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'extract_failed') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: EXTRACT_FAILED from extract-layers to aborted: extract_failed sets reason: extract_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'verify-layout' THEN
+        IF NEW.last_event = 'LAYOUT_CHECKED' AND NEW.state = 'aborted' THEN
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'layout_invalid') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: LAYOUT_CHECKED from verify-layout to aborted: layout_invalid sets reason: layout_invalid, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'LAYOUT_CHECK_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: LAYOUT_CHECK_FAILED from verify-layout to aborted: layout_check_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'layout_check_failed') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: LAYOUT_CHECK_FAILED from verify-layout to aborted: layout_check_failed sets reason: layout_check_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'update-db' THEN
+        IF NEW.last_event = 'UNMOUNT_FAILED' THEN
+            IF NOT (NEW.cause IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: UNMOUNT_FAILED from update-db to aborted: unmount_failed writes cause', NEW.run_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.reason IS NOT DISTINCT FROM 'unmount_failed') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: UNMOUNT_FAILED from update-db to aborted: unmount_failed sets reason: unmount_failed, and reason is %', NEW.run_id, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -284,11 +495,7 @@ CREATE TABLE unpack_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT unpack_history_pkey
-        PRIMARY KEY (run_id, version),
-    CONSTRAINT unpack_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT unpack_history_edge
-        CHECK (unpack_edge(from_state, event_type, to_state))
+        PRIMARY KEY (run_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -296,11 +503,73 @@ CREATE FUNCTION unpack_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM unpack_records AS r
-            WHERE r.run_id = NEW.run_id AND r.version = NEW.version
+            WHERE r.run_id = NEW.run_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: history: the record is not in % by % at version %', NEW.run_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: unpack %: history: the record is not in % by % at version % since %', NEW.run_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-unpacked') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'check-unpacked' THEN
+        IF (
+                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'stale_row' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'replaced' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'orphan_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'failed_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'foreign_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'unusable_check' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'create-device' THEN
+        IF (
+                   NEW.transition = 'device_ready' AND NEW.event_type = 'DEVICE_READY' AND NEW.to_state = 'extract-layers'
+                OR NEW.transition = 'device_failed' AND NEW.event_type = 'DEVICE_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'extract-layers' THEN
+        IF (
+                   NEW.transition = 'extracted' AND NEW.event_type = 'EXTRACTED' AND NEW.to_state = 'verify-layout'
+                OR NEW.transition = 'extract_lost' AND NEW.event_type = 'EXTRACT_LOST' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'extract_failed' AND NEW.event_type = 'EXTRACT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'verify-layout' THEN
+        IF (
+                   NEW.transition = 'layout_valid' AND NEW.event_type = 'LAYOUT_CHECKED' AND NEW.to_state = 'update-db'
+                OR NEW.transition = 'layout_invalid' AND NEW.event_type = 'LAYOUT_CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'layout_check_failed' AND NEW.event_type = 'LAYOUT_CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'update-db' THEN
+        IF (
+                   NEW.transition = 'stored' AND NEW.event_type = 'UNMOUNTED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'unmount_failed' AND NEW.event_type = 'UNMOUNT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db') THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -308,6 +577,24 @@ $$;
 
 CREATE TRIGGER unpack_history_insert BEFORE INSERT ON unpack_history
     FOR EACH ROW EXECUTE FUNCTION unpack_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION unpack_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM unpack_history AS h
+            WHERE h.run_id = NEW.run_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: unpack %: history: version % from % by % has no history row', NEW.run_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'unpack_records', CONSTRAINT = 'unpack_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER unpack_told AFTER INSERT OR UPDATE ON unpack_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION unpack_told();
 
 -- What is written stays written.
 CREATE FUNCTION unpack_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -339,6 +626,9 @@ CREATE TABLE unpacked_images (
     image_id        text        NOT NULL,
     device_id       text        NOT NULL,
     device_name     text        NOT NULL,
+    -- Added: what is on the device, and which run brought it (F-002-28).
+    checksum        text        NOT NULL,
+    download_run    uuid        NOT NULL,
     layout_verified boolean     NOT NULL DEFAULT false,
     unpacked_at     timestamptz,
 
@@ -348,6 +638,8 @@ CREATE TABLE unpacked_images (
         CHECK (length(image_id) >= 1),
     CONSTRAINT unpacked_images_device_id_range
         CHECK (length(device_id) BETWEEN 8 AND 8),
+    CONSTRAINT unpacked_images_checksum_range
+        CHECK (length(checksum) >= 1),
     CONSTRAINT unpacked_images_unpacked_at_time
         CHECK (unpacked_at >= '0001-01-01 00:00:00Z' AND unpacked_at < '10000-01-01 00:00:00Z'),
     CONSTRAINT unpacked_images_image_id_refers_to_images
@@ -385,3 +677,19 @@ $$;
 
 CREATE TRIGGER unpack_unpacked_images_update BEFORE UPDATE ON unpacked_images
     FOR EACH ROW EXECUTE FUNCTION unpack_unpacked_images_update();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('unpack_rules', 'unpack_insert', 'unpack_update', 'unpack_delete', 'unpack_truncate', 'unpack_history_insert', 'unpack_told', 'unpack_history_change', 'unpack_history_truncate', 'unpack_unpacked_images_insert', 'unpack_unpacked_images_update')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

@@ -8,12 +8,16 @@ import "github.com/fsmgen/fsmgen/runtime/fsm"
 //
 // One run that extracts a downloaded image into a thin device.
 type Record struct {
-	RunID     fsm.UUID `json:"run_id"`
-	State     State    `json:"state"`
-	ImageID   string   `json:"image_id"`
-	LocalPath string   `json:"local_path"`
-	Checksum  string   `json:"checksum"`
-	PoolName  string   `json:"pool_name"`
+	RunID   fsm.UUID `json:"run_id"`
+	State   State    `json:"state"`
+	ImageID string   `json:"image_id"`
+	// DownloadRun is download_run.
+	//
+	// added: the run whose file this is (F-002-28)
+	DownloadRun fsm.UUID `json:"download_run"`
+	LocalPath   string   `json:"local_path"`
+	Checksum    string   `json:"checksum"`
+	PoolName    string   `json:"pool_name"`
 	// DeviceID is device_id.
 	//
 	// Deterministic Device Identity: hash(image_id)[0:8]. The document names no hash; the adapter that computes it does (F-002-15).
@@ -29,6 +33,7 @@ func Columns() []string {
 		"run_id",
 		"state",
 		"image_id",
+		"download_run",
 		"local_path",
 		"checksum",
 		"pool_name",
@@ -45,6 +50,7 @@ func (r *Record) Values() []any {
 		fsm.Plain(r.RunID),
 		fsm.Plain(r.State),
 		fsm.Plain(r.ImageID),
+		fsm.Plain(r.DownloadRun),
 		fsm.Plain(r.LocalPath),
 		fsm.Plain(r.Checksum),
 		fsm.Plain(r.PoolName),
@@ -61,6 +67,7 @@ func (r *Record) Pointers() []any {
 		fsm.Into(&r.RunID),
 		fsm.Into(&r.State),
 		fsm.Into(&r.ImageID),
+		fsm.Into(&r.DownloadRun),
 		fsm.Into(&r.LocalPath),
 		fsm.Into(&r.Checksum),
 		fsm.Into(&r.PoolName),
@@ -90,9 +97,7 @@ func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {
 	if r.State != 0 {
 		x.State = r.State.String()
 	}
-	for _, legal := range r.State.Legal() {
-		x.Legal = append(x.Legal, legal.String())
-	}
+	r.offer(x)
 	return x
 }
 

@@ -2,31 +2,36 @@
 
 -- Machine unpack, version 1.0.
 -- One run that extracts a downloaded image into a thin device.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE unpack_records (
-    run_id      text    NOT NULL,
+    run_id       text    NOT NULL,
     -- The state, how many steps led to it, the event of the last one, and when the state was entered.
-    state       text    NOT NULL,
-    version     integer NOT NULL,
-    last_event  text    NOT NULL,
-    entered_at  text    NOT NULL,
-    image_id    text    NOT NULL,
-    local_path  text    NOT NULL,
-    checksum    text    NOT NULL,
-    pool_name   text    NOT NULL,
+    state        text    NOT NULL,
+    version      integer NOT NULL,
+    last_event   text    NOT NULL,
+    entered_at   text    NOT NULL,
+    image_id     text    NOT NULL,
+    -- added: the run whose file this is (F-002-28)
+    download_run text    NOT NULL,
+    local_path   text    NOT NULL,
+    checksum     text    NOT NULL,
+    pool_name    text    NOT NULL,
     -- Deterministic Device Identity: hash(image_id)[0:8]. The document names no hash; the adapter that computes it does (F-002-15).
-    device_id   text,
-    device_name text    GENERATED ALWAYS AS ('thin-' || device_id) STORED,
-    device_path text,
-    reason      text,
-    cause       text,
-    created_at  text    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
-    updated_at  text    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+    device_id    text,
+    device_name  text    GENERATED ALWAYS AS ('thin-' || device_id) STORED,
+    device_path  text,
+    reason       text,
+    cause        text,
+    created_at   text    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+    updated_at   text    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
 
     CONSTRAINT unpack_records_pkey
         PRIMARY KEY (run_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT unpack_told
+        FOREIGN KEY (run_id, version) REFERENCES unpack_history (run_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT unpack_state_declared
         CHECK (state IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db', 'COMPLETE', 'aborted')),
     CONSTRAINT unpack_run_id_uuid
@@ -37,6 +42,11 @@ CREATE TABLE unpack_records (
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(entered_at, 1, 19), '+0 days') IS substr(entered_at, 1, 19)),
     CONSTRAINT unpack_image_id_range
         CHECK (length(image_id) >= 1),
+    CONSTRAINT unpack_download_run_uuid
+        CHECK (download_run GLOB '????????-????-????-????-????????????'
+            AND length(replace(download_run, '-', '')) = 32 AND replace(download_run, '-', '') NOT GLOB '*[^0-9a-f]*'),
+    CONSTRAINT unpack_checksum_range
+        CHECK (length(checksum) >= 1),
     CONSTRAINT unpack_device_id_range
         CHECK (length(device_id) BETWEEN 8 AND 8),
     CONSTRAINT unpack_reason_declared
@@ -67,7 +77,7 @@ CREATE TABLE unpack_records (
             AND device_path IS NOT NULL)),
     CONSTRAINT unpack_aborted_holds
         CHECK (state <> 'aborted' OR reason IS NOT NULL)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX unpack_active_image ON unpack_records (image_id)
     WHERE state NOT IN ('COMPLETE', 'aborted');
@@ -75,24 +85,49 @@ CREATE UNIQUE INDEX unpack_active_image ON unpack_records (image_id)
 CREATE UNIQUE INDEX unpack_active_device ON unpack_records (device_id)
     WHERE state NOT IN ('COMPLETE', 'aborted');
 
+-- No OR REPLACE takes away who has the key of unpack_active_image.
+CREATE TRIGGER unpack_active_image_insert BEFORE INSERT ON unpack_records
+BEGIN
+    SELECT CASE
+        WHEN NEW.state NOT IN ('COMPLETE', 'aborted') AND EXISTS (SELECT 1 FROM unpack_records AS o WHERE o.image_id = NEW.image_id AND o.state NOT IN ('COMPLETE', 'aborted') AND NOT (o.run_id = NEW.run_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: unpack_records.image_id')
+    END;
+END;
+
+-- No OR REPLACE takes away who has the key of unpack_active_device.
+CREATE TRIGGER unpack_active_device_update BEFORE UPDATE ON unpack_records
+BEGIN
+    SELECT CASE
+        WHEN NEW.state NOT IN ('COMPLETE', 'aborted') AND EXISTS (SELECT 1 FROM unpack_records AS o WHERE o.device_id = NEW.device_id AND o.state NOT IN ('COMPLETE', 'aborted') AND NOT (o.run_id = OLD.run_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: unpack_records.device_id')
+    END;
+END;
+
 -- A record begins as the machine creates it.
 CREATE TRIGGER unpack_insert BEFORE INSERT ON unpack_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: unpack_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: unpack_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || ifnull(NEW.run_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'START' AND NEW.state = 'check-unpacked') THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || ifnull(NEW.run_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER unpack_replace AFTER INSERT ON unpack_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM unpack_history AS h WHERE h.run_id = NEW.run_id) THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || ifnull(NEW.run_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: unpack: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.device_id IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: device_id is not written by NEW.last_event, it begins as NULL and not as NEW.device_id. Leave device_id as it is.')
+        WHEN NEW.device_path IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: device_path is not written by NEW.last_event, it begins as NULL and not as NEW.device_path. Leave device_path as it is.')
+        WHEN NEW.reason IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: reason is not written by NEW.last_event, it begins as NULL and not as NEW.reason. Leave reason as it is.')
+        WHEN NEW.cause IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: cause is not written by NEW.last_event, it begins as NULL and not as NEW.cause. Leave cause as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM unpack_records AS o WHERE o.run_id = NEW.run_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: unpack_records.run_id')
     END;
 END;
 
@@ -100,55 +135,168 @@ END;
 CREATE TRIGGER unpack_update BEFORE UPDATE ON unpack_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: unpack_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: unpack_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'check-unpacked' THEN
-                   NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'create-device', 'aborted')
-                OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'create-device' THEN
-                   NEW.last_event = 'DEVICE_READY'  AND NEW.state = 'extract-layers'
-                OR NEW.last_event = 'DEVICE_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'extract-layers' THEN
-                   NEW.last_event = 'EXTRACTED'      AND NEW.state = 'verify-layout'
-                OR NEW.last_event = 'EXTRACT_LOST'   AND NEW.state = 'create-device'
-                OR NEW.last_event = 'EXTRACT_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'verify-layout' THEN
-                   NEW.last_event = 'LAYOUT_CHECKED'      AND NEW.state IN ('update-db', 'aborted')
-                OR NEW.last_event = 'LAYOUT_CHECK_FAILED' AND NEW.state = 'aborted'
-            WHEN OLD.state = 'update-db' THEN
-                   NEW.last_event = 'UNMOUNTED'      AND NEW.state = 'COMPLETE'
-                OR NEW.last_event = 'UNMOUNT_FAILED' AND NEW.state = 'aborted'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NOT (
+               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'create-device', 'aborted')
+            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: unpack: edge: no transition from check-unpacked on NEW.last_event to NEW.state. From there lead CHECKED to COMPLETE or create-device or aborted, CHECK_FAILED to aborted.')
+        WHEN OLD.state = 'create-device'
+            AND NOT (
+               NEW.last_event = 'DEVICE_READY'  AND NEW.state = 'extract-layers'
+            OR NEW.last_event = 'DEVICE_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: unpack: edge: no transition from create-device on NEW.last_event to NEW.state. From there lead DEVICE_READY to extract-layers, DEVICE_FAILED to aborted.')
+        WHEN OLD.state = 'extract-layers'
+            AND NOT (
+               NEW.last_event = 'EXTRACTED'      AND NEW.state = 'verify-layout'
+            OR NEW.last_event = 'EXTRACT_LOST'   AND NEW.state = 'create-device'
+            OR NEW.last_event = 'EXTRACT_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: unpack: edge: no transition from extract-layers on NEW.last_event to NEW.state. From there lead EXTRACTED to verify-layout, EXTRACT_LOST to create-device, EXTRACT_FAILED to aborted.')
+        WHEN OLD.state = 'verify-layout'
+            AND NOT (
+               NEW.last_event = 'LAYOUT_CHECKED'      AND NEW.state IN ('update-db', 'aborted')
+            OR NEW.last_event = 'LAYOUT_CHECK_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: unpack: edge: no transition from verify-layout on NEW.last_event to NEW.state. From there lead LAYOUT_CHECKED to update-db or aborted, LAYOUT_CHECK_FAILED to aborted.')
+        WHEN OLD.state = 'update-db'
+            AND NOT (
+               NEW.last_event = 'UNMOUNTED'      AND NEW.state = 'COMPLETE'
+            OR NEW.last_event = 'UNMOUNT_FAILED' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: unpack: edge: no transition from update-db on NEW.last_event to NEW.state. From there lead UNMOUNTED to COMPLETE, UNMOUNT_FAILED to aborted.')
+        WHEN OLD.state NOT IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db') THEN
+            RAISE(ABORT, 'fsmgen: unpack: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.run_id IS DISTINCT FROM OLD.run_id THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': immutable: run_id never changes, not from ' || OLD.run_id || ' to ' || ifnull(NEW.run_id, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: immutable: run_id never changes, not from OLD.run_id to NEW.run_id. Leave run_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.image_id IS DISTINCT FROM OLD.image_id THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': immutable: image_id is written once, it stays ' || OLD.image_id || ' and does not become ' || ifnull(NEW.image_id, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: immutable: image_id is written once, it stays OLD.image_id and does not become NEW.image_id. Leave image_id as it is.')
+        WHEN NEW.download_run IS DISTINCT FROM OLD.download_run THEN
+            RAISE(ABORT, 'fsmgen: unpack: immutable: download_run is written once, it stays OLD.download_run and does not become NEW.download_run. Leave download_run as it is.')
         WHEN NEW.local_path IS DISTINCT FROM OLD.local_path THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': immutable: local_path is written once, it stays ' || OLD.local_path || ' and does not become ' || ifnull(NEW.local_path, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: immutable: local_path is written once, it stays OLD.local_path and does not become NEW.local_path. Leave local_path as it is.')
         WHEN NEW.checksum IS DISTINCT FROM OLD.checksum THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': immutable: checksum is written once, it stays ' || OLD.checksum || ' and does not become ' || ifnull(NEW.checksum, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: immutable: checksum is written once, it stays OLD.checksum and does not become NEW.checksum. Leave checksum as it is.')
         WHEN NEW.pool_name IS DISTINCT FROM OLD.pool_name THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': immutable: pool_name is written once, it stays ' || OLD.pool_name || ' and does not become ' || ifnull(NEW.pool_name, 'null'))
-        WHEN OLD.device_id IS NOT NULL AND NEW.device_id IS DISTINCT FROM OLD.device_id THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': immutable: device_id is written once, it stays ' || OLD.device_id || ' and does not become ' || ifnull(NEW.device_id, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: immutable: pool_name is written once, it stays OLD.pool_name and does not become NEW.pool_name. Leave pool_name as it is.')
+        WHEN NEW.device_id IS DISTINCT FROM OLD.device_id
+            AND OLD.device_id IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: unpack: immutable: device_id is written once, it stays OLD.device_id and does not become NEW.device_id. Leave device_id as it is.')
+        WHEN NEW.device_id IS DISTINCT FROM OLD.device_id
+            AND NOT (NEW.last_event = 'CHECKED') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: device_id is not written by NEW.last_event from OLD.state, it stays OLD.device_id and does not become NEW.device_id. Leave device_id as it is.')
+        WHEN NEW.device_path IS DISTINCT FROM OLD.device_path
+            AND NOT (NEW.last_event = 'DEVICE_READY'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'COMPLETE') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: device_path is not written by NEW.last_event from OLD.state, it stays OLD.device_path and does not become NEW.device_path. Leave device_path as it is.')
+        WHEN NEW.reason IS DISTINCT FROM OLD.reason
+            AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'aborted'
+                OR NEW.last_event = 'LAYOUT_CHECKED' AND OLD.state = 'verify-layout' AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: reason is not written by NEW.last_event from OLD.state, it stays OLD.reason and does not become NEW.reason. Leave reason as it is.')
+        WHEN NEW.cause IS DISTINCT FROM OLD.cause
+            AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: cause is not written by NEW.last_event from OLD.state, it stays OLD.cause and does not become NEW.cause. Leave cause as it is.')
         -- no row says layout_verified before the layout is verified
         WHEN OLD.state = 'extract-layers' AND NEW.state IN ('update-db', 'COMPLETE') THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': invariant: row_after_layout forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: invariant: row_after_layout forbids OLD.state to NEW.state. This edge does not exist.')
         -- no row says ready for activation while the device is mounted
         WHEN OLD.state = 'verify-layout' AND NEW.state = 'COMPLETE' THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': invariant: row_after_unmount forbids ' || OLD.state || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: invariant: row_after_unmount forbids OLD.state to NEW.state. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE'
+            AND NOT (NEW.device_path IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: CHECKED from check-unpacked to COMPLETE: handoff demands found_path exists true. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE'
+            AND NOT (NEW.device_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: CHECKED from check-unpacked to COMPLETE: handoff writes device_id. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'create-device'
+            AND NOT (NEW.device_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: CHECKED from check-unpacked to create-device: stale_row or replaced or needed or orphan_device or failed_device writes device_id. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'aborted'
+            AND NOT (NEW.device_id IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: CHECKED from check-unpacked to aborted: foreign_device or unusable_check writes device_id. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NEW.last_event = 'CHECKED' AND NEW.state = 'aborted'
+            AND NOT (
+                    NEW.reason IS NOT DISTINCT FROM 'device_id_taken'
+                    OR NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: CHECKED from check-unpacked to aborted: no row makes this of the record. Of the rows foreign_device sets reason: device_id_taken; unusable_check sets reason: check_failed.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NEW.last_event = 'CHECK_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: CHECK_FAILED from check-unpacked to aborted: check_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'check-unpacked'
+            AND NEW.last_event = 'CHECK_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'check_failed') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: CHECK_FAILED from check-unpacked to aborted: check_failed sets reason: check_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'create-device'
+            AND NEW.last_event = 'DEVICE_READY'
+            AND NOT (NEW.device_path IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: DEVICE_READY from create-device to extract-layers: device_ready writes device_path. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'create-device'
+            AND NEW.last_event = 'DEVICE_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: DEVICE_FAILED from create-device to aborted: device_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'create-device'
+            AND NEW.last_event = 'DEVICE_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'device_failed') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: DEVICE_FAILED from create-device to aborted: device_failed sets reason: device_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'extract-layers'
+            AND NEW.last_event = 'EXTRACT_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: EXTRACT_FAILED from extract-layers to aborted: extract_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'extract-layers'
+            AND NEW.last_event = 'EXTRACT_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'extract_failed') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: EXTRACT_FAILED from extract-layers to aborted: extract_failed sets reason: extract_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'verify-layout'
+            AND NEW.last_event = 'LAYOUT_CHECKED' AND NEW.state = 'aborted'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'layout_invalid') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: LAYOUT_CHECKED from verify-layout to aborted: layout_invalid sets reason: layout_invalid, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'verify-layout'
+            AND NEW.last_event = 'LAYOUT_CHECK_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: LAYOUT_CHECK_FAILED from verify-layout to aborted: layout_check_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'verify-layout'
+            AND NEW.last_event = 'LAYOUT_CHECK_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'layout_check_failed') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: LAYOUT_CHECK_FAILED from verify-layout to aborted: layout_check_failed sets reason: layout_check_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'update-db'
+            AND NEW.last_event = 'UNMOUNT_FAILED'
+            AND NOT (NEW.cause IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: UNMOUNT_FAILED from update-db to aborted: unmount_failed writes cause. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'update-db'
+            AND NEW.last_event = 'UNMOUNT_FAILED'
+            AND NOT (NEW.reason IS NOT DISTINCT FROM 'unmount_failed') THEN
+            RAISE(ABORT, 'fsmgen: unpack: step: UNMOUNT_FAILED from update-db to aborted: unmount_failed sets reason: unmount_failed, and reason is NEW.reason. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER unpack_told BEFORE UPDATE ON unpack_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM unpack_history AS h
+            WHERE h.run_id = OLD.run_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER unpack_delete BEFORE DELETE ON unpack_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: unpack: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -172,7 +320,6 @@ CREATE TABLE unpack_history (
 
     CONSTRAINT unpack_history_pkey
         PRIMARY KEY (run_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT unpack_history_has_record
         FOREIGN KEY (run_id) REFERENCES unpack_records (run_id),
     CONSTRAINT unpack_history_event_id_uuid
@@ -182,35 +329,11 @@ CREATE TABLE unpack_history (
         CHECK (run_id GLOB '????????-????-????-????-????????????'
             AND length(replace(run_id, '-', '')) = 32 AND replace(run_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT unpack_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT unpack_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT unpack_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT unpack_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'START' AND to_state = 'check-unpacked'
-            WHEN from_state = 'check-unpacked' THEN
-                   event_type = 'CHECKED'      AND to_state IN ('COMPLETE', 'create-device', 'aborted')
-                OR event_type = 'CHECK_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'create-device' THEN
-                   event_type = 'DEVICE_READY'  AND to_state = 'extract-layers'
-                OR event_type = 'DEVICE_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'extract-layers' THEN
-                   event_type = 'EXTRACTED'      AND to_state = 'verify-layout'
-                OR event_type = 'EXTRACT_LOST'   AND to_state = 'create-device'
-                OR event_type = 'EXTRACT_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'verify-layout' THEN
-                   event_type = 'LAYOUT_CHECKED'      AND to_state IN ('update-db', 'aborted')
-                OR event_type = 'LAYOUT_CHECK_FAILED' AND to_state = 'aborted'
-            WHEN from_state = 'update-db' THEN
-                   event_type = 'UNMOUNTED'      AND to_state = 'COMPLETE'
-                OR event_type = 'UNMOUNT_FAILED' AND to_state = 'aborted'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER unpack_history_insert BEFORE INSERT ON unpack_history
@@ -218,26 +341,70 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM unpack_records AS r
-            WHERE r.run_id = NEW.run_id AND r.version = NEW.version
+            WHERE r.run_id = NEW.run_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || ifnull(NEW.run_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: unpack: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-unpacked') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'check-unpacked'
+            AND (
+                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'stale_row' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'replaced' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'orphan_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'failed_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'foreign_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'unusable_check' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'create-device'
+            AND (
+                   NEW.transition = 'device_ready' AND NEW.event_type = 'DEVICE_READY' AND NEW.to_state = 'extract-layers'
+                OR NEW.transition = 'device_failed' AND NEW.event_type = 'DEVICE_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'extract-layers'
+            AND (
+                   NEW.transition = 'extracted' AND NEW.event_type = 'EXTRACTED' AND NEW.to_state = 'verify-layout'
+                OR NEW.transition = 'extract_lost' AND NEW.event_type = 'EXTRACT_LOST' AND NEW.to_state = 'create-device'
+                OR NEW.transition = 'extract_failed' AND NEW.event_type = 'EXTRACT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'verify-layout'
+            AND (
+                   NEW.transition = 'layout_valid' AND NEW.event_type = 'LAYOUT_CHECKED' AND NEW.to_state = 'update-db'
+                OR NEW.transition = 'layout_invalid' AND NEW.event_type = 'LAYOUT_CHECKED' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'layout_check_failed' AND NEW.event_type = 'LAYOUT_CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'update-db'
+            AND (
+                   NEW.transition = 'stored' AND NEW.event_type = 'UNMOUNTED' AND NEW.to_state = 'COMPLETE'
+                OR NEW.transition = 'unmount_failed' AND NEW.event_type = 'UNMOUNT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db') THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM unpack_history AS h
+            WHERE h.run_id = NEW.run_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: unpack: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM unpack_history AS h
             WHERE h.run_id = NEW.run_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: unpack ' || ifnull(NEW.run_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: unpack: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER unpack_history_update BEFORE UPDATE ON unpack_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: unpack: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER unpack_history_delete BEFORE DELETE ON unpack_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: unpack ' || OLD.run_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: unpack: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 -- "No status enum needed; presence of row + layout_verified indicates state". The document's NULL or FALSE, "in progress or
@@ -247,6 +414,9 @@ CREATE TABLE unpacked_images (
     image_id        text    NOT NULL,
     device_id       text    NOT NULL,
     device_name     text    NOT NULL,
+    -- Added: what is on the device, and which run brought it (F-002-28).
+    checksum        text    NOT NULL,
+    download_run    text    NOT NULL,
     layout_verified integer NOT NULL DEFAULT false,
     unpacked_at     text,
 
@@ -256,6 +426,11 @@ CREATE TABLE unpacked_images (
         CHECK (length(image_id) >= 1),
     CONSTRAINT unpacked_images_device_id_range
         CHECK (length(device_id) BETWEEN 8 AND 8),
+    CONSTRAINT unpacked_images_checksum_range
+        CHECK (length(checksum) >= 1),
+    CONSTRAINT unpacked_images_download_run_uuid
+        CHECK (download_run GLOB '????????-????-????-????-????????????'
+            AND length(replace(download_run, '-', '')) = 32 AND replace(download_run, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT unpacked_images_layout_verified_bool
         CHECK (layout_verified IN (0, 1)),
     CONSTRAINT unpacked_images_unpacked_at_time
@@ -263,7 +438,7 @@ CREATE TABLE unpacked_images (
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(unpacked_at, 1, 19), '+0 days') IS substr(unpacked_at, 1, 19)),
     CONSTRAINT unpacked_images_image_id_refers_to_images
         FOREIGN KEY (image_id) REFERENCES images (image_id)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A row appears only while the row that it refers to is as the spec demands. What happens to
 -- that row later is a new fact and is not refused.
@@ -272,7 +447,9 @@ BEGIN
     SELECT CASE
         WHEN NEW.image_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM images AS p WHERE p.image_id = NEW.image_id AND p.download_status = 'completed') THEN
-            RAISE(ABORT, 'fsmgen: unpacked_images ' || ifnull(NEW.image_id, 'null') || ': reference: no row of images has image_id ' || ifnull(NEW.image_id, 'null') || ' and download_status completed')
+            RAISE(ABORT, 'fsmgen: unpacked_images: reference: no row of images has image_id NEW.image_id and download_status completed. The row referred to comes first.')
+        WHEN EXISTS (SELECT 1 FROM unpacked_images AS o WHERE o.image_id = NEW.image_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: unpacked_images.image_id')
     END;
 END;
 
@@ -281,6 +458,8 @@ BEGIN
     SELECT CASE
         WHEN NEW.image_id IS DISTINCT FROM OLD.image_id AND NEW.image_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM images AS p WHERE p.image_id = NEW.image_id AND p.download_status = 'completed') THEN
-            RAISE(ABORT, 'fsmgen: unpacked_images ' || ifnull(NEW.image_id, 'null') || ': reference: no row of images has image_id ' || ifnull(NEW.image_id, 'null') || ' and download_status completed')
+            RAISE(ABORT, 'fsmgen: unpacked_images: reference: no row of images has image_id NEW.image_id and download_status completed. The row referred to comes first.')
+        WHEN EXISTS (SELECT 1 FROM unpacked_images AS o WHERE o.image_id = NEW.image_id AND NOT (o.image_id = OLD.image_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: unpacked_images.image_id')
     END;
 END;

@@ -12,12 +12,16 @@ const (
 	TransitionStart
 	// TransitionHandoff is handoff: CHECKED leads from check-unpacked to COMPLETE.
 	//
-	// Both exist: Skip (Handoff).
+	// Both exist: Skip (Handoff), if what is on the device is what was downloaded.
 	TransitionHandoff
 	// TransitionStaleRow is stale_row: CHECKED leads from check-unpacked to create-device.
 	//
 	// Row without a device: Cleanup the stale row, Retry. What snapshots says of the image goes with the row (F-002-17).
 	TransitionStaleRow
+	// TransitionReplaced is replaced: CHECKED leads from check-unpacked to create-device.
+	//
+	// Added: the object was replaced and downloaded again. The device holds the earlier one (F-002-28).
+	TransitionReplaced
 	// TransitionNeeded is needed: CHECKED leads from check-unpacked to create-device.
 	TransitionNeeded
 	// TransitionOrphanDevice is orphan_device: CHECKED leads from check-unpacked to create-device.
@@ -78,7 +82,8 @@ type row struct {
 var table = [...]row{
 	TransitionStart:             {name: "start", event: EventStart, to: CheckUnpacked, effects: []string{"check_unpacked"}},
 	TransitionHandoff:           {name: "handoff", from: CheckUnpacked, event: EventChecked, to: Complete, effects: []string{"start_activate"}},
-	TransitionStaleRow:          {name: "stale_row", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"delete_unpacked_row", "create_device"}},
+	TransitionStaleRow:          {name: "stale_row", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"delete_unpacked_row", "image_inactive", "create_device"}},
+	TransitionReplaced:          {name: "replaced", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"destroy_device", "delete_unpacked_row", "image_inactive", "create_device"}},
 	TransitionNeeded:            {name: "needed", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"create_device"}},
 	TransitionOrphanDevice:      {name: "orphan_device", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"destroy_device", "create_device"}},
 	TransitionFailedDevice:      {name: "failed_device", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"destroy_device", "create_device"}},
@@ -146,6 +151,7 @@ func Transitions() []Transition {
 		TransitionStart,
 		TransitionHandoff,
 		TransitionStaleRow,
+		TransitionReplaced,
 		TransitionNeeded,
 		TransitionOrphanDevice,
 		TransitionFailedDevice,

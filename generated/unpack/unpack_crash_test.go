@@ -20,10 +20,10 @@ func subject() crashtest.Subject {
 			crashtest.Tuned(func(p unpack.Params) engine.Machine[any] {
 				return unpack.Define[any](nil, p)
 			}, unpack.Transitions()),
-			crashtest.Fixed(activate.Define[any](nil), activate.Transitions()),
 			crashtest.Tuned(func(p download.Params) engine.Machine[any] {
 				return download.Define[any](nil, p)
 			}, download.Transitions()),
+			crashtest.Fixed(activate.Define[any](nil), activate.Transitions()),
 		},
 	}
 }

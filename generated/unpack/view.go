@@ -192,21 +192,6 @@ func FireExtracted[S ExtractedFrom](in S, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
-// ExtractFailedFrom are the states in which EXTRACT_FAILED has a transition.
-type ExtractFailedFrom interface {
-	InExtractLayers | nowhere
-	View
-}
-
-// FireExtractFailed applies EXTRACT_FAILED. For a record in any other state it does not compile.
-func FireExtractFailed[S ExtractFailedFrom](in S, e ExtractFailed, now time.Time) (View, error) {
-	r := in.Record()
-	if _, err := r.ExtractFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
-}
-
 // LayoutCheckedFrom are the states in which LAYOUT_CHECKED has a transition.
 type LayoutCheckedFrom interface {
 	InVerifyLayout | nowhere

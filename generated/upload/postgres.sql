@@ -3,28 +3,6 @@
 -- Machine upload, version 1.0.0.
 -- An upload session, from the client's first request to a committed blob.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION upload_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'create' AND new_state = 'initiated'
-        WHEN old_state = 'initiated' THEN
-               event = 'start_parts_upload' AND new_state = 'parts_uploading'
-            OR event = 'fast_path_dedupe'   AND new_state = 'committed'
-            OR event = 'abort_upload'       AND new_state = 'aborted'
-        WHEN old_state = 'parts_uploading' THEN
-               event = 'complete_parts' AND new_state = 'pending_commit'
-            OR event = 'abort_upload'   AND new_state = 'aborted'
-        WHEN old_state = 'pending_commit' THEN
-               event = 'commit_upload' AND new_state IN ('committed', 'aborted')
-            OR event = 'abort_upload'  AND new_state = 'aborted'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE upload_records (
     upload_id       uuid        NOT NULL,
@@ -55,6 +33,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_state_declared',
                 HINT = 'Declared are initiated, parts_uploading, pending_commit, committed, aborted.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: upload %: upload_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.upload_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (r.expires_at >= '0001-01-01 00:00:00Z' AND r.expires_at < '10000-01-01 00:00:00Z') THEN
         RAISE EXCEPTION 'fsmgen: upload %: upload_expires_at_time: expires_at is %, which is no time of the years 1 to 9999', r.upload_id, r.expires_at
             USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expires_at_time',
@@ -69,6 +52,16 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: upload %: upload_expected_length_range: expected_length is %, not >= 0', r.upload_id, r.expected_length
             USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_length_range',
                 HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: upload %: upload_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.upload_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: upload %: upload_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.upload_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_updated_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.state
         WHEN 'committed' THEN
@@ -100,10 +93,26 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'upload_records', CONSTRAINT = 'upload_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT upload_edge(NULL, NEW.last_event, NEW.state) THEN
+    IF NOT (
+               NEW.last_event = 'create' AND NEW.state = 'initiated') THEN
         RAISE EXCEPTION 'fsmgen: upload %: edge: no record is created by % in %', NEW.upload_id, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.blob_digest IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: upload %: step: blob_digest is not written by %, it begins as NULL and not as %', NEW.upload_id, NEW.last_event, NEW.blob_digest
+            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                HINT = 'Leave blob_digest as it is.';
+    END IF;
+    IF NEW.blob_length IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: upload %: step: blob_length is not written by %, it begins as NULL and not as %', NEW.upload_id, NEW.last_event, NEW.blob_length
+            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                HINT = 'Leave blob_length as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: upload %: step: the state is entered when the step is taken, not at %', NEW.upload_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -120,10 +129,36 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'upload_records', CONSTRAINT = 'upload_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT upload_edge(OLD.state, NEW.last_event, NEW.state) THEN
+    IF OLD.state = 'initiated' THEN
+        IF NOT (
+               NEW.last_event = 'start_parts_upload' AND NEW.state = 'parts_uploading'
+            OR NEW.last_event = 'fast_path_dedupe'   AND NEW.state = 'committed'
+            OR NEW.last_event = 'abort_upload'       AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from initiated on % to %', OLD.upload_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
+                    HINT = 'From there lead start_parts_upload to parts_uploading, fast_path_dedupe to committed, abort_upload to aborted.';
+        END IF;
+    ELSIF OLD.state = 'parts_uploading' THEN
+        IF NOT (
+               NEW.last_event = 'complete_parts' AND NEW.state = 'pending_commit'
+            OR NEW.last_event = 'abort_upload'   AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from parts_uploading on % to %', OLD.upload_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
+                    HINT = 'From there lead complete_parts to pending_commit, abort_upload to aborted.';
+        END IF;
+    ELSIF OLD.state = 'pending_commit' THEN
+        IF NOT (
+               NEW.last_event = 'commit_upload' AND NEW.state IN ('committed', 'aborted')
+            OR NEW.last_event = 'abort_upload'  AND NEW.state = 'aborted') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from pending_commit on % to %', OLD.upload_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
+                    HINT = 'From there lead commit_upload to committed or aborted, abort_upload to aborted.';
+        END IF;
+    END IF;
+    IF OLD.state NOT IN ('initiated', 'parts_uploading', 'pending_commit') THEN
         RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from % on % to %', OLD.upload_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.upload_id IS DISTINCT FROM OLD.upload_id THEN
         RAISE EXCEPTION 'fsmgen: upload %: immutable: upload_id never changes, not from % to %', OLD.upload_id, OLD.upload_id, NEW.upload_id
@@ -150,15 +185,89 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_length_immutable',
                 HINT = 'Leave expected_length as it is.';
     END IF;
-    IF OLD.blob_digest IS NOT NULL AND NEW.blob_digest IS DISTINCT FROM OLD.blob_digest THEN
-        RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_digest is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_digest, NEW.blob_digest
-            USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_digest_immutable',
-                HINT = 'Leave blob_digest as it is.';
+    IF NEW.blob_digest IS DISTINCT FROM OLD.blob_digest THEN
+        IF OLD.blob_digest IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_digest is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_digest, NEW.blob_digest
+                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_digest_immutable',
+                    HINT = 'Leave blob_digest as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'fast_path_dedupe'
+                OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: step: blob_digest is not written by % from %, it stays % and does not become %', NEW.upload_id, NEW.last_event, OLD.state, OLD.blob_digest, NEW.blob_digest
+                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                    HINT = 'Leave blob_digest as it is.';
+        END IF;
     END IF;
-    IF OLD.blob_length IS NOT NULL AND NEW.blob_length IS DISTINCT FROM OLD.blob_length THEN
-        RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_length is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_length, NEW.blob_length
-            USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_length_immutable',
-                HINT = 'Leave blob_length as it is.';
+    IF NEW.blob_length IS DISTINCT FROM OLD.blob_length THEN
+        IF OLD.blob_length IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_length is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_length, NEW.blob_length
+                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_length_immutable',
+                    HINT = 'Leave blob_length as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'fast_path_dedupe'
+                OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: step: blob_length is not written by % from %, it stays % and does not become %', NEW.upload_id, NEW.last_event, OLD.state, OLD.blob_length, NEW.blob_length
+                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                    HINT = 'Leave blob_length as it is.';
+        END IF;
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: upload %: step: the state is entered when the step is taken, not at %', NEW.upload_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+    END IF;
+    IF OLD.state = 'initiated' THEN
+        IF NEW.last_event = 'start_parts_upload' THEN
+            IF NOT (COALESCE(OLD.expires_at > NEW.updated_at, false)) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: start_parts_upload from initiated to parts_uploading: start demands expires_at > $now', NEW.upload_id
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+        ELSIF NEW.last_event = 'fast_path_dedupe' THEN
+            IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe demands blob_digest == $expected_digest', NEW.upload_id
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe demands blob_length == $expected_length', NEW.upload_id
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.blob_digest IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe writes blob_digest', NEW.upload_id
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.blob_length IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe writes blob_length', NEW.upload_id
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.state = 'pending_commit' THEN
+        IF NEW.last_event = 'commit_upload' AND NEW.state = 'committed' THEN
+            IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified demands digest == $expected_digest', NEW.upload_id
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified demands length == $expected_length', NEW.upload_id
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.blob_digest IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified sets blob_digest: $digest, and blob_digest is %', NEW.upload_id, NEW.blob_digest
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.blob_length IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified sets blob_length: $length, and blob_length is %', NEW.upload_id, NEW.blob_length
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -210,11 +319,7 @@ CREATE TABLE upload_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT upload_history_pkey
-        PRIMARY KEY (upload_id, version),
-    CONSTRAINT upload_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT upload_history_edge
-        CHECK (upload_edge(from_state, event_type, to_state))
+        PRIMARY KEY (upload_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -222,11 +327,53 @@ CREATE FUNCTION upload_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM upload_records AS r
-            WHERE r.upload_id = NEW.upload_id AND r.version = NEW.version
+            WHERE r.upload_id = NEW.upload_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: upload %: history: the record is not in % by % at version %', NEW.upload_id, NEW.to_state, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: upload %: history: the record is not in % by % at version % since %', NEW.upload_id, NEW.to_state, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_state IS NULL THEN
+        IF (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'initiated') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'initiated' THEN
+        IF (
+                   NEW.transition = 'start' AND NEW.event_type = 'start_parts_upload' AND NEW.to_state = 'parts_uploading'
+                OR NEW.transition = 'dedupe' AND NEW.event_type = 'fast_path_dedupe' AND NEW.to_state = 'committed'
+                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'parts_uploading' THEN
+        IF (
+                   NEW.transition = 'parts_done' AND NEW.event_type = 'complete_parts' AND NEW.to_state = 'pending_commit'
+                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_state = 'pending_commit' THEN
+        IF (
+                   NEW.transition = 'commit_verified' AND NEW.event_type = 'commit_upload' AND NEW.to_state = 'committed'
+                OR NEW.transition = 'commit_mismatch' AND NEW.event_type = 'commit_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_state NOT IN ('initiated', 'parts_uploading', 'pending_commit') THEN
+        RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -234,6 +381,24 @@ $$;
 
 CREATE TRIGGER upload_history_insert BEFORE INSERT ON upload_history
     FOR EACH ROW EXECUTE FUNCTION upload_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION upload_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM upload_history AS h
+            WHERE h.upload_id = NEW.upload_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_state IS NOT DISTINCT FROM OLD.state) THEN
+        RAISE EXCEPTION 'fsmgen: upload %: history: version % from % by % has no history row', NEW.upload_id, NEW.version, OLD.state, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'upload_records', CONSTRAINT = 'upload_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER upload_told AFTER INSERT OR UPDATE ON upload_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION upload_told();
 
 -- What is written stays written.
 CREATE FUNCTION upload_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -257,3 +422,19 @@ $$;
 
 CREATE TRIGGER upload_history_truncate BEFORE TRUNCATE ON upload_history
     FOR EACH STATEMENT EXECUTE FUNCTION upload_history_truncate();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('upload_rules', 'upload_insert', 'upload_update', 'upload_delete', 'upload_truncate', 'upload_history_insert', 'upload_told', 'upload_history_change', 'upload_history_truncate')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

@@ -2,7 +2,7 @@
 
 -- Machine upload, version 1.0.0.
 -- An upload session, from the client's first request to a committed blob.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE upload_records (
@@ -22,6 +22,9 @@ CREATE TABLE upload_records (
 
     CONSTRAINT upload_records_pkey
         PRIMARY KEY (upload_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT upload_told
+        FOREIGN KEY (upload_id, version) REFERENCES upload_history (upload_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT upload_state_declared
         CHECK (state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted')),
     CONSTRAINT upload_upload_id_uuid
@@ -47,26 +50,29 @@ CREATE TABLE upload_records (
         CHECK (state <> 'committed' OR (
             COALESCE(blob_digest = expected_digest, false)
             AND COALESCE(blob_length = expected_length, false)))
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER upload_insert BEFORE INSERT ON upload_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: upload_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: upload_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: upload ' || ifnull(NEW.upload_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'create' AND NEW.state = 'initiated') THEN
-            RAISE(ABORT, 'fsmgen: upload ' || ifnull(NEW.upload_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.state, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER upload_replace AFTER INSERT ON upload_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM upload_history AS h WHERE h.upload_id = NEW.upload_id) THEN
-            RAISE(ABORT, 'fsmgen: upload ' || ifnull(NEW.upload_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: upload: edge: no record is created by NEW.last_event in NEW.state. Create the record through one of its creation events.')
+        WHEN NEW.blob_digest IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: upload: step: blob_digest is not written by NEW.last_event, it begins as NULL and not as NEW.blob_digest. Leave blob_digest as it is.')
+        WHEN NEW.blob_length IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: upload: step: blob_length is not written by NEW.last_event, it begins as NULL and not as NEW.blob_length. Leave blob_length as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: upload: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM upload_records AS o WHERE o.upload_id = NEW.upload_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: upload_records.upload_id')
     END;
 END;
 
@@ -74,43 +80,110 @@ END;
 CREATE TRIGGER upload_update BEFORE UPDATE ON upload_records
 BEGIN
     SELECT CASE
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: upload_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: upload_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.state = 'initiated' THEN
-                   NEW.last_event = 'start_parts_upload' AND NEW.state = 'parts_uploading'
-                OR NEW.last_event = 'fast_path_dedupe'   AND NEW.state = 'committed'
-                OR NEW.last_event = 'abort_upload'       AND NEW.state = 'aborted'
-            WHEN OLD.state = 'parts_uploading' THEN
-                   NEW.last_event = 'complete_parts' AND NEW.state = 'pending_commit'
-                OR NEW.last_event = 'abort_upload'   AND NEW.state = 'aborted'
-            WHEN OLD.state = 'pending_commit' THEN
-                   NEW.last_event = 'commit_upload' AND NEW.state IN ('committed', 'aborted')
-                OR NEW.last_event = 'abort_upload'  AND NEW.state = 'aborted'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': edge: no transition from ' || OLD.state || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.state, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.state = 'initiated'
+            AND NOT (
+               NEW.last_event = 'start_parts_upload' AND NEW.state = 'parts_uploading'
+            OR NEW.last_event = 'fast_path_dedupe'   AND NEW.state = 'committed'
+            OR NEW.last_event = 'abort_upload'       AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: upload: edge: no transition from initiated on NEW.last_event to NEW.state. From there lead start_parts_upload to parts_uploading, fast_path_dedupe to committed, abort_upload to aborted.')
+        WHEN OLD.state = 'parts_uploading'
+            AND NOT (
+               NEW.last_event = 'complete_parts' AND NEW.state = 'pending_commit'
+            OR NEW.last_event = 'abort_upload'   AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: upload: edge: no transition from parts_uploading on NEW.last_event to NEW.state. From there lead complete_parts to pending_commit, abort_upload to aborted.')
+        WHEN OLD.state = 'pending_commit'
+            AND NOT (
+               NEW.last_event = 'commit_upload' AND NEW.state IN ('committed', 'aborted')
+            OR NEW.last_event = 'abort_upload'  AND NEW.state = 'aborted') THEN
+            RAISE(ABORT, 'fsmgen: upload: edge: no transition from pending_commit on NEW.last_event to NEW.state. From there lead commit_upload to committed or aborted, abort_upload to aborted.')
+        WHEN OLD.state NOT IN ('initiated', 'parts_uploading', 'pending_commit') THEN
+            RAISE(ABORT, 'fsmgen: upload: edge: no transition from OLD.state on NEW.last_event to NEW.state. The state is final.')
         WHEN NEW.upload_id IS DISTINCT FROM OLD.upload_id THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': immutable: upload_id never changes, not from ' || OLD.upload_id || ' to ' || ifnull(NEW.upload_id, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: immutable: upload_id never changes, not from OLD.upload_id to NEW.upload_id. Leave upload_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.expires_at IS DISTINCT FROM OLD.expires_at THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': immutable: expires_at is written once, it stays ' || OLD.expires_at || ' and does not become ' || ifnull(NEW.expires_at, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: immutable: expires_at is written once, it stays OLD.expires_at and does not become NEW.expires_at. Leave expires_at as it is.')
         WHEN NEW.expected_digest IS DISTINCT FROM OLD.expected_digest THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': immutable: expected_digest is written once, it stays ' || OLD.expected_digest || ' and does not become ' || ifnull(NEW.expected_digest, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: immutable: expected_digest is written once, it stays OLD.expected_digest and does not become NEW.expected_digest. Leave expected_digest as it is.')
         WHEN NEW.expected_length IS DISTINCT FROM OLD.expected_length THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': immutable: expected_length is written once, it stays ' || OLD.expected_length || ' and does not become ' || ifnull(NEW.expected_length, 'null'))
-        WHEN OLD.blob_digest IS NOT NULL AND NEW.blob_digest IS DISTINCT FROM OLD.blob_digest THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': immutable: blob_digest is written once, it stays ' || OLD.blob_digest || ' and does not become ' || ifnull(NEW.blob_digest, 'null'))
-        WHEN OLD.blob_length IS NOT NULL AND NEW.blob_length IS DISTINCT FROM OLD.blob_length THEN
-            RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': immutable: blob_length is written once, it stays ' || OLD.blob_length || ' and does not become ' || ifnull(NEW.blob_length, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: immutable: expected_length is written once, it stays OLD.expected_length and does not become NEW.expected_length. Leave expected_length as it is.')
+        WHEN NEW.blob_digest IS DISTINCT FROM OLD.blob_digest
+            AND OLD.blob_digest IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: upload: immutable: blob_digest is written once, it stays OLD.blob_digest and does not become NEW.blob_digest. Leave blob_digest as it is.')
+        WHEN NEW.blob_digest IS DISTINCT FROM OLD.blob_digest
+            AND NOT (NEW.last_event = 'fast_path_dedupe'
+                OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed') THEN
+            RAISE(ABORT, 'fsmgen: upload: step: blob_digest is not written by NEW.last_event from OLD.state, it stays OLD.blob_digest and does not become NEW.blob_digest. Leave blob_digest as it is.')
+        WHEN NEW.blob_length IS DISTINCT FROM OLD.blob_length
+            AND OLD.blob_length IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: upload: immutable: blob_length is written once, it stays OLD.blob_length and does not become NEW.blob_length. Leave blob_length as it is.')
+        WHEN NEW.blob_length IS DISTINCT FROM OLD.blob_length
+            AND NOT (NEW.last_event = 'fast_path_dedupe'
+                OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed') THEN
+            RAISE(ABORT, 'fsmgen: upload: step: blob_length is not written by NEW.last_event from OLD.state, it stays OLD.blob_length and does not become NEW.blob_length. Leave blob_length as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: upload: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.state = 'initiated'
+            AND NEW.last_event = 'start_parts_upload'
+            AND NOT (COALESCE(OLD.expires_at > NEW.updated_at, false)) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: start_parts_upload from initiated to parts_uploading: start demands expires_at > $now. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'initiated'
+            AND NEW.last_event = 'fast_path_dedupe'
+            AND NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: fast_path_dedupe from initiated to committed: dedupe demands blob_digest == $expected_digest. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'initiated'
+            AND NEW.last_event = 'fast_path_dedupe'
+            AND NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: fast_path_dedupe from initiated to committed: dedupe demands blob_length == $expected_length. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'initiated'
+            AND NEW.last_event = 'fast_path_dedupe'
+            AND NOT (NEW.blob_digest IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: fast_path_dedupe from initiated to committed: dedupe writes blob_digest. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'initiated'
+            AND NEW.last_event = 'fast_path_dedupe'
+            AND NOT (NEW.blob_length IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: fast_path_dedupe from initiated to committed: dedupe writes blob_length. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'pending_commit'
+            AND NEW.last_event = 'commit_upload' AND NEW.state = 'committed'
+            AND NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: commit_upload from pending_commit to committed: commit_verified demands digest == $expected_digest. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'pending_commit'
+            AND NEW.last_event = 'commit_upload' AND NEW.state = 'committed'
+            AND NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: commit_upload from pending_commit to committed: commit_verified demands length == $expected_length. Fire an event that the record accepts as it is.')
+        WHEN OLD.state = 'pending_commit'
+            AND NEW.last_event = 'commit_upload' AND NEW.state = 'committed'
+            AND NOT (NEW.blob_digest IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: commit_upload from pending_commit to committed: commit_verified sets blob_digest: $digest, and blob_digest is NEW.blob_digest. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'pending_commit'
+            AND NEW.last_event = 'commit_upload' AND NEW.state = 'committed'
+            AND NOT (NEW.blob_length IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: upload: step: commit_upload from pending_commit to committed: commit_verified sets blob_length: $length, and blob_length is NEW.blob_length. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER upload_told BEFORE UPDATE ON upload_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM upload_history AS h
+            WHERE h.upload_id = OLD.upload_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: upload: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER upload_delete BEFORE DELETE ON upload_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': delete: records are never deleted, this one is in ' || OLD.state);
+    SELECT RAISE(ABORT, 'fsmgen: upload: delete: records are never deleted, this one is in OLD.state. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -134,7 +207,6 @@ CREATE TABLE upload_history (
 
     CONSTRAINT upload_history_pkey
         PRIMARY KEY (upload_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT upload_history_has_record
         FOREIGN KEY (upload_id) REFERENCES upload_records (upload_id),
     CONSTRAINT upload_history_event_id_uuid
@@ -144,29 +216,11 @@ CREATE TABLE upload_history (
         CHECK (upload_id GLOB '????????-????-????-????-????????????'
             AND length(replace(upload_id, '-', '')) = 32 AND replace(upload_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT upload_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT upload_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT upload_history_begins_with_creation
-        CHECK ((version = 1) = (from_state IS NULL)),
-    CONSTRAINT upload_history_edge
-        CHECK (CASE
-            WHEN from_state IS NULL THEN
-                   event_type = 'create' AND to_state = 'initiated'
-            WHEN from_state = 'initiated' THEN
-                   event_type = 'start_parts_upload' AND to_state = 'parts_uploading'
-                OR event_type = 'fast_path_dedupe'   AND to_state = 'committed'
-                OR event_type = 'abort_upload'       AND to_state = 'aborted'
-            WHEN from_state = 'parts_uploading' THEN
-                   event_type = 'complete_parts' AND to_state = 'pending_commit'
-                OR event_type = 'abort_upload'   AND to_state = 'aborted'
-            WHEN from_state = 'pending_commit' THEN
-                   event_type = 'commit_upload' AND to_state IN ('committed', 'aborted')
-                OR event_type = 'abort_upload'  AND to_state = 'aborted'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER upload_history_insert BEFORE INSERT ON upload_history
@@ -174,24 +228,54 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM upload_records AS r
-            WHERE r.upload_id = NEW.upload_id AND r.version = NEW.version
+            WHERE r.upload_id = NEW.upload_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.state = NEW.to_state AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: upload ' || ifnull(NEW.upload_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_state, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: upload: history: the record is not in NEW.to_state by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_state IS NULL
+            AND (
+                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'initiated') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: upload: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'initiated'
+            AND (
+                   NEW.transition = 'start' AND NEW.event_type = 'start_parts_upload' AND NEW.to_state = 'parts_uploading'
+                OR NEW.transition = 'dedupe' AND NEW.event_type = 'fast_path_dedupe' AND NEW.to_state = 'committed'
+                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: upload: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'parts_uploading'
+            AND (
+                   NEW.transition = 'parts_done' AND NEW.event_type = 'complete_parts' AND NEW.to_state = 'pending_commit'
+                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: upload: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state = 'pending_commit'
+            AND (
+                   NEW.transition = 'commit_verified' AND NEW.event_type = 'commit_upload' AND NEW.to_state = 'committed'
+                OR NEW.transition = 'commit_mismatch' AND NEW.event_type = 'commit_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
+                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: upload: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state NOT IN ('initiated', 'parts_uploading', 'pending_commit') THEN
+            RAISE(ABORT, 'fsmgen: upload: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_state IS NOT (
+            SELECT h.to_state FROM upload_history AS h
+            WHERE h.upload_id = NEW.upload_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: upload: history: the version before NEW.version did not end in NEW.from_state. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM upload_history AS h
             WHERE h.upload_id = NEW.upload_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: upload ' || ifnull(NEW.upload_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: upload: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER upload_history_update BEFORE UPDATE ON upload_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: upload: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER upload_history_delete BEFORE DELETE ON upload_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: upload ' || OLD.upload_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: upload: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;

@@ -113,7 +113,7 @@ func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
 		{Name: "sqs.delete_message", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "sqs"},
 		{Name: "log_failed_attempt", Kind: fsm.EffectLog, Delivery: fsm.AtMostOnce, Level: "WARNING", Message: "Attempt failed"},
-		{Name: "governance_audit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "governance_audit"},
+		{Name: "governance_audit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "governance_audit", RecordIDs: []string{"wal_id"}},
 		{Name: "wal_attempts_histogram", Kind: fsm.EffectMetric, Metric: "histogram", Buckets: []float64{1.0, 2.0, 3.0, 4.0, 5.0, 10.0}, Labels: []string{"dataset"}},
 		{Name: "nodd_sns.wal_records_total", Kind: fsm.EffectMetric, Metric: "counter", Labels: []string{"status"}},
 		{Name: "nodd_sns.wal_replays_total", Kind: fsm.EffectMetric, Metric: "counter", Labels: []string{"replay_reason"}},

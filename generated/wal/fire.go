@@ -306,7 +306,7 @@ func (r *Record) Release(e Release, by Actor, now time.Time) (Steps, error) {
 		if by.Role != RoleOperator {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by)
 		}
-		// 7.4. attempts stays, so that the one-off replay remains one: after it, 4.5 refuses another.
+		// 7.4. attempts stays: where the attempts are spent, 4.5 refuses a replay after the released one (F-004-17).
 		if !by.ID.IsSet {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by).OnRow("release")
 		}

@@ -3,30 +3,6 @@
 -- Machine wal, version 11.2.3.
 -- The write-ahead-log record of one ingest unit of the NODD SNS to SQS pipeline.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION wal_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'discover' AND new_state = 'pending'
-        WHEN old_state = 'pending' THEN
-               event = 'claim'      AND new_state = 'in_progress'
-            OR event = 'quarantine' AND new_state = 'quarantined'
-        WHEN old_state = 'in_progress' THEN
-               event = 'succeed'             AND new_state = 'succeeded'
-            OR event = 'fail'                AND new_state = 'failed'
-            OR event = 'recover_stale_claim' AND new_state = 'failed'
-        WHEN old_state = 'failed' THEN
-               event = 'replay'     AND new_state = 'pending'
-            OR event = 'quarantine' AND new_state = 'quarantined'
-        WHEN old_state = 'quarantined' THEN
-               event = 'release' AND new_state = 'pending'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE wal_records (
     wal_id             uuid        NOT NULL,
@@ -74,6 +50,11 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: wal %: wal_status_declared: status is %, which is not declared', r.wal_id, r.status
             USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_status_declared',
                 HINT = 'Declared are pending, in_progress, succeeded, failed, quarantined.';
+    END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.wal_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     IF NOT (length(r.dataset) >= 1) THEN
         RAISE EXCEPTION 'fsmgen: wal %: wal_dataset_range: length(dataset) is %, not >= 1', r.wal_id, length(r.dataset)
@@ -144,6 +125,16 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: wal %: wal_change_record_range: length(change_record) is %, not >= 1', r.wal_id, length(r.change_record)
             USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_change_record_range',
                 HINT = 'Store a value within the bounds.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.wal_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: wal %: wal_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.wal_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_updated_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     CASE r.status
         WHEN 'in_progress' THEN
@@ -223,10 +214,81 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'wal_records', CONSTRAINT = 'wal_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT wal_edge(NULL, NEW.last_event, NEW.status) THEN
+    IF NOT (
+               NEW.last_event = 'discover' AND NEW.status = 'pending') THEN
         RAISE EXCEPTION 'fsmgen: wal %: edge: no record is created by % in %', NEW.wal_id, NEW.last_event, NEW.status
             USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.attempts IS DISTINCT FROM 0 THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: attempts is not written by %, it begins as 0 and not as %', NEW.wal_id, NEW.last_event, NEW.attempts
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave attempts as it is.';
+    END IF;
+    IF NEW.last_attempt_at IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: last_attempt_at is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_attempt_at
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave last_attempt_at as it is.';
+    END IF;
+    IF NEW.claim_expires_at IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: claim_expires_at is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.claim_expires_at
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave claim_expires_at as it is.';
+    END IF;
+    IF NEW.integrity_status IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: integrity_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.integrity_status
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave integrity_status as it is.';
+    END IF;
+    IF NEW.metadata_status IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: metadata_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.metadata_status
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave metadata_status as it is.';
+    END IF;
+    IF NEW.stac_status IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: stac_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.stac_status
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave stac_status as it is.';
+    END IF;
+    IF NEW.provenance_status IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: provenance_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.provenance_status
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave provenance_status as it is.';
+    END IF;
+    IF NEW.last_error_code IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: last_error_code is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_error_code
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave last_error_code as it is.';
+    END IF;
+    IF NEW.last_error_message IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: last_error_message is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_error_message
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave last_error_message as it is.';
+    END IF;
+    IF NEW.replay_reason IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: replay_reason is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.replay_reason
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave replay_reason as it is.';
+    END IF;
+    IF NEW.override_by IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: override_by is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.override_by
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave override_by as it is.';
+    END IF;
+    IF NEW.override_reason IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: override_reason is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.override_reason
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave override_reason as it is.';
+    END IF;
+    IF NEW.change_record IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: change_record is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.change_record
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'Leave change_record as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: the state is entered when the step is taken, not at %', NEW.wal_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -243,10 +305,43 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'wal_records', CONSTRAINT = 'wal_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT wal_edge(OLD.status, NEW.last_event, NEW.status) THEN
+    IF OLD.status = 'pending' THEN
+        IF NOT (
+               NEW.last_event = 'claim'      AND NEW.status = 'in_progress'
+            OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from pending on % to %', OLD.wal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
+                    HINT = 'From there lead claim to in_progress, quarantine to quarantined.';
+        END IF;
+    ELSIF OLD.status = 'in_progress' THEN
+        IF NOT (
+               NEW.last_event = 'succeed'             AND NEW.status = 'succeeded'
+            OR NEW.last_event = 'fail'                AND NEW.status = 'failed'
+            OR NEW.last_event = 'recover_stale_claim' AND NEW.status = 'failed') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from in_progress on % to %', OLD.wal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
+                    HINT = 'From there lead succeed to succeeded, fail to failed, recover_stale_claim to failed.';
+        END IF;
+    ELSIF OLD.status = 'failed' THEN
+        IF NOT (
+               NEW.last_event = 'replay'     AND NEW.status = 'pending'
+            OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from failed on % to %', OLD.wal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
+                    HINT = 'From there lead replay to pending, quarantine to quarantined.';
+        END IF;
+    ELSIF OLD.status = 'quarantined' THEN
+        IF NOT (
+               NEW.last_event = 'release' AND NEW.status = 'pending') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from quarantined on % to %', OLD.wal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
+                    HINT = 'From there lead release to pending.';
+        END IF;
+    END IF;
+    IF OLD.status NOT IN ('pending', 'in_progress', 'failed', 'quarantined') THEN
         RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from % on % to %', OLD.wal_id, OLD.status, NEW.last_event, NEW.status
             USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.wal_id IS DISTINCT FROM OLD.wal_id THEN
         RAISE EXCEPTION 'fsmgen: wal %: immutable: wal_id never changes, not from % to %', OLD.wal_id, OLD.wal_id, NEW.wal_id
@@ -273,6 +368,97 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_time_range_start_immutable',
                 HINT = 'Leave time_range_start as it is.';
     END IF;
+    IF NEW.attempts IS DISTINCT FROM OLD.attempts THEN
+        IF NOT (NEW.last_event = 'claim') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: attempts is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.attempts, NEW.attempts
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave attempts as it is.';
+        END IF;
+    END IF;
+    IF NEW.last_attempt_at IS DISTINCT FROM OLD.last_attempt_at THEN
+        IF NOT (NEW.last_event = 'claim') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: last_attempt_at is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_attempt_at, NEW.last_attempt_at
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave last_attempt_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.claim_expires_at IS DISTINCT FROM OLD.claim_expires_at THEN
+        IF NOT (NEW.last_event IN ('claim', 'succeed', 'fail', 'recover_stale_claim')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: claim_expires_at is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.claim_expires_at, NEW.claim_expires_at
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave claim_expires_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.integrity_status IS DISTINCT FROM OLD.integrity_status THEN
+        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: integrity_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.integrity_status, NEW.integrity_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave integrity_status as it is.';
+        END IF;
+    END IF;
+    IF NEW.metadata_status IS DISTINCT FROM OLD.metadata_status THEN
+        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: metadata_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.metadata_status, NEW.metadata_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave metadata_status as it is.';
+        END IF;
+    END IF;
+    IF NEW.stac_status IS DISTINCT FROM OLD.stac_status THEN
+        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: stac_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.stac_status, NEW.stac_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave stac_status as it is.';
+        END IF;
+    END IF;
+    IF NEW.provenance_status IS DISTINCT FROM OLD.provenance_status THEN
+        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: provenance_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.provenance_status, NEW.provenance_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave provenance_status as it is.';
+        END IF;
+    END IF;
+    IF NEW.last_error_code IS DISTINCT FROM OLD.last_error_code THEN
+        IF NOT (NEW.last_event IN ('succeed', 'fail', 'quarantine', 'recover_stale_claim')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: last_error_code is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_error_code, NEW.last_error_code
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave last_error_code as it is.';
+        END IF;
+    END IF;
+    IF NEW.last_error_message IS DISTINCT FROM OLD.last_error_message THEN
+        IF NOT (NEW.last_event IN ('succeed', 'fail', 'recover_stale_claim')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: last_error_message is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_error_message, NEW.last_error_message
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave last_error_message as it is.';
+        END IF;
+    END IF;
+    IF NEW.replay_reason IS DISTINCT FROM OLD.replay_reason THEN
+        IF NOT (NEW.last_event = 'replay') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: replay_reason is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.replay_reason, NEW.replay_reason
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave replay_reason as it is.';
+        END IF;
+    END IF;
+    IF NEW.override_by IS DISTINCT FROM OLD.override_by THEN
+        IF NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: override_by is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.override_by, NEW.override_by
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave override_by as it is.';
+        END IF;
+    END IF;
+    IF NEW.override_reason IS DISTINCT FROM OLD.override_reason THEN
+        IF NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: override_reason is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.override_reason, NEW.override_reason
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave override_reason as it is.';
+        END IF;
+    END IF;
+    IF NEW.change_record IS DISTINCT FROM OLD.change_record THEN
+        IF NOT (NEW.last_event = 'release') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: change_record is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.change_record, NEW.change_record
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave change_record as it is.';
+        END IF;
+    END IF;
     -- no direct succeeded to failed or pending
     IF OLD.status = 'succeeded' AND NEW.status IN ('failed', 'pending') THEN
         RAISE EXCEPTION 'fsmgen: wal %: invariant: success_is_not_undone forbids % to %', OLD.wal_id, OLD.status, NEW.status
@@ -290,6 +476,176 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: wal %: invariant: no_success_unclaimed forbids % to %', OLD.wal_id, OLD.status, NEW.status
             USING ERRCODE = 'FS005', TABLE = 'wal_records', CONSTRAINT = 'wal_no_success_unclaimed',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: wal %: step: the state is entered when the step is taken, not at %', NEW.wal_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+    END IF;
+    IF OLD.status = 'pending' THEN
+        IF NEW.last_event = 'claim' THEN
+            IF NOT (NEW.attempts = (OLD.attempts::numeric + 1)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: claim from pending to in_progress: claim sets attempts: $attempts + 1, and attempts is %', NEW.wal_id, NEW.attempts
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.last_attempt_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: claim from pending to in_progress: claim sets last_attempt_at: $now, and last_attempt_at is %', NEW.wal_id, NEW.last_attempt_at
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.claim_expires_at IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: claim from pending to in_progress: claim sets claim_expires_at: $now + $claim_timeout, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'quarantine' THEN
+            IF NOT (
+                    OLD.last_error_code IS NOT NULL AND NEW.last_error_code IS NOT DISTINCT FROM OLD.last_error_code
+                    OR COALESCE(NEW.last_error_code <> 'governance_hard_fail', false) AND OLD.last_error_code IS NULL AND NEW.last_error_code IS NOT NULL
+                    OR NEW.last_error_code IS NOT DISTINCT FROM 'governance_hard_fail') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: quarantine from pending to quarantined: no row makes this of the record', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Of the rows quarantine demands last_error_code exists true, leaves last_error_code; quarantine_with_cause demands cause != governance_hard_fail, demands last_error_code exists false, sets last_error_code: $cause; quarantine_hard_fail sets last_error_code: governance_hard_fail.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'in_progress' THEN
+        IF NEW.last_event = 'succeed' THEN
+            IF NOT (COALESCE(NEW.integrity_status IN ('ok', 'suspect'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands integrity_status in [ok, suspect]', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(NEW.metadata_status IN ('ok', 'suspect'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands metadata_status in [ok, suspect]', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(NEW.stac_status IN ('created', 'updated', 'no-op'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands stac_status in [created, updated, no-op]', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (COALESCE(NEW.provenance_status IN ('ok', 'partial'), false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands provenance_status in [ok, partial]', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.integrity_status IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes integrity_status', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.metadata_status IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes metadata_status', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.stac_status IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes stac_status', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.provenance_status IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes provenance_status', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.last_error_code IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets last_error_code: null, and last_error_code is %', NEW.wal_id, NEW.last_error_code
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.last_error_message IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets last_error_message: null, and last_error_message is %', NEW.wal_id, NEW.last_error_message
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.claim_expires_at IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'fail' THEN
+            IF NOT (NEW.last_error_code IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_code', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.last_error_message IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_message', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.claim_expires_at IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (
+                    NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))
+                    OR COALESCE(NEW.last_error_code = 'governance_hard_fail', false)
+                    OR NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: no row makes this of the record', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Of the rows fail comes after fail_hard; fail_hard demands last_error_code == governance_hard_fail; fail_for_good comes after fail_hard.';
+            END IF;
+        ELSIF NEW.last_event = 'recover_stale_claim' THEN
+            IF NOT (COALESCE(OLD.claim_expires_at <= NEW.updated_at, false)) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim demands claim_expires_at <= $now', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.override_reason IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim writes override_reason', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.last_error_code IS NOT DISTINCT FROM 'stale_claim') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_code: stale_claim, and last_error_code is %', NEW.wal_id, NEW.last_error_code
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.last_error_message IS NOT DISTINCT FROM 'the worker did not report') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_message: the worker did not report, and last_error_message is %', NEW.wal_id, NEW.last_error_message
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.claim_expires_at IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'failed' THEN
+        IF NEW.last_event = 'replay' THEN
+            IF NOT (NEW.replay_reason IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: replay from failed to pending: replay writes replay_reason', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'quarantine' THEN
+            IF NOT (
+                    OLD.last_error_code IS NOT NULL AND NEW.last_error_code IS NOT DISTINCT FROM OLD.last_error_code
+                    OR NEW.last_error_code IS NOT DISTINCT FROM 'governance_hard_fail') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: quarantine from failed to quarantined: no row makes this of the record', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Of the rows quarantine demands last_error_code exists true, leaves last_error_code; quarantine_hard_fail sets last_error_code: governance_hard_fail.';
+            END IF;
+        END IF;
+    ELSIF OLD.status = 'quarantined' THEN
+        IF NEW.last_event = 'release' THEN
+            IF NOT (NEW.override_reason IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: release from quarantined to pending: release writes override_reason', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.change_record IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: release from quarantined to pending: release writes change_record', NEW.wal_id
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -341,13 +697,7 @@ CREATE TABLE wal_history (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT wal_history_pkey
-        PRIMARY KEY (wal_id, version),
-    CONSTRAINT wal_history_actor_role
-        CHECK (actor_role IN ('worker', 'replayer', 'governance', 'operator', 'system')),
-    CONSTRAINT wal_history_begins_with_creation
-        CHECK ((version = 1) = (from_status IS NULL)),
-    CONSTRAINT wal_history_edge
-        CHECK (wal_edge(from_status, event_type, to_status))
+        PRIMARY KEY (wal_id, version)
 );
 
 -- A history row tells what the record says at this moment.
@@ -355,11 +705,62 @@ CREATE FUNCTION wal_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM wal_records AS r
-            WHERE r.wal_id = NEW.wal_id AND r.version = NEW.version
+            WHERE r.wal_id = NEW.wal_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.status = NEW.to_status AND r.last_event = NEW.event_type) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: history: the record is not in % by % at version %', NEW.wal_id, NEW.to_status, NEW.event_type, NEW.version
+        RAISE EXCEPTION 'fsmgen: wal %: history: the record is not in % by % at version % since %', NEW.wal_id, NEW.to_status, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
+    END IF;
+    IF NEW.from_status IS NULL THEN
+        IF (
+                   NEW.transition = 'discover' AND NEW.event_type = 'discover' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('worker')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'pending' THEN
+        IF (
+                   NEW.transition = 'claim' AND NEW.event_type = 'claim' AND NEW.to_status = 'in_progress' AND NEW.actor_role IN ('worker')
+                OR NEW.transition = 'quarantine' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
+                OR NEW.transition = 'quarantine_with_cause' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
+                OR NEW.transition = 'quarantine_hard_fail' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'in_progress' THEN
+        IF (
+                   NEW.transition = 'succeed' AND NEW.event_type = 'succeed' AND NEW.to_status = 'succeeded' AND NEW.actor_role IN ('worker')
+                OR NEW.transition = 'fail' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
+                OR NEW.transition = 'fail_hard' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
+                OR NEW.transition = 'fail_for_good' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
+                OR NEW.transition = 'recover_stale_claim' AND NEW.event_type = 'recover_stale_claim' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'operator')
+                OR NEW.transition = 'recover_expired_claim' AND NEW.event_type = 'recover_stale_claim' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'failed' THEN
+        IF (
+                   NEW.transition = 'replay' AND NEW.event_type = 'replay' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('replayer', 'worker', 'system')
+                OR NEW.transition = 'quarantine' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
+                OR NEW.transition = 'quarantine_hard_fail' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_status = 'quarantined' THEN
+        IF (
+                   NEW.transition = 'release' AND NEW.event_type = 'release' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('operator')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_status NOT IN ('pending', 'in_progress', 'failed', 'quarantined') THEN
+        RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -367,6 +768,24 @@ $$;
 
 CREATE TRIGGER wal_history_insert BEFORE INSERT ON wal_history
     FOR EACH ROW EXECUTE FUNCTION wal_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION wal_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM wal_history AS h
+            WHERE h.wal_id = NEW.wal_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_status IS NOT DISTINCT FROM OLD.status) THEN
+        RAISE EXCEPTION 'fsmgen: wal %: history: version % from % by % has no history row', NEW.wal_id, NEW.version, OLD.status, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'wal_records', CONSTRAINT = 'wal_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER wal_told AFTER INSERT OR UPDATE ON wal_records
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION wal_told();
 
 -- What is written stays written.
 CREATE FUNCTION wal_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -390,3 +809,19 @@ $$;
 
 CREATE TRIGGER wal_history_truncate BEFORE TRUNCATE ON wal_history
     FOR EACH STATEMENT EXECUTE FUNCTION wal_history_truncate();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('wal_rules', 'wal_insert', 'wal_update', 'wal_delete', 'wal_truncate', 'wal_history_insert', 'wal_told', 'wal_history_change', 'wal_history_truncate')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

@@ -2,7 +2,7 @@
 
 -- Machine wal, version 11.2.3.
 -- The write-ahead-log record of one ingest unit of the NODD SNS to SQS pipeline.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE wal_records (
@@ -37,6 +37,9 @@ CREATE TABLE wal_records (
 
     CONSTRAINT wal_records_pkey
         PRIMARY KEY (wal_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT wal_told
+        FOREIGN KEY (wal_id, version) REFERENCES wal_history (wal_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT wal_status_declared
         CHECK (status IN ('pending', 'in_progress', 'succeeded', 'failed', 'quarantined')),
     CONSTRAINT wal_wal_id_uuid
@@ -103,26 +106,55 @@ CREATE TABLE wal_records (
     -- 4.1: "same logical identity"
     CONSTRAINT wal_ingest_unit
         UNIQUE (dataset, object_uri, time_range_start)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER wal_insert BEFORE INSERT ON wal_records
 BEGIN
     SELECT CASE
+        WHEN NEW.attempts IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: wal_records.attempts')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: wal_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: wal_records.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: wal ' || ifnull(NEW.wal_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'discover' AND NEW.status = 'pending') THEN
-            RAISE(ABORT, 'fsmgen: wal ' || ifnull(NEW.wal_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.status, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER wal_replace AFTER INSERT ON wal_records
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM wal_history AS h WHERE h.wal_id = NEW.wal_id) THEN
-            RAISE(ABORT, 'fsmgen: wal ' || ifnull(NEW.wal_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: wal: edge: no record is created by NEW.last_event in NEW.status. Create the record through one of its creation events.')
+        WHEN NEW.attempts IS DISTINCT FROM 0 THEN
+            RAISE(ABORT, 'fsmgen: wal: step: attempts is not written by NEW.last_event, it begins as 0 and not as NEW.attempts. Leave attempts as it is.')
+        WHEN NEW.last_attempt_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: last_attempt_at is not written by NEW.last_event, it begins as NULL and not as NEW.last_attempt_at. Leave last_attempt_at as it is.')
+        WHEN NEW.claim_expires_at IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: claim_expires_at is not written by NEW.last_event, it begins as NULL and not as NEW.claim_expires_at. Leave claim_expires_at as it is.')
+        WHEN NEW.integrity_status IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: integrity_status is not written by NEW.last_event, it begins as NULL and not as NEW.integrity_status. Leave integrity_status as it is.')
+        WHEN NEW.metadata_status IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: metadata_status is not written by NEW.last_event, it begins as NULL and not as NEW.metadata_status. Leave metadata_status as it is.')
+        WHEN NEW.stac_status IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: stac_status is not written by NEW.last_event, it begins as NULL and not as NEW.stac_status. Leave stac_status as it is.')
+        WHEN NEW.provenance_status IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: provenance_status is not written by NEW.last_event, it begins as NULL and not as NEW.provenance_status. Leave provenance_status as it is.')
+        WHEN NEW.last_error_code IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: last_error_code is not written by NEW.last_event, it begins as NULL and not as NEW.last_error_code. Leave last_error_code as it is.')
+        WHEN NEW.last_error_message IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: last_error_message is not written by NEW.last_event, it begins as NULL and not as NEW.last_error_message. Leave last_error_message as it is.')
+        WHEN NEW.replay_reason IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: replay_reason is not written by NEW.last_event, it begins as NULL and not as NEW.replay_reason. Leave replay_reason as it is.')
+        WHEN NEW.override_by IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: override_by is not written by NEW.last_event, it begins as NULL and not as NEW.override_by. Leave override_by as it is.')
+        WHEN NEW.override_reason IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: override_reason is not written by NEW.last_event, it begins as NULL and not as NEW.override_reason. Leave override_reason as it is.')
+        WHEN NEW.change_record IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: wal: step: change_record is not written by NEW.last_event, it begins as NULL and not as NEW.change_record. Leave change_record as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: wal: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN EXISTS (SELECT 1 FROM wal_records AS o WHERE o.wal_id = NEW.wal_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: wal_records.wal_id')
+        WHEN EXISTS (SELECT 1 FROM wal_records AS o WHERE o.dataset = NEW.dataset AND o.object_uri = NEW.object_uri AND o.time_range_start = NEW.time_range_start) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: wal_records.dataset, wal_records.object_uri, wal_records.time_range_start')
     END;
 END;
 
@@ -130,50 +162,234 @@ END;
 CREATE TRIGGER wal_update BEFORE UPDATE ON wal_records
 BEGIN
     SELECT CASE
+        WHEN NEW.attempts IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: wal_records.attempts')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: wal_records.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: wal_records.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.status = 'pending' THEN
-                   NEW.last_event = 'claim'      AND NEW.status = 'in_progress'
-                OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined'
-            WHEN OLD.status = 'in_progress' THEN
-                   NEW.last_event = 'succeed'             AND NEW.status = 'succeeded'
-                OR NEW.last_event = 'fail'                AND NEW.status = 'failed'
-                OR NEW.last_event = 'recover_stale_claim' AND NEW.status = 'failed'
-            WHEN OLD.status = 'failed' THEN
-                   NEW.last_event = 'replay'     AND NEW.status = 'pending'
-                OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined'
-            WHEN OLD.status = 'quarantined' THEN
-                   NEW.last_event = 'release' AND NEW.status = 'pending'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': edge: no transition from ' || OLD.status || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.status, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.status = 'pending'
+            AND NOT (
+               NEW.last_event = 'claim'      AND NEW.status = 'in_progress'
+            OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined') THEN
+            RAISE(ABORT, 'fsmgen: wal: edge: no transition from pending on NEW.last_event to NEW.status. From there lead claim to in_progress, quarantine to quarantined.')
+        WHEN OLD.status = 'in_progress'
+            AND NOT (
+               NEW.last_event = 'succeed'             AND NEW.status = 'succeeded'
+            OR NEW.last_event = 'fail'                AND NEW.status = 'failed'
+            OR NEW.last_event = 'recover_stale_claim' AND NEW.status = 'failed') THEN
+            RAISE(ABORT, 'fsmgen: wal: edge: no transition from in_progress on NEW.last_event to NEW.status. From there lead succeed to succeeded, fail to failed, recover_stale_claim to failed.')
+        WHEN OLD.status = 'failed'
+            AND NOT (
+               NEW.last_event = 'replay'     AND NEW.status = 'pending'
+            OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined') THEN
+            RAISE(ABORT, 'fsmgen: wal: edge: no transition from failed on NEW.last_event to NEW.status. From there lead replay to pending, quarantine to quarantined.')
+        WHEN OLD.status = 'quarantined'
+            AND NOT (
+               NEW.last_event = 'release' AND NEW.status = 'pending') THEN
+            RAISE(ABORT, 'fsmgen: wal: edge: no transition from quarantined on NEW.last_event to NEW.status. From there lead release to pending.')
+        WHEN OLD.status NOT IN ('pending', 'in_progress', 'failed', 'quarantined') THEN
+            RAISE(ABORT, 'fsmgen: wal: edge: no transition from OLD.status on NEW.last_event to NEW.status. The state is final.')
         WHEN NEW.wal_id IS DISTINCT FROM OLD.wal_id THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': immutable: wal_id never changes, not from ' || OLD.wal_id || ' to ' || ifnull(NEW.wal_id, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: immutable: wal_id never changes, not from OLD.wal_id to NEW.wal_id. Leave wal_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.dataset IS DISTINCT FROM OLD.dataset THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': immutable: dataset is written once, it stays ' || OLD.dataset || ' and does not become ' || ifnull(NEW.dataset, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: immutable: dataset is written once, it stays OLD.dataset and does not become NEW.dataset. Leave dataset as it is.')
         WHEN NEW.object_uri IS DISTINCT FROM OLD.object_uri THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': immutable: object_uri is written once, it stays ' || OLD.object_uri || ' and does not become ' || ifnull(NEW.object_uri, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: immutable: object_uri is written once, it stays OLD.object_uri and does not become NEW.object_uri. Leave object_uri as it is.')
         WHEN NEW.time_range_start IS DISTINCT FROM OLD.time_range_start THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': immutable: time_range_start is written once, it stays ' || OLD.time_range_start || ' and does not become ' || ifnull(NEW.time_range_start, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: immutable: time_range_start is written once, it stays OLD.time_range_start and does not become NEW.time_range_start. Leave time_range_start as it is.')
+        WHEN NEW.attempts IS DISTINCT FROM OLD.attempts
+            AND NOT (NEW.last_event = 'claim') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: attempts is not written by NEW.last_event from OLD.status, it stays OLD.attempts and does not become NEW.attempts. Leave attempts as it is.')
+        WHEN NEW.last_attempt_at IS DISTINCT FROM OLD.last_attempt_at
+            AND NOT (NEW.last_event = 'claim') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: last_attempt_at is not written by NEW.last_event from OLD.status, it stays OLD.last_attempt_at and does not become NEW.last_attempt_at. Leave last_attempt_at as it is.')
+        WHEN NEW.claim_expires_at IS DISTINCT FROM OLD.claim_expires_at
+            AND NOT (NEW.last_event IN ('claim', 'succeed', 'fail', 'recover_stale_claim')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: claim_expires_at is not written by NEW.last_event from OLD.status, it stays OLD.claim_expires_at and does not become NEW.claim_expires_at. Leave claim_expires_at as it is.')
+        WHEN NEW.integrity_status IS DISTINCT FROM OLD.integrity_status
+            AND NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: integrity_status is not written by NEW.last_event from OLD.status, it stays OLD.integrity_status and does not become NEW.integrity_status. Leave integrity_status as it is.')
+        WHEN NEW.metadata_status IS DISTINCT FROM OLD.metadata_status
+            AND NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: metadata_status is not written by NEW.last_event from OLD.status, it stays OLD.metadata_status and does not become NEW.metadata_status. Leave metadata_status as it is.')
+        WHEN NEW.stac_status IS DISTINCT FROM OLD.stac_status
+            AND NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: stac_status is not written by NEW.last_event from OLD.status, it stays OLD.stac_status and does not become NEW.stac_status. Leave stac_status as it is.')
+        WHEN NEW.provenance_status IS DISTINCT FROM OLD.provenance_status
+            AND NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: provenance_status is not written by NEW.last_event from OLD.status, it stays OLD.provenance_status and does not become NEW.provenance_status. Leave provenance_status as it is.')
+        WHEN NEW.last_error_code IS DISTINCT FROM OLD.last_error_code
+            AND NOT (NEW.last_event IN ('succeed', 'fail', 'quarantine', 'recover_stale_claim')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: last_error_code is not written by NEW.last_event from OLD.status, it stays OLD.last_error_code and does not become NEW.last_error_code. Leave last_error_code as it is.')
+        WHEN NEW.last_error_message IS DISTINCT FROM OLD.last_error_message
+            AND NOT (NEW.last_event IN ('succeed', 'fail', 'recover_stale_claim')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: last_error_message is not written by NEW.last_event from OLD.status, it stays OLD.last_error_message and does not become NEW.last_error_message. Leave last_error_message as it is.')
+        WHEN NEW.replay_reason IS DISTINCT FROM OLD.replay_reason
+            AND NOT (NEW.last_event = 'replay') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: replay_reason is not written by NEW.last_event from OLD.status, it stays OLD.replay_reason and does not become NEW.replay_reason. Leave replay_reason as it is.')
+        WHEN NEW.override_by IS DISTINCT FROM OLD.override_by
+            AND NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: override_by is not written by NEW.last_event from OLD.status, it stays OLD.override_by and does not become NEW.override_by. Leave override_by as it is.')
+        WHEN NEW.override_reason IS DISTINCT FROM OLD.override_reason
+            AND NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: override_reason is not written by NEW.last_event from OLD.status, it stays OLD.override_reason and does not become NEW.override_reason. Leave override_reason as it is.')
+        WHEN NEW.change_record IS DISTINCT FROM OLD.change_record
+            AND NOT (NEW.last_event = 'release') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: change_record is not written by NEW.last_event from OLD.status, it stays OLD.change_record and does not become NEW.change_record. Leave change_record as it is.')
         -- no direct succeeded to failed or pending
         WHEN OLD.status = 'succeeded' AND NEW.status IN ('failed', 'pending') THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': invariant: success_is_not_undone forbids ' || OLD.status || ' to ' || ifnull(NEW.status, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: invariant: success_is_not_undone forbids OLD.status to NEW.status. This edge does not exist.')
         -- a claim never ends in pending
         WHEN OLD.status = 'in_progress' AND NEW.status IN ('pending', 'quarantined') THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': invariant: no_shortcut_to_pending forbids ' || OLD.status || ' to ' || ifnull(NEW.status, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: invariant: no_shortcut_to_pending forbids OLD.status to NEW.status. This edge does not exist.')
         -- only what is in progress succeeds
         WHEN OLD.status = 'pending' AND NEW.status = 'succeeded' THEN
-            RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': invariant: no_success_unclaimed forbids ' || OLD.status || ' to ' || ifnull(NEW.status, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: invariant: no_success_unclaimed forbids OLD.status to NEW.status. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: wal: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.status = 'pending'
+            AND NEW.last_event = 'claim'
+            AND NOT (NEW.attempts = (OLD.attempts + 1)) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: claim from pending to in_progress: claim sets attempts: $attempts + 1, and attempts is NEW.attempts. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'pending'
+            AND NEW.last_event = 'claim'
+            AND NOT (NEW.last_attempt_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: claim from pending to in_progress: claim sets last_attempt_at: $now, and last_attempt_at is NEW.last_attempt_at. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'pending'
+            AND NEW.last_event = 'claim'
+            AND NOT (NEW.claim_expires_at IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: claim from pending to in_progress: claim sets claim_expires_at: $now + $claim_timeout, and claim_expires_at is NEW.claim_expires_at. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'pending'
+            AND NEW.last_event = 'quarantine'
+            AND NOT (
+                    OLD.last_error_code IS NOT NULL AND NEW.last_error_code IS NOT DISTINCT FROM OLD.last_error_code
+                    OR COALESCE(NEW.last_error_code <> 'governance_hard_fail', false) AND OLD.last_error_code IS NULL AND NEW.last_error_code IS NOT NULL
+                    OR NEW.last_error_code IS NOT DISTINCT FROM 'governance_hard_fail') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: quarantine from pending to quarantined: no row makes this of the record. Of the rows quarantine demands last_error_code exists true, leaves last_error_code; quarantine_with_cause demands cause != governance_hard_fail, demands last_error_code exists false, sets last_error_code: $cause; quarantine_hard_fail sets last_error_code: governance_hard_fail.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (COALESCE(NEW.integrity_status IN ('ok', 'suspect'), false)) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed demands integrity_status in [ok, suspect]. Fire an event that the record accepts as it is.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (COALESCE(NEW.metadata_status IN ('ok', 'suspect'), false)) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed demands metadata_status in [ok, suspect]. Fire an event that the record accepts as it is.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (COALESCE(NEW.stac_status IN ('created', 'updated', 'no-op'), false)) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed demands stac_status in [created, updated, no-op]. Fire an event that the record accepts as it is.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (COALESCE(NEW.provenance_status IN ('ok', 'partial'), false)) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed demands provenance_status in [ok, partial]. Fire an event that the record accepts as it is.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (NEW.integrity_status IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed writes integrity_status. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (NEW.metadata_status IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed writes metadata_status. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (NEW.stac_status IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed writes stac_status. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (NEW.provenance_status IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed writes provenance_status. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (NEW.last_error_code IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed sets last_error_code: null, and last_error_code is NEW.last_error_code. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (NEW.last_error_message IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed sets last_error_message: null, and last_error_message is NEW.last_error_message. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'succeed'
+            AND NOT (NEW.claim_expires_at IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: succeed from in_progress to succeeded: succeed sets claim_expires_at: null, and claim_expires_at is NEW.claim_expires_at. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'fail'
+            AND NOT (NEW.last_error_code IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_code. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'fail'
+            AND NOT (NEW.last_error_message IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_message. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'fail'
+            AND NOT (NEW.claim_expires_at IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: fail from in_progress to failed: fail or fail_hard or fail_for_good sets claim_expires_at: null, and claim_expires_at is NEW.claim_expires_at. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'fail'
+            AND NOT (
+                    NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))
+                    OR COALESCE(NEW.last_error_code = 'governance_hard_fail', false)
+                    OR NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: fail from in_progress to failed: no row makes this of the record. Of the rows fail comes after fail_hard; fail_hard demands last_error_code == governance_hard_fail; fail_for_good comes after fail_hard.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'recover_stale_claim'
+            AND NOT (COALESCE(OLD.claim_expires_at <= NEW.updated_at, false)) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim demands claim_expires_at <= $now. Fire an event that the record accepts as it is.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'recover_stale_claim'
+            AND NOT (NEW.override_reason IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim writes override_reason. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'recover_stale_claim'
+            AND NOT (NEW.last_error_code IS NOT DISTINCT FROM 'stale_claim') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_code: stale_claim, and last_error_code is NEW.last_error_code. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'recover_stale_claim'
+            AND NOT (NEW.last_error_message IS NOT DISTINCT FROM 'the worker did not report') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_message: the worker did not report, and last_error_message is NEW.last_error_message. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'in_progress'
+            AND NEW.last_event = 'recover_stale_claim'
+            AND NOT (NEW.claim_expires_at IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets claim_expires_at: null, and claim_expires_at is NEW.claim_expires_at. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'failed'
+            AND NEW.last_event = 'replay'
+            AND NOT (NEW.replay_reason IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: replay from failed to pending: replay writes replay_reason. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'failed'
+            AND NEW.last_event = 'quarantine'
+            AND NOT (
+                    OLD.last_error_code IS NOT NULL AND NEW.last_error_code IS NOT DISTINCT FROM OLD.last_error_code
+                    OR NEW.last_error_code IS NOT DISTINCT FROM 'governance_hard_fail') THEN
+            RAISE(ABORT, 'fsmgen: wal: step: quarantine from failed to quarantined: no row makes this of the record. Of the rows quarantine demands last_error_code exists true, leaves last_error_code; quarantine_hard_fail sets last_error_code: governance_hard_fail.')
+        WHEN OLD.status = 'quarantined'
+            AND NEW.last_event = 'release'
+            AND NOT (NEW.override_reason IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: release from quarantined to pending: release writes override_reason. Write what the row writes, and nothing else.')
+        WHEN OLD.status = 'quarantined'
+            AND NEW.last_event = 'release'
+            AND NOT (NEW.change_record IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: wal: step: release from quarantined to pending: release writes change_record. Write what the row writes, and nothing else.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER wal_told BEFORE UPDATE ON wal_records
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM wal_history AS h
+            WHERE h.wal_id = OLD.wal_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: wal: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER wal_delete BEFORE DELETE ON wal_records
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': delete: records are never deleted, this one is in ' || OLD.status);
+    SELECT RAISE(ABORT, 'fsmgen: wal: delete: records are never deleted, this one is in OLD.status. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -197,7 +413,6 @@ CREATE TABLE wal_history (
 
     CONSTRAINT wal_history_pkey
         PRIMARY KEY (wal_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT wal_history_has_record
         FOREIGN KEY (wal_id) REFERENCES wal_records (wal_id),
     CONSTRAINT wal_history_event_id_uuid
@@ -207,33 +422,11 @@ CREATE TABLE wal_history (
         CHECK (wal_id GLOB '????????-????-????-????-????????????'
             AND length(replace(wal_id, '-', '')) = 32 AND replace(wal_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT wal_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT wal_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT wal_history_actor_role
-        CHECK (actor_role IN ('worker', 'replayer', 'governance', 'operator', 'system')),
-    CONSTRAINT wal_history_begins_with_creation
-        CHECK ((version = 1) = (from_status IS NULL)),
-    CONSTRAINT wal_history_edge
-        CHECK (CASE
-            WHEN from_status IS NULL THEN
-                   event_type = 'discover' AND to_status = 'pending'
-            WHEN from_status = 'pending' THEN
-                   event_type = 'claim'      AND to_status = 'in_progress'
-                OR event_type = 'quarantine' AND to_status = 'quarantined'
-            WHEN from_status = 'in_progress' THEN
-                   event_type = 'succeed'             AND to_status = 'succeeded'
-                OR event_type = 'fail'                AND to_status = 'failed'
-                OR event_type = 'recover_stale_claim' AND to_status = 'failed'
-            WHEN from_status = 'failed' THEN
-                   event_type = 'replay'     AND to_status = 'pending'
-                OR event_type = 'quarantine' AND to_status = 'quarantined'
-            WHEN from_status = 'quarantined' THEN
-                   event_type = 'release' AND to_status = 'pending'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- A history row tells what the record says at this moment.
 CREATE TRIGGER wal_history_insert BEFORE INSERT ON wal_history
@@ -241,24 +434,60 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM wal_records AS r
-            WHERE r.wal_id = NEW.wal_id AND r.version = NEW.version
+            WHERE r.wal_id = NEW.wal_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.status = NEW.to_status AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: wal ' || ifnull(NEW.wal_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_status, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: wal: history: the record is not in NEW.to_status by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_status IS NULL
+            AND (
+                   NEW.transition = 'discover' AND NEW.event_type = 'discover' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('worker')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: wal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'pending'
+            AND (
+                   NEW.transition = 'claim' AND NEW.event_type = 'claim' AND NEW.to_status = 'in_progress' AND NEW.actor_role IN ('worker')
+                OR NEW.transition = 'quarantine' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
+                OR NEW.transition = 'quarantine_with_cause' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
+                OR NEW.transition = 'quarantine_hard_fail' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: wal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'in_progress'
+            AND (
+                   NEW.transition = 'succeed' AND NEW.event_type = 'succeed' AND NEW.to_status = 'succeeded' AND NEW.actor_role IN ('worker')
+                OR NEW.transition = 'fail' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
+                OR NEW.transition = 'fail_hard' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
+                OR NEW.transition = 'fail_for_good' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
+                OR NEW.transition = 'recover_stale_claim' AND NEW.event_type = 'recover_stale_claim' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'operator')
+                OR NEW.transition = 'recover_expired_claim' AND NEW.event_type = 'recover_stale_claim' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: wal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'failed'
+            AND (
+                   NEW.transition = 'replay' AND NEW.event_type = 'replay' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('replayer', 'worker', 'system')
+                OR NEW.transition = 'quarantine' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
+                OR NEW.transition = 'quarantine_hard_fail' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: wal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status = 'quarantined'
+            AND (
+                   NEW.transition = 'release' AND NEW.event_type = 'release' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('operator')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: wal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status NOT IN ('pending', 'in_progress', 'failed', 'quarantined') THEN
+            RAISE(ABORT, 'fsmgen: wal: history: NEW.transition is no transition from NEW.from_status on NEW.event_type to NEW.to_status by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_status IS NOT (
+            SELECT h.to_status FROM wal_history AS h
+            WHERE h.wal_id = NEW.wal_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: wal: history: the version before NEW.version did not end in NEW.from_status. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM wal_history AS h
             WHERE h.wal_id = NEW.wal_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: wal ' || ifnull(NEW.wal_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: wal: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER wal_history_update BEFORE UPDATE ON wal_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: wal: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER wal_history_delete BEFORE DELETE ON wal_history
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: wal ' || OLD.wal_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: wal: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;

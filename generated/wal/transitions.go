@@ -58,7 +58,7 @@ const (
 	TransitionRecoverExpiredClaim
 	// TransitionRelease is release: release leads from quarantined to pending.
 	//
-	// 7.4. attempts stays, so that the one-off replay remains one: after it, 4.5 refuses another.
+	// 7.4. attempts stays: where the attempts are spent, 4.5 refuses a replay after the released one (F-004-17).
 	TransitionRelease
 )
 

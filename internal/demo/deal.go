@@ -45,6 +45,7 @@ func walkDeal(t *transcript) error {
 			return w.after(time.Hour, owner, deal.SetPublishTime{PublishAt: w.now.Add(24 * time.Hour)})
 		},
 		func() error { return w.after(24*time.Hour, system, deal.AutoPublished{}) },
+		func() error { return w.after(time.Second, system, deal.StartVerification{}) }, // the scheduler has the post
 		w.waitForDeadline,
 	)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -170,14 +171,16 @@ func drop(t *testing.T, st *stage) {
 	}
 }
 
+// alter changes the file as a program does that doesn't enforce its foreign keys.
 func alter(t *testing.T, st *stage, statement string) {
 	t.Helper()
-	err := st.store.InTx(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), statement)
-		return err
-	})
+	db, err := sql.Open("sqlite", "file:"+st.database()+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
+	}
+	_, err = db.ExecContext(t.Context(), statement)
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // patience is how long the durable act may take before something is wrong.
@@ -224,7 +226,7 @@ func (d *director) allDone(ctx context.Context) (bool, error) {
 // mend is the operator: the dead letters of the deals get another chance, once
 // what stood against them is removed. The others are left for you to look at.
 func (d *director) mend(ctx context.Context) error {
-	letters, err := d.stage.engine.DeadLetters(ctx, "deal", 0)
+	letters, err := d.stage.engine.DeadLetters(ctx, engine.Filter{Machine: "deal"}, "", 0)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // report prints what has become of the records, and whether all of it is sound.
@@ -47,7 +49,7 @@ func report(ctx context.Context, t *transcript, st *stage, d *director) error {
 
 // deadLetters lists what waits for a person.
 func deadLetters(ctx context.Context, t *transcript, st *stage) error {
-	letters, err := st.engine.DeadLetters(ctx, "", 0)
+	letters, err := st.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
 	if err != nil {
 		return err
 	}

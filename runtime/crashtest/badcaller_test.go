@@ -50,7 +50,7 @@ func badHandler[Tx any](w *world[Tx], hangs bool) {
 		w.works(e)
 		w.clock.add(6 * time.Minute)
 	}
-	letters, err := e.DeadLetters(w.Context(), "", 0)
+	letters, err := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
 	must(w.T, err)
 	cause := "panic: at the disco"
 	if hangs {
@@ -199,7 +199,7 @@ func oversized[Tx any](w *world[Tx]) {
 	}
 	w.in(e, "deal", other, "AWAITING_PAYMENT")
 	w.in(e, "deal", id, "ACCEPTED")
-	letters, err := e.DeadLetters(w.Context(), "", 0)
+	letters, err := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
 	must(w.T, err)
 	if len(letters) != 1 || letters[0].RecordID != id || !strings.Contains(letters[0].LastError, "payload") {
 		w.Fatalf("the dead letters are %+v", letters)

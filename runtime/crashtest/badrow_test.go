@@ -215,7 +215,7 @@ func brokenMessage[Tx any](w *vandal[Tx], payload string) {
 	if handlers.announced[whole] != 2 || handlers.announced[broken] != 0 {
 		w.Errorf("announced were %v", handlers.announced)
 	}
-	letters, err := e.DeadLetters(w.Context(), "", 0)
+	letters, err := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
 	must(w.T, err)
 	if len(letters) != 1 || letters[0].RecordID != broken || letters[0].Machine != "publish" || letters[0].LastError == "" {
 		w.Fatalf("the dead letters are %+v", letters)
@@ -231,8 +231,9 @@ func brokenMessage[Tx any](w *vandal[Tx], payload string) {
 	}
 }
 
-// TestBrokenDeadline: a deadline that can't be read, or whose event is none, is
-// told with its record; it stays, or Resume arms it again.
+// TestBrokenDeadline: a deadline that can't be read is told with its record, and stays;
+// one whose payload is none of its event is told and consumed, and Resume arms it again;
+// one whose event the program does not know is left alone until it is mended.
 func TestBrokenDeadline(t *testing.T) {
 	for _, set := range []string{"payload = '{'", "payload = '[1]'", "event = 'NOBODY'"} {
 		t.Run("sqlite, "+set, func(t *testing.T) { brokenDeadline(sqliteVandal(t), set) })
@@ -244,7 +245,7 @@ func brokenDeadline[Tx any](w *vandal[Tx], set string) {
 	e := w.engine(deal.Define[Tx](nil, deal.DefaultParams()))
 	broken, whole := w.offered(e), w.offered(e)
 	err := w.spoil("fsm_deadlines", "UPDATE fsm_deadlines SET "+set+" WHERE record_id = '"+broken+"'")
-	unreadable := set == "payload = '{'"
+	unreadable, unknown := set == "payload = '{'", set == "event = 'NOBODY'"
 	if unreadable && w.refuses {
 		if err == nil {
 			w.Error("the database lets anybody write what is no JSON")
@@ -256,11 +257,11 @@ func brokenDeadline[Tx any](w *vandal[Tx], set string) {
 	w.works(e)
 	w.in(e, "deal", whole, "EXPIRED")
 	w.in(e, "deal", broken, "OFFER_PENDING")
-	if !w.logs.line("deadline refused", broken) && !w.logs.line("task failed", broken) {
+	if !unknown && !w.logs.line("deadline refused", broken) && !w.logs.line("task failed", broken) {
 		w.Error("no line of the log names the record")
 	}
-	if unreadable {
-		must(w.T, w.spoil("fsm_deadlines", "UPDATE fsm_deadlines SET payload = '{}' WHERE record_id = '"+broken+"'"))
+	if unreadable || unknown {
+		must(w.T, w.spoil("fsm_deadlines", "UPDATE fsm_deadlines SET payload = '{}', event = 'EXPIRE' WHERE record_id = '"+broken+"'"))
 		w.clock.add(2 * lease)
 	} else {
 		did, err := e.Resume(w.Context(), "deal", broken, "somebody", "its timer is lost")

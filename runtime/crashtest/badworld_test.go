@@ -26,7 +26,7 @@ func (w *world[Tx]) attempts(e *engine.Engine[Tx], id string) map[string]error {
 	_, fire := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, Key: "accept"})
 	_, get := e.Get(w.Context(), "deal", id)
 	_, list := e.List(w.Context(), "deal", "", "", 0)
-	_, letters := e.DeadLetters(w.Context(), "", 0)
+	_, letters := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
 	_, work := e.Step(w.Context())
 	return map[string]error{"Fire": fire, "Get": get, "List": list, "DeadLetters": letters, "Step": work}
 }
@@ -202,7 +202,7 @@ func storeGone[Tx any](w *world[Tx], take, bring func()) {
 	if outcome.Version != 3 {
 		w.Errorf("it leads to version %d", outcome.Version)
 	}
-	for late := time.Now().Add(30 * time.Second); w.count("fsm_outbox WHERE state <> 'delivered'") > 0; time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(lastResort); w.count("fsm_outbox WHERE state <> 'delivered'") > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(late) {
 			w.Fatal("the outbox does not become empty")
 		}

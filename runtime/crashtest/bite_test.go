@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -69,7 +70,9 @@ func proveFaulty(t *testing.T, fault string) {
 		race(t, s, uploads(), faulty(FileDatabase(file), fault))
 		return
 	}
-	prove(t, s, uploads(), proofOn(faulty(FileDatabase(file), fault), program(t), childFile, file))
+	p := proofOn(faulty(FileDatabase(file), fault), program(t), childFile, file)
+	p.patience = 20 * time.Second // what it breaks may never get done
+	prove(t, s, uploads(), p)
 }
 
 func faulty(d Database[*sql.Tx], fault string) Database[*sql.Tx] {

@@ -21,6 +21,8 @@ type conductor[Tx any] struct {
 	fleet *fleet
 	trap  *trap
 	hands *sharedClock
+	// patience is how long nothing at all may change.
+	patience time.Duration
 }
 
 // runFleet lives the scenarios from number first on, each with several workers,
@@ -40,7 +42,7 @@ func runFleet[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, fir
 	must(err)
 	f := newFleet(t, func(ctx context.Context, name string) *exec.Cmd { return p.worker(ctx, dir, name) })
 	defer f.stop()
-	c := conductor[Tx]{s, f, &trap{dir: dir}, hands}
+	c := conductor[Tx]{s, f, &trap{dir: dir}, hands, p.patience}
 	for i, sc := range what.Scenarios[first:] {
 		f.fill()
 		must(c.trap.set(bait{sc.Tag, windows[i], *sc.Cut}))
@@ -53,12 +55,10 @@ func runFleet[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, fir
 
 // conduct lives one scenario.
 func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	killed := c.fleet.killed()
 	p, err := c.playOf(sc.Tag)
 	if err == nil {
-		err = c.setBack(ctx, sc.Script.Epoch)
+		err = c.tell(ctx, sc.Script.Epoch)
 	}
 	if err == nil {
 		err = p.write(entry{Entry: began})
@@ -66,11 +66,8 @@ func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
 	if err == nil {
 		err = c.steps(ctx, p, c.rest)
 	}
-	// Who has committed its last word may be about to be killed; on a machine that is
-	// busy with other things that takes its time.
-	const patience = 20 * time.Second
-	for late := time.Now().Add(patience); err == nil && c.fleet.killed() == killed && time.Now().Before(late); {
-		time.Sleep(time.Millisecond)
+	if err == nil {
+		err = c.awaitKill(ctx, killed)
 	}
 	if err == nil {
 		err = c.rest(ctx, p)
@@ -81,36 +78,68 @@ func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
 	return c.end(ctx, p)
 }
 
-// setBack begins at an epoch. Every worker knows it before anything happens:
-// one whose clock is ahead takes over what others have just leased.
-func (c conductor[Tx]) setBack(ctx context.Context, epoch time.Time) error {
-	if err := c.hands.set(epoch); err != nil {
-		return err
-	}
-	for slices.ContainsFunc(c.fleet.names(), func(name string) bool { return !c.hands.seenBy(name) }) {
-		if ctx.Err() != nil {
-			return fmt.Errorf("a worker does not look at the clock: %w", ctx.Err())
+// rounds is how often every worker looks at the clock while one that has committed
+// its last word gets to its window: much longer than that takes, on any machine.
+const rounds = 500
+
+// awaitKill waits for the worker that is about to be killed. It gives up, and leaves
+// that to the judge, when all workers have gone on for some time without one.
+func (c conductor[Tx]) awaitKill(ctx context.Context, before int) error {
+	for n := 0; n < rounds && c.fleet.killed() == before && !c.trap.sprung(); n++ {
+		if err := c.tell(ctx, c.clock.Now().Add(time.Microsecond)); err != nil {
+			return err
 		}
-		time.Sleep(time.Millisecond)
+	}
+	w := watch{patience: c.patience}
+	for c.trap.sprung() && c.fleet.killed() == before {
+		if err := w.pause(ctx, "a worker that was caught does not die", "caught"); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// rest waits until the workers have nothing to do. Time passes meanwhile only
-// where they wait for it: for the end of a dead worker's lease, or for the time
-// of a repeat.
-func (c conductor[Tx]) rest(ctx context.Context, p *play) error {
+// tell sets the clock. Every worker knows it before anything happens: one whose
+// clock is ahead takes over what others have just leased.
+func (c conductor[Tx]) tell(ctx context.Context, now time.Time) error {
+	if err := c.hands.set(now); err != nil {
+		return err
+	}
+	w := watch{patience: c.patience}
 	for {
-		busy, orphaned, err := c.look(ctx, p.tag)
+		waiting := slices.DeleteFunc(c.fleet.names(), c.hands.seenBy)
+		if len(waiting) == 0 {
+			return nil
+		}
+		if err := w.pause(ctx, "a worker does not look at the clock", len(waiting)); err != nil {
+			return err
+		}
+	}
+}
+
+// rest waits until the workers have nothing to do. Time passes meanwhile only
+// where they wait for that of a repeat. The leases of a dead worker are ended.
+func (c conductor[Tx]) rest(ctx context.Context, p *play) error {
+	w := watch{patience: c.patience}
+	for {
+		busy, orphans, err := c.look(ctx, p.tag)
 		if err != nil {
 			return err
 		}
 		if busy {
-			time.Sleep(2 * time.Millisecond)
+			if err := w.pause(ctx, "the workers do nothing, and something is due", c.progress(ctx, p.tag)); err != nil {
+				return err
+			}
 			continue
 		}
-		next := c.clock.Now().Add(downtime(lease))
-		if !orphaned {
+		now := c.clock.Now()
+		next := now
+		for _, worker := range orphans {
+			if err := c.endLeases(ctx, p.tag, worker, now); err != nil {
+				return err
+			}
+		}
+		if len(orphans) == 0 {
 			at, ok, err := c.nextRepeat(ctx)
 			if err != nil || !ok {
 				return err
@@ -123,9 +152,18 @@ func (c conductor[Tx]) rest(ctx context.Context, p *play) error {
 	}
 }
 
+// progress is how far the workers have come with a scenario.
+func (c conductor[Tx]) progress(ctx context.Context, tag string) string {
+	var attempts, undone, deadlines sql.NullInt64
+	err := c.sql.QueryRowContext(ctx, `SELECT (SELECT sum(attempts) FROM fsm_outbox WHERE correlation = '`+tag+`'),
+		(SELECT count(*) FROM fsm_outbox WHERE correlation = '`+tag+`' AND state <> 'delivered'),
+		(SELECT count(*) FROM fsm_deadlines WHERE correlation = '`+tag+`')`).Scan(&attempts, &undone, &deadlines)
+	return fmt.Sprint(attempts.Int64, undone.Int64, deadlines.Int64, c.fleet.killed(), err)
+}
+
 // look reports whether a worker has, or may find, something to do for a scenario,
-// and whether a dead one holds something.
-func (c conductor[Tx]) look(ctx context.Context, tag string) (busy, orphaned bool, err error) {
+// and which dead ones hold something.
+func (c conductor[Tx]) look(ctx context.Context, tag string) (busy bool, orphans []string, err error) {
 	now := c.clock.Now()
 	due := func(text string) error {
 		at, err := parseTime(text)
@@ -135,7 +173,7 @@ func (c conductor[Tx]) look(ctx context.Context, tag string) (busy, orphaned boo
 	held := func(worker, until string) error {
 		at, err := parseTime(until)
 		if c.fleet.isDead(worker) && at.After(now) {
-			orphaned = true
+			orphans = append(orphans, worker)
 		} else {
 			busy = true
 		}
@@ -154,7 +192,7 @@ func (c conductor[Tx]) look(ctx context.Context, tag string) (busy, orphaned boo
 		return err
 	})
 	if err != nil {
-		return false, false, err
+		return false, nil, err
 	}
 	err = scan(ctx, c.sql, "SELECT CAST(due_at AS text), COALESCE(worker, ''), COALESCE(CAST(lease_until AS text), '') FROM fsm_deadlines WHERE correlation = '"+tag+"'", func(rows *sql.Rows) error {
 		var at, worker, until string
@@ -167,7 +205,7 @@ func (c conductor[Tx]) look(ctx context.Context, tag string) (busy, orphaned boo
 		}
 		return err
 	})
-	return busy, orphaned, err
+	return busy, orphans, err
 }
 
 // heads finds what is not done and has nothing before it in its lane.

@@ -22,6 +22,8 @@ type Database[Tx any] struct {
 	// Prune is a statement after which keys that were consumed can be deleted: a
 	// life gives back those that its events have of themselves.
 	Prune string
+	// Lift lists statements after which the unique index named counts no longer.
+	Lift func(index string) []string
 	// Busy reports whether a transaction of a store is under way: a server needs a
 	// moment to notice that a process is dead. nil: what a process has begun ends
 	// with it.

@@ -13,8 +13,13 @@
 //
 // A window is a point together with the machine and with what is under way
 // there: a creation, an event of a caller, an answer, a deadline, a delivery.
-// Which windows a machine has to pass follows from its table. The proof fails if
-// one of them was never hit.
+// Which windows a machine should pass follows from its table. The proof fails if
+// one that a life passes was never hit. What no life reaches, a window, a
+// transition, a timer or an effect, is named in the output; it is a failure where
+// the folder of the specs has a file unreached.txt that does not list it.
+//
+// A kill takes no time: the clock is the script's, and the next process ends the
+// leases of the dead one.
 //
 // # The judge
 //
@@ -30,7 +35,7 @@
 //
 // In a fleet three processes share the work of one life, and the first of them
 // that gets to a window is killed there; the others take over. The time of all is
-// in a file, and stands still but for what they wait for. In a storm the server
+// in a file, and stands still but for the repeats that they wait for. In a storm the server
 // is killed under many clients instead; time is real then. Both are judged by the
 // same judge.
 //

@@ -172,8 +172,6 @@ func (f *facts) readEngine(ctx context.Context, db *sql.DB) error {
 }
 
 func scan(ctx context.Context, db *sql.DB, query string, read func(*sql.Rows) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
 		return err

@@ -34,6 +34,9 @@ func BoundedFile(file string, most int64) Database[*sql.Tx] {
 				INSERT INTO crash_leases (message_id, worker, cancelled) VALUES (NEW.message_id, NEW.worker, NEW.cancelled);
 			END`},
 		Prune: "DROP TRIGGER fsm_keys_delete",
-		SQL:   func() (*sql.DB, error) { return sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)") },
+		Lift: func(index string) []string {
+			return []string{"DROP INDEX " + index, "DROP TRIGGER IF EXISTS " + index + "_insert", "DROP TRIGGER IF EXISTS " + index + "_update"}
+		},
+		SQL: func() (*sql.DB, error) { return sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(5000)") },
 	}
 }

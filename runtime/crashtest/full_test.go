@@ -96,7 +96,7 @@ func TestDiskFull(t *testing.T) {
 	must(t, err)
 	c.exec("INSERT INTO ballast VALUES (zeroblob(100000))")
 	fire := func(key string) (engine.Outcome, error) {
-		event := publish.PublishVersion{Policy: publish.PolicyQuarantine, Digest: strings.Repeat(key, 100)}
+		event := publish.PublishVersion{Policy: publish.PolicyQuarantine, Digest: strings.Repeat(key, 1000)} // pages of its own
 		return e.Fire(t.Context(), "publish", id, event, engine.Call{Key: key})
 	}
 	var key string
@@ -125,6 +125,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	_, err = e.List(t.Context(), "publish", "draft", "", 0)
 	must(t, err)
+	c.fill()
 	_, err = fire(key)
 	c.full(err)
 

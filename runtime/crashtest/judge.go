@@ -101,12 +101,19 @@ func (j *judge) histories() {
 	}
 }
 
+// callersPart is the key as a caller gave it: the engine stores call:role:id:key, with
+// the colons of role and id escaped.
+func callersPart(key string) string {
+	parts := strings.SplitN(key, ":", 4)
+	return parts[len(parts)-1]
+}
+
 // acceptedEvents: what a caller was told is accepted is in the history, and its
 // key was used up by it.
 func (j *judge) acceptedEvents() {
 	keys := map[string]keyRow{}
 	for _, k := range j.facts.keys {
-		keys[k.machine+" "+k.key] = k
+		keys[k.machine+" "+callersPart(k.key)] = k
 	}
 	type step struct {
 		machine, id string
@@ -121,7 +128,7 @@ func (j *judge) acceptedEvents() {
 			if e.Entry != accepted {
 				continue
 			}
-			k, ok := keys[e.Machine+" call:"+e.Key]
+			k, ok := keys[e.Machine+" "+e.Key]
 			if !ok || k.id != e.Record || k.event != e.Event || k.version != e.Version {
 				j.problem(tag, "%s %s: %s was accepted at version %d, its key says %+v", e.Machine, e.Record, e.Event, e.Version, k)
 			}
@@ -145,14 +152,14 @@ func (j *judge) keyed() {
 	for _, entries := range j.diary {
 		for _, e := range entries {
 			if e.Entry == accepted {
-				told[e.Machine+" call:"+e.Key] = true
+				told[e.Machine+" "+e.Key] = true
 			}
 		}
 	}
 	steps := map[string]int{}
 	for _, k := range j.facts.keys {
 		steps[fmt.Sprint(k.machine, " ", k.id, " ", k.version)]++
-		if !told[k.machine+" "+k.key] {
+		if !told[k.machine+" "+callersPart(k.key)] {
 			j.problem("", "key %+v is used, and nobody was told", k)
 		}
 	}

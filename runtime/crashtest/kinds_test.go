@@ -20,10 +20,10 @@ func TestKinds(t *testing.T) {
 		{[]string{"gc"}, []Kind{Create, Fire, Deliver, Retry, Bury, Requeue, Idempotent, InTx}},
 		{[]string{"registration"}, []Kind{Create, Fire, Chain, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent}},
 		{[]string{"wal"}, []Kind{Create, Fire, Chain, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, InTx}},
-		{[]string{"deal"}, []Kind{Create, Fire, Chain, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Keyed, Queryable, InTx}},
+		{[]string{"deal"}, []Kind{Create, Fire, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Keyed, Queryable, InTx}},
 		{[]string{"download", "unpack", "activate"}, []Kind{Create, Chain, Answer, Deliver, Retry, Bury, Requeue, Idempotent, Cleanup}},
 		{[]string{"unpack", "activate", "download"}, []Kind{Started, Answer, Deadline, Deliver, Retry, Bury, Requeue, Idempotent, Queryable, AtMostOnce, Cleanup}},
-		{[]string{"activate", "unpack", "download"}, []Kind{Started, Answer, Chain, Idempotent, Queryable}},
+		{[]string{"activate", "unpack", "download"}, []Kind{Started, Answer, Chain, Deliver, Retry, Bury, Requeue, Idempotent, Queryable}},
 	} {
 		c, err := lives.Load("../../spec", tt.group...)
 		if err != nil {

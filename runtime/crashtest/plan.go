@@ -78,6 +78,16 @@ func live[Tx any](ctx context.Context, db Database[Tx], subject Subject, dir str
 	return closeStage()
 }
 
+// progress is how far the processes have come with the plan.
+func (p plan) progress(dir string) string {
+	n := p.begun(dir)
+	size := int64(0)
+	if info, err := os.Stat(diaryFile(dir, p.Scenarios[n].Tag)); err == nil {
+		size = info.Size()
+	}
+	return fmt.Sprint(n, " ", size)
+}
+
 // begun returns the number of the last scenario that has begun, since those
 // before it have ended.
 func (p plan) begun(dir string) int {

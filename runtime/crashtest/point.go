@@ -96,10 +96,8 @@ func sharedPoints(k Kind) []Point {
 		return append([]Point{ClaimAfter}, writePoints...)
 	case Deliver, Retry, Bury:
 		return settlePoints[1:]
-	case Idempotent, Keyed, AtMostOnce:
+	case Idempotent, Keyed, Queryable, AtMostOnce: // a worker that reserves a message does not ask
 		return effectPoints[1:]
-	case Queryable:
-		return append([]Point{QueryAfter}, effectPoints[1:]...)
 	case Cleanup:
 		return cleanupPoints
 	case Create, Fire, Chain, Requeue, InTx: // in the hands of callers

@@ -3,7 +3,6 @@ package crashtest
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -34,7 +33,7 @@ func Schema(dsn, schema string, adjust ...func(*pgxpool.Config)) Database[pgx.Tx
 			}
 			s, err := postgres.New(pool, options)
 			return s, func() error {
-				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastResort)
 				defer cancel()
 				defer pool.Close()
 				return s.Close(ctx)
@@ -54,6 +53,7 @@ func Schema(dsn, schema string, adjust ...func(*pgxpool.Config)) Database[pgx.Tx
 				WHEN (NEW.lease_token IS NOT NULL AND NEW.lease_token IS DISTINCT FROM OLD.lease_token) EXECUTE FUNCTION crash_watch()`,
 		},
 		Prune: "ALTER TABLE fsm_keys DISABLE TRIGGER fsm_keys_stay",
+		Lift:  func(index string) []string { return []string{"DROP INDEX " + index} },
 		Busy: func(ctx context.Context, db *sql.DB) (busy bool, err error) {
 			err = db.QueryRowContext(ctx, "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1 AND xact_start IS NOT NULL)", schema).Scan(&busy)
 			return busy, err

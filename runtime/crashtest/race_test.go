@@ -211,7 +211,7 @@ func workersShare[Tx any](w *world[Tx]) {
 		})
 	}
 	clients.Wait()
-	for deadline := time.Now().Add(time.Minute); w.count("fsm_outbox WHERE state <> 'delivered'") > 0; {
+	for deadline := time.Now().Add(lastResort); w.count("fsm_outbox WHERE state <> 'delivered'") > 0; {
 		if time.Now().After(deadline) {
 			w.Fatal("the outbox does not become empty")
 		}

@@ -20,10 +20,6 @@ import (
 // and every process passes the same points in the same order.
 const lease = time.Hour
 
-// downtime is how much later than a lease began the next process begins: the
-// leases of the dead one are over then.
-func downtime(lease time.Duration) time.Duration { return lease + time.Minute }
-
 // leaseOf is the lease in a life: its handlers keep it however long they take.
 func leaseOf(s lives.Script) time.Duration { return lease + s.Longest }
 
@@ -131,7 +127,9 @@ func (s *stage[Tx]) end(ctx context.Context, p *play) error {
 	return p.write(entry{Entry: ended})
 }
 
-// resume goes on when the transactions and leases of the dead process are over.
+// resume goes on when the transactions of the dead process are over, and ends its
+// leases. No time passes: however long a kill takes, guards and timers see the
+// time that they would have seen without it.
 func (s *stage[Tx]) resume(ctx context.Context, p *play, past []entry) error {
 	for s.database.Busy != nil {
 		busy, err := s.database.Busy(ctx, s.sql)
@@ -149,18 +147,34 @@ func (s *stage[Tx]) resume(ctx context.Context, p *play, past []entry) error {
 			at = e.At
 		}
 	}
-	next := at.Add(downtime(leaseOf(p.script)))
-	if err := s.oversleep(ctx, p, at, next); err != nil {
+	if err := s.oversleep(ctx, p, at); err != nil {
 		return err
 	}
-	return s.setClock(p, next)
+	return errors.Join(s.setClock(p, at), s.endLeases(ctx, p.tag, "", at))
 }
 
-// oversleep notes that a timer came due while nobody was there: the life may end
-// otherwise than without a crash.
-func (s *stage[Tx]) oversleep(ctx context.Context, p *play, from, to time.Time) error {
-	if movesClock(p.script) {
-		from = time.Time{} // its timers come due in the middle of something
+// endLeases ends the leases of a worker in a scenario as if their time were over;
+// "": of all workers.
+func (s *stage[Tx]) endLeases(ctx context.Context, tag, worker string, at time.Time) error {
+	whose := ""
+	if worker != "" {
+		whose = " AND worker = '" + worker + "'"
+	}
+	for _, table := range []string{"fsm_outbox", "fsm_deadlines"} {
+		_, err := s.sql.ExecContext(ctx, fmt.Sprintf("UPDATE %s SET lease_until = '%s' WHERE lease_token IS NOT NULL AND correlation = '%s'%s",
+			table, at.Add(-time.Microsecond).UTC().Format(fsm.TimeLayout), tag, whose))
+		if err != nil {
+			return fmt.Errorf("end leases in %s: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// oversleep notes that a timer of a life in which handlers move the clock came due
+// in the middle of something: the life may end otherwise than without a crash.
+func (s *stage[Tx]) oversleep(ctx context.Context, p *play, at time.Time) error {
+	if !movesClock(p.script) {
+		return nil
 	}
 	isDue := false
 	err := scan(ctx, s.sql, "SELECT CAST(due_at AS text) FROM fsm_deadlines WHERE correlation = '"+p.tag+"'", func(rows *sql.Rows) error {
@@ -170,7 +184,7 @@ func (s *stage[Tx]) oversleep(ctx context.Context, p *play, from, to time.Time) 
 			return err
 		}
 		due, err := parseTime(text)
-		isDue = isDue || due.After(from) && !due.After(to)
+		isDue = isDue || !due.After(at)
 		return err
 	})
 	if err != nil || !isDue {
@@ -293,7 +307,7 @@ func (s *stage[Tx]) mend(ctx context.Context, p *play) error {
 	if err := p.write(entry{Entry: mended}); err != nil {
 		return err
 	}
-	letters, err := s.engine.DeadLetters(ctx, "", 0)
+	letters, err := s.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
 	for _, row := range letters {
 		err = errors.Join(err, s.engine.Requeue(ctx, row.MessageID, "somebody", "it is mended"))
 	}

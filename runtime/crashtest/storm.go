@@ -76,7 +76,7 @@ func Storm[Tx any](t *testing.T, d Database[Tx], clients int, crash func()) {
 
 // rage is the storm, from its beginning until there is nothing left to deliver.
 func (s *storm[Tx]) rage(ctx context.Context, clients int, crash func()) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, lastResort)
 	defer cancel()
 	for i := range stormRecords {
 		if err := s.insist(ctx, s.engine.Create, i, fmt.Sprint("create ", i), publish.Create{}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/runtime/crashtest/lives"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -66,6 +67,7 @@ type story struct {
 	group    *lives.Group // their tables
 	lives    []lives.Life
 	windows  []Window
+	silent   []*ir.State // whose timers fire in no life
 	params   map[string]json.RawMessage
 	span     time.Duration // from the beginning of a scenario to that of the one before it
 }
@@ -80,8 +82,8 @@ func (s Subject) story() (story, error) {
 	if err != nil {
 		return story{}, err
 	}
-	found, _ := group.Search()
-	out := story{name: s.name(), group: group, lives: group.Vary(found), params: group.Params()}
+	found, _, silent := group.Search()
+	out := story{silent: silent, name: s.name(), group: group, lives: group.Vary(found), params: group.Params()}
 	out.span = group.Span(out.lives)
 	out.windows = windowsOf(out.name, kindsOf(group))
 	out.machines, err = s.define(out.params)

@@ -39,6 +39,12 @@ func (t *trap) set(b bait) error {
 	return nil
 }
 
+// sprung reports whether somebody has taken the bait.
+func (t *trap) sprung() bool {
+	_, err := os.Stat(t.file())
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // reach kills this process if the trap is set where it has come to.
 func (t *trap) reach(p Point, subjects ...subject) error {
 	if t == nil || len(subjects) == 0 {

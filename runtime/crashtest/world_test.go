@@ -23,6 +23,9 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const lease = time.Minute
 
+// lastResort is when a test gives up waiting for what should come soon.
+const lastResort = 5 * time.Minute
+
 var system = fsm.System()
 
 // world is a database, a clock and what handlers did.
@@ -39,6 +42,7 @@ type world[Tx any] struct {
 	// What handlers do; nil: they succeed.
 	handle func(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error)
 	inTx   func(ctx context.Context, tx Tx, d fsm.Dispatch) error
+	done   func(d fsm.Dispatch) bool // what a query hears; nil: it happened
 
 	mu    sync.Mutex
 	calls []fsm.Dispatch
@@ -245,8 +249,13 @@ func (a actor[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, erro
 	return a.world.handle(ctx, d)
 }
 
-func (a actor[Tx]) Query(context.Context, fsm.Dispatch) (*fsm.Event, bool, error) {
-	return nil, true, nil
+// Query answers as the calls say: an effect has happened once it was handled.
+func (a actor[Tx]) Query(_ context.Context, d fsm.Dispatch) (*fsm.Event, bool, error) {
+	if a.world.done != nil {
+		return nil, a.world.done(d), nil
+	}
+	handled := slices.ContainsFunc(a.world.seen(), func(c fsm.Dispatch) bool { return c.ID == d.ID })
+	return nil, handled, nil
 }
 
 // fired is what a handler answers with.

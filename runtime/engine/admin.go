@@ -9,10 +9,19 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// DeadLetters returns messages that were given up and wait for a person, oldest
-// first: of one machine, or of all if machine is "".
-func (e *Engine[Tx]) DeadLetters(ctx context.Context, machine string, limit int) ([]OutboxRow, error) {
-	page, err := e.store.Read(ctx, Read{Kind: ReadDeadLetters, Machine: machine, Limit: bounded(limit)})
+// DeadLetters returns messages that were given up and wait for an operator, oldest
+// first: those that f lets through, behind the message with the id after ("" for the
+// first page). A message that was after and is pruned is ErrNotFound.
+func (e *Engine[Tx]) DeadLetters(ctx context.Context, f Filter, after string, limit int) ([]OutboxRow, error) {
+	q := Read{Kind: ReadDeadLetters, Filter: f, Limit: bounded(limit)}
+	if after != "" {
+		row, err := e.message(ctx, after)
+		if err != nil {
+			return nil, fmt.Errorf("dead letters after message %s: %w", after, err)
+		}
+		q.AfterLetter = &row
+	}
+	page, err := e.store.Read(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("dead letters: %w", err)
 	}
@@ -31,22 +40,18 @@ func (e *Engine[Tx]) Discard(ctx context.Context, messageID, who, why string) er
 	return e.resolve(ctx, "discard", messageID, outbox.Discard{Resolution: tidy(who + ": " + why)})
 }
 
-// resolve lets the machine outbox decide what a person wants of a message. One
-// that is no dead letter is a *fsm.Rejection.
+// resolve lets the machine outbox decide what an operator wants of a message. One
+// that is no dead letter is a *fsm.Rejection, a text that is no id ErrBadID.
 func (e *Engine[Tx]) resolve(ctx context.Context, what, messageID string, event outbox.Payload) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
-	page, err := e.store.Read(ctx, Read{Kind: ReadLetter, MessageID: messageID, Limit: 1})
-	if err == nil && len(page.Letters) == 0 {
-		err = ErrNotFound
-	}
+	row, err := e.message(ctx, messageID)
 	if err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
-	row := page.Letters[0]
 	if row.Cancelled {
-		return fmt.Errorf("%s message %s: %w", what, messageID, errStateLeft)
+		return fmt.Errorf("%s message %s: %w", what, messageID, ErrStateLeft)
 	}
 	d := delivery{row: row}
 	now := e.now()
@@ -69,15 +74,32 @@ func (e *Engine[Tx]) resolve(ctx context.Context, what, messageID string, event 
 	return nil
 }
 
+// message returns a row of the outbox.
+func (e *Engine[Tx]) message(ctx context.Context, messageID string) (OutboxRow, error) {
+	id, err := fsm.ParseUUID(messageID)
+	if err != nil {
+		return OutboxRow{}, fmt.Errorf("%w: %w", ErrBadID, err)
+	}
+	page, err := e.store.Read(ctx, Read{Kind: ReadLetter, MessageID: id.String(), Limit: 1})
+	switch {
+	case err != nil:
+		return OutboxRow{}, err
+	case len(page.Letters) == 0:
+		return OutboxRow{}, ErrNotFound
+	}
+	return page.Letters[0], nil
+}
+
 // Resumed is what Resume did.
 type Resumed struct {
-	Timer    bool // the state's timeout was armed
+	Timer    bool // the state has a timeout, which is armed
 	Requeued int  // dead letters that got their attempts again
 }
 
 // Resume sets a record going again: it arms the timeout that the record's state
 // has, counted from when the state was entered, in case it got lost or was
-// consumed by an event that the record refused; and it requeues the record's
+// consumed by an event that the record refused (one that is there stays as it is);
+// and it requeues the record's
 // dead letters.
 func (e *Engine[Tx]) Resume(ctx context.Context, machine, id, who, why string) (Resumed, error) {
 	var did Resumed
@@ -95,15 +117,12 @@ func (e *Engine[Tx]) Resume(ctx context.Context, machine, id, who, why string) (
 	}); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
 	}
-	page, err := e.store.Read(ctx, Read{Kind: ReadDeadLetters, Machine: machine, ID: r.id, Limit: pageLimit})
-	if err != nil {
+	requeued, err := e.RequeueAll(ctx, Filter{Machine: machine, Record: r.id}, who, why)
+	did.Requeued = requeued.Done
+	if err = errors.Join(err, requeued.Err()); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
 	}
-	for _, letter := range page.Letters {
-		err = errors.Join(err, e.Requeue(ctx, letter.MessageID, who, why))
-		did.Requeued++
-	}
-	return did, err
+	return did, nil
 }
 
 // rearm arms the timeout of the record's state, unless the record moves on

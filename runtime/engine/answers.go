@@ -10,17 +10,14 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// tries bounds how often a worker fires a timer or an answer again after a
-// conflict, and stores an outcome again after a failure of the store. With the
-// pauses of pause that is some seconds; then the lease runs out, and whoever
-// claims the row next begins with what is there.
-const tries = 8
+// longestPause bounds the pause between two tries to store an outcome.
+const longestPause = 500 * time.Millisecond
 
 // pause waits before try number n, which counts from 1.
 func pause(ctx context.Context, n int) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(10 * time.Millisecond << n):
+	case <-time.After(min(10*time.Millisecond<<min(n, 10), longestPause)):
 	}
 }
 
@@ -30,16 +27,15 @@ func pause(ctx context.Context, n int) {
 func (e *Engine[Tx]) patiently(ctx context.Context, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Lease)
 	defer cancel()
-	for n := range tries {
-		if n > 0 {
-			pause(ctx, n)
-		}
+	for n := 1; ; n++ {
 		err = e.briefly(ctx, f)
 		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrStore) {
 			return err
 		}
+		if pause(ctx, n); ctx.Err() != nil {
+			return err
+		}
 	}
-	return err
 }
 
 // briefly calls f, which asks the store, with StoreTimeout for it.
@@ -57,6 +53,7 @@ func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) (err error) {
 		r.now = later(e.now(), r.notBefore)
 		err := e.applyTogether(ctx, r)
 		r.known = nil // it was right, or there is something newer
+		r.lock = errors.Is(err, ErrConflict)
 		if err == nil {
 			return nil
 		}
@@ -74,10 +71,14 @@ type firing[Tx any] struct {
 // applyTogether is apply for an event whose outcome nobody asks for: what comes at
 // the same time is stored together.
 func (e *Engine[Tx]) applyTogether(ctx context.Context, r request[Tx]) error {
+	if r.lock {
+		_, err := e.apply(ctx, r)
+		return err
+	}
 	mine := &firing[Tx]{request: r}
 	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[Tx]) error { return e.applyAll(ctx, all) })
 	if errors.Is(err, ErrConflict) { // somebody has the record in hand, or had: by itself it may wait for that
-		r.known = nil
+		r.known, r.lock = nil, true
 		_, err := e.apply(ctx, r)
 		return err
 	}
@@ -143,7 +144,7 @@ func (e *Engine[Tx]) answer(ctx context.Context, m *definition[Tx], d delivery, 
 	outcome := "delivered"
 	var x *fsm.Rejection
 	switch {
-	case errors.Is(err, errStateLeft):
+	case errors.Is(err, ErrStateLeft):
 		outcome, err = "late", e.settle(ctx, s)
 	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !unrecordable(err):
 		e.count(m.Name(), MetricRefused, "event", event.Name)
@@ -170,9 +171,13 @@ func (e *Engine[Tx]) taskRequest(m *definition[Tx], id string, event fsm.Event, 
 
 // unrecordable reports whether an answer is no event of the machine, or was
 // accepted and can't be stored, or meets a record that can't be read: trying
-// again at once would not help, and to forget it would leave the record waiting.
+// again at once would not help, and to forget it would leave the record waiting. A
+// store that failed, or another writer, says nothing about the answer.
 func unrecordable(err error) bool {
 	var handler *HandlerError
+	if errors.Is(err, ErrStore) || errors.Is(err, ErrConflict) {
+		return false
+	}
 	return errors.Is(err, fsm.ErrInvalidEvent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrExists) ||
 		errors.Is(err, ErrKeyUsed) || errors.As(err, &handler)
 }

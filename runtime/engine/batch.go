@@ -24,6 +24,7 @@ const abreast = 4
 // it, and the others carry it.
 func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(firings))
+	e.synchronise(ctx)
 	if err := checkNested(ctx); err != nil {
 		return outcomes, err
 	}

@@ -11,9 +11,18 @@ type Call struct {
 	// By is who fires; a machine without actors records it only.
 	By fsm.Caller
 	// Key makes firing again safe: once an event with it was accepted, the same
-	// key answers with that outcome and changes nothing. It is kept for ever.
+	// key answers with that outcome and changes nothing. It is kept for ever. Each
+	// caller (By) has keys of its own. The same key with another event, payload or
+	// record is a *KeyError; but a creation with it answers with the record that it
+	// created, also where this call has another id. It may have 1,024 bytes.
 	// "": none.
 	Key string
+	// IfVersion, unless it is 0, is the version that the record must have when the
+	// event is stored: at any other nothing is changed, and the error is a
+	// *VersionError. A key that was accepted before answers all the same, whatever
+	// the version is by then. Within Transact it is the version that the events of
+	// the transaction so far lead to. Create refuses it.
+	IfVersion int64
 	// Correlation names the whole of what this call sets off: it is found in
 	// histories, in dispatches, in logs, and in whatever they fire in turn. "":
 	// one is made.
@@ -22,6 +31,7 @@ type Call struct {
 
 // Outcome is an event that was accepted.
 type Outcome struct {
+	ID      string     // of the record: that of the call, unless a creation is Replayed
 	Record  fsm.Record // after the event
 	Version int64      // of the record after the event
 	Steps   []fsm.Step // the transitions taken

@@ -1,6 +1,11 @@
 package engine
 
-import "time"
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // Clock tells the time. The engine reads no other clock for what it decides or
 // stores, so a test that owns the clock owns time.
@@ -9,8 +14,82 @@ import "time"
 // Deadlines and leases then come later by as much.
 type Clock interface{ Now() time.Time }
 
-// SystemClock is the clock of the machine.
+// SystemClock is the clock of the machine. Where the store has a clock of its own,
+// an engine with a SystemClock goes by that one: see TimeTeller.
 type SystemClock struct{}
 
 // Now returns the current time.
 func (SystemClock) Now() time.Time { return time.Now() }
+
+// TimeTeller is implemented by stores whose database runs on machines of its own. The
+// processes that share it may disagree about the time; the database decides.
+type TimeTeller interface {
+	// Time returns the current time of the database.
+	Time(ctx context.Context) (time.Time, error)
+}
+
+// How often the difference to the clock of the store is measured, how long an answer
+// may take to be of use, and which difference is worth a warning.
+const (
+	measureEvery = time.Minute
+	useful       = time.Second
+	noteworthy   = time.Second
+)
+
+// storeClock is the clock of a store, kept by a local one between measurements.
+type storeClock struct {
+	local  Clock
+	teller TimeTeller
+	offset atomic.Int64 // of the store's clock to the local one, in nanoseconds
+
+	mu       sync.Mutex // held while measuring
+	measured atomic.Pointer[time.Time]
+}
+
+func (c *storeClock) Now() time.Time {
+	return c.local.Now().Add(time.Duration(c.offset.Load()))
+}
+
+// measure finds the offset, and reports whether it did: not where that was done a
+// moment ago, or is being done. The first to come wait for it. A store that does not
+// answer leaves the offset as it is.
+func (c *storeClock) measure(ctx context.Context) (offset time.Duration, done bool) {
+	last := c.measured.Load()
+	switch {
+	case last == nil:
+		c.mu.Lock()
+	case c.local.Now().Sub(*last).Abs() < measureEvery || !c.mu.TryLock():
+		return 0, false
+	}
+	defer c.mu.Unlock()
+	if c.measured.Load() != last {
+		return 0, false
+	}
+	before := c.local.Now()
+	there, err := c.teller.Time(ctx)
+	after := c.local.Now()
+	took := after.Sub(before)
+	if err != nil || took > useful && last != nil {
+		return 0, false
+	}
+	offset = there.Sub(before.Add(took / 2))
+	c.offset.Store(int64(offset))
+	c.measured.Store(&after)
+	return offset, true
+}
+
+// synchronise makes sure that the engine's clock agrees with the store's.
+func (e *Engine[Tx]) synchronise(ctx context.Context) {
+	if e.storeClock == nil {
+		return
+	}
+	offset, measured := e.storeClock.measure(ctx)
+	if !measured {
+		return
+	}
+	e.config.Metrics(Metric{Name: MetricClockOffset, Type: "gauge", Value: offset.Seconds()})
+	if offset.Abs() > noteworthy {
+		e.config.Logger.WarnContext(ctx, "the clock of this machine differs from that of the database, which is used: set it",
+			"offset", offset, "worker", e.config.Worker)
+	}
+}

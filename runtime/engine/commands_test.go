@@ -49,8 +49,7 @@ func (s *stage) run(line string) {
 	case "crash":
 		s.open()
 	case "wake":
-		s.awake <- struct{}{}
-		<-s.asleep
+		s.wake()
 	case "two-step":
 		s.config.TwoStep = true
 		s.open()
@@ -135,6 +134,16 @@ func (s *stage) step(times string) {
 	}
 }
 
+// wake lets the sleeping handler answer, and waits until its round ends.
+func (s *stage) wake() {
+	if s.asleep == nil {
+		s.t.Fatalf("nothing sleeps:\n%s", s.flush())
+	}
+	s.awake <- struct{}{}
+	<-s.asleep
+	s.asleep = nil
+}
+
 func (s *stage) look(ctx context.Context, command string, args []string) {
 	switch command {
 	case "show":
@@ -160,7 +169,7 @@ func (s *stage) look(ctx context.Context, command string, args []string) {
 			s.say("%s v%d", r.Record.StateName(), r.Version)
 		}
 	case "dead":
-		letters, err := s.engine.DeadLetters(ctx, "", 0)
+		letters, err := s.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -180,7 +189,7 @@ func (s *stage) administer(ctx context.Context, command string, args []string) {
 		s.say("timer %v, requeued %d", did.Timer, did.Requeued)
 		return
 	}
-	letters, err := s.engine.DeadLetters(ctx, "", 1)
+	letters, err := s.engine.DeadLetters(ctx, engine.Filter{}, "", 1)
 	if err != nil || len(letters) == 0 {
 		s.t.Fatalf("no dead letter: %v", err)
 	}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	mathrand "math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/outbox"
@@ -17,7 +19,9 @@ import (
 // Config is what an engine can be told. The zero value of a field means its
 // default.
 type Config struct {
-	// Clock tells the time. Default: SystemClock.
+	// Clock tells the time: of decisions, due times and leases. Default: SystemClock,
+	// which is corrected by the clock of the database where that has one
+	// (PostgreSQL), so that processes whose machines disagree share one clock.
 	Clock Clock
 	// Logger gets the engine's own messages and the log effects of machines.
 	// Default: slog.Default.
@@ -59,6 +63,10 @@ type Config struct {
 	// Default: 16.
 	Concurrency int
 
+	// Limits bound what this process does at a destination, an effect's `to` or else
+	// the effect's own name, in all machines. Default: see Limit.
+	Limits map[string]Limit
+
 	// TwoStep stores what a step raises as a deadline that is due at once,
 	// instead of taking it in the same transaction.
 	TwoStep bool
@@ -72,7 +80,8 @@ type Config struct {
 
 	// Rand draws the jitter of a repeat, in [0, 1). Default: math/rand/v2.
 	Rand func() float64
-	// NewToken makes the token of a lease; it must never give one twice.
+	// NewToken makes the token of a lease and the id of a history row; it must never
+	// give one twice.
 	// Default: random.
 	NewToken func() fsm.UUID
 }
@@ -131,6 +140,11 @@ func (c Config) validate() error {
 	}
 	if c.Retry.Attempts < 0 || c.Retry.First < 0 || c.Retry.Max < 0 || c.Retry.Factor < 0 || c.Retry.Jitter < 0 || c.Retry.Jitter > 1 {
 		problems = append(problems, errors.New("the policy Retry must not be negative, and its Jitter at most 1"))
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Limits)) {
+		if l := c.Limits[name]; l.AtOnce < 0 || l.PerSecond < 0 {
+			problems = append(problems, fmt.Errorf("the limits of destination %q must not be negative", name))
+		}
 	}
 	return errors.Join(problems...)
 }

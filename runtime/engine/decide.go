@@ -9,10 +9,6 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// errStateLeft says that the work whose answer is fired belongs to a state that
-// was left meanwhile.
-var errStateLeft = errors.New("the state that asked for it was left")
-
 // load reads what the requests need, a row each, as far as it can't be foreseen. The
 // key that an event has of its own may depend on the record, so it is looked up again
 // where knowing the record changes it.
@@ -46,6 +42,9 @@ func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) (
 		if err := e.loadMissed(ctx, tx, requests[i], queries[n].Keys, &rows[i]); err != nil {
 			return nil, err
 		}
+		if err := e.loadHolder(ctx, tx, requests[i], &rows[i]); err != nil {
+			return nil, err
+		}
 	}
 	return rows, nil
 }
@@ -69,6 +68,29 @@ func (e *Engine[Tx]) loadMissed(ctx context.Context, tx Tx, r request[Tx], looke
 	return nil
 }
 
+// loadHolder reads the record that an earlier creation with the key of r made.
+func (e *Engine[Tx]) loadHolder(ctx context.Context, tx Tx, r request[Tx], row *Row) error {
+	if !r.create {
+		return nil
+	}
+	at := slices.IndexFunc(row.Keys, func(k KeyRow) bool { return k.RecordID != r.id && k.Event == r.event.Name })
+	if at < 0 {
+		return nil
+	}
+	_, key, err := e.machine(r.machine.Name(), row.Keys[at].RecordID)
+	if err != nil {
+		return err
+	}
+	q := r.query()
+	q.ID, q.Key, q.Keys = row.Keys[at].RecordID, key, nil
+	found, err := e.store.Load(ctx, tx, []Query{q})
+	if err != nil {
+		return err
+	}
+	row.holder = &holder{q.ID, found[0].Record}
+	return found[0].Err
+}
+
 // foreseen is what a load would find for an event without a key: nothing for a
 // creation, and the record where it is known. Whether that is right turns out when
 // the event is written.
@@ -90,7 +112,7 @@ func (e *Engine[Tx]) decide(r request[Tx], row Row) (plan[Tx], error) {
 		return plan[Tx]{}, ErrLeaseLost
 	}
 	if r.task != nil && row.Cancelled {
-		return plan[Tx]{}, errStateLeft
+		return plan[Tx]{}, ErrStateLeft
 	}
 	if row.Err != nil {
 		return plan[Tx]{}, row.Err
@@ -98,12 +120,15 @@ func (e *Engine[Tx]) decide(r request[Tx], row Row) (plan[Tx], error) {
 	if o, ok, err := r.replay(row); ok || err != nil {
 		return e.ended(r, o, row.Alone), err
 	}
+	if err := r.checkVersion(row); err != nil {
+		return plan[Tx]{}, err
+	}
 	d, err := r.ask(row, e.config.TwoStep)
 	if err != nil {
 		return plan[Tx]{}, err
 	}
 	if len(d.Steps) == 0 {
-		return e.ended(r, Outcome{Record: d.Record, Version: row.Version, AlreadyThere: true, Correlation: r.correlation}, row.Alone), nil
+		return e.ended(r, Outcome{ID: r.id, Record: d.Record, Version: row.Version, AlreadyThere: true, Correlation: r.correlation}, row.Alone), nil
 	}
 	return e.plan(r, row, d)
 }

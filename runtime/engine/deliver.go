@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -34,19 +35,37 @@ func (e *Engine[Tx]) deliver(ctx context.Context, t Task, until time.Time, handl
 		return e.bury(ctx, d, fsm.UnknownEffect(row.Machine, row.Effect))
 	}
 	e.observe(row.Machine, MetricOutboxLag, now.Sub(row.AvailableAt.Or(row.CreatedAt)).Seconds(), "effect", row.Effect)
-	working, stop := e.keepLease(ctx, row.MessageID, t.Token)
-	r := e.attempt(working, m, info, d)
-	stop()
+	lease := e.keepLease(ctx, d, until)
+	defer lease.stop()
+	r := e.attempt(lease.working, m, info, d)
+	if context.Cause(lease.working) == nil {
+		e.report(ctx, info, row, r.err)
+	}
 	switch {
 	case r.err == nil:
 		handled()
 		return e.succeed(ctx, m, d, r)
-	case errors.Is(context.Cause(working), ErrLeaseLost), errors.Is(r.err, ErrLeaseLost):
+	case errors.Is(context.Cause(lease.working), ErrLeaseLost), errors.Is(r.err, ErrLeaseLost):
 		return ErrLeaseLost
 	case ctx.Err() != nil:
 		return e.interrupt(ctx, info, d, r.err)
 	}
 	return e.fail(ctx, m, info, d, r.err)
+}
+
+// report tells the breaker of the effect's destination how an attempt ended. A failure
+// that another attempt would meet again is an answer of the destination.
+func (e *Engine[Tx]) report(ctx context.Context, info fsm.EffectInfo, row OutboxRow, err error) {
+	open, changed := e.destinations.report(row.Lane, err != nil && (unknownOutcome(err) || repeatable(info, err)))
+	if !changed {
+		return
+	}
+	state, level, message := 0.0, slog.LevelInfo, "the destination works again"
+	if open {
+		state, level, message = 1, slog.LevelError, "a destination fails: one attempt at a time until one succeeds"
+	}
+	e.config.Metrics(Metric{Machine: row.Machine, Name: MetricBreaker, Type: "gauge", Value: state, Labels: labels([]string{"destination", row.Lane})})
+	e.config.Logger.Log(ctx, level, message, "destination", row.Lane, "machine", row.Machine, "effect", row.Effect, "error", err)
 }
 
 // policy is how often an effect is repeated, and when.
@@ -57,40 +76,53 @@ func (e *Engine[Tx]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 	return e.config.Retry
 }
 
-// attempt brings the effect about, heeding its delivery class where it was
-// attempted before: a queryable one is asked for, what an attempt left behind is
-// cleaned up, and an at_most_once one that was cut short is not repeated.
+// attempt brings the effect about, heeding its delivery class: a queryable one is
+// asked for unless this is certainly its first attempt, what an attempt left behind
+// is cleaned up, and an at_most_once one that was cut short is not repeated.
 func (e *Engine[Tx]) attempt(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery) reply {
 	dispatch := d.dispatch()
 	if d.cutShort() && info.Delivery == fsm.AtMostOnce {
 		return reply{err: d.failure(errCutShort, true)}
 	}
-	if d.repeat() {
-		if info.Delivery == fsm.Queryable {
-			if r := e.query(ctx, m, dispatch); r.err != nil || r.done {
-				return r
-			}
+	asks := info.Delivery == fsm.Queryable && !d.reserved()
+	if asks {
+		switch r := e.query(ctx, m, dispatch); {
+		case r.err != nil:
+			return reply{err: &queryError{r.err}}
+		case r.done:
+			return r
 		}
-		// Recovery found the last attempt cut short: there is none left.
+	}
+	cleans := d.repeat() && info.Cleanup != ""
+	if d.repeat() {
+		// Recovery found the last attempt cut short, or only asking was left.
 		if d.row.Attempts >= d.limit() {
-			return reply{err: d.failure(errSpentLost, false)}
+			return reply{err: d.failure(d.noneLeft(), false)}
 		}
 		if r := e.cleanUp(ctx, m, info, dispatch); r.err != nil {
 			return r
 		}
-		// Asking and cleaning up took time, perhaps more than the lease: whoever
-		// can't tell that it is still theirs leaves the message alone.
-		if info.Delivery == fsm.Queryable || info.Cleanup != "" {
-			err := e.renew(ctx, d.row.MessageID, d.token)
-			switch {
-			case ctx.Err() != nil:
-				return reply{err: ctx.Err()}
-			case err != nil:
-				return reply{err: errors.Join(ErrLeaseLost, err)}
-			}
+	}
+	if asks || cleans {
+		if err := e.stillHeld(ctx, d); err != nil {
+			return reply{err: err}
 		}
 	}
 	return e.handle(ctx, m, dispatch)
+}
+
+// stillHeld renews the lease of d. Asking and cleaning up took time, perhaps more
+// than the lease: a worker that can't tell whether it still holds the message
+// leaves it alone.
+func (e *Engine[Tx]) stillHeld(ctx context.Context, d delivery) error {
+	_, _, err := e.renew(ctx, d)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return errors.Join(ErrLeaseLost, err)
+	}
+	return nil
 }
 
 // cleanUp removes what an attempt may have left behind.
@@ -139,22 +171,23 @@ func (e *Engine[Tx]) conclude(ctx context.Context, m *definition[Tx], d delivery
 }
 
 // fail stores that the attempt has failed: the effect is repeated later, or its
-// failure is answered, or it becomes a dead letter.
+// failure is answered, or it becomes a dead letter. A queryable effect that the
+// outside could not be asked about has not failed: see unknown.
 func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
 	e.tellFailure(ctx, d, cause)
-	if info.Delivery == fsm.AtMostOnce && unknownOutcome(cause) {
+	var unasked *queryError
+	switch {
+	case info.Delivery == fsm.AtMostOnce && unknownOutcome(cause):
 		return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
-	}
-	if !d.spent() && repeatable(info, cause) {
-		s, err := d.failed(d.message(cause), e.now(), e.config.Rand())
-		if err != nil {
-			return err
-		}
-		e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "retry_later")
-		return e.settle(ctx, s)
-	}
-	if info.Delivery == fsm.Queryable && !errors.Is(cause, errSpentLost) {
-		if r := e.query(ctx, m, d.dispatch()); r.err == nil && r.done {
+	case errors.As(cause, &unasked):
+		return e.unknown(ctx, m, info, d, cause)
+	case !d.spent() && repeatable(info, cause):
+		return e.retryLater(ctx, d, d.policy, int(d.letter.Attempts), cause)
+	case info.Delivery == fsm.Queryable && !errors.Is(cause, errSpent):
+		switch r := e.query(ctx, m, d.dispatch()); {
+		case r.err != nil:
+			return e.unknown(ctx, m, info, d, errors.Join(cause, &queryError{r.err}))
+		case r.done:
 			err := e.conclude(ctx, m, d, r)
 			if unrecordable(err) {
 				// It has happened, so it would be wrong to tell the record that it
@@ -172,6 +205,36 @@ func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.Effec
 		}
 	}
 	return e.finish(ctx, m, d, event, cause)
+}
+
+// unknown ends an attempt at a queryable effect whose query failed. The effect may
+// have happened, so its failure is not reported: the query is repeated, by the
+// effect's policy while that has attempts left, then by Config.Retry. After that
+// the lost event is fired; without one the message is a dead letter. A query that
+// fails permanently is not repeated.
+func (e *Engine[Tx]) unknown(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
+	var permanent *PermanentError
+	over := d.letter.Attempts - d.limit() // queries beyond the policy of the effect, this one included; negative: attempts left
+	switch {
+	case errors.As(cause, &permanent):
+	case over < 0:
+		return e.retryLater(ctx, d, d.policy, int(d.letter.Attempts), cause)
+	case over < int64(e.config.Retry.Attempts):
+		return e.retryLater(ctx, d, e.config.Retry, int(over)+1, cause)
+	}
+	return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
+}
+
+// retryLater stores that d is claimed again after the delay that the policy has
+// before repeat number n.
+func (e *Engine[Tx]) retryLater(ctx context.Context, d delivery, policy fsm.RetryPolicy, n int, cause error) error {
+	wait, _ := policy.Backoff(n, e.config.Rand())
+	s, err := d.failed(d.message(cause), e.now(), wait)
+	if err != nil {
+		return err
+	}
+	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "retry_later")
+	return e.settle(ctx, s)
 }
 
 // repeatable reports whether a failed attempt may be followed by another. An

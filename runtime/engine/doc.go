@@ -25,14 +25,18 @@
 //     leads to where the record is may be AlreadyThere, if the machine says so.
 //  4. Of two writers on one record one commits; the other gets a *ConflictError
 //     that says what is there now. The engine does not fire a caller's event
-//     again by itself. Everything that a worker stores carries the token of its
+//     again by itself; RetryConflicts helps a caller that wants it. An event with Call.IfVersion is applied to the record at
+//     exactly that version, or not at all: a *VersionError. Everything that a worker stores carries the token of its
 //     lease: a worker that lost it stores nothing.
 //  5. Effects are delivered as their class allows. A transaction effect runs
 //     inside the step's transaction, after the record's row is written; its
 //     failure undoes the step. Any other is a row of the outbox, dispatched after
 //     the commit: an idempotent or keyed one may repeat, each time with the same
-//     Dispatch.ID; a queryable one is asked for before it is repeated or given
-//     up; an at_most_once one is attempted once. What an attempt left behind is
+//     Dispatch.ID; a queryable one is asked for before every attempt but that of a
+//     message that the transaction which stored it claimed for this process, and
+//     before it is given up: a query that fails is repeated, then the effect is lost,
+//     or its message a dead letter, but never failed; an at_most_once one is
+//     attempted once. What an attempt left behind is
 //     cleaned up before a repeat. Messages of one record and lane are delivered
 //     in order, one at a time; a dead letter keeps back what is behind it until
 //     a person requeues or discards it. Other lanes go on. Nothing is claimed to
@@ -62,8 +66,11 @@
 //     history, the outbox, deadlines, dispatches, log lines, and into whatever
 //     these fire in turn.
 //
-// What goes wrong with one record stays with it: a row that can't be read, an
-// effect that the machine has no longer, a handler that panics or does not return
+// A worker claims only effects and events that its machines know. Those of a newer
+// or older version of a machine stay for the processes that run it; a message that
+// no process knows waits, and holds up what is behind it in its lane.
+//
+// What goes wrong with one record stays with it: a row that can't be read, a handler that panics or does not return
 // is an error or a dead letter that names the record, and the worker goes on.
 //
 // # Order
@@ -82,6 +89,10 @@
 // left alone and may still be at work while the effect is repeated. Its result
 // reaches nobody. Log lines and metrics of a step may be lost by a crash right
 // after the commit.
+//
+// The clock of the database is measured once a minute; between two processes it may
+// differ by as much as half a round trip. A breaker and a limit are those of one
+// process: several processes together may do several times as much.
 //
 // Not there yet: the locks that a spec declares, without which the version and
 // the lease keep records and effects safe; asking again for work whose answer the

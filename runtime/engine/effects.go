@@ -14,13 +14,16 @@ import (
 type asking[Tx any] struct {
 	request request[Tx]
 	step    fsm.Step
+	eventID fsm.UUID // of the step's history row
 	version int64
-	seq     int
+	seq     int // its place among the effects of the transition, metrics left out
 }
 
-// id derives what a thing that comes of an effect is called.
+// id derives what a thing that comes of an effect is called. It follows from the
+// random id of the history row, and not from the version: a version can be reached a
+// second time after the database has lost commits.
 func (at asking[Tx]) id(purpose string) fsm.UUID {
-	return identity(purpose, at.request.machine.Name(), at.request.id, strconv.FormatInt(at.version, 10), strconv.Itoa(at.seq))
+	return identity(purpose, at.eventID.String(), strconv.Itoa(at.seq))
 }
 
 // txCall is an effect whose delivery is transaction.

@@ -20,9 +20,13 @@ type Engine[Tx any] struct {
 	config   Config
 	machines map[string]*definition[Tx] // never written after New
 	inlines  bool                       // Inline names something
+	wanted   wanted                     // what its workers claim
 	endings  gather.Queue[place, *Settlement]
 	firings  gather.Queue[place, *firing[Tx]]
 	crew     crew[Tx]
+
+	destinations *destinations
+	storeClock   *storeClock // nil: the clock is not the store's
 }
 
 // definition is a machine with its tables at hand.
@@ -46,11 +50,23 @@ func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx
 		return nil, errors.New("engine: a store is needed")
 	}
 	e := &Engine[Tx]{store: store, config: c, machines: map[string]*definition[Tx]{}}
+	if teller, ok := store.(TimeTeller); ok && c.Clock == (SystemClock{}) {
+		e.storeClock = &storeClock{local: c.Clock, teller: teller}
+		e.config.Clock = e.storeClock
+	}
 	for _, m := range machines {
 		if _, twice := e.machines[m.Name()]; twice {
 			return nil, fmt.Errorf("engine: machine %s is given twice", m.Name())
 		}
 		e.machines[m.Name()] = define(m)
+	}
+	for _, name := range e.names() {
+		m := e.machines[name]
+		e.wanted.add(name, m.Effects(), m.Transitions(), m.Timeouts())
+	}
+	e.destinations = newDestinations(e.wanted.lanes, e.config)
+	if err := e.destinations.checkLimits(c.Limits); err != nil {
+		return nil, err
 	}
 	return e, e.checkStarts()
 }
@@ -85,21 +101,26 @@ func (e *Engine[Tx]) names() []string { return slices.Sorted(maps.Keys(e.machine
 
 // Migrate creates or updates the tables of the engine and of its machines.
 func (e *Engine[Tx]) Migrate(ctx context.Context) error {
+	if err := checkNested(ctx); err != nil {
+		return err
+	}
 	var machines []Machine[Tx]
 	for _, name := range e.names() {
 		machines = append(machines, e.machines[name].Machine)
 	}
+	e.synchronise(ctx)
 	return e.store.Migrate(ctx, machines)
 }
 
-// machine looks a machine up and reads the id of one of its records.
+// machine looks a machine up and reads the id of one of its records. The error is
+// ErrUnknownMachine or ErrBadID.
 func (e *Engine[Tx]) machine(name, id string) (m *definition[Tx], key any, err error) {
 	if m, err = e.lookup(name); err != nil {
 		return nil, nil, err
 	}
 	parsed, err := m.ParseID(id)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: id %q: %w", name, id, err)
+		return nil, nil, fmt.Errorf("%s: %w %q: %w", name, ErrBadID, id, err)
 	}
 	return m, fsm.Plain(parsed), nil
 }
@@ -108,7 +129,7 @@ func (e *Engine[Tx]) lookup(name string) (*definition[Tx], error) {
 	if m := e.machines[name]; m != nil {
 		return m, nil
 	}
-	return nil, fmt.Errorf("engine: no machine %q; there are %v", name, e.names())
+	return nil, fmt.Errorf("engine: %w: %q; there are %v", ErrUnknownMachine, name, e.names())
 }
 
 // now is the time that decisions and rows are made with.

@@ -8,15 +8,24 @@ import (
 
 // What callers test for. A refused event is a *fsm.Rejection.
 var (
-	ErrNotFound  = errors.New("no such record")
-	ErrExists    = errors.New("record exists")
-	ErrConflict  = errors.New("conflict")                // see ConflictError
-	ErrKeyUsed   = errors.New("idempotency key is used") // see KeyError
-	ErrRefused   = errors.New("can't be recorded")       // see RefusedError
-	ErrCorrupt   = errors.New("corrupt row")             // see CorruptError
-	ErrLeaseLost = errors.New("lease lost")
-	ErrStore     = errors.New("store failed") // see StoreError
+	ErrNotFound       = errors.New("no such record")
+	ErrUnknownMachine = errors.New("no such machine") // the engine was made without it
+	ErrBadID          = errors.New("bad id")          // a text that is no id of the machine, or no id of a message
+	ErrExists         = errors.New("record exists")
+	ErrConflict       = errors.New("conflict")                               // see ConflictError
+	ErrVersion        = errors.New("not at the version that the call names") // see VersionError
+	ErrKeyUsed        = errors.New("idempotency key is used")                // see KeyError
+	ErrRefused        = errors.New("can't be recorded")                      // see RefusedError
+	ErrCorrupt        = errors.New("corrupt row")                            // see CorruptError
+	ErrLeaseLost      = errors.New("lease lost")
+	ErrStore          = errors.New("store failed") // see StoreError
 )
+
+// ErrNested is returned by a call that needs a transaction of its own (Fire, Create,
+// FireBatch, Transact, Requeue, Run and the like) when its context is that of a
+// transaction: the one that Transact gives to its function, or that of a handler
+// inside a transaction.
+var ErrNested = errors.New("this call needs a transaction of its own and is made inside one: use the Unit within Transact, FireTx or CreateTx within a handler, or call it after the commit")
 
 // ConflictError says that another writer was first, and what is there now.
 type ConflictError struct {
@@ -35,6 +44,27 @@ func (e *ConflictError) Error() string {
 
 // Is makes errors.Is(err, ErrConflict) hold.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
+
+// VersionError says that a call with IfVersion was not applied, since the record is
+// at another version, and what is there now. To fire again with the same IfVersion
+// is of no use: whoever decided on the event has not seen this version.
+type VersionError struct {
+	Machine, ID string
+	IfVersion   int64  // the version that the call names
+	Version     int64  // the version that is there now; 0: unknown
+	State       string // the state that is there now; "": unknown
+}
+
+func (e *VersionError) Error() string {
+	if e.Version == 0 {
+		return fmt.Sprintf("%s %s: the call is for version %d, and the record is no longer at it: read the record and decide again", e.Machine, e.ID, e.IfVersion)
+	}
+	return fmt.Sprintf("%s %s: the call is for version %d, and the record is at version %d in %s: read the record and decide again",
+		e.Machine, e.ID, e.IfVersion, e.Version, e.State)
+}
+
+// Is makes errors.Is(err, ErrVersion) hold.
+func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
 // ExistsError says that a record with this id was created before.
 type ExistsError struct{ Machine, ID string }
@@ -61,7 +91,8 @@ func (e *UniqueError) Is(target error) bool { return target == ErrExists }
 // Unwrap returns the error of the driver.
 func (e *UniqueError) Unwrap() error { return e.Err }
 
-// KeyError says that an idempotency key belongs to another event or record. As
+// KeyError says that an idempotency key belongs to another event or record, or to
+// the same event with another payload. As
 // the answer of a store to a Save it says only that the key is there already.
 type KeyError struct {
 	Machine, Key string
@@ -73,7 +104,7 @@ func (e *KeyError) Error() string {
 	if e.RecordID == "" {
 		return fmt.Sprintf("%s: key %q is used", e.Machine, e.Key)
 	}
-	return fmt.Sprintf("%s: key %q is used by %s of %s", e.Machine, e.Key, e.Event, e.RecordID)
+	return fmt.Sprintf("%s: key %q is used by %s of %s: make a key for each event that you fire, and repeat it with the same payload alone", e.Machine, e.Key, e.Event, e.RecordID)
 }
 
 // Is makes errors.Is(err, ErrKeyUsed) hold.

@@ -12,10 +12,12 @@ import (
 // database refused it, or a handler inside the transaction failed. The event is
 // rolled back by now; if the machine has a fatal event, that one is fired once,
 // in a transaction of its own. The cause is returned either way. A handler whose
-// transaction broke under it says nothing about the event: that is ErrStore.
+// transaction broke under it (ErrStore), or was given up for the sake of another
+// (ErrConflict), says nothing about the event.
 func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) error {
 	var handler *HandlerError
-	if !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler) || errors.Is(cause, ErrStore) || ctx.Err() != nil {
+	recordable := !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler)
+	if recordable || errors.Is(cause, ErrStore) || errors.Is(cause, ErrConflict) || ctx.Err() != nil {
 		return cause
 	}
 	e.count(r.machine.Name(), MetricFatal, "event", r.event.Name)

@@ -21,7 +21,8 @@ func (e *Engine[Tx]) Create(ctx context.Context, machine, id string, event fsm.P
 // will be carried out; when it returns a *fsm.Rejection, nothing has changed.
 //
 // A *ConflictError says that another writer was first; it is for the caller to
-// decide whether the event still makes sense. After ErrStore the outcome may be
+// decide whether the event still makes sense: Call.IfVersion says so beforehand,
+// and then it is a *VersionError. After ErrStore the outcome may be
 // unknown: with a key it is safe to fire again.
 func (e *Engine[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
@@ -59,6 +60,7 @@ func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
 }
 
 func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing) (o Outcome, err error) {
+	e.synchronise(ctx)
 	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, err)
@@ -78,7 +80,7 @@ func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing) (o Outcome, er
 	defer func() { end(err) }()
 	p, err := e.consider(ctx, tx, r)
 	if err == nil {
-		err = e.write(ctx, tx, p)
+		err = demands{p.demand}.explain(e.write(ctx, tx, p))
 	}
 	if err != nil {
 		e.countRefusal(r, err)
@@ -140,7 +142,8 @@ func (e *Engine[Tx]) consider(ctx context.Context, tx Tx, r request[Tx]) (plan[T
 // replayed looks whether r lost a race against itself: the same call with the
 // same key, sent twice, of which the other was accepted.
 func (e *Engine[Tx]) replayed(ctx context.Context, r request[Tx], cause error) (o Outcome, ok bool) {
-	if !errors.Is(cause, ErrConflict) && !errors.Is(cause, ErrExists) && !errors.Is(cause, ErrKeyUsed) {
+	lost := errors.Is(cause, ErrConflict) || errors.Is(cause, ErrVersion)
+	if !lost && !errors.Is(cause, ErrExists) && !errors.Is(cause, ErrKeyUsed) {
 		return Outcome{}, false
 	}
 	if len(r.keys(nil)) == 0 {
@@ -163,7 +166,7 @@ func (e *Engine[Tx]) countRefusal(r request[Tx], err error) {
 	switch {
 	case errors.As(err, &x):
 		e.count(r.machine.Name(), MetricRejections, "event", r.event.Name, "reason", string(x.Reason))
-	case errors.Is(err, ErrConflict):
+	case errors.Is(err, ErrConflict), errors.Is(err, ErrVersion):
 		e.count(r.machine.Name(), MetricConflicts, "event", r.event.Name)
 	}
 }

@@ -293,6 +293,24 @@ func TestOversizedPayload(t *testing.T) {
 	}
 }
 
+// TestOversizedKey is refused before the store is asked, for a call and for the key
+// that an event has of its own.
+func TestOversizedKey(t *testing.T) {
+	s := newStage(t)
+	const longest = 1024
+	for _, tt := range []struct {
+		bytes   int
+		refused bool
+	}{{longest, false}, {longest + 1, true}} {
+		call := engine.Call{By: advertiser.By, Key: strings.Repeat("k", tt.bytes)}
+		_, err := s.engine.Create(t.Context(), "deal", fullID(fmt.Sprint(tt.bytes)), deal.Create{OwnerID: 2, PriceNano: 100}, call)
+		var x *fsm.Rejection
+		if refused := errors.As(err, &x) && strings.Contains(err.Error(), "1024"); refused != tt.refused || err != nil && !refused {
+			t.Errorf("a key of %d bytes: %v", tt.bytes, err)
+		}
+	}
+}
+
 func TestNewExplainsWhatIsWrong(t *testing.T) {
 	s := newStage(t)
 	m := s.machines()

@@ -19,6 +19,43 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 // Unwrap returns the failure.
 func (e *PermanentError) Unwrap() error { return e.Err }
 
+// UnknownError marks the failure of a handler whose effect may have happened all the
+// same: see Unknown.
+type UnknownError struct{ Err error }
+
+func (e *UnknownError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the failure.
+func (e *UnknownError) Unwrap() error { return e.Err }
+
+// Unknown marks the failure of a handler that can't say whether its effect has
+// happened: the request was sent, and no answer came. An at_most_once effect is then
+// lost; any other is repeated. The engine takes the failure of an at_most_once effect
+// for unknown by itself when the handler's context had ended, or when err is a
+// context's error: unless it is a *PermanentError. Unknown(nil) is nil.
+func Unknown(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UnknownError{err}
+}
+
+// unknown reports whether the failure of a handler with this context leaves open
+// whether its effect has happened. Only of an effect that is not repeated the end of a
+// context says so: any other may have a failure for just that.
+func unknown(ctx context.Context, once bool, err error) bool {
+	var permanent *PermanentError
+	var said *UnknownError
+	var failure *HandlerError // of an engine that the handler itself has used
+	switch {
+	case errors.As(err, &said), errors.As(err, &failure) && failure.Unknown:
+		return true
+	case errors.As(err, &permanent):
+		return false
+	}
+	return once && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
+}
+
 // PanicError is a panic, of a handler or on the way to it.
 type PanicError struct {
 	Value any
@@ -36,62 +73,81 @@ type reply struct {
 
 // The reasons why the outcome of an attempt is not known.
 var (
-	errCutShort  = errors.New("the worker that attempted it did not report")
-	errNoReturn  = errors.New("the handler did not return")
-	errSpentLost = errors.New("its attempts are spent, and the worker of the last one did not report")
+	errCutShort = errors.New("the worker that attempted it did not report")
+	errNoReturn = errors.New("the handler did not return")
+	errSpent    = errors.New("its attempts are spent")
 )
+
+// queryError says that a queryable effect could not be asked about: whether it has
+// happened is not known.
+type queryError struct{ err error }
+
+func (e *queryError) Error() string {
+	return fmt.Sprintf("whether it has happened is not known: %v", e.err)
+}
+
+func (e *queryError) Unwrap() error { return e.err }
+
+// grace is how long a handler whose context has ended may still report.
+const grace = 100 * time.Millisecond
 
 // call runs a handler and waits for it, but no longer than HandlerTimeout. A
 // panic is an error. A handler that heeds its context may still report within
 // the grace that follows; one that does not is left alone, and what it returns
-// later reaches nobody: the lease token of its attempt is spent by then.
-func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, f func(context.Context) reply) (r reply) {
-	const grace = 100 * time.Millisecond
+// later reaches nobody: the lease token of its attempt is spent by then. A handler
+// whose state was left has all of HandlerTimeout to return. once says that the effect
+// is not repeated.
+func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, once bool, f func(context.Context) reply) (r reply) {
 	ctx, end := e.config.Trace(ctx, Operation{
 		Kind: OpHandle, Machine: d.Machine, Record: d.Record, Name: d.Effect, Correlation: d.Correlation, Attempt: d.Attempt,
 	})
 	defer func() { end(r.err) }()
+	over := time.NewTimer(e.config.HandlerTimeout + grace)
+	defer over.Stop()
 	ctx, cancel := context.WithTimeout(ctx, e.config.HandlerTimeout)
 	defer cancel()
 	replies := make(chan reply, 1) // buffered: an abandoned handler does not block
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				replies <- reply{err: &HandlerError{Unknown: true, Err: &PanicError{Value: v, Stack: debug.Stack()}}}
+				replies <- reply{err: Unknown(&PanicError{Value: v, Stack: debug.Stack()})}
 			}
 		}()
-		replies <- f(ctx)
+		r := f(ctx)
+		if r.err != nil && unknown(ctx, once, r.err) {
+			r.err = Unknown(r.err)
+		}
+		replies <- r
 	}()
 	select {
 	case r = <-replies:
 	case <-ctx.Done():
+		if !errors.Is(context.Cause(ctx), ErrStateLeft) {
+			over.Reset(grace)
+		}
 		select {
 		case r = <-replies:
-		case <-time.After(grace):
-			r.err = &HandlerError{Unknown: true, Err: fmt.Errorf("%w: %w", errNoReturn, context.Cause(ctx))}
+		case <-over.C:
+			r.err = Unknown(fmt.Errorf("%w: %w", errNoReturn, context.Cause(ctx)))
 		}
 	}
-	if r.err == nil {
-		return r
+	if r.err != nil {
+		var said *UnknownError
+		r.err = &HandlerError{Machine: d.Machine, ID: d.Record, Effect: d.Effect, Unknown: errors.As(r.err, &said), Err: r.err}
 	}
-	var known *HandlerError
-	if !errors.As(r.err, &known) {
-		known = &HandlerError{Err: r.err}
-	}
-	known.Machine, known.ID, known.Effect = d.Machine, d.Record, d.Effect
-	r.err = known
 	return r
 }
 
 func (e *Engine[Tx]) handle(ctx context.Context, m *definition[Tx], d fsm.Dispatch) reply {
-	return e.call(ctx, d, func(ctx context.Context) reply {
+	once := m.effects[d.Effect].Delivery == fsm.AtMostOnce
+	return e.call(ctx, d, once, func(ctx context.Context) reply {
 		answer, err := m.Handle(ctx, d)
 		return reply{answer: answer, err: err}
 	})
 }
 
 func (e *Engine[Tx]) query(ctx context.Context, m *definition[Tx], d fsm.Dispatch) reply {
-	return e.call(ctx, d, func(ctx context.Context) reply {
+	return e.call(ctx, d, false, func(ctx context.Context) reply {
 		answer, done, err := m.Query(ctx, d)
 		return reply{answer: answer, done: done, err: err}
 	})

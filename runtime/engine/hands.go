@@ -89,8 +89,15 @@ func (e *Engine[Tx]) grasp(drafts []draft) (g grip[Tx]) {
 	if len(heads) == 0 {
 		return g
 	}
+	heads = slices.DeleteFunc(heads, func(h head) bool { return !e.destinations.take(h.row.Lane) })
 	kept := 0
-	if g.worker, kept = e.crew.reserve(len(heads)); kept == 0 {
+	if len(heads) > 0 {
+		g.worker, kept = e.crew.reserve(len(heads))
+	}
+	for _, h := range heads[kept:] {
+		e.destinations.giveBack(h.row.Lane)
+	}
+	if kept == 0 {
 		return g
 	}
 	g.until = e.now().Add(e.config.Lease)
@@ -112,7 +119,11 @@ func (g grip[Tx]) begin() {
 // drop gives the hands back. What was stored all the same, without anybody's
 // knowing, is claimed when its lease runs out.
 func (g grip[Tx]) drop() {
-	if g.worker != nil {
-		g.worker.release(len(g.tasks))
+	if g.worker == nil {
+		return
 	}
+	for _, t := range g.tasks {
+		g.worker.engine.destinations.giveBack(t.Effect.Lane)
+	}
+	g.worker.release(len(g.tasks))
 }

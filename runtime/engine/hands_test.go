@@ -193,17 +193,17 @@ func TestTransact(t *testing.T) {
 		return nil, nil
 	})
 	offer := func(id string, more func(u *engine.Unit[*sql.Tx]) error) error {
-		return s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
-			if _, err := u.Create(t.Context(), "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
+		return s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+			if _, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
 				return err
 			}
-			if _, err := u.Fire(t.Context(), "deal", id, deal.SubmitOffer{}, advertiser); err != nil {
+			if _, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, advertiser); err != nil {
 				return err
 			}
-			if _, err := u.Tx.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS mine (deal text)"); err != nil {
+			if _, err := u.Tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS mine (deal text)"); err != nil {
 				return err
 			}
-			if _, err := u.Tx.ExecContext(t.Context(), "INSERT INTO mine VALUES (?)", id); err != nil {
+			if _, err := u.Tx.ExecContext(ctx, "INSERT INTO mine VALUES (?)", id); err != nil {
 				return err
 			}
 			return more(u)
@@ -226,11 +226,11 @@ func TestTransact(t *testing.T) {
 	s.wants("deal", first, "OFFER_PENDING", 2)
 
 	// What could not be written is not passed over.
-	if err := s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
-		if _, err := u.Create(t.Context(), "deal", third, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
+	if err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+		if _, err := u.Create(ctx, "deal", third, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
 			return err
 		}
-		_, _ = u.Create(t.Context(), "deal", first, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+		_, _ = u.Create(ctx, "deal", first, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
 		return nil
 	}); !errors.Is(err, engine.ErrExists) {
 		t.Errorf("the error is %v", err)
@@ -273,13 +273,13 @@ func TestAUnitThatLeavesTheState(t *testing.T) {
 	stop := s.running()
 	s.looked(store)
 	id := fullID("1")
-	if err := s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
-		_, err := u.Create(t.Context(), "registration", id, registration.Create{NodeID: "n1"}, r.by)
+	if err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+		_, err := u.Create(ctx, "registration", id, registration.Create{NodeID: "n1"}, r.by)
 		if err == nil {
-			_, err = u.Fire(t.Context(), "registration", id, r.payload(), r.by)
+			_, err = u.Fire(ctx, "registration", id, r.payload(), r.by)
 		}
 		if err == nil {
-			_, err = u.Fire(t.Context(), "registration", id, registration.FatalError{}, engine.Call{By: fsm.System()})
+			_, err = u.Fire(ctx, "registration", id, registration.FatalError{}, engine.Call{By: fsm.System()})
 		}
 		return err
 	}); err != nil {
@@ -305,8 +305,8 @@ func TestStopDoesNotWaitForATransaction(t *testing.T) {
 	stop := s.running()
 	s.looked(store)
 	id := fullID("1")
-	err := s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
-		_, err := u.Create(t.Context(), "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+		_, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
 		stop()
 		return err
 	})

@@ -9,8 +9,7 @@ import (
 )
 
 // identity derives a UUID (version 8: made by the application) from what a row
-// is about. So a step that is tried twice asks for the same messages and starts
-// the same records, and a repeat is recognised wherever it arrives.
+// is about. So a step has each of its messages once.
 func identity(parts ...string) fsm.UUID {
 	// The length of each part keeps ("a", "bc") and ("ab", "c") apart.
 	var b strings.Builder

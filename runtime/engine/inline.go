@@ -84,7 +84,11 @@ func (s *scope[Tx]) carryOut(ctx context.Context) error {
 			break
 		}
 		s.inlined = true
-		if err := s.perform(ctx, rows); err != nil {
+		err := s.perform(ctx, rows)
+		for _, row := range rows {
+			s.engine.leaveInline(row)
+		}
+		if err != nil {
 			return &declinedError{fmt.Errorf("effect %s of %d records of machine %s, %s the first: %w", rows[0].Effect, len(rows), rows[0].Machine, rows[0].RecordID, err)}
 		}
 	}
@@ -101,11 +105,26 @@ func (s *scope[Tx]) due(tried map[string]bool) (due []OutboxRow) {
 			case len(due) > 0 && (due[0].Machine != row.Machine || due[0].Effect != row.Effect):
 			default:
 				tried[row.MessageID] = true
-				due = append(due, *row)
+				if s.engine.enterInline(*row) {
+					due = append(due, *row)
+				}
 			}
 		}
 	}
 	return due
+}
+
+// enterInline takes a place at the destination of an inline effect, if that has a limit
+// of its own: the default limits the effects of workers alone. Without a place the
+// effect is left to a worker.
+func (e *Engine[Tx]) enterInline(row OutboxRow) bool {
+	return !e.destinations.isSet(row.Lane) || e.destinations.take(row.Lane)
+}
+
+func (e *Engine[Tx]) leaveInline(row OutboxRow) {
+	if e.destinations.isSet(row.Lane) && e.destinations.leave(row.Lane) {
+		e.crew.wake()
+	}
 }
 
 // perform carries out effects of one name and applies their answers.
@@ -133,7 +152,7 @@ func (s *scope[Tx]) perform(ctx context.Context, rows []OutboxRow) error {
 // handle calls f and waits for it: it must not be at the transaction when somebody
 // else is.
 func (s *scope[Tx]) handle(ctx context.Context, f InlineFunc[Tx], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
-	ctx, cancel := context.WithTimeout(context.WithValue(ctx, insideTransaction{}, true), s.engine.config.HandlerTimeout)
+	ctx, cancel := context.WithTimeout(inside(ctx), s.engine.config.HandlerTimeout)
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {

@@ -88,10 +88,10 @@ const (
 // begins fires REGISTER at a new registration, in one transaction.
 func (r *registered) begins(id, node string) error {
 	r.t.Helper()
-	return r.engine.Transact(r.t.Context(), func(u *engine.Unit[*sql.Tx]) error {
-		_, err := u.Create(r.t.Context(), "registration", id, registration.Create{NodeID: node}, r.by)
+	return r.engine.Transact(r.t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+		_, err := u.Create(ctx, "registration", id, registration.Create{NodeID: node}, r.by)
 		if err == nil {
-			_, err = u.Fire(r.t.Context(), "registration", id, r.payload(), r.by)
+			_, err = u.Fire(ctx, "registration", id, r.payload(), r.by)
 		}
 		return err
 	})
@@ -146,12 +146,12 @@ func TestInlineTogether(t *testing.T) {
 		},
 		"postgres.upsert_registration": answering(upserts),
 	})
-	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		for _, n := range []string{"1", "2", "3"} {
-			if _, err := u.Create(t.Context(), "registration", fullID(n), registration.Create{NodeID: "n" + n}, r.by); err != nil {
+			if _, err := u.Create(ctx, "registration", fullID(n), registration.Create{NodeID: "n" + n}, r.by); err != nil {
 				return err
 			}
-			if _, err := u.Fire(t.Context(), "registration", fullID(n), r.payload(), r.by); err != nil {
+			if _, err := u.Fire(ctx, "registration", fullID(n), r.payload(), r.by); err != nil {
 				return err
 			}
 		}
@@ -236,13 +236,13 @@ func TestInlineMeasuresOnce(t *testing.T) {
 	r.inlined(s.store, map[string]func(fsm.Dispatch) (string, error){
 		"validate_payload": func(fsm.Dispatch) (string, error) { return "", errors.New("mine") }, "postgres.upsert_registration": answering(""),
 	})
-	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		runs++
-		_, err := u.Create(t.Context(), "registration", fullID("1"), registration.Create{NodeID: "n1"}, r.by)
+		_, err := u.Create(ctx, "registration", fullID("1"), registration.Create{NodeID: "n1"}, r.by)
 		if err == nil {
-			_, err = u.Fire(t.Context(), "registration", fullID("1"), r.payload(), r.by)
+			_, err = u.Fire(ctx, "registration", fullID("1"), r.payload(), r.by)
 		}
-		_, _ = u.Fire(t.Context(), "registration", fullID("1"), registration.Deregister{}, r.by) // is refused
+		_, _ = u.Fire(ctx, "registration", fullID("1"), registration.Deregister{}, r.by) // is refused
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestInlineNeedsAnEffectThatMayBeRepeated(t *testing.T) {
 	s := newStage(t)
 	none := func(context.Context, *sql.Tx, []fsm.Dispatch) ([]*fsm.Event, error) { return nil, nil }
 	for _, tt := range []struct{ machine, effect, want string }{
-		{"nothing", "x", `no machine "nothing"`},
+		{"nothing", "x", `no such machine: "nothing"`},
 		{"registration", "x", "x of machine registration is no effect with an answer"},
 		{"registration", "consul.withdraw", "consul.withdraw of machine registration is no effect with an answer"},
 		{"registration", "log_failure", "log_failure of machine registration is no effect with an answer"},

@@ -9,50 +9,113 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// keepLease renews the lease of a message while a handler works, so that a long
-// call is not taken for a dead worker. The context that it returns ends, with
-// ErrLeaseLost as its cause, when the lease is gone all the same: the work is
-// somebody else's then. stop ends the renewing, and returns when it has ended.
-func (e *Engine[Tx]) keepLease(ctx context.Context, messageID string, token fsm.UUID) (working context.Context, stop func()) {
-	working, cancel := context.WithCancelCause(ctx)
-	// Three renewals to a lease: one may fail, and one may be late.
-	interval := max(e.config.Lease/3, time.Millisecond)
-	var mu sync.Mutex // held while renewing
-	var timer *time.Timer
-	stopped := false
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(interval, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if stopped {
-			return
-		}
-		if err := e.renew(working, messageID, token); errors.Is(err, ErrLeaseLost) {
-			cancel(ErrLeaseLost)
-			return
-		}
-		timer.Reset(interval)
-	})
-	return working, func() {
-		cancel(context.Canceled)
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-		timer.Stop()
-	}
+// ErrStateLeft is the cause of the end of a handler's context when the state that
+// asked for its work was left: what it answers changes nothing.
+var ErrStateLeft = errors.New("the state that asked for it was left")
+
+// leaseKeeper renews the lease of a message while a worker has it, from the beginning
+// of its attempt until its outcome is stored: so neither a long call nor a store that
+// is away is taken for a dead worker.
+type leaseKeeper[Tx any] struct {
+	engine   *Engine[Tx]
+	delivery delivery
+	// working ends with ErrLeaseLost as its cause when another worker has the lease,
+	// or when it could not be renewed before it ended; with ErrStateLeft when the
+	// effect is work of a state that was left.
+	working context.Context
+	end     context.CancelCauseFunc // of working
+	keeping context.Context         // of renewals: they outlive working
+	quit    context.CancelFunc      // of keeping
+
+	mu    sync.Mutex // held while renewing
+	timer *time.Timer
+	over  *time.Timer // of the lease
 }
 
-// renew extends the lease of a message. A store that fails is asked again at the next
-// tick; one that takes longer than the lease has given nothing.
-func (e *Engine[Tx]) renew(ctx context.Context, messageID string, token fsm.UUID) error {
-	now := e.now()
-	s := Settlement{Kind: TaskEffect, Token: token, MessageID: messageID, Renew: now.Add(e.config.Lease), Now: now}
-	err := e.briefly(ctx, func(ctx context.Context) error {
-		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
-	})
-	if err == nil && !e.now().Before(s.Renew) {
-		return ErrLeaseLost
+// keepLease renews the lease of d, which lasts until a time, until stop is called.
+func (e *Engine[Tx]) keepLease(ctx context.Context, d delivery, until time.Time) *leaseKeeper[Tx] {
+	k := &leaseKeeper[Tx]{engine: e, delivery: d}
+	k.working, k.end = context.WithCancelCause(ctx)
+	k.keeping, k.quit = context.WithCancel(context.WithoutCancel(ctx))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer = time.AfterFunc(k.interval(), k.tick)
+	k.over = time.AfterFunc(until.Sub(e.now()), func() { k.end(ErrLeaseLost) })
+	return k
+}
+
+// interval is the time between two renewals: a seventh of a lease, so that a lease
+// outlives an outage of the store that lasts for five sixths of it.
+func (k *leaseKeeper[Tx]) interval() time.Duration {
+	return max(k.engine.config.Lease/7, time.Millisecond)
+}
+
+func (k *leaseKeeper[Tx]) tick() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.keeping.Err() != nil {
+		return
 	}
-	return err
+	until, left, err := k.engine.renew(k.keeping, k.delivery)
+	switch {
+	case errors.Is(err, ErrLeaseLost):
+		k.end(ErrLeaseLost)
+		return
+	case left:
+		k.end(ErrStateLeft)
+	}
+	if err == nil {
+		k.over.Reset(until.Sub(k.engine.now()))
+	}
+	k.timer.Reset(k.interval())
+}
+
+// stop ends the renewing, and returns when it has ended.
+func (k *leaseKeeper[Tx]) stop() {
+	k.end(context.Canceled)
+	k.quit()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer.Stop()
+	k.over.Stop()
+}
+
+// renew extends the lease of d, and reports whether it is work of a state that was
+// left. A store that fails is asked again at the next tick; one that takes longer than
+// the lease has given nothing.
+func (e *Engine[Tx]) renew(ctx context.Context, d delivery) (until time.Time, left bool, err error) {
+	now := e.now()
+	until = now.Add(e.config.Lease)
+	s := Settlement{Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID, Renew: until, Now: now}
+	err = e.briefly(ctx, func(ctx context.Context) error {
+		return e.store.InTx(ctx, func(tx Tx) error {
+			err := e.store.Settle(ctx, tx, s)
+			if err == nil && d.row.Work {
+				left, err = e.stateLeft(ctx, tx, d)
+			}
+			return err
+		})
+	})
+	if err == nil && !e.now().Before(until) {
+		return until, left, ErrLeaseLost
+	}
+	return until, left, err
+}
+
+// stateLeft reports whether the state that asked for d was left.
+func (e *Engine[Tx]) stateLeft(ctx context.Context, tx Tx, d delivery) (bool, error) {
+	m, err := e.lookup(d.row.Machine)
+	if err != nil {
+		return false, err
+	}
+	task := Settlement{Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID}
+	r, err := e.taskRequest(m, d.row.RecordID, fsm.Event{}, "", &task)
+	if err != nil {
+		return false, err
+	}
+	rows, err := e.store.Load(ctx, tx, []Query{r.query()})
+	if err != nil || len(rows) == 0 {
+		return false, err
+	}
+	return rows[0].Cancelled, nil
 }

@@ -21,6 +21,10 @@ type Machine[Tx any] interface {
 	States() []string
 	// TerminalStates lists the states that no transition leaves.
 	TerminalStates() []string
+	// Transitions lists every transition in spec order.
+	Transitions() []fsm.TransitionInfo
+	// Timeouts maps each state that has a timeout to the event that it fires.
+	Timeouts() map[string]string
 	// Tables names the machine's own tables.
 	Tables() fsm.Tables
 	// Schema returns the generated DDL for "postgres" or "sqlite".
@@ -34,6 +38,9 @@ type Machine[Tx any] interface {
 	Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 	// Fire decides an event. r is not changed. The error is a *fsm.Rejection.
 	Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error)
+	// Legal judges every event of the machine for a caller at r, in spec order. A
+	// caller that the machine does not know is an error.
+	Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error)
 	// TimerOf returns the timer that the state of r has if it was entered at
 	// the given time; nil for none. The engine arms with it what got lost.
 	TimerOf(r fsm.Record, entered time.Time) *fsm.Timer
@@ -50,7 +57,7 @@ type Machine[Tx any] interface {
 	// effect that answers nothing.
 	Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error)
 	// Query asks whether a queryable effect has happened. done is false where
-	// it has not.
+	// it has not, also because no attempt was made.
 	Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error)
 	// CleanupOf returns the effect that runs before the given one is repeated
 	// and before it fails, with its payload from the record as it is.

@@ -26,6 +26,9 @@ const (
 	MetricDeadlineLag   = "fsm_deadline_lag_seconds"      // event
 	MetricStateDuration = "fsm_state_duration_seconds"    // state
 	MetricFatal         = "fsm_unrecordable_events_total" // event
+	MetricUnknown       = "fsm_unknown_work"              // a gauge: kind, name
+	MetricBreaker       = "fsm_breaker_open"              // a gauge: destination
+	MetricClockOffset   = "fsm_clock_offset_seconds"      // a gauge of the process, of no machine
 )
 
 // count adds one to a counter. pairs are label names and values in turn.

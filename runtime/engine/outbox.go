@@ -37,6 +37,11 @@ func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.Stri
 // who leaves a resolution, gave it its attempts again.
 func (d delivery) repeat() bool { return d.row.Attempts > 0 || d.row.Resolution != "" }
 
+// reserved reports whether this is certainly the first attempt: the transaction
+// that stored the message claimed it for this process. The columns of a message
+// that was claimed later don't prove that, since they can be edited.
+func (d delivery) reserved() bool { return d.known != nil }
+
 // spent reports whether no further attempt is allowed after this one.
 func (d delivery) spent() bool { return d.letter.Attempts >= d.limit() }
 
@@ -77,15 +82,19 @@ func (d delivery) delivered(note string, now time.Time) (Settlement, error) {
 	return d.settlement(), nil
 }
 
-// failed ends an attempt: a repeat is planned, or the message is a dead letter.
-func (d delivery) failed(cause string, now time.Time, share float64) (Settlement, error) {
-	wait, again := d.policy.Backoff(int(d.letter.Attempts), share)
-	limit := d.letter.Attempts
-	if again {
-		limit++
-	}
-	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, limit)
+// failed ends an attempt that is followed by another after a delay.
+func (d delivery) failed(cause string, now time.Time, wait time.Duration) (Settlement, error) {
+	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, d.letter.Attempts+1)
 	return d.settlement(), err
+}
+
+// noneLeft says why d, whose attempts are spent, is not attempted: what the last
+// attempt reported, or that it did not report.
+func (d delivery) noneLeft() error {
+	if d.cutShort() || d.row.LastError == "" {
+		return fmt.Errorf("%w, and the worker of the last one did not report", errSpent)
+	}
+	return fmt.Errorf("%w: %s", errSpent, d.row.LastError)
 }
 
 // buried makes d a dead letter, whatever its policy says.

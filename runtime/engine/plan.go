@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -19,14 +18,16 @@ import (
 type plan[Tx any] struct {
 	drafts  []draft // of the record itself, then of those that it starts
 	calls   []txCall[Tx]
+	demand  demand
 	outcome Outcome
 }
 
 // plan turns a decision about r into writes.
 func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], error) {
 	p := plan[Tx]{outcome: Outcome{
-		Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
+		ID: r.id, Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
 	}}
+	p.demand = r.demand()
 	err := e.addDraft(&p, r, row, d, 0)
 	for i := range p.drafts {
 		p.drafts[i].closed = len(p.calls) > 0
@@ -43,7 +44,8 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 	left := false
 	for i, s := range d.Steps {
 		version++
-		c.Steps = append(c.Steps, r.step(s, version, before))
+		eventID := e.config.NewToken()
+		c.Steps = append(c.Steps, r.step(s, eventID, version, before))
 		before = s.Record
 		if !s.Internal && s.From != "" {
 			left = true
@@ -52,12 +54,16 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxRow) bool { return m.Work })
 		}
 		r.setTimer(&c, s, version)
-		for seq, effect := range s.Effects {
-			begun, err := e.addEffect(p, &c, asking[Tx]{r, s, version, seq}, effect)
+		seq := 0
+		for _, effect := range s.Effects {
+			begun, err := e.addEffect(p, &c, asking[Tx]{r, s, eventID, version, seq}, effect)
 			if err != nil {
 				return err
 			}
 			starts = append(starts, begun...)
+			if effect.Kind != fsm.EffectMetric { // a step leaves out a metric whose condition fails
+				seq++
+			}
 		}
 		p.outcome.after = append(p.outcome.after, e.tellStep(r, s, entered, i == 0))
 		if !s.Internal {
@@ -67,8 +73,15 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 	if d.Raised != nil {
 		c.Arm = append(c.Arm, r.timer(TimerRaise, version, fsm.Timer{At: r.now, Fire: *d.Raised}))
 	}
-	for _, key := range r.keys(row.Record) {
-		c.Keys = append(c.Keys, KeyRow{Machine: c.Machine, Key: key, RecordID: r.id, Event: r.event.Name, Version: version, CreatedAt: r.now})
+	keys := r.keys(row.Record)
+	if err := r.checkKeys(keys); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		c.Keys = append(c.Keys, KeyRow{
+			Machine: c.Machine, Key: key, RecordID: r.id, Event: r.event.Name, Version: version, CreatedAt: r.now,
+			By: r.by, Payload: d.Steps[0].Payload,
+		})
 	}
 	p.drafts = append(p.drafts, draft{
 		Commit: c, record: d.Record, version: version, entered: entered, alone: row.Alone || r.create, left: left,
@@ -82,11 +95,10 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 }
 
 // step is what is written about a transition.
-func (r request[Tx]) step(s fsm.Step, version int64, before fsm.Record) StepWrite {
+func (r request[Tx]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm.Record) StepWrite {
 	return StepWrite{
 		HistoryRow: HistoryRow{
-			EventID: identity("history", r.machine.Name(), r.id, strconv.FormatInt(version, 10)), Version: version,
-			Transition: s.Transition, From: s.From, Event: s.Event, To: s.To, By: s.By, Payload: s.Payload,
+			EventID: eventID, Version: version, Transition: s.Transition, From: s.From, Event: s.Event, To: s.To, By: s.By, Payload: s.Payload,
 			Correlation: r.correlation, At: r.now,
 		},
 		Entered: !s.Internal,

@@ -33,6 +33,22 @@ func (e *Engine[Tx]) Get(ctx context.Context, machine, id string) (Snapshot, err
 	return s, nil
 }
 
+// Legal says which events a caller may fire at a record now, what that depends on in
+// their payloads, and why it may not fire the others. The snapshot is the record that
+// this is about: with its version as Call.IfVersion an event meets no other.
+// Errors: those of Get, and a caller that the machine does not know.
+func (e *Engine[Tx]) Legal(ctx context.Context, machine, id string, by fsm.Caller) ([]fsm.Verdict, Snapshot, error) {
+	s, err := e.Get(ctx, machine, id)
+	if err != nil {
+		return nil, Snapshot{}, err
+	}
+	verdicts, err := e.machines[machine].Legal(s.Record, by, e.now())
+	if err != nil {
+		return nil, Snapshot{}, fmt.Errorf("legal events of %s %s: %w", machine, id, err)
+	}
+	return verdicts, s, nil
+}
+
 func (e *Engine[Tx]) get(ctx context.Context, machine, id string) (Snapshot, error) {
 	m, key, err := e.machine(machine, id)
 	if err != nil {

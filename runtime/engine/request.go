@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -18,10 +23,12 @@ type request[Tx any] struct {
 	create      bool
 	by          fsm.Caller
 	callKey     string
+	ifVersion   int64 // 0: any
 	correlation string
 	now         time.Time
 	notBefore   time.Time   // of a deadline: when it was due
 	task        *Settlement // what ends with this event; nil: a caller fires
+	lock        bool        // other writers wait until this is stored: one of them was first before
 	known       *Row        // what a load would find, unless there is something newer; nil: not known
 }
 
@@ -34,18 +41,24 @@ func (e *Engine[Tx]) request(f Firing) (request[Tx], error) {
 	if f.Event == nil {
 		return request[Tx]{}, errors.New("engine: an event is needed")
 	}
+	if f.Create && f.Call.IfVersion != 0 {
+		return request[Tx]{}, errors.New("engine: IfVersion is for a record that exists, and this call creates one: leave it out")
+	}
 	event, err := fsm.EventOf(f.Event)
 	if err != nil {
 		return request[Tx]{}, err
 	}
 	r := request[Tx]{
 		machine: m, id: fsm.Text(key), key: key, event: event, create: f.Create,
-		by: f.Call.By, callKey: f.Call.Key, correlation: f.Call.Correlation, now: e.now(),
+		by: f.Call.By, callKey: f.Call.Key, ifVersion: f.Call.IfVersion, correlation: f.Call.Correlation, now: e.now(),
 	}
 	if r.correlation == "" {
 		r.correlation = e.config.NewToken().String()
 	}
-	return r, e.checkSize(r)
+	if err := e.checkSize(r); err != nil {
+		return r, err
+	}
+	return r, r.checkKeys(r.keys(nil))
 }
 
 // checkSize refuses a payload that is larger than the engine stores.
@@ -53,9 +66,38 @@ func (e *Engine[Tx]) checkSize(r request[Tx]) error {
 	if len(r.event.Payload) <= e.config.MaxPayload {
 		return nil
 	}
+	return r.tooLong("payload", len(r.event.Payload), e.config.MaxPayload)
+}
+
+// longestKey is how many bytes an idempotency key may have, be it a caller's or an
+// event's own, and longestScopedKey with the caller that it belongs to: it is part of
+// the primary key of fsm_keys, and PostgreSQL refuses index entries of about 2,700 bytes.
+const (
+	longestKey       = 1024
+	longestScopedKey = 2048
+)
+
+// checkKeys refuses an idempotency key that is too long to be stored.
+func (r request[Tx]) checkKeys(keys []string) error {
+	if len(r.callKey) > longestKey {
+		return r.tooLong("idempotency key", len(r.callKey), longestKey)
+	}
+	for _, key := range keys {
+		own, isOwn := strings.CutPrefix(key, "event:") // see keys
+		switch {
+		case isOwn && len(own) > longestKey:
+			return r.tooLong("idempotency key", len(own), longestKey)
+		case len(key) > longestScopedKey:
+			return r.tooLong("idempotency key with its caller", len(key), longestScopedKey)
+		}
+	}
+	return nil
+}
+
+// tooLong rejects the event for a part of it.
+func (r request[Tx]) tooLong(what string, bytes, allowed int) error {
 	x := &fsm.Rejection{Machine: r.machine.Name(), Reason: fsm.ErrInvalidEvent, Event: r.event.Name, Actor: r.by.Role}
-	problem := fmt.Sprintf("has %d bytes, more than the %d allowed", len(r.event.Payload), e.config.MaxPayload)
-	return x.WithField("payload", problem)
+	return x.WithField(what, fmt.Sprintf("has %d bytes, more than the %d allowed", bytes, allowed))
 }
 
 // timedOut reports whether r is the timeout of a state.
@@ -64,11 +106,11 @@ func (r request[Tx]) timedOut() bool {
 }
 
 // keys lists the idempotency keys that the event consumes. The prefixes keep a
-// caller from using up the key of an event.
+// caller from using up the key of an event, or of another caller.
 func (r request[Tx]) keys(record fsm.Record) []string {
 	var keys []string
 	if r.callKey != "" {
-		keys = append(keys, "call:"+r.callKey)
+		keys = append(keys, r.scopedKey())
 	}
 	if own, ok := r.machine.KeyOf(r.event, record); ok {
 		keys = append(keys, "event:"+own)
@@ -76,11 +118,16 @@ func (r request[Tx]) keys(record fsm.Record) []string {
 	return keys
 }
 
+// scopedKey is the caller's key among those of all callers.
+func (r request[Tx]) scopedKey() string {
+	return "call:" + url.QueryEscape(r.by.Role) + ":" + url.QueryEscape(r.by.ID) + ":" + r.callKey
+}
+
 // query asks for the record, the keys and the task of r.
 func (r request[Tx]) query() Query {
 	q := Query{
 		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key,
-		Into: r.machine.Blank(), Keys: r.keys(nil),
+		Into: r.machine.Blank(), Keys: r.keys(nil), Lock: r.lock,
 	}
 	if r.task != nil {
 		q.Task = &TaskRef{Kind: r.task.Kind, MessageID: r.task.MessageID, Timer: r.task.Timer, Token: r.task.Token}
@@ -88,17 +135,44 @@ func (r request[Tx]) query() Query {
 	return q
 }
 
-// replay returns the outcome of an earlier call with one of r's keys. A key
-// that another record or another event consumed is a *KeyError.
+// replay returns the outcome of an earlier call with one of r's keys. A key that
+// another record, another event or another payload consumed is a *KeyError; but a
+// creation is answered with the record that the key created, whatever id it asks for.
+// An event's own key answers callers of the same role alone: to others the event is
+// decided like any other.
 func (r request[Tx]) replay(row Row) (Outcome, bool, error) {
 	for _, k := range row.Keys {
+		var record fsm.Record
 		switch {
-		case !slices.Contains(r.keys(row.Record), k.Key):
+		case !slices.Contains(r.keys(row.Record), k.Key), k.By.Role != r.by.Role:
 			continue
-		case k.RecordID != r.id || k.Event != r.event.Name:
+		case k.RecordID == r.id:
+			record = row.Record
+		case r.create && row.holder != nil && row.holder.ID == k.RecordID:
+			record = row.holder.Record
+		}
+		if record == nil || k.Event != r.event.Name || !sameJSON(k.Payload, r.event.Payload) {
 			return Outcome{}, false, &KeyError{Machine: k.Machine, Key: k.Key, RecordID: k.RecordID, Event: k.Event}
 		}
-		return Outcome{Record: row.Record, Version: k.Version, Replayed: true, Correlation: r.correlation}, true, nil
+		return Outcome{ID: k.RecordID, Record: record, Version: k.Version, Replayed: true, Correlation: r.correlation}, true, nil
 	}
 	return Outcome{}, false, nil
+}
+
+// sameJSON reports whether two payloads say the same. No payload is an empty one.
+func sameJSON(a, b json.RawMessage) bool {
+	x, okX := parsed(a)
+	y, okY := parsed(b)
+	return okX && okY && reflect.DeepEqual(x, y)
+}
+
+// parsed reads a payload without rounding its numbers.
+func parsed(text json.RawMessage) (value any, ok bool) {
+	if len(text) == 0 || string(text) == "null" {
+		return map[string]any{}, true
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	ok = d.Decode(&value) == nil
+	return value, ok
 }

@@ -48,27 +48,30 @@ func (e *Engine[Tx]) Run(ctx context.Context) error {
 // claims what is due, does it in order and returns how much that was. Tests that
 // own the clock need no more.
 func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
-	tasks, until, err := e.claim(ctx, e.config.Batch, e.config.Batch)
+	tasks, until, err := e.claim(ctx, Claim{
+		Token: e.config.NewToken(), Lanes: e.destinations.allowed(e.wanted.lanes, e.config.Batch), Effects: e.config.Batch, Deadlines: e.config.Batch,
+	})
 	if err != nil {
 		return 0, err
 	}
+	e.destinations.spent(tasks)
 	for _, t := range tasks {
 		e.do(ctx, t, until, func() {})
 	}
 	return len(tasks), nil
 }
 
-// claim leases due work until a time.
-func (e *Engine[Tx]) claim(ctx context.Context, effects, deadlines int) (tasks []Task, until time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
+// claim leases due work until a time. A claim that has begun is finished though ctx
+// ends, since the store may have granted it: it has StopTimeout for that.
+func (e *Engine[Tx]) claim(ctx context.Context, c Claim) (tasks []Task, until time.Time, err error) {
+	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.StoreTimeout)
 	defer cancel()
-	now := e.now()
-	until = now.Add(e.config.Lease)
-	tasks, err = e.store.Claim(ctx, Claim{
-		Worker: e.config.Worker, Token: e.config.NewToken(), Now: now, Until: until,
-		Machines: e.names(), Effects: effects, Deadlines: deadlines,
-	})
-	return tasks, until, err
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.config.StopTimeout, cancel) })()
+	e.synchronise(claiming)
+	c.Worker, c.Events, c.Now = e.config.Worker, e.wanted.events, e.now()
+	c.Until = c.Now.Add(e.config.Lease)
+	tasks, err = e.store.Claim(claiming, c)
+	return tasks, c.Until, err
 }
 
 // do carries out a task that is leased until a time. An error is that of its

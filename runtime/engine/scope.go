@@ -17,6 +17,7 @@ type scope[Tx any] struct {
 	drafts   []draft  // one a record, in the order in which they are written
 	calls    []txCall[Tx]
 	outcomes []Outcome
+	demands  demands
 	refusals []func() // measure what was refused
 	saves    int      // how often something was written
 	failed   error    // what could not be written
@@ -130,6 +131,9 @@ func (s *scope[Tx]) hold(p plan[Tx]) {
 	s.drafts = append(s.drafts, p.drafts...)
 	s.calls = append(s.calls, p.calls...)
 	s.outcomes = append(s.outcomes, p.outcome)
+	if p.demand.version != 0 {
+		s.demands = append(s.demands, p.demand)
+	}
 }
 
 // add holds back what p writes.
@@ -222,8 +226,8 @@ func (s *scope[Tx]) save(ctx context.Context, commits []Commit, last bool) error
 	commits[0].Brief, commits[len(commits)-1].Last = s.brief, last
 	s.saves++
 	if err := s.engine.store.Save(ctx, s.tx, commits); err != nil {
-		s.failed = err
-		return err
+		s.failed = s.demands.explain(err)
+		return s.failed
 	}
 	return nil
 }

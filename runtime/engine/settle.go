@@ -3,23 +3,44 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // settle stores the outcome of a task that fires nothing, together with others that
 // come at the same time. No two are of one record: an event that leaves the state
-// locks all of its record's, and in no order that one could keep to.
+// locks all of its record's, and in no order that one could keep to. An outcome whose
+// row something else has locked is stored by itself, so that it keeps no other from
+// being stored.
+//
+// What an operator decides is tried once: a conflict says that the message has moved.
 func (e *Engine[Tx]) settle(ctx context.Context, s Settlement) error {
+	alone := func(ctx context.Context) error {
+		defer e.crew.wake() // its lane goes on
+		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
+	}
+	if s.Token == (fsm.UUID{}) {
+		return e.briefly(ctx, alone)
+	}
 	return e.patiently(ctx, func(ctx context.Context) error {
-		return e.endings.Do(place{s.Machine, s.RecordID}, &s, e.config.Batch, func(all []*Settlement) error { return e.storeEndings(ctx, all) })
+		err := e.endings.Do(place{s.Machine, s.RecordID}, &s, e.config.Batch, func(all []*Settlement) error { return e.storeEndings(ctx, all) })
+		if errors.Is(err, ErrConflict) {
+			return alone(ctx)
+		}
+		return err
 	})
 }
 
-// storeEndings stores settlements in one transaction, all or none.
+// storeEndings stores settlements in one transaction, all or none, and waits for locks
+// only briefly: others wait for it.
 func (e *Engine[Tx]) storeEndings(ctx context.Context, all []*Settlement) error {
 	defer e.crew.wake() // their lanes go on
 	if len(all) == 1 {
-		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, *all[0]) })
+		s := *all[0]
+		s.Brief = true
+		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
 	}
 	// In the order in which a batch of firings locks what belongs to the records.
 	slices.SortFunc(all, func(a, b *Settlement) int {
@@ -27,7 +48,7 @@ func (e *Engine[Tx]) storeEndings(ctx context.Context, all []*Settlement) error 
 	})
 	commits := make([]Commit, len(all))
 	for i, s := range all {
-		commits[i] = Commit{Machine: s.Machine, ID: s.RecordID, Task: s, Last: i == len(all)-1}
+		commits[i] = Commit{Machine: s.Machine, ID: s.RecordID, Task: s, Brief: i == 0, Last: i == len(all)-1}
 	}
 	return e.store.InTx(ctx, func(tx Tx) error { return e.store.Save(ctx, tx, commits) })
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/fsmgen/fsmgen/generated/outbox"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
@@ -31,8 +32,9 @@ import (
 //     in a circle over one record.
 type Store[Tx any] interface {
 	// Migrate brings the engine's tables to the current version by numbered
-	// migrations, and creates the tables of each machine whose record table
-	// does not exist. It can be called again and from several processes at
+	// migrations, creates the tables of each machine whose record table does not
+	// exist, and makes the database refuse rows of the engine that [RowRules] does
+	// not allow; rules of a later version of a machine stay. It can be called again and from several processes at
 	// once. A schema newer than the store knows is a *SchemaError, and a record
 	// table that lacks a column of its machine a *TableError; nothing is changed
 	// then.
@@ -46,7 +48,7 @@ type Store[Tx any] interface {
 	InTx(ctx context.Context, f func(Tx) error) error
 
 	// Load reads what the queries ask for, one row a query in their order. It
-	// takes no lock. A record or key that does not exist is not an error. A record
+	// takes no lock but those of Query.Lock. A record or key that does not exist is not an error. A record
 	// table that lacks a column of its machine is a *TableError, of Read and Save too.
 	Load(ctx context.Context, tx Tx, queries []Query) ([]Row, error)
 
@@ -70,8 +72,9 @@ type Store[Tx any] interface {
 	//     retry_wait, delivering or dead_letter, and that is not cancelled yet.
 	//  5. Rows of the outbox are inserted.
 	//  6. Disarm deletes this record's deadlines of those kinds; then Arm
-	//     inserts or replaces, by (machine, record, kind). An arming never keeps
-	//     the lease of the row that it replaces.
+	//     inserts, or replaces the row of an earlier version, by (machine, record,
+	//     kind); one of the same or a later version stays as it is. An arming never
+	//     keeps the lease of the row that it replaces.
 	//  7. Keys are inserted.
 	//
 	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError,
@@ -86,9 +89,12 @@ type Store[Tx any] interface {
 	// rolled back.
 	Save(ctx context.Context, tx Tx, commits []Commit) error
 
-	// Claim leases due rows of the outbox and due deadlines to a worker, in a
-	// transaction of its own, and returns them oldest first (effects by
-	// AvailableAt, then Version and Seq; deadlines by DueAt).
+	// Claim leases due rows of the outbox and due deadlines to a worker, and
+	// returns them oldest first (effects by AvailableAt, then Version and Seq;
+	// deadlines by DueAt). It runs in transactions of its own. It returns no row
+	// of the outbox only if none of the wanted ones can be claimed. If it returns
+	// some, but fewer than Claim allows, and more may be due, the next Wait
+	// returns at once.
 	//
 	// A row of the outbox is due if it is not cancelled and its state is
 	// pending or retry_wait with available_at <= Now, or delivering with
@@ -98,15 +104,23 @@ type Store[Tx any] interface {
 	// cancelled, discarded_at null; delivering, and either not cancelled or
 	// lease_until > Now. Claimed rows get state delivering, attempts + 1,
 	// lease_token Token and lease_until Until; available_at stays. A cancelled
-	// row is never claimed.
+	// row is never claimed. Only rows whose machine and lane are in Claim.Lanes
+	// are considered, and of these only the effects that the Lane names; other
+	// rows stay for workers that know them.
+	//
+	// A claim costs nothing for rows that wait behind others. A due row that is
+	// no head may be parked: Claim marks it, and later claims do not look at it.
+	// A parked row always has an open row before it in its lane that is not
+	// cancelled. When such a row closes, the transaction that closes it unparks
+	// the first parked row of the lane. A cancelled row is not parked.
 	//
 	// A deadline is due if due_at <= Now and its lease_until is null or
-	// <= Now. Claimed ones get lease_token and lease_until.
+	// <= Now. Claimed ones get lease_token and lease_until. Only deadlines of the
+	// machines and events in Claim.Events are considered.
 	//
 	// Rows that another worker is claiming at this moment are skipped, not
-	// waited for. Only rows of the given machines are considered. A row that
-	// can't be read (say, someone broke its JSON) is returned with Task.Err, a
-	// *CorruptError, and as much of it as could be read.
+	// waited for. A row that can't be read (say, someone broke its JSON) is
+	// returned with Task.Err, a *CorruptError, and as much of it as could be read.
 	Claim(ctx context.Context, c Claim) ([]Task, error)
 
 	// Settle stores the outcome of a task: [ErrLeaseLost] if its row does not
@@ -137,6 +151,9 @@ type Query struct {
 	Task    *TaskRef   // whether it is still held; nil: not asked
 	// Alone asks whether anything else of the record is open in the outbox.
 	Alone bool
+	// Lock makes other writers of the record wait until the transaction ends. Load
+	// waits for theirs.
+	Lock bool
 }
 
 // TaskRef names a leased row.
@@ -152,7 +169,7 @@ type Row struct {
 	Record    fsm.Record // Query.Into; nil: no such record
 	Version   int64
 	EnteredAt time.Time // when its state was entered
-	Keys      []KeyRow  // those that exist, in any order
+	Keys      []KeyRow  // those that exist, in any order, with By and Payload
 	// Held: the row of Query.Task is there and carries its token (an effect: in
 	// state delivering). Cancelled: it is an effect whose state was left. Both
 	// are read in the snapshot of the record or after it, never before.
@@ -162,6 +179,14 @@ type Row struct {
 	Alone bool
 	// Err says that the record can't be read: a *CorruptError. Record is nil.
 	Err error
+
+	holder *holder // of a key that a creation names; nil: none
+}
+
+// holder is the record that an earlier creation with the same key made.
+type holder struct {
+	ID     string
+	Record fsm.Record
 }
 
 // Commit is one accepted event on one record; or, without steps, the end of a
@@ -258,6 +283,15 @@ type Letter struct {
 	Cancelled   bool // never written by Settle: only CancelWork sets it
 }
 
+// BeforeClaim is what the letter of a claimed message was before its claim, as far as
+// it tells: one that was attempted before may have been cut short.
+func (l Letter) BeforeClaim() Letter {
+	if l.Attempts--; l.Attempts == 0 {
+		l.State = outbox.Pending.String()
+	}
+	return l
+}
+
 // TimerKind tells what a deadline is for. A record has at most one of each.
 type TimerKind string
 
@@ -288,6 +322,10 @@ type KeyRow struct {
 	Event     string
 	Version   int64 // of the record after the event
 	CreatedAt time.Time
+	// By and Payload are those of the event's history row, from where Load reads them:
+	// the key's row does not repeat them. Payload nil: there is no such history row.
+	By      fsm.Caller
+	Payload json.RawMessage
 }
 
 // TaskKind tells outbox rows from deadlines.
@@ -306,9 +344,27 @@ type Claim struct {
 	Token     fsm.UUID
 	Now       time.Time
 	Until     time.Time // end of the lease
-	Machines  []string
-	Effects   int // at most so many rows of the outbox
-	Deadlines int // at most so many deadlines
+	Lanes     []Lane    // the destinations of which messages are wanted, each once
+	Effects   int       // at most so many messages in all
+	Events    []Events  // the events of which deadlines are wanted
+	Deadlines int       // at most so many deadlines
+	// Again says that an earlier claim with this Token failed, and may have been
+	// granted all the same. Nothing is claimed then: the messages that carry the token
+	// are returned as before that claim, and their leases last until Until.
+	Again bool
+}
+
+// Lane asks for the messages of one destination.
+type Lane struct {
+	Machine, Name string
+	Effects       []string // that the worker knows; other effects are left for workers that know them
+	Most          int      // at most so many messages of this lane in one claim
+}
+
+// Events asks for the deadlines of one machine.
+type Events struct {
+	Machine string
+	Names   []string // that the worker knows; deadlines of other events are left alone
 }
 
 // Task is a leased row.
@@ -348,6 +404,8 @@ type Settlement struct {
 	Machine   string    // whose task it is
 	RecordID  string
 	Timer     TimerKind // of a deadline
+	// Brief says that others wait for this Settle, as Commit.Brief does of a Save.
+	Brief bool
 }
 
 // ReadKind tells what is read.
@@ -355,25 +413,34 @@ type ReadKind string
 
 // The kinds of reads.
 const (
-	ReadRecord      ReadKind = "record"       // the record ID: Page.Records
-	ReadRecords     ReadKind = "records"      // records in State, ID ascending, above After
-	ReadHistory     ReadKind = "history"      // of the record ID, version ascending, above AfterVersion
-	ReadDeadLetters ReadKind = "dead_letters" // neither cancelled nor discarded, oldest first
-	ReadLetter      ReadKind = "letter"       // the outbox row MessageID: Page.Letters
+	ReadRecord  ReadKind = "record"  // the record ID: Page.Records
+	ReadRecords ReadKind = "records" // records in State, ID ascending, above After
+	ReadHistory ReadKind = "history" // of the record ID, version ascending, above AfterVersion
+	// ReadDeadLetters: those that Filter lets through, neither cancelled nor discarded,
+	// by CreatedAt, Version, Seq and MessageID, behind AfterLetter: Page.Letters.
+	ReadDeadLetters ReadKind = "dead_letters"
+	ReadLetter      ReadKind = "letter" // the outbox row MessageID: Page.Letters
+	// due work of the machines of Lanes and Events that these do not name: Page.Unknown
+	ReadUnknown ReadKind = "unknown"
 )
 
 // Read is a question. Limit is always set, so that an answer fits in memory.
 type Read struct {
 	Kind         ReadKind
-	Machine      string // "" with dead letters: of all machines
+	Machine      string
 	Tables       fsm.Tables
 	Blank        func() fsm.Record // for each record found
-	ID           string            // with dead letters: of this record only; "": of all
-	Key          any               // driver value of ID
-	State        string            // "": any
-	After        any               // driver value of an id; nil: from the start
+	ID           string
+	Key          any    // driver value of ID
+	State        string // "": any
+	After        any    // driver value of an id; nil: from the start
 	AfterVersion int64
 	MessageID    string
+	Filter       Filter
+	AfterLetter  *OutboxRow // only its place counts; nil: from the start
+	Now          time.Time  // when unknown work has to be due
+	Lanes        []Lane     // with the effects that the caller knows
+	Events       []Events   // with the events that it knows
 	Limit        int
 }
 
@@ -382,4 +449,14 @@ type Page struct {
 	Records []Row
 	History []HistoryRow
 	Letters []OutboxRow
+	Unknown []UnknownWork // by kind, machine and name
+}
+
+// UnknownWork is work that is due and that a process does not know: another version of its
+// machine asked for it.
+type UnknownWork struct {
+	Kind          TaskKind
+	Machine, Name string // of the effect, or of the deadline's event
+	Record        string // one of those that it is about
+	Count         int64
 }

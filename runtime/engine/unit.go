@@ -26,11 +26,17 @@ type Unit[Tx any] struct {
 // What the events write is held back as long as nobody has to see it, so that an
 // error of the database may come only from Transact. f may run twice, in another
 // transaction, if an effect was to be carried out within it: see Inline.
-func (e *Engine[Tx]) Transact(ctx context.Context, f func(*Unit[Tx]) error) error {
+//
+// f uses the context that it is given: with that one, a call that would open another
+// transaction (Fire, Create, FireBatch, Transact) is refused with ErrNested. With the
+// context of the caller it would wait for ever on SQLite, and commit by itself on
+// PostgreSQL.
+func (e *Engine[Tx]) Transact(ctx context.Context, f func(context.Context, *Unit[Tx]) error) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
-	return e.within(ctx, func(s *scope[Tx]) error { return f(&Unit[Tx]{s.tx, s}) })
+	e.synchronise(ctx)
+	return e.within(ctx, func(s *scope[Tx]) error { return f(inside(ctx), &Unit[Tx]{s.tx, s}) })
 }
 
 // Flush writes the records as the unit has left them, for statements of the caller's
@@ -55,12 +61,12 @@ func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Paylo
 // forgotten: then the unit fails.
 func (u *Unit[Tx]) Try(f func() error) error {
 	s := u.scope
-	fronts, drafts, outcomes, saves := len(s.fronts), slices.Clone(s.drafts), len(s.outcomes), s.saves
+	fronts, drafts, outcomes, demands, saves := len(s.fronts), slices.Clone(s.drafts), len(s.outcomes), len(s.demands), s.saves
 	err := f()
 	switch {
 	case err == nil:
 	case s.saves == saves:
-		s.fronts, s.drafts, s.outcomes = s.fronts[:fronts], drafts, s.outcomes[:outcomes]
+		s.fronts, s.drafts, s.outcomes, s.demands = s.fronts[:fronts], drafts, s.outcomes[:outcomes], s.demands[:demands]
 	case s.failed == nil:
 		s.failed = err
 	}

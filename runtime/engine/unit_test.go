@@ -75,15 +75,15 @@ func TestAUnitIsWrittenAtItsEnd(t *testing.T) {
 	r.open(store)
 	s.exec("CREATE TABLE mine (id text PRIMARY KEY, note text)")
 	first, second := fullID("1"), fullID("2")
-	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		var errs []error
 		do := func(err error) { errs = append(errs, err) }
 		fire := func(id string, e fsm.Payload, by engine.Call) {
-			_, err := u.Fire(t.Context(), "registration", id, e, by)
+			_, err := u.Fire(ctx, "registration", id, e, by)
 			do(err)
 		}
 		for n, id := range []string{first, second} {
-			_, err := u.Create(t.Context(), "registration", id, registration.Create{NodeID: fmt.Sprint("n", n)}, r.by)
+			_, err := u.Create(ctx, "registration", id, registration.Create{NodeID: fmt.Sprint("n", n)}, r.by)
 			do(err)
 			do(u.Write("registration", id, mine(id)))
 		}
@@ -131,9 +131,9 @@ func TestAUnitCancelsWhatItLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
-		_, stays := u.Fire(t.Context(), "registration", id, registration.ConsulDeregistered{ConsulCleanup: registration.CleanupRemoved}, system)
-		_, leaves := u.Fire(t.Context(), "registration", id, registration.FatalError{}, system)
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+		_, stays := u.Fire(ctx, "registration", id, registration.ConsulDeregistered{ConsulCleanup: registration.CleanupRemoved}, system)
+		_, leaves := u.Fire(ctx, "registration", id, registration.FatalError{}, system)
 		return errors.Join(stays, leaves)
 	}); err != nil {
 		t.Fatal(err)
@@ -151,27 +151,27 @@ func TestFlushShowsTheRecords(t *testing.T) {
 	r := newRegistered(s)
 	r.open(s.store)
 	id := fullID("1")
-	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		sees := func(table string) (n int) {
-			if err := u.Tx.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table).Scan(&n); err != nil {
+			if err := u.Tx.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 				t.Error(err)
 			}
 			return n
 		}
-		_, err := u.Create(t.Context(), "registration", id, registration.Create{NodeID: "n1"}, r.by)
+		_, err := u.Create(ctx, "registration", id, registration.Create{NodeID: "n1"}, r.by)
 		if err == nil {
-			_, err = u.Fire(t.Context(), "registration", id, r.payload(), r.by)
+			_, err = u.Fire(ctx, "registration", id, r.payload(), r.by)
 		}
 		if n := sees("registration_records"); n != 0 {
 			t.Errorf("%d records are written before they have to be", n)
 		}
-		if err := errors.Join(err, u.Flush(t.Context())); err != nil {
+		if err := errors.Join(err, u.Flush(ctx)); err != nil {
 			return err
 		}
 		if n, m := sees("registration_history"), sees("fsm_outbox"); n != 2 || m != 0 {
 			t.Errorf("flushed, there are %d rows of the history and %d effects, want 2 and 0", n, m)
 		}
-		_, err = u.Fire(t.Context(), "registration", id, registration.FatalError{}, engine.Call{By: fsm.System()})
+		_, err = u.Fire(ctx, "registration", id, registration.FatalError{}, engine.Call{By: fsm.System()})
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 			return errors.Join(err, after)
 		})
 	}
-	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		if err := errors.Join(made(u, fullID("1"), nil), made(u, fullID("3"), nil)); err != nil {
 			t.Error(err)
 		}
@@ -206,7 +206,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		if err := u.Try(func() error {
-			_, err := u.Fire(t.Context(), "registration", fullID("1"), registration.FatalError{}, engine.Call{By: fsm.System()})
+			_, err := u.Fire(ctx, "registration", fullID("1"), registration.FatalError{}, engine.Call{By: fsm.System()})
 			return errors.Join(err, refusal)
 		}); !errors.Is(err, refusal) {
 			t.Errorf("the error is %v", err)
@@ -224,10 +224,10 @@ func TestTryForgetsWhatFails(t *testing.T) {
 		t.Errorf("the outbox has %v", got)
 	}
 	// What is written can't be forgotten.
-	err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		_ = u.Try(func() error {
-			_, err := u.Create(t.Context(), "registration", fullID("4"), registration.Create{NodeID: "n4"}, r.by)
-			return errors.Join(err, u.Flush(t.Context()), refusal)
+			_, err := u.Create(ctx, "registration", fullID("4"), registration.Create{NodeID: "n4"}, r.by)
+			return errors.Join(err, u.Flush(ctx), refusal)
 		})
 		return nil
 	})
@@ -242,7 +242,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 // TestWriteNeedsARecordOfTheUnit: beside which the row is written.
 func TestWriteNeedsARecordOfTheUnit(t *testing.T) {
 	s := newStage(t)
-	err := s.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		return u.Write("registration", fullID("1"), mine("x"))
 	})
 	if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "in this unit") {
@@ -256,20 +256,20 @@ func TestAKeyOfTheUnit(t *testing.T) {
 	r := newRegistered(s)
 	by := r.by
 	by.Key = "mine"
-	if err := r.engine.Transact(t.Context(), func(u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
 		for n := range 2 {
-			o, err := u.Create(t.Context(), "registration", fullID("1"), registration.Create{NodeID: "n1"}, by)
+			o, err := u.Create(ctx, "registration", fullID("1"), registration.Create{NodeID: "n1"}, by)
 			if err != nil || o.Replayed != (n == 1) {
 				t.Errorf("creation %d: replayed %v, %v", n, o.Replayed, err)
 			}
 		}
-		_, err := u.Create(t.Context(), "registration", fullID("2"), registration.Create{NodeID: "n2"}, by)
+		_, err := u.Create(ctx, "registration", fullID("2"), registration.Create{NodeID: "n2"}, by)
 		if !errors.Is(err, engine.ErrKeyUsed) {
 			t.Errorf("another record with the key: %v", err)
 		}
 		offer := advertiser
 		offer.Key = "mine" // of another machine
-		_, err = u.Create(t.Context(), "deal", fullID("1"), deal.Create{OwnerID: 2, PriceNano: 100}, offer)
+		_, err = u.Create(ctx, "deal", fullID("1"), deal.Create{OwnerID: 2, PriceNano: 100}, offer)
 		if err != nil {
 			t.Errorf("a record of another machine with the key: %v", err)
 		}

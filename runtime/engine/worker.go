@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // worker is one Run: what it has going on. It has Config.Concurrency hands for
@@ -13,6 +15,7 @@ type worker[Tx any] struct {
 	engine  *Engine[Tx]
 	working context.Context // of its tasks
 	changed chan struct{}   // holds a value when Run should look at what follows
+	unsure  fsm.UUID        // the token of a claim that may have been granted; zero: none. Run alone uses it
 
 	mu       sync.Mutex
 	busy     map[TaskKind]int
@@ -101,13 +104,23 @@ func (w *worker[Tx]) round(ctx context.Context) error {
 		return nil
 	}
 	asked := w.ask(w.engine.config.Batch)
-	tasks, until, err := w.engine.claim(ctx, asked[TaskEffect], asked[TaskDeadline])
+	lanes := w.engine.destinations.reserve(w.engine.wanted.lanes, asked[TaskEffect])
+	c := Claim{Token: w.unsure, Again: w.unsure != fsm.UUID{}, Lanes: lanes, Effects: asked[TaskEffect], Deadlines: asked[TaskDeadline]}
+	if !c.Again {
+		c.Token = w.engine.config.NewToken()
+	}
+	tasks, until, err := w.engine.claim(ctx, c)
+	w.engine.destinations.claimed(lanes, tasks)
+	w.unsure = fsm.UUID{}
+	if err != nil {
+		w.unsure = c.Token
+	}
 	got := map[TaskKind]int{}
 	for i := range tasks {
 		got[tasks[i].Kind]++
 	}
 	w.change(func() {
-		w.due = w.due || err != nil
+		w.due = w.due || err != nil || c.Again
 		for kind, n := range asked {
 			w.occupy(kind, got[kind]-n)
 			if n > 0 && err == nil {
@@ -142,7 +155,14 @@ func (w *worker[Tx]) ask(most int) map[TaskKind]int {
 func (w *worker[Tx]) begin(t Task, until time.Time) {
 	go func() {
 		var once sync.Once
-		handled := func() { once.Do(func() { w.change(func() { w.busy[t.Kind]-- }) }) }
+		handled := func() {
+			once.Do(func() {
+				w.change(func() { w.busy[t.Kind]-- })
+				if t.Kind == TaskEffect && w.engine.destinations.leave(t.Effect.Lane) {
+					w.engine.crew.wake()
+				}
+			})
+		}
 		defer func() { w.change(func() { w.open[t.Kind]-- }) }()
 		defer handled()
 		w.engine.do(w.working, t, until, handled)
@@ -190,7 +210,9 @@ func (w *worker[Tx]) wait(ctx context.Context) {
 // listen wakes the worker when the store says that there may be work, and each
 // PollInterval, until ctx ends.
 func (w *worker[Tx]) listen(ctx context.Context) {
+	watch := &watcher[Tx]{engine: w.engine}
 	for ctx.Err() == nil {
+		watch.look(ctx)
 		if err := w.engine.store.Wait(ctx, w.engine.config.PollInterval); err != nil && ctx.Err() == nil {
 			w.engine.backOff(ctx, 1, err)
 		}

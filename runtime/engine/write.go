@@ -2,23 +2,8 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"runtime/debug"
 )
-
-// insideTransaction marks the context of a handler that runs in a transaction.
-type insideTransaction struct{}
-
-// errNested is for a handler that fires with Fire where FireTx is needed: the
-// new transaction would wait for the one that it is called from.
-var errNested = errors.New("engine: this handler runs inside a transaction: fire with FireTx")
-
-func checkNested(ctx context.Context) error {
-	if ctx.Value(insideTransaction{}) != nil {
-		return errNested
-	}
-	return nil
-}
 
 // write carries out a plan within a transaction. The store comes first: a conflict
 // is found there, before any handler has run.
@@ -38,7 +23,7 @@ func (e *Engine[Tx]) write(ctx context.Context, tx Tx, p plan[Tx]) error {
 
 // runCalls runs handlers inside the transaction.
 func runCalls[Tx any](ctx context.Context, tx Tx, calls []txCall[Tx]) error {
-	ctx = context.WithValue(ctx, insideTransaction{}, true)
+	ctx = inside(ctx)
 	for _, call := range calls {
 		if err := callTx(ctx, tx, call); err != nil {
 			return err

@@ -23,7 +23,7 @@ const (
 	InTransaction Delivery = "transaction"  // runs inside the step's transaction
 	Idempotent    Delivery = "idempotent"   // may repeat
 	Keyed         Delivery = "keyed"        // repeats carry the same key
-	Queryable     Delivery = "queryable"    // the handler is asked before a repeat
+	Queryable     Delivery = "queryable"    // the handler is asked before it is carried out
 	AtMostOnce    Delivery = "at_most_once" // never repeated
 )
 
@@ -78,9 +78,10 @@ type EffectInfo struct {
 	Of       Observed // of a metric that no row lists; "": rows list it
 
 	// Of calls.
-	Retry    RetryPolicy // of its failure class
-	HasRetry bool        // a class is named; else the engine's default policy applies
-	Cleanup  string      // effect that runs before a repeat and before it fails; "": none
-	HasFails bool        // failure for good is an event
-	HasLost  bool        // an attempt with unknown outcome is an event
+	RecordIDs []string    // names of the payload that hold the record's id
+	Retry     RetryPolicy // of its failure class
+	HasRetry  bool        // a class is named; else the engine's default policy applies
+	Cleanup   string      // effect that runs before a repeat and before it fails; "": none
+	HasFails  bool        // failure for good is an event
+	HasLost   bool        // an attempt with unknown outcome is an event
 }

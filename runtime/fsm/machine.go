@@ -199,6 +199,17 @@ type Tables struct {
 	Partitioned bool
 }
 
+// TransitionInfo is what the table says about a transition: a row of the spec from
+// one state on one event. Rows of a history name it by Name, From and Event.
+type TransitionInfo struct {
+	Name    string
+	From    string // "": creation
+	Event   string
+	To      string
+	Raises  string   // the event that follows in the same call; "": none
+	Effects []string // effects and metrics, in their order
+}
+
 // UnknownEffect is the error for an effect that a machine does not have, or not
 // of that kind: what a row of a newer or older table asks for.
 func UnknownEffect(machine, effect string) error {

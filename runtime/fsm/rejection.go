@@ -26,7 +26,8 @@ type Rejection struct {
 	Status  int     `json:"status,omitempty"`  // HTTP status of that class
 	Field   string  `json:"field,omitempty"`   // the field that is wrong
 	Problem string  `json:"problem,omitempty"` // what is wrong with it
-	// Legal are the events that have a transition in this state, in spec order.
+	// Legal are the events that the actor may fire in this state, as far as guards
+	// allow, in spec order.
 	Legal []string `json:"legal,omitempty"`
 }
 
@@ -113,6 +114,14 @@ func (x *Rejection) On(clauses ...Clause) *Rejection {
 		x.Because = append(x.Because, Unmet{Name: x.Row, Clause: c.Text, Seen: c.Seen})
 	}
 	return x
+}
+
+// May notes an event with a transition in this state that the actor may take, if may
+// holds.
+func (x *Rejection) May(event string, may bool) {
+	if may {
+		x.Legal = append(x.Legal, event)
+	}
 }
 
 // Error says in one line what was rejected, why, and what is possible.

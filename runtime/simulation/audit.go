@@ -42,6 +42,7 @@ func (p *play[Tx]) audit(ctx context.Context, ended bool) {
 	f.checkCalls()
 	f.checkKeys()
 	f.checkOutside()
+	f.checkParked()
 	if ended {
 		f.checkRest()
 	}
@@ -163,12 +164,12 @@ func (f findings[Tx]) checkKeys() {
 		if c.call.Key == "" || !c.accepted() {
 			continue
 		}
-		name := c.machine + " " + c.call.Key
+		name := c.machine + " " + c.call.By.Role + " " + c.call.By.ID + " " + c.call.Key
 		if winners[name] != nil {
 			f.play.journal.problem("%s and %s have one key and were both accepted", winners[name].call.Correlation, c.call.Correlation)
 		}
 		winners[name] = c
-		want := key{c.machine, "call:" + c.call.Key, c.id, c.event.Name, c.outcome.Version}
+		want := key{c.machine, "call:" + c.call.By.Role + ":" + c.call.By.ID + ":" + c.call.Key, c.id, c.event.Name, c.outcome.Version}
 		if !slices.Contains(f.keys, want) {
 			f.play.journal.problem("%s was accepted and its key is not consumed", c.call.Correlation)
 		}
@@ -210,6 +211,22 @@ func (f findings[Tx]) checkOutside() {
 			f.play.journal.problem("%s was attempted and is not in the outbox", describe(m.row))
 		}
 	}
+}
+
+// checkParked looks for parked messages that wait for nothing.
+func (f findings[Tx]) checkParked() {
+	for _, l := range f.letters {
+		if l.parked && !l.cancelled && !slices.ContainsFunc(f.letters, l.waitsFor) {
+			f.play.journal.problem("%s %s.%s v%d is parked and waits for nothing", alias(l.record), l.machine, l.effect, l.version)
+		}
+	}
+}
+
+// waitsFor reports whether other stands before l in its lane and is open.
+func (l letter) waitsFor(other letter) bool {
+	return other.machine == l.machine && other.record == l.record && other.lane == l.lane &&
+		(other.version < l.version || other.version == l.version && other.seq < l.seq) &&
+		other.state != "delivered" && !other.discarded && !other.cancelled
 }
 
 // checkRest looks for what can't be when everything is at rest.

@@ -63,7 +63,26 @@ func (p *play[Tx]) fire(ctx context.Context) {
 		return
 	}
 	r := p.pick(ctx)
-	p.send(ctx, p.invent(ctx, r.role, r.id, false))
+	c := p.invent(ctx, r.role, r.id, false)
+	p.demand(ctx, r, c)
+	p.send(ctx, c)
+}
+
+// demand makes every fourth call name the version that is there, and every sixteenth
+// one that is not. It draws nothing: the seeds stay what they were.
+func (p *play[Tx]) demand(ctx context.Context, r record[Tx], c *call) {
+	n := len(p.calls)
+	if n%4 != 0 {
+		return
+	}
+	row, err := p.read(ctx, r.role, r.id)
+	if err != nil || row.Record == nil {
+		return
+	}
+	c.call.IfVersion = row.Version
+	if n%16 == 0 {
+		c.call.IfVersion++
+	}
 }
 
 // pick draws a record, mostly one that is there and has not ended, and often one
@@ -176,12 +195,15 @@ func (p *play[Tx]) tell(c *call) {
 	default:
 		told = fmt.Sprintf("v%d %s", c.outcome.Version, c.outcome.Record.StateName())
 		p.journal.count("accepted")
+		if before := c.outcome.Version - int64(len(c.outcome.Steps)); c.call.IfVersion != 0 && before != c.call.IfVersion {
+			p.journal.problem("%s is for version %d and was applied to version %d", c.call.Correlation, c.call.IfVersion, before)
+		}
 	}
 	if c.err != nil {
 		p.journal.count("told: " + told)
 	}
-	p.journal.say("%s: %s %s %s%s by %s%s key %q: %s", c.call.Correlation, c.machine, alias(c.id), c.event.Name, c.event.Payload,
-		c.call.By.Role, c.call.By.ID, c.call.Key, told)
+	p.journal.say("%s: %s %s %s%s by %s%s key %q for v%d: %s", c.call.Correlation, c.machine, alias(c.id), c.event.Name, c.event.Payload,
+		c.call.By.Role, c.call.By.ID, c.call.Key, c.call.IfVersion, told)
 }
 
 // repeat makes a former call with a key again, mostly as it was.
@@ -234,34 +256,36 @@ func (p *play[Tx]) batch(ctx context.Context) {
 	}
 }
 
-// fireTx fires an event in a transaction of the caller's own, which may end
+// fireTx fires events at a record in a transaction of the caller's own, which may end
 // otherwise.
 func (p *play[Tx]) fireTx(ctx context.Context) {
 	if len(p.records) == 0 {
 		return
 	}
-	r := p.pick(ctx)
-	c := p.note(p.invent(ctx, r.role, r.id, false))
+	t, regrets := p.part(ctx), p.dice.chance(300)
 	w := oneOf(p.dice, p.workers)
+	var outcomes []engine.Outcome
 	err := w.store.InTx(ctx, func(tx Tx) error {
-		c.outcome, c.err = w.engine.FireTx(ctx, tx, c.machine, c.id, payload{c.event}, c.call)
-		if c.err == nil && p.dice.chance(300) {
-			c.undone = true
+		for _, c := range t.calls {
+			f := w.engine.FireTx
+			if c.create {
+				f = w.engine.CreateTx
+			}
+			if c.outcome, c.err = f(ctx, tx, c.machine, c.id, payload{c.event}, c.call); c.err != nil {
+				return c.err
+			}
+			outcomes = append(outcomes, c.outcome)
+		}
+		if regrets {
 			return errUndone
 		}
-		return c.err
+		return nil
 	})
-	if !c.undone {
-		c.err = err
-	}
 	if err == nil {
-		w.engine.Committed(ctx, c.outcome)
+		w.engine.Committed(ctx, outcomes...)
 	}
 	p.journal.count("a caller's own transaction")
-	p.tell(c)
-	if c.undone {
-		p.journal.say("%s is rolled back", c.call.Correlation)
-	}
+	p.conclude(t, err)
 }
 
 var errUndone = errors.New("the caller changed their mind")
@@ -283,7 +307,7 @@ func kind(err error) string {
 		return "rejected: " + string(x.Reason)
 	}
 	for _, known := range []error{
-		engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrKeyUsed, engine.ErrCorrupt, engine.ErrLeaseLost, errInjected, errNotReached,
+		engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrVersion, engine.ErrKeyUsed, engine.ErrCorrupt, engine.ErrLeaseLost, errInjected, errNotReached,
 	} {
 		if errors.Is(err, known) {
 			return known.Error()

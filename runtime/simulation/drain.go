@@ -3,6 +3,8 @@ package simulation
 import (
 	"context"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // drain lets a new worker bring everything to rest: nothing goes wrong any more,
@@ -22,7 +24,7 @@ func (p *play[Tx]) drain(ctx context.Context) {
 		if w.round(ctx) > 0 {
 			continue
 		}
-		letters, err := w.engine.DeadLetters(ctx, "", 0)
+		letters, err := w.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
 		if err != nil {
 			p.journal.problem("%v", err)
 			return

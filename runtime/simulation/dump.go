@@ -28,6 +28,7 @@ func (p *play[Tx]) dump(ctx context.Context) error {
 	}
 	for _, l := range letters {
 		l.lastError = fmt.Sprint(l.lastError != "") // stores word theirs in their own ways
+		l.parked = false                            // stores may look at messages in another order
 		p.journal.say("outbox %+v", l)
 	}
 	deadlines, err := p.deadlines(ctx)

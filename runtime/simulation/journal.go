@@ -53,7 +53,7 @@ func Happenings() []string {
 		"accepted", "replayed", "already there", "told: rejected: invalid_transition", "told: rejected: not_allowed",
 		"told: conflict", "told: record exists", "told: idempotency key is used", "told: injected", "told: refused", "told: handler failed",
 		"a batch", "a caller's own transaction",
-		"a unit", "a unit leads a record on more than once", "a unit forgets what it tried", "a unit that has written can't forget", "a unit is rolled back", "a unit takes work back that it has written", "a unit runs again",
+		"a unit", "a unit leads a record on more than once", "a unit forgets what it tried", "a unit that has written can't forget", "a unit is rolled back", "a transaction takes work back that it has written", "a unit runs again",
 		"a record is resumed", "a person requeues a dead letter", "a person discards a dead letter",
 		"a query", "a query fails", "a handler in a transaction fails", "something else happens in between", "log: another worker has taken over",
 		"a worker is killed", "a worker is killed at work", "a worker is replaced", "the clock jumps", "the clock jumps back", "a state is left while its work is under way",

@@ -68,6 +68,9 @@ func (l leases) saved(c engine.Commit) {
 	for _, kind := range c.Disarm {
 		delete(l.held, task{"", c.Machine, c.ID, kind})
 	}
+	if len(c.Steps) == 0 {
+		return // what is armed without a step leaves a deadline of the same version alone
+	}
 	for _, armed := range c.Arm {
 		delete(l.held, task{"", armed.Machine, armed.RecordID, armed.Kind})
 	}

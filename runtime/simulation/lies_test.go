@@ -94,11 +94,15 @@ func (l liar) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 	return errors.Join(failed, err)
 }
 
-// Save leaves something out.
+// Save leaves something out. The database would refuse a message of another order,
+// so the rule goes first.
 func (l liar) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
 	commits = slices.Clone(commits)
 	for i := range commits {
 		if l.lie.save != nil {
+			if _, err := tx.ExecContext(ctx, "DROP TRIGGER IF EXISTS fsm_message_"+commits[i].Machine); err != nil {
+				return err
+			}
 			l.lie.save(&commits[i])
 		}
 		if task := commits[i].Task; l.lie.unfenced && task != nil {

@@ -11,7 +11,7 @@ import (
 // resolve lets a person decide about a dead letter.
 func (p *play[Tx]) resolve(ctx context.Context) {
 	p.occupy(func(w *worker[Tx]) {
-		letters, err := w.engine.DeadLetters(ctx, "", 0)
+		letters, err := w.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
 		if err != nil || len(letters) == 0 {
 			return
 		}

@@ -164,10 +164,13 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 		}
 	}
 	for n, step := range steps {
-		for seq, e := range step.Effects {
-			at := asked{int64(n + 1), int64(seq)}
+		at := asked{version: int64(n + 1), seq: -1}
+		for _, e := range step.Effects {
+			if e.Effect == nil { // a metric has no place
+				continue
+			}
+			at.seq++
 			switch {
-			case e.Effect == nil:
 			case e.Effect.Kind == ir.Start:
 				f.checkStart(s, step, e)
 			case e.Effect.Kind != ir.Call:
@@ -199,7 +202,7 @@ func (f findings[Tx]) takenBack(step taken, l letter) bool {
 	if f.play.outside.saves[step.together] < 2 || !l.cancelled || l.attempts > 0 {
 		return false
 	}
-	f.play.journal.count("a unit takes work back that it has written")
+	f.play.journal.count("a transaction takes work back that it has written")
 	return true
 }
 

@@ -14,7 +14,7 @@ import (
 type letter struct {
 	id, machine, record, effect, lane, state, payload, correlation, lastError string
 	version, seq, attempts                                                    int64
-	work, cancelled, discarded, leased                                        bool
+	work, cancelled, discarded, leased, parked                                bool
 	due                                                                       time.Time // when it can be claimed, or its lease ends; zero: never
 }
 
@@ -52,12 +52,12 @@ type carried struct {
 // letters reads the outbox in a fixed order.
 func (p *play[Tx]) letters(ctx context.Context) (out []letter, err error) {
 	err = p.each(ctx, `SELECT message_id, machine, record_id, effect, lane, state, payload, correlation, last_error, version, seq, attempts,
-		work, cancelled, discarded_at, lease_token, CASE WHEN state = 'delivering' THEN lease_until ELSE available_at END
+		work, cancelled, discarded_at, lease_token, CASE WHEN state = 'delivering' THEN lease_until ELSE available_at END, parked
 		FROM fsm_outbox ORDER BY message_id`, func(c *cells) {
 		l := letter{
 			id: c.text(), machine: c.text(), record: c.text(), effect: c.text(), lane: c.text(), state: c.text(), payload: c.json(),
 			correlation: c.text(), lastError: c.text(), version: c.int(), seq: c.int(), attempts: c.int(), work: c.bool(), cancelled: c.bool(),
-			discarded: c.there(), leased: c.there(), due: c.time(),
+			discarded: c.there(), leased: c.there(), due: c.time(), parked: c.bool(),
 		}
 		out = append(out, l)
 	})

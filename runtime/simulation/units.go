@@ -27,7 +27,7 @@ func (p *play[Tx]) unit(ctx context.Context) {
 	}
 	regrets, runs := p.dice.chance(150), 0
 	p.journal.count("a unit")
-	err := oneOf(p.dice, p.workers).engine.Transact(ctx, func(u *engine.Unit[Tx]) error {
+	err := oneOf(p.dice, p.workers).engine.Transact(ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
 		runs++
 		if err := p.takeAll(ctx, u, parts); err != nil {
 			return err

@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,14 +23,16 @@ type bench[Tx any] struct {
 	*testing.T
 	Subject[Tx]
 	cast[Tx]
-	ctx context.Context
-	ids int
+	ctx   context.Context
+	ids   int
+	lanes []engine.Lane // of the machines, and of the messages so far
 }
 
 func newBench[Tx any](t *testing.T, open Open[Tx]) *bench[Tx] {
 	t.Helper()
 	t.Parallel()
 	b := &bench[Tx]{T: t, Subject: open(t), cast: newCast[Tx](), ctx: t.Context()}
+	b.knowMachines()
 	b.must(b.Store.Migrate(b.ctx, b.machines()))
 	return b
 }
@@ -199,6 +203,7 @@ func (b *bench[Tx]) history(h head[Tx]) []engine.HistoryRow {
 // message is an effect that h's last step asks for: due at once.
 func (b *bench[Tx]) message(h head[Tx], seq int, lane string) engine.OutboxRow {
 	b.ids++
+	b.know(h.machine.Name(), lane, "notify_owner")
 	return engine.OutboxRow{
 		MessageID: uuid(b.ids).String(), Machine: h.machine.Name(), RecordID: h.id, Version: h.version, Seq: seq,
 		Effect: "notify_owner", Lane: lane, Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
@@ -244,10 +249,33 @@ func (b *bench[Tx]) claims(token int, at time.Time) []engine.Task {
 	return tasks
 }
 
-func (b *bench[Tx]) claim(token int, at time.Time) engine.Claim {
-	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Effects: 100, Deadlines: 100}
+// know makes later claims ask for an effect.
+func (b *bench[Tx]) know(machine, lane, effect string) {
+	for i := range b.lanes {
+		if l := &b.lanes[i]; l.Machine == machine && l.Name == lane {
+			l.Effects = append(l.Effects, effect)
+			return
+		}
+	}
+	b.lanes = append(b.lanes, engine.Lane{Machine: machine, Name: lane, Effects: []string{effect}, Most: 100})
+}
+
+// knowMachines makes later claims ask for the effects of the machines.
+func (b *bench[Tx]) knowMachines() {
 	for _, m := range b.machines() {
-		c.Machines = append(c.Machines, m.Name())
+		for _, info := range m.Effects() {
+			if info.Kind == fsm.EffectCall {
+				b.know(m.Name(), cmp.Or(info.Lane, info.Name), info.Name)
+			}
+		}
+	}
+}
+
+// claim asks for everything that the machines know and this bench has saved.
+func (b *bench[Tx]) claim(token int, at time.Time) engine.Claim {
+	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Lanes: slices.Clone(b.lanes), Effects: 100, Deadlines: 100}
+	for _, m := range b.machines() {
+		c.Events = append(c.Events, engine.Events{Machine: m.Name(), Names: []string{"EXPIRE"}})
 	}
 	return c
 }
@@ -264,7 +292,7 @@ func delivered(t engine.Task, at time.Time) engine.Settlement {
 
 // outcome is an end of a claimed effect.
 func outcome(t engine.Task, l engine.Letter) engine.Settlement {
-	l.Attempts = t.Effect.Attempts + 1
+	l.Attempts, l.Resolution = t.Effect.Attempts+1, t.Effect.Resolution
 	return engine.Settlement{Kind: engine.TaskEffect, Token: t.Token, MessageID: t.Effect.MessageID, Letter: l}
 }
 

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
@@ -40,12 +41,22 @@ func onlyChanged[Tx any](b *bench[Tx]) {
 	}
 }
 
-// withoutBefore saves a step that does not say what was there.
+// withoutBefore saves a step that does not say what was there: every column is
+// written, and one that was changed by hand in the meantime is more than the step
+// writes.
 func withoutBefore[Tx any](b *bench[Tx]) {
 	h := b.funded()
-	c, h := b.commit(h, deal.MutualCancel{}, owner, epoch)
+	c, _ := b.commit(h, deal.MutualCancel{}, owner, epoch)
 	c.Steps[0].Before = nil
 	b.Vandalise(b.T, "deals", "UPDATE deals SET price_nano = 77 WHERE deal_id = '"+h.id+"'")
+	err := b.save(c)
+	b.wants(err, engine.ErrRefused)
+	if !strings.Contains(err.Error(), "price_nano is not written by") {
+		b.Fatalf("the error is %v", err)
+	}
+	b.Vandalise(b.T, "deals", "UPDATE deals SET price_nano = 100 WHERE deal_id = '"+h.id+"'")
+	c, h = b.commit(h, deal.MutualCancel{}, owner, epoch)
+	c.Steps[0].Before = nil
 	b.must(b.save(c))
 	b.stands(h)
 }
@@ -95,19 +106,20 @@ func manyWriteTheirOwn[Tx any](b *bench[Tx]) {
 	}
 }
 
+// invalid is an answer that leaves values behind, which a retry takes away.
+var invalid = registration.ValidationFailed{
+	ValidationResult: registration.ValidationOutcomeFailed, ValidationError: "x", ValidationErrorType: registration.ValidationErrorTypeInvalid,
+}
+
 // valueGoesAway takes a value out of a record: its column becomes null.
 func valueGoesAway[Tx any](b *bench[Tx]) {
-	h := b.funded()
-	c, h := b.commit(h, deal.SubmitDraft{Creative: `{"text":"x"}`}, owner, epoch)
+	h := b.fire(b.registered("n"), invalid, fsm.System())
+	b.stands(h)
+	b.counts("registration_records WHERE validation_error = 'x'", 1)
+	c, h := b.commit(h, registration.Retry{}, external, epoch)
 	b.must(b.save(c))
 	b.stands(h)
-	c, h = b.commit(h, deal.RequestRevision{}, advertiser, epoch)
-	r := *c.Steps[0].Record.(*deal.Record)
-	r.Creative, r.PublishAt = fsm.None[fsm.JSON](), fsm.Some(epoch)
-	c.Steps[0].Record, h.record = &r, &r
-	b.must(b.save(c))
-	b.stands(h)
-	b.counts("deals WHERE creative IS NULL", 1)
+	b.counts("registration_records WHERE validation_error IS NULL AND validation_error_type IS NULL", 1)
 }
 
 // listsAreCompared saves steps of which one changes a list and the next does not,
@@ -124,9 +136,7 @@ func listsAreCompared[Tx any](b *bench[Tx]) {
 	commits = nil
 	for i, h := range heads {
 		b.stands(h)
-		c, h := b.commit(h, registration.ValidationFailed{
-			ValidationResult: registration.ValidationOutcomeFailed, ValidationError: "x", ValidationErrorType: registration.ValidationErrorTypeInvalid,
-		}, fsm.System(), epoch)
+		c, h := b.commit(h, invalid, fsm.System(), epoch)
 		commits, heads[i] = append(commits, c), h
 	}
 	b.must(b.save(commits...))
@@ -138,26 +148,20 @@ func listsAreCompared[Tx any](b *bench[Tx]) {
 // manySets writes every subset of five columns, with up to three messages: more
 // than a store should keep statements for.
 func manySets[Tx any](b *bench[Tx]) {
-	h := b.funded()
+	h := b.fire(b.registered("n"), invalid, fsm.System())
+	now := registration.CorrectPayload{
+		DeploymentID: register.DeploymentID, Environment: register.Environment, NetworkID: register.NetworkID,
+		ConsulServiceID: register.ConsulServiceID, ConsulServiceName: register.ConsulServiceName, ConsulTags: register.ConsulTags,
+		ConsulHealthCheck: register.ConsulHealthCheck, PostgresRecord: register.PostgresRecord,
+	}
 	for set := range 4 << 5 {
-		c, next := b.commit(h, deal.DepositConfirmed{TxHash: fmt.Sprintf("tx-%d", set), AmountNano: 5}, fsm.System(), epoch)
-		r := *next.record.(*deal.Record)
-		if set&1 != 0 {
-			r.PriceNano++
+		other := fsm.Some(fmt.Sprint(set))
+		for bit, field := range []*fsm.Optional[string]{&now.DeploymentID, &now.Environment, &now.NetworkID, &now.ConsulServiceID, &now.ConsulServiceName} {
+			if set&(1<<bit) != 0 {
+				*field = other
+			}
 		}
-		if set&2 != 0 {
-			r.AdvertiserCancels = !r.AdvertiserCancels
-		}
-		if set&4 != 0 {
-			r.OwnerCancels = !r.OwnerCancels
-		}
-		if set&8 != 0 {
-			r.Creative = fsm.Some(fsm.JSON(fmt.Sprintf(`{"n":%d}`, set)))
-		}
-		if set&16 != 0 {
-			r.PublishAt = fsm.Some(epoch.AddDate(0, 0, set))
-		}
-		c.Steps[0].Record, next.record = &r, &r
+		c, next := b.commit(h, now, external, epoch)
 		for seq := range set >> 5 {
 			c.Outbox = append(c.Outbox, b.message(next, seq, "kafka"))
 		}

@@ -11,6 +11,7 @@ func deadlines[Tx any]() []test[Tx] {
 	return []test[Tx]{
 		{"ADueDeadlineIsClaimed", dueDeadline[Tx]},
 		{"AnArmingReplaces", armingReplaces[Tx]},
+		{"AnArmingOfAnEarlierStepChangesNothing", armingOfAnEarlierStep[Tx]},
 		{"AnArmingKeepsNoLease", armingKeepsNoLease[Tx]},
 		{"DisarmingRemoves", disarming[Tx]},
 		{"KindsAreIndependent", kindsIndependent[Tx]},
@@ -67,12 +68,28 @@ func armingReplaces[Tx any](b *bench[Tx]) {
 	}
 }
 
+// armingOfAnEarlierStep leaves the deadline of a later step as it is, and so does
+// one of the same step.
+func armingOfAnEarlierStep[Tx any](b *bench[Tx]) {
+	h, t := b.armed()
+	c := b.about(h)
+	for _, version := range []int64{t.Version, t.Version - 1} {
+		again := t
+		again.DueAt, again.Version = epoch.Add(time.Hour), version
+		c.Arm = []engine.TimerRow{again}
+		b.must(b.save(c))
+	}
+	if tasks := b.claims(901, epoch); len(tasks) != 1 || text(tasks[0].Deadline) != text(t) {
+		b.Fatalf("claimed %s, want %s", text(tasks), text(t))
+	}
+}
+
 // armingKeepsNoLease arms again what a worker holds: it is due before the lease
 // would be over.
 func armingKeepsNoLease[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
 	held := b.claims(901, epoch)[0]
-	t.DueAt = epoch.Add(time.Second)
+	t.DueAt, t.Version = epoch.Add(time.Second), t.Version+1
 	c := b.about(h)
 	c.Arm = []engine.TimerRow{t}
 	b.must(b.save(c))

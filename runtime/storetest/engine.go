@@ -27,6 +27,8 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"9_TheDatabaseRefuses", databaseRefuses[Tx]()},
 		{"10_Correlation", correlation[Tx]()},
 		{"11_AUnitIsOneTransaction", units[Tx]()},
+		{"12_OnlyAtTheVersionThatTheCallNames", onlyAtVersion[Tx]()},
+		{"13_AnOperatorActsOnMany", operator[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {

@@ -75,7 +75,7 @@ func deadLetterRequeued[Tx any](b *bench[Tx]) {
 	if tasks := b.claims(901, epoch); len(tasks) != 0 {
 		b.Fatalf("it was overtaken by %s", text(tasks))
 	}
-	b.must(b.settle(person(row, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), Resolution: "ann: fixed"})))
+	b.must(b.settle(person(row, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
 	tasks := b.claims(901, epoch)
 	if got := messages(tasks); !slices.Equal(got, []string{row.MessageID}) {
 		b.Fatalf("claimed %v, want %s", got, row.MessageID)

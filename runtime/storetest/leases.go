@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 func leases[Tx any]() []test[Tx] {
 	return []test[Tx]{
+		{"AClaimCanBeAskedForAgain", claimAgain[Tx]},
 		{"ARowIsBornInSomebodysHands", bornLeased[Tx]},
 		{"SomeAreBornInSomebodysHandsAndSomeAreNot", bornMixed[Tx]},
 		{"WhoIsAloneIsToldSo", aloneOrNot[Tx]},
@@ -263,7 +265,9 @@ func aloneOrNot[Tx any](b *bench[Tx]) {
 	is(false, "that task and a dead letter", own)
 	b.must(b.settle(delivered(task, epoch)))
 	is(false, "a dead letter", nil)
-	b.must(b.settle(person(dead, engine.Letter{State: "dead_letter", DiscardedAt: fsm.Some(epoch), Resolution: "enough"})))
+	discarded := dead.Letter
+	discarded.DiscardedAt, discarded.Resolution = fsm.Some(epoch), "enough"
+	b.must(b.settle(person(dead, discarded)))
 	is(true, "a message that is done and one that was discarded", nil)
 	b.send(h, b.work(h, 2, "x"))
 	is(false, "work that waits", nil)
@@ -274,4 +278,29 @@ func aloneOrNot[Tx any](b *bench[Tx]) {
 	if b.load(h, engine.Query{}).Alone {
 		b.Error("who did not ask is told so")
 	}
+}
+
+// claimAgain asks for what an earlier claim was granted, as a worker does to which the
+// answer was lost.
+func claimAgain[Tx any](b *bench[Tx]) {
+	h, other := b.deal(), b.deal()
+	b.send(h, b.message(h, 1, "kafka"))
+	b.send(other, b.message(other, 1, "kafka"))
+	granted := b.claims(901, epoch)
+	b.send(h, b.message(h, 2, "ton")) // is not claimed with them
+	for token, want := range map[int][]engine.Task{901: granted, 902: nil} {
+		c := b.claim(token, epoch.Add(time.Second))
+		c.Again = true
+		again, err := b.Store.Claim(b.ctx, c)
+		b.must(err)
+		slices.SortFunc(again, func(x, y engine.Task) int { return cmp.Compare(x.Effect.MessageID, y.Effect.MessageID) })
+		slices.SortFunc(want, func(x, y engine.Task) int { return cmp.Compare(x.Effect.MessageID, y.Effect.MessageID) })
+		if text(again) != text(want) {
+			b.Errorf("token %d: it was granted %s\nwant %s", token, text(again), text(want))
+		}
+	}
+	if tasks := b.claims(903, epoch.Add(time.Minute)); len(tasks) != 1 || tasks[0].Effect.Lane != "ton" {
+		b.Errorf("the leases were not renewed: claimed %s", text(tasks))
+	}
+	b.must(b.settle(delivered(granted[0], epoch)))
 }

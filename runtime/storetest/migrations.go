@@ -55,6 +55,7 @@ func upDownUp[Tx any](b *bench[Tx]) {
 	b.must(b.Store.Migrate(b.ctx, b.machines()))
 	b.stands(h)
 	h = b.fire(h, deal.SubmitOffer{}, advertiser)
+	b.Unjudged(b.T)
 	b.send(h, b.message(h, 1, "kafka"))
 	if tasks := b.claims(901, epoch); len(tasks) != 1 {
 		b.Fatalf("claimed %s", text(tasks))

@@ -113,7 +113,8 @@ func onlyTheseMachines[Tx any](b *bench[Tx]) {
 	of := b.message(w, 1, "kafka")
 	b.send(w, of)
 	c := b.claim(901, epoch)
-	c.Machines = []string{"wal"}
+	c.Lanes = slices.DeleteFunc(c.Lanes, func(l engine.Lane) bool { return l.Machine != "wal" })
+	c.Events = []engine.Events{{Machine: "wal", Names: []string{"EXPIRE"}}}
 	tasks, err := b.Store.Claim(b.ctx, c)
 	b.must(err)
 	if len(tasks) != 1 || tasks[0].Effect.MessageID != of.MessageID {
@@ -173,11 +174,16 @@ func retryWaits[Tx any](b *bench[Tx]) {
 // dead saves a message that became a dead letter.
 func (b *bench[Tx]) dead(h head[Tx], seq int, lane string) engine.OutboxRow {
 	b.Helper()
-	row := b.message(h, seq, lane)
+	return b.buried(h, b.message(h, seq, lane), "gave up")
+}
+
+// buried saves row as a message that became a dead letter.
+func (b *bench[Tx]) buried(h head[Tx], row engine.OutboxRow, cause string) engine.OutboxRow {
+	b.Helper()
 	b.send(h, row)
 	for _, task := range b.claims(990, epoch) {
 		if task.Effect.MessageID == row.MessageID {
-			b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter", LastError: "gave up"})))
+			b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter", LastError: cause})))
 		}
 	}
 	return b.letter(row.MessageID)
@@ -189,7 +195,7 @@ func person(row engine.OutboxRow, l engine.Letter) engine.Settlement {
 
 func requeue[Tx any](b *bench[Tx]) {
 	row := b.dead(b.deal(), 1, "kafka")
-	again := person(row, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), Resolution: "ann: fixed"})
+	again := person(row, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})
 	b.must(b.settle(again))
 	b.wants(b.settle(again), engine.ErrConflict) // it is no dead letter any more
 	if got := b.letter(row.MessageID); got.State != "pending" || got.Resolution != "ann: fixed" || got.Attempts != 0 {

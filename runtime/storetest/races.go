@@ -155,7 +155,7 @@ func claimIsExclusive[Tx any](b *bench[Tx]) {
 	b.atOnce(func(s engine.Store[Tx], i int) error {
 		for range records * (lanes + 1) { // more can't be there
 			c := b.claim(901+i, epoch)
-			c.Machines, c.Effects, c.Deadlines = []string{"deal"}, 3, 2
+			c.Effects, c.Deadlines = 3, 2
 			tasks, err := s.Claim(b.ctx, c)
 			if errors.Is(err, engine.ErrConflict) {
 				continue
@@ -195,7 +195,6 @@ func laneOneAtATime[Tx any](b *bench[Tx]) {
 	b.atOnce(func(s engine.Store[Tx], i int) error {
 		for done.Load() < rows && !b.Failed() {
 			claim := b.claim(901+i, epoch)
-			claim.Machines = []string{"deal"}
 			tasks, err := s.Claim(b.ctx, claim)
 			for _, t := range tasks {
 				if n := held.Add(1); n != 1 {

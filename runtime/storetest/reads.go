@@ -3,18 +3,22 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 func reads[Tx any]() []test[Tx] {
 	return []test[Tx]{
+		{"WorkThatIsNotKnownIsCounted", readUnknown[Tx]},
 		{"ARecordIsFoundByItsID", readRecord[Tx]},
 		{"NothingFoundIsAnEmptyPage", readNothing[Tx]},
 		{"RecordsComeInPages", readPages[Tx]},
 		{"HistoryComesInPages", readHistory[Tx]},
 		{"DeadLettersCanBeNarrowed", readDeadLetters[Tx]},
+		{"DeadLettersComeInPages", readDeadLetterPages[Tx]},
 		{"ACorruptRecordIsNamedAndTheOthersAreRead", readCorrupt[Tx]},
 		{"ACorruptRecordIsLoadedAsAnError", loadCorrupt[Tx]},
 		{"AReadWaitsForNoTransaction", readBesideWrite[Tx]},
@@ -122,16 +126,27 @@ func readDeadLetters[Tx any](b *bench[Tx]) {
 	first := b.dead(h, 1, "kafka").MessageID
 	second := b.dead(w, 2, "kafka").MessageID
 	third := b.dead(other, 3, "kafka").MessageID
+	later := b.message(other, 4, "ton")
+	later.Effect, later.CreatedAt = "release_funds", epoch.Add(time.Microsecond)
+	b.know("deal", "ton", "release_funds")
+	fourth := b.buried(other, later, "50% of 'it' is gone").MessageID
 	for name, tt := range map[string]struct {
-		read engine.Read
-		want []string
+		filter engine.Filter
+		want   []string
 	}{
-		"all":    {engine.Read{}, []string{first, second, third}},
-		"deal":   {engine.Read{Machine: "deal"}, []string{first, third}},
-		"record": {engine.Read{Machine: "deal", ID: other.id}, []string{third}},
-		"none":   {engine.Read{Machine: "upload"}, []string{}},
+		"all":        {engine.Filter{}, []string{first, second, third, fourth}},
+		"deal":       {engine.Filter{Machine: "deal"}, []string{first, third, fourth}},
+		"record":     {engine.Filter{Machine: "deal", Record: other.id}, []string{third, fourth}},
+		"effect":     {engine.Filter{Effect: "release_funds"}, []string{fourth}},
+		"lane":       {engine.Filter{Lane: "kafka"}, []string{first, second, third}},
+		"error":      {engine.Filter{Error: "50% of 'it'"}, []string{fourth}},
+		"case":       {engine.Filter{Error: "Gave"}, []string{}},
+		"pattern":    {engine.Filter{Error: "g_ve"}, []string{}},
+		"age":        {engine.Filter{Before: epoch.Add(time.Microsecond)}, []string{first, second, third}},
+		"everything": {engine.Filter{Machine: "deal", Record: h.id, Effect: "notify_owner", Lane: "kafka", Error: "gave", Before: epoch.Add(1000)}, []string{first}},
+		"none":       {engine.Filter{Machine: "upload"}, []string{}},
 	} {
-		if got := b.deadLetters(tt.read); !slices.Equal(got, tt.want) {
+		if got := b.deadLetters(engine.Read{Filter: tt.filter}); !slices.Equal(got, tt.want) {
 			b.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
@@ -151,6 +166,38 @@ func readDeadLetters[Tx any](b *bench[Tx]) {
 	b.must(b.save(c))
 	if got := b.deadLetters(engine.Read{}); slices.Contains(got, work.MessageID) {
 		b.Errorf("cancelled work is listed: %v", got)
+	}
+}
+
+// readDeadLetterPages lists messages of which several differ in their ids alone, two
+// at a time, while others are resolved.
+func readDeadLetterPages[Tx any](b *bench[Tx]) {
+	var want []string
+	for range 5 {
+		want = append(want, b.dead(b.deal(), 1, "kafka").MessageID)
+	}
+	for seq := range 2 {
+		want = append(want, b.dead(b.funded(), seq+1, "kafka").MessageID)
+	}
+	var got []string
+	r := engine.Read{Kind: engine.ReadDeadLetters, Filter: engine.Filter{Machine: "deal"}, Limit: 2}
+	for {
+		page, err := b.Store.Read(b.ctx, r)
+		b.must(err)
+		if len(page.Letters) > r.Limit {
+			b.Fatalf("a page has %d messages", len(page.Letters))
+		}
+		if len(page.Letters) == 0 {
+			break
+		}
+		for _, row := range page.Letters {
+			got = append(got, row.MessageID)
+			r.AfterLetter = &row
+			b.must(b.settle(person(row, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
+		}
+	}
+	if !slices.Equal(got, want) {
+		b.Errorf("%v\nwant %v", got, want)
 	}
 }
 
@@ -203,4 +250,40 @@ func readBesideWrite[Tx any](b *bench[Tx]) {
 		return nil
 	}))
 	b.stands(next)
+}
+
+// readUnknown counts messages and deadlines of another version of a machine. What is
+// not due, or is of a machine that is not asked about, does not count.
+func readUnknown[Tx any](b *bench[Tx]) {
+	h, other, w := b.deal(), b.deal(), b.walRecord("s3://a")
+	for _, r := range []head[Tx]{h, other, w} {
+		b.send(r, b.message(r, 1, "kafka"))
+	}
+	b.send(other, b.message(other, 2, "ton"))
+	arm := b.about(other)
+	arm.Arm = []engine.TimerRow{{
+		Machine: "deal", RecordID: other.id, Kind: engine.TimerTimeout, Version: other.version, DueAt: epoch.Add(time.Hour),
+		Event: fsm.Event{Name: "RETIRE", Payload: []byte("{}")},
+	}}
+	b.must(b.save(arm))
+	ask := func(now time.Time, effects, events []string) []engine.UnknownWork {
+		page, err := b.Store.Read(b.ctx, engine.Read{
+			Kind: engine.ReadUnknown, Now: now, Limit: 10,
+			Lanes:  []engine.Lane{{Machine: "deal", Name: "kafka", Effects: effects}},
+			Events: []engine.Events{{Machine: "deal", Names: events}},
+		})
+		b.must(err)
+		return page.Unknown
+	}
+	if u := ask(epoch, []string{"notify_owner"}, []string{"EXPIRE"}); len(u) != 0 {
+		b.Errorf("of what is known it finds %s", text(u))
+	}
+	got := ask(epoch.Add(time.Hour), []string{"deal.events"}, []string{"EXPIRE"})
+	want := []engine.UnknownWork{
+		{Kind: engine.TaskDeadline, Machine: "deal", Name: "RETIRE", Record: other.id, Count: 1},
+		{Kind: engine.TaskEffect, Machine: "deal", Name: "notify_owner", Record: min(h.id, other.id), Count: 3},
+	}
+	if text(got) != text(want) {
+		b.Errorf("it finds %s\nwant %s", text(got), text(want))
+	}
 }

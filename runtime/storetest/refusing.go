@@ -16,7 +16,8 @@ func refusing[Tx any]() []test[Tx] {
 		{"AUniqueConstraintIsNamed", uniqueConstraint[Tx]},
 		{"AUniqueIndexIsNamed", uniqueIndex[Tx]},
 		{"WhatTheTableRefusesIsRefused", edgeIsRefused[Tx]},
-		{"ABrokenHoldsIsRefused", holdsIsRefused[Tx]},
+		{"ABrokenBoundIsRefused", boundIsRefused[Tx]},
+		{"AStepThatNoRowMakesIsRefused", stepIsRefused[Tx]},
 		{"ARewrittenImmutableFieldIsRefused", immutableIsRefused[Tx]},
 		{"AHistoryThatLiesIsRefused", lyingHistory[Tx]},
 		{"AMissingReferenceIsRefused", missingReference[Tx]},
@@ -77,13 +78,24 @@ func edgeIsRefused[Tx any](b *bench[Tx]) {
 	b.refuses(h, c, "edge")
 }
 
-func holdsIsRefused[Tx any](b *bench[Tx]) {
+// boundIsRefused forges a value that the event may bring, and no record may have.
+func boundIsRefused[Tx any](b *bench[Tx]) {
+	h := b.fire(b.deal(), deal.SubmitOffer{}, advertiser)
+	c, _ := b.commit(h, deal.CounterOffer{PriceNano: 90}, owner, epoch)
+	r := *c.Steps[0].Record.(*deal.Record)
+	r.PriceNano = 0
+	c.Steps[0].Record = &r
+	b.refuses(h, c, "deal_price_nano_range")
+}
+
+// stepIsRefused forges a value that no row of the step writes.
+func stepIsRefused[Tx any](b *bench[Tx]) {
 	h := b.funded()
 	c, _ := b.commit(h, deal.SubmitDraft{Creative: "{}"}, owner, epoch)
 	r := *c.Steps[0].Record.(*deal.Record)
-	r.Escrow = deal.EscrowNone
+	r.PriceNano = 1
 	c.Steps[0].Record = &r
-	b.refuses(h, c, "deal_creative_submitted_holds")
+	b.refuses(h, c, "price_nano is not written by")
 }
 
 func immutableIsRefused[Tx any](b *bench[Tx]) {
@@ -102,13 +114,21 @@ func lyingHistory[Tx any](b *bench[Tx]) {
 	b.refuses(h, c, "history")
 }
 
+// deviceColumns are those of a row of unpacked_images beside its key.
+func deviceColumns() []fsm.Column {
+	return []fsm.Column{
+		{Name: "device_id", Value: "12345678"}, {Name: "device_name", Value: "thin-12345678"},
+		{Name: "checksum", Value: "c"}, {Name: "download_run", Value: fsm.UUID{1}.String()},
+	}
+}
+
 // missingReference inserts a row that refers to one that is not there.
 func missingReference[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
 	c.Writes = []fsm.TableWrite{{
 		Table: "unpacked_images", Op: fsm.EffectUpsert, Key: []fsm.Column{{Name: "image_id", Value: "nowhere"}},
-		Columns: []fsm.Column{{Name: "device_id", Value: "12345678"}, {Name: "device_name", Value: "thin-12345678"}},
+		Columns: deviceColumns(),
 	}}
 	b.refuses(h, c, "")
 }
@@ -119,8 +139,8 @@ func referredStays[Tx any](b *bench[Tx]) {
 	c := b.about(h)
 	image := []fsm.Column{{Name: "image_id", Value: "img"}}
 	c.Writes = []fsm.TableWrite{
-		{Table: "images", Op: fsm.EffectUpsert, Key: image, Columns: []fsm.Column{{Name: "s3_key", Value: "k"}, {Name: "download_status", Value: "completed"}}},
-		{Table: "unpacked_images", Op: fsm.EffectUpsert, Key: image, Columns: []fsm.Column{{Name: "device_id", Value: "12345678"}, {Name: "device_name", Value: "thin-12345678"}}},
+		{Table: "images", Op: fsm.EffectUpsert, Key: image, Columns: []fsm.Column{{Name: "bucket", Value: "b"}, {Name: "s3_key", Value: "k"}, {Name: "download_status", Value: "completed"}}},
+		{Table: "unpacked_images", Op: fsm.EffectUpsert, Key: image, Columns: deviceColumns()},
 	}
 	b.must(b.save(c))
 	c.Writes = []fsm.TableWrite{{Table: "images", Op: fsm.EffectDelete, Key: image}}
@@ -135,7 +155,7 @@ func firstIsTold[Tx any](b *bench[Tx]) {
 	writes := b.about(b.deal())
 	writes.Writes = []fsm.TableWrite{{
 		Table: "unpacked_images", Op: fsm.EffectUpsert, Key: []fsm.Column{{Name: "image_id", Value: "nowhere"}},
-		Columns: []fsm.Column{{Name: "device_id", Value: "12345678"}, {Name: "device_name", Value: "thin-12345678"}},
+		Columns: deviceColumns(),
 	}}
 	again, _ := b.commit(head[Tx]{machine: b.deals, id: h.id}, deal.Create{OwnerID: 9, PriceNano: 5}, advertiser, epoch)
 	if e := as[*engine.RefusedError](b, b.save(writes, again)); e.ID != writes.ID {
@@ -161,7 +181,7 @@ func wrongType[Tx any](b *bench[Tx]) {
 	c := b.about(h)
 	c.Writes = []fsm.TableWrite{{
 		Table: "images", Op: fsm.EffectUpsert, Key: []fsm.Column{{Name: "image_id", Value: "img"}},
-		Columns: []fsm.Column{{Name: "s3_key", Value: "k"}, {Name: "download_status", Value: "completed"}, {Name: "size_bytes", Value: "seven"}},
+		Columns: []fsm.Column{{Name: "bucket", Value: "b"}, {Name: "s3_key", Value: "k"}, {Name: "download_status", Value: "completed"}, {Name: "size_bytes", Value: "seven"}},
 	}}
 	b.refuses(h, c, "")
 	b.image("img", "completed", 0)

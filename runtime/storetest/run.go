@@ -21,6 +21,7 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		{"Keys", keys[Tx]()},
 		{"Outbox", outboxes[Tx]()},
 		{"Lanes", lanes[Tx]()},
+		{"Parking", parking[Tx]()},
 		{"Lease", leases[Tx]()},
 		{"Deadlines", deadlines[Tx]()},
 		{"Transactions", transactions[Tx]()},
@@ -30,7 +31,11 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {
-				t.Run(test.name, func(t *testing.T) { test.ask(newBench(t, open)) })
+				t.Run(test.name, func(t *testing.T) {
+					b := newBench(t, open)
+					b.Unjudged(t)
+					test.ask(b)
+				})
 			}
 		})
 	}

@@ -201,9 +201,9 @@ func tableRows[Tx any](b *bench[Tx]) {
 		c.Writes = []fsm.TableWrite{{Table: "images", Op: op, Key: []fsm.Column{{Name: "image_id", Value: "img"}}, Columns: columns}}
 		b.must(b.save(c))
 	}
-	key := fsm.Column{Name: "s3_key", Value: "k"}
-	write(fsm.EffectUpsert, key, fsm.Column{Name: "download_status", Value: "pending"}, fsm.Column{Name: "size_bytes", Value: int64(3)})
-	write(fsm.EffectUpsert, key, fsm.Column{Name: "download_status", Value: "completed"}, fsm.Column{Name: "downloaded_at", Value: epoch})
+	bucket, key := fsm.Column{Name: "bucket", Value: "b"}, fsm.Column{Name: "s3_key", Value: "k"}
+	write(fsm.EffectUpsert, bucket, key, fsm.Column{Name: "download_status", Value: "pending"}, fsm.Column{Name: "size_bytes", Value: int64(3)})
+	write(fsm.EffectUpsert, bucket, key, fsm.Column{Name: "download_status", Value: "completed"}, fsm.Column{Name: "downloaded_at", Value: epoch})
 	b.image("img", "completed", 1)
 	b.image("img", "pending", 0)
 	write(fsm.EffectUpdate, fsm.Column{Name: "download_status", Value: "failed"}, fsm.Column{Name: "size_bytes", Value: nil})

@@ -15,7 +15,7 @@ import (
 )
 
 // unpackHandoff says that there is nothing to unpack.
-var unpackHandoff = unpack.Checked{RowVerified: true, DeviceExists: true, FoundPath: fsm.Some("/dev/x"), DeviceID: "12345678"}
+var unpackHandoff = unpack.Checked{RowVerified: true, RowChecksum: fsm.Some("c"), DeviceExists: true, FoundPath: fsm.Some("/dev/x"), DeviceID: "12345678"}
 
 func bugsOfOthers[Tx any]() []scene[Tx] {
 	return []scene[Tx]{

@@ -17,6 +17,7 @@ func deliveryClasses[Tx any]() []scene[Tx] {
 	return []scene[Tx]{
 		{"ATransactionEffectWritesWithItsStep", transactionEffect[Tx]},
 		{"KeyedRepeatsCarryTheSameKey", keyedRepeats[Tx]},
+		{"AQueryableEffectIsAskedForBeforeItsFirstClaim", queryableAskedFirst[Tx]},
 		{"AQueryableEffectIsAskedForBeforeARepeat", queryableAsked[Tx]},
 		{"AQueryableEffectThatIsNotThereIsRepeated", queryableRepeated[Tx]},
 		{"AnAtMostOnceEffectIsNotRepeatedItsLossIsAnEvent", atMostOnce[Tx]},
@@ -25,6 +26,7 @@ func deliveryClasses[Tx any]() []scene[Tx] {
 		{"ADeadLetterBlocksUntilAPersonRequeuesIt", requeued[Tx]},
 		{"ADeadLetterBlocksUntilAPersonDiscardsIt", discarded[Tx]},
 		{"AMessageIsDeliveredThoughItsStateWasLeft", messageStays[Tx]},
+		{"AReturnThatIsADeadLetterHoldsBackNoPayout", returnRefused[Tx]},
 	}
 }
 
@@ -66,11 +68,24 @@ func (s *stage[Tx]) refunding() (id string) {
 	s.accepts("deal", id, deal.MutualCancel{}, advertiser)
 	s.steps()
 	s.only("execute_refund", 1)
-	if len(s.script.queries) != 0 {
-		s.Fatalf("before the first attempt it was asked for: %s", text(s.script.queries))
+	// Its transaction did not claim it, so it was asked for before the first attempt.
+	if len(s.script.queries) != 1 {
+		s.Fatalf("before the first attempt it was asked for by %s", text(s.script.queries))
 	}
 	s.tick(time.Hour)
 	return id
+}
+
+// queryableAskedFirst has the refund happened before any attempt that the message
+// knows of, as after a restore of the database.
+func queryableAskedFirst[Tx any](s *stage[Tx]) {
+	s.script.on("?execute_refund", func(context.Context, fsm.Dispatch) (*fsm.Event, error) { return nil, nil }) // it is there
+	id := s.paid()
+	s.accepts("deal", id, deal.MutualCancel{}, owner)
+	s.accepts("deal", id, deal.MutualCancel{}, advertiser)
+	s.steps()
+	s.only("execute_refund", 0)
+	s.counts("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
 }
 
 func queryableAsked[Tx any](s *stage[Tx]) {
@@ -86,7 +101,7 @@ func queryableRepeated[Tx any](s *stage[Tx]) {
 	s.script.on("execute_refund", nil)
 	s.steps()
 	calls := s.only("execute_refund", 2)
-	if len(s.script.queries) != 1 || s.script.queries[0].ID != calls[1].ID {
+	if len(s.script.queries) != 2 || s.script.queries[1].ID != calls[1].ID {
 		s.Fatalf("it was asked for by %s", text(s.script.queries))
 	}
 	s.counts("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
@@ -153,63 +168,101 @@ func cleanupFirst[Tx any](s *stage[Tx]) {
 	s.in("unpack", id, "extract-layers", 3)
 }
 
-// expiring makes a deal that tells both parties, by one destination, and the
-// world, by another, that its offer expired.
-func (s *stage[Tx]) expiring() string {
+// publishing makes a deal that asks the scheduler twice, first to enable
+// publishing and then to schedule the post, and tells others of it by other
+// destinations.
+func (s *stage[Tx]) publishing() string {
 	s.Helper()
-	id := s.offered()
+	id := s.paid()
+	s.accepts("deal", id, deal.SubmitDraft{Creative: fsm.JSON(`{}`)}, owner)
 	s.steps()
 	s.script.mu.Lock()
 	s.script.calls = nil
 	s.script.mu.Unlock()
-	s.accepts("deal", id, deal.Expire{}, fsm.System())
+	s.accepts("deal", id, deal.Approve{}, advertiser)
+	s.accepts("deal", id, deal.SetPublishTime{PublishAt: s.Now()}, owner)
 	return id
 }
 
 func destinations[Tx any](s *stage[Tx]) {
-	s.script.fails("notify_advertiser")
-	s.expiring()
+	s.script.fails("enable_publishing")
+	s.publishing()
 	s.steps()
-	s.only("notify_advertiser", 1)
-	s.only("notify_owner", 0) // behind it
-	s.only("deal.events", 1)  // elsewhere
-	s.script.on("notify_advertiser", nil)
+	s.only("enable_publishing", 1)
+	s.only("schedule_post", 0) // behind it
+	s.only("deal.events", 2)   // elsewhere
+	s.only("notify_owner", 1)
+	s.script.on("enable_publishing", nil)
 	s.tick(time.Hour)
 	s.steps()
-	got := slices.DeleteFunc(s.script.order(), func(name string) bool { return name == "deal.events" })
-	if !slices.Equal(got, []string{"notify_advertiser", "notify_advertiser", "notify_owner"}) {
+	got := slices.DeleteFunc(s.script.order(), func(name string) bool { return name == "deal.events" || name == "notify_owner" })
+	if !slices.Equal(got, []string{"enable_publishing", "enable_publishing", "schedule_post"}) {
 		s.Fatalf("called %v", got)
 	}
 }
 
-// blocked makes a dead letter with a message behind it.
-func (s *stage[Tx]) blocked() (messageID string) {
-	s.Helper()
-	s.script.on("notify_advertiser", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+// refuses makes every attempt of an effect fail for good.
+func (s *stage[Tx]) refuses(effect string) {
+	s.script.on(effect, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
 		return nil, &engine.PermanentError{Err: errors.New("unknown address")}
 	})
-	id := s.expiring()
-	s.steps()
-	s.tick(24 * time.Hour)
-	s.steps()
-	s.only("notify_owner", 0)
-	letters, err := s.engine.DeadLetters(s.ctx, "deal", 10)
+}
+
+// deadLetter returns the message of the only dead letter, which is of this
+// effect and record.
+func (s *stage[Tx]) deadLetter(effect, id string) (messageID string) {
+	s.Helper()
+	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{Machine: "deal"}, "", 10)
 	s.must(err)
-	if len(letters) != 1 || letters[0].Effect != "notify_advertiser" || letters[0].RecordID != id || letters[0].LastError == "" {
+	if len(letters) != 1 || letters[0].Effect != effect || letters[0].RecordID != id || letters[0].LastError == "" {
 		s.Fatalf("the dead letters are %s", text(letters))
 	}
 	return letters[0].MessageID
 }
 
+// blocked makes a dead letter with a message behind it.
+func (s *stage[Tx]) blocked() (messageID string) {
+	s.Helper()
+	s.refuses("enable_publishing")
+	id := s.publishing()
+	s.steps()
+	s.tick(time.Hour)
+	s.steps()
+	s.only("schedule_post", 0)
+	return s.deadLetter("enable_publishing", id)
+}
+
+// returnRefused has a stranger send one nano that can't be returned: what the
+// deal pays goes out all the same.
+func returnRefused[Tx any](s *stage[Tx]) {
+	for _, end := range []struct {
+		effect string
+		event  fsm.Payload
+	}{{"execute_payout", deal.ResolveForOwner{}}, {"execute_refund", deal.ResolveForAdvertiser{}}} {
+		s.refuses("refund_deposit")
+		id := s.paid()
+		s.accepts("deal", id, deposit("stranger-"+id, 1), fsm.System())
+		s.steps()
+		message := s.deadLetter("refund_deposit", id)
+		s.accepts("deal", id, deal.SubmitDraft{Creative: fsm.JSON(`{}`)}, owner)
+		s.accepts("deal", id, deal.Dispute{Complaint: "late"}, advertiser)
+		s.accepts("deal", id, end.event, deal.ByOperator(9).Caller())
+		s.steps()
+		s.only(end.effect, 1)
+		s.counts("fsm_outbox WHERE effect = '"+end.effect+"' AND state = 'delivered'", 1)
+		s.must(s.engine.Discard(s.ctx, message, "ann", "one nano"))
+	}
+}
+
 func requeued[Tx any](s *stage[Tx]) {
 	message := s.blocked()
-	s.script.on("notify_advertiser", nil)
+	s.script.on("enable_publishing", nil)
 	s.must(s.engine.Requeue(s.ctx, message, "ann", "address mended"))
 	s.steps()
-	if n := len(s.script.called("notify_advertiser")); n < 2 {
+	if n := len(s.script.called("enable_publishing")); n < 2 {
 		s.Fatalf("it was called %d times", n)
 	}
-	s.only("notify_owner", 1)
+	s.only("schedule_post", 1)
 	if err := s.engine.Requeue(s.ctx, message, "ann", "again"); err == nil {
 		s.Fatal("a delivered message was requeued")
 	}
@@ -217,12 +270,12 @@ func requeued[Tx any](s *stage[Tx]) {
 
 func discarded[Tx any](s *stage[Tx]) {
 	message := s.blocked()
-	calls := len(s.script.called("notify_advertiser"))
+	calls := len(s.script.called("enable_publishing"))
 	s.must(s.engine.Discard(s.ctx, message, "ann", "moot"))
 	s.steps()
-	s.only("notify_advertiser", calls)
-	s.only("notify_owner", 1)
-	letters, err := s.engine.DeadLetters(s.ctx, "", 10)
+	s.only("enable_publishing", calls)
+	s.only("schedule_post", 1)
+	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
 	s.must(err)
 	if len(letters) != 0 {
 		s.Fatalf("the dead letters are %s", text(letters))
@@ -280,7 +333,7 @@ func lateAnswer[Tx any](s *stage[Tx]) {
 	s.tick(24 * time.Hour)
 	s.steps()
 	s.only("generate_deposit_address", 1)
-	letters, err := s.engine.DeadLetters(s.ctx, "", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
 	s.must(err)
 	if len(letters) != 0 {
 		s.Fatalf("the dead letters are %s", text(letters))
@@ -337,7 +390,7 @@ func backoffThenDead[Tx any](s *stage[Tx]) {
 	s.tick(1000 * time.Hour)
 	s.steps()
 	s.only("deal.events", policy.Attempts+1)
-	letters, err := s.engine.DeadLetters(s.ctx, "deal", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{Machine: "deal"}, "", 10)
 	s.must(err)
 	if len(letters) != 1 || letters[0].LastError != "no route to host" || letters[0].Attempts != int64(policy.Attempts+1) {
 		s.Fatalf("the dead letters are %s", text(letters))

@@ -76,6 +76,12 @@ func brokenTransaction[Tx any](s *stage[Tx]) {
 	if h := as[*engine.HandlerError](s, err); h.Effect != "ledger_deposit" || s.counted(engine.MetricFatal) != 0 {
 		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
 	}
+	s.script.inTx = func(context.Context, Tx, fsm.Dispatch) error {
+		return fmt.Errorf("insert into the ledger: deadlock: %w", engine.ErrConflict)
+	}
+	if err := fire(); !errors.Is(err, engine.ErrConflict) || s.counted(engine.MetricFatal) != 0 {
+		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
+	}
 	s.script.inTx = func(context.Context, Tx, fsm.Dispatch) error { return errors.New("the ledger is closed") }
 	if err := fire(); errors.Is(err, engine.ErrStore) || s.counted(engine.MetricFatal) != 1 {
 		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
@@ -160,6 +166,8 @@ func callersTransaction[Tx any]() []scene[Tx] {
 		{"AStepJoinsIt", stepJoins[Tx]},
 		{"NothingIsDeliveredBeforeItCommits", nothingBeforeCommit[Tx]},
 		{"TheEngineCommitsItForHim", engineCommits[Tx]},
+		{"AnotherInsideTransactIsRefused", nestedInTransact[Tx]},
+		{"AnotherInsideAHandlerIsRefused", nestedInHandler[Tx]},
 	}
 }
 
@@ -185,20 +193,74 @@ func stepJoins[Tx any](s *stage[Tx]) {
 	s.in("deal", id, "OFFER_PENDING", 2)
 }
 
+// nested makes every call that needs a transaction of its own with the context of
+// one. Each is refused, and changes nothing.
+func (s *stage[Tx]) nested(ctx context.Context, id string) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // one that is not refused may wait for ever
+	defer cancel()
+	call := engine.Call{By: advertiser}
+	_, fired := s.engine.Fire(ctx, "deal", id, deal.SubmitOffer{}, call)
+	_, created := s.engine.Create(ctx, "deal", s.id(), deal.Create{OwnerID: 8, PriceNano: 100}, call)
+	_, batch := s.engine.FireBatch(ctx, []engine.Firing{{Machine: "deal", ID: id, Event: deal.SubmitOffer{}, Call: call}})
+	_, resumed := s.engine.Resume(ctx, "deal", id, "ann", "to see")
+	for name, err := range map[string]error{
+		"Fire": fired, "Create": created, "FireBatch": batch, "Resume": resumed, "Migrate": s.engine.Migrate(ctx),
+		"Requeue":  s.engine.Requeue(ctx, uuid(1).String(), "ann", "to see"),
+		"Transact": s.engine.Transact(ctx, func(context.Context, *engine.Unit[Tx]) error { return nil }),
+	} {
+		if !errors.Is(err, engine.ErrNested) {
+			s.Errorf("%s says %v", name, err)
+		}
+	}
+	_, err := s.engine.Get(ctx, "deal", id) // what was there before the transaction
+	s.must(err)
+}
+
+func nestedInTransact[Tx any](s *stage[Tx]) {
+	id := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+		s.nested(ctx, id)
+		_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser})
+		s.nested(ctx, id)
+		return err
+	}))
+	s.in("deal", id, "OFFER_PENDING", 2)
+	s.counts("deals", 1)
+}
+
+func nestedInHandler[Tx any](s *stage[Tx]) {
+	id, other := s.offered(), s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	s.accepts("deal", id, deal.Accept{}, owner)
+	s.accepts("deal", id, deal.AddressReady{DepositAddress: "addr"}, fsm.System())
+	s.script.inTx = func(ctx context.Context, tx Tx, _ fsm.Dispatch) error {
+		s.nested(ctx, other)
+		_, err := s.engine.FireTx(ctx, tx, "deal", other, deal.SubmitOffer{}, engine.Call{By: advertiser})
+		return err
+	}
+	s.must(s.Store.InTx(s.ctx, func(tx Tx) error {
+		_, err := s.engine.FireTx(s.ctx, tx, "deal", id, deposit(id, 100), engine.Call{By: fsm.System()})
+		return err
+	}))
+	s.in("deal", id, "FUNDED", 5)
+	s.in("deal", other, "OFFER_PENDING", 2)
+	s.counts("deals", 2)
+}
+
 // engineCommits is stepJoins for who has no transaction: several events of one
 // record and a row of the caller's own, both or none.
 func engineCommits[Tx any](s *stage[Tx]) {
 	s.must(s.Store.InTx(s.ctx, func(tx Tx) error { return s.Exec(s.ctx, tx, "CREATE TABLE entries (n integer NOT NULL)") }))
 	id := s.id()
 	all := func(n int, after error) error {
-		return s.engine.Transact(s.ctx, func(u *engine.Unit[Tx]) error {
-			if _, err := u.Create(s.ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser}); err != nil {
+		return s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+			if _, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser}); err != nil {
 				return err
 			}
-			if err := s.Exec(s.ctx, u.Tx, fmt.Sprintf("INSERT INTO entries (n) VALUES (%d)", n)); err != nil {
+			if err := s.Exec(ctx, u.Tx, fmt.Sprintf("INSERT INTO entries (n) VALUES (%d)", n)); err != nil {
 				return err
 			}
-			_, err := u.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "offer"})
+			_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "offer"})
 			return errors.Join(err, after)
 		})
 	}

@@ -72,7 +72,7 @@ func (s *stage[Tx]) calls(e *engine.Engine[Tx], of engine.Store[Tx], id string) 
 		"Get":         func() error { _, err := e.Get(s.ctx, "deal", id); return err },
 		"History":     func() error { _, err := e.History(s.ctx, "deal", id, 0, 10); return err },
 		"List":        func() error { _, err := e.List(s.ctx, "deal", "", "", 10); return err },
-		"DeadLetters": func() error { _, err := e.DeadLetters(s.ctx, "", 10); return err },
+		"DeadLetters": func() error { _, err := e.DeadLetters(s.ctx, engine.Filter{}, "", 10); return err },
 		"Requeue":     func() error { return e.Requeue(s.ctx, message, "me", "why") },
 		"Discard":     func() error { return e.Discard(s.ctx, message, "me", "why") },
 		"Resume":      func() error { _, err := e.Resume(s.ctx, "deal", id, "me", "why"); return err },

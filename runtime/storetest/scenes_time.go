@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
@@ -68,6 +70,7 @@ func lateTimerIsNoOp[Tx any](s *stage[Tx]) {
 func refusedDeadline[Tx any](s *stage[Tx]) {
 	id := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
 	h := head[Tx]{machine: s.deals, id: id, version: 1}
+	s.Unjudged(s.T)
 	c := s.about(h)
 	c.Arm = []engine.TimerRow{s.timer(h, epoch)} // EXPIRE, which DRAFT does not know
 	s.must(s.save(c))
@@ -109,6 +112,7 @@ func diesAtEveryStep[Tx any](s *stage[Tx]) {
 	h := s.registered("n1")
 	r := s.work(h, 0, "x")
 	r.Effect, r.Lane, r.Payload, r.Delivery = "validate_payload", "validate_payload", []byte(`{"node_id":"n1"}`), fsm.Idempotent
+	s.Unjudged(s.T)
 	s.send(h, r)
 	var held []string
 	for range 3 {
@@ -151,7 +155,7 @@ func spentByCrashes[Tx any](s *stage[Tx]) {
 	}
 	s.steps()
 	s.only("deal.events", 0)
-	letters, err := s.engine.DeadLetters(s.ctx, "deal", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{Machine: "deal"}, "", 10)
 	s.must(err)
 	if len(letters) != 1 || letters[0].LastError == "" {
 		s.Fatalf("the dead letters are %s", text(letters))
@@ -161,6 +165,8 @@ func spentByCrashes[Tx any](s *stage[Tx]) {
 func databaseRefuses[Tx any]() []scene[Tx] {
 	return []scene[Tx]{
 		{"WhatTheMachineCannotAPersonCannot", personCannot[Tx]},
+		{"RowsThatNoStepAsksForAreRefused", madeUpRows[Tx]},
+		{"TheRulesOfOtherMachinesStay", otherRulesStay[Tx]},
 	}
 }
 
@@ -175,6 +181,7 @@ func personCannot[Tx any](s *stage[Tx]) {
 		"a state without what it holds":     "UPDATE deals SET " + step + "'SUBMIT_DRAFT', status = 'CREATIVE_SUBMITTED', creative = NULL",
 		"a version too far":                 "UPDATE deals SET version = version + 2, last_event = 'MUTUAL_CANCEL'",
 		"a field that is written once":      "UPDATE deals SET " + step + "'MUTUAL_CANCEL', owner_id = 9",
+		"a field that the event leaves":     "UPDATE deals SET " + step + "'DEPOSIT_CONFIRMED', price_nano = 1",
 		"a record away":                     "DELETE FROM deals",
 		"history away":                      "DELETE FROM deal_events",
 		"history anew":                      "UPDATE deal_events SET to_status = 'DRAFT'",
@@ -188,7 +195,52 @@ func personCannot[Tx any](s *stage[Tx]) {
 	}
 	s.in("deal", id, "FUNDED", 5)
 	// What the machine can, they can: the refusals above are no accident.
-	s.must(s.Store.InTx(s.ctx, func(tx Tx) error { return s.Exec(s.ctx, tx, "UPDATE deals SET "+step+"'MUTUAL_CANCEL'") }))
+	const told = `INSERT INTO deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, created_at)
+		SELECT deal_id, deal_id, version, last_event, status, status, 'refund_extra', 'system', updated_at FROM deals`
+	s.must(s.Store.InTx(s.ctx, func(tx Tx) error {
+		return errors.Join(s.Exec(s.ctx, tx, "UPDATE deals SET "+step+"'DEPOSIT_CONFIRMED'"), s.Exec(s.ctx, tx, told))
+	}))
+}
+
+// madeUpRows saves what no step of a record leaves behind.
+func madeUpRows[Tx any](s *stage[Tx]) {
+	id := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	h := head[Tx]{machine: s.deals, id: id, version: 1}
+	later := h
+	later.version++
+	elsewhere := head[Tx]{machine: s.deals, id: s.id(), version: 1}
+	for name, make := range map[string]func(c *engine.Commit){
+		"a message that the step does not ask for": func(c *engine.Commit) { c.Outbox = []engine.OutboxRow{s.message(h, 0, "owner_notifications")} },
+		"a message of a step to come":              func(c *engine.Commit) { c.Outbox = []engine.OutboxRow{s.message(later, 0, "owner_notifications")} },
+		"a message of no record":                   func(c *engine.Commit) { c.Outbox = []engine.OutboxRow{s.message(elsewhere, 0, "owner_notifications")} },
+		"a deadline that the state does not set":   func(c *engine.Commit) { c.Arm = []engine.TimerRow{s.timer(h, epoch)} },
+		"a deadline of no record":                  func(c *engine.Commit) { c.Arm = []engine.TimerRow{s.timer(elsewhere, epoch)} },
+		"a key of a step to come":                  func(c *engine.Commit) { c.Keys = []engine.KeyRow{key(h, "one")} },
+		"a key of an event that did not lead there": func(c *engine.Commit) {
+			c.Keys = []engine.KeyRow{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: epoch}}
+		},
+		"a key of a step that was taken at no such time": func(c *engine.Commit) {
+			c.Keys = []engine.KeyRow{{Machine: "deal", Key: "one", RecordID: id, Event: "CREATE", Version: 1, CreatedAt: epoch.Add(time.Second)}}
+		},
+	} {
+		c := s.about(h)
+		make(&c)
+		if err := s.save(c); !errors.Is(err, engine.ErrRefused) || !strings.Contains(err.Error(), "fsmgen: fsm_") {
+			s.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}
+
+// otherRulesStay has a process migrate that knows one machine only: the rows of the
+// others are still taken, and judged.
+func otherRulesStay[Tx any](s *stage[Tx]) {
+	s.must(s.Reopen(s.T).Migrate(s.ctx, []engine.Machine[Tx]{s.deals}))
+	w := s.walClaimed()
+	s.offered()
+	h := head[Tx]{machine: s.wals, id: w, version: 2}
+	c := s.about(h)
+	c.Outbox = []engine.OutboxRow{s.message(h, 0, "owner_notifications")}
+	s.wants(s.save(c), engine.ErrRefused)
 }
 
 func correlation[Tx any]() []scene[Tx] {

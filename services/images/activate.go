@@ -20,10 +20,10 @@ var _ activate.Handlers[*sql.Tx] = activator{}
 
 func (h activator) CheckSnapshot(ctx context.Context, _ fsm.Dispatch, e activate.CheckSnapshotEffect) (activate.CheckSnapshotAnswer, error) {
 	var answer activate.Checked
-	var last string // where the last run left the snapshot that the row is about
-	const query = `SELECT active, coalesce((SELECT device_path FROM activate_records AS r
-		WHERE r.image_id = s.image_id AND r.snapshot_id = s.snapshot_id AND state = 'COMPLETE' ORDER BY created_at DESC LIMIT 1), '') FROM snapshots AS s WHERE snapshot_id = ?`
-	if _, err := row(ctx, h.store, query, []any{e.SnapshotID}, &answer.RowActive, &last); err != nil {
+	var last string // where the run that made the snapshot left it
+	const query = `SELECT active, checksum, coalesce((SELECT device_path FROM activate_records AS r
+		WHERE r.image_id = s.image_id AND r.download_run = s.download_run AND state = 'COMPLETE'), '') FROM snapshots AS s WHERE snapshot_id = ?`
+	if _, err := row(ctx, h.store, query, []any{e.SnapshotID}, &answer.RowActive, &answer.RowChecksum, &last); err != nil {
 		return nil, err
 	}
 	path, exists, err := usable(ctx, h.volumes, e.SnapshotDevice, last)
@@ -58,10 +58,16 @@ func (h activator) CreateSnapshot(ctx context.Context, d fsm.Dispatch, e activat
 	return activate.SnapshotReady{DevicePath: v.Path}, nil
 }
 
+// QueryCreateSnapshot takes a snapshot that is there for the run's own: the run
+// destroyed what was there before it came to this state.
 func (h activator) QueryCreateSnapshot(ctx context.Context, _ fsm.Dispatch, e activate.CreateSnapshotEffect) (activate.CreateSnapshotAnswer, bool, error) {
 	path, exists, err := usable(ctx, h.volumes, e.SnapshotDevice, "")
 	if err != nil || !exists {
 		return nil, false, err
 	}
 	return activate.SnapshotReady{DevicePath: path}, true, nil
+}
+
+func (h activator) DestroySnapshot(ctx context.Context, _ fsm.Dispatch, e activate.DestroySnapshotEffect) error {
+	return h.volumes.Destroy(ctx, e.SnapshotDevice)
 }

@@ -128,8 +128,8 @@ func TestImageID(t *testing.T) {
 		"dir/Debian 12.tar": "debian-12-tar-",
 		"\n":                "",
 	} {
-		if got := images.ImageID("images", key); !strings.HasPrefix(got, want) || got != images.ImageID("images", key) || len(got) != len(want)+12 {
-			t.Errorf("%q is image %q, want %q and 12 digits", key, got, want)
+		if got := images.ImageID("images", key); !strings.HasPrefix(got, want) || got != images.ImageID("images", key) || len(got) != len(want)+32 {
+			t.Errorf("%q is image %q, want %q and 32 digits", key, got, want)
 		}
 	}
 	if images.ImageID("a", "b/c") == images.ImageID("a/b", "c") {

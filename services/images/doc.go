@@ -22,7 +22,8 @@
 // # What is where
 //
 // images.db holds the three machines with their histories, the tables images,
-// unpacked_images and snapshots, and which device an image has. tars/ holds what
+// unpacked_images and snapshots, and which device an image has. Each row says what
+// content it is about: the object in images, the checksum in all three. tars/ holds what
 // was downloaded, temp/ what is being downloaded. The volumes are wherever
 // Volumes keeps them.
 package images

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -27,6 +28,7 @@ type downloader struct {
 	objects Objects
 	files   files
 	limits  extract.Options
+	timeout time.Duration // of one validation
 	tell    Listener
 }
 
@@ -34,14 +36,22 @@ var _ download.Handlers[*sql.Tx] = downloader{}
 
 // CheckExists answers from the table images and the file that it names. The
 // checksum of a file that was not touched since it was computed is known.
-func (h downloader) CheckExists(ctx context.Context, _ fsm.Dispatch, e download.CheckExistsEffect) (download.CheckExistsAnswer, error) {
+func (h downloader) CheckExists(ctx context.Context, d fsm.Dispatch, e download.CheckExistsEffect) (download.CheckExistsAnswer, error) {
 	var answer download.Checked
-	const query = "SELECT local_path, checksum, size_bytes FROM images WHERE image_id = ? AND download_status = 'completed'"
-	found, err := row(ctx, h.files.store, query, []any{e.ImageID}, &answer.StoredPath, &answer.StoredChecksum, &answer.StoredBytes)
+	var bucket, key string
+	const query = "SELECT bucket, s3_key, download_status = 'completed', local_path, checksum, size_bytes FROM images WHERE image_id = ?"
+	found, err := row(ctx, h.files.store, query, []any{e.ImageID}, &bucket, &key,
+		&answer.RowCompleted, &answer.StoredPath, &answer.StoredChecksum, &answer.StoredBytes)
 	if err != nil || !found {
 		return answer, err
 	}
-	answer.RowCompleted = true
+	if bucket != e.Bucket || key != e.S3Key {
+		answer.OtherObject = true
+		return answer, judge(ctx, h.files.store, d.Record, idTaken(e.ImageID, bucket, key).Error())
+	}
+	if !answer.RowCompleted {
+		return answer, nil
+	}
 	sum, size, err := h.files.checksum(ctx, answer.StoredPath.V)
 	if errors.Is(err, fs.ErrNotExist) {
 		return answer, nil
@@ -84,7 +94,7 @@ func (h downloader) RemoveTempFile(_ context.Context, _ fsm.Dispatch, e download
 }
 
 // ValidateFile reads the file once: its checksum, and whether extracting it
-// would be refused.
+// would be refused. A file that takes too long would take as long again.
 func (h downloader) ValidateFile(ctx context.Context, d fsm.Dispatch, e download.ValidateFileEffect) (download.ValidateFileAnswer, error) {
 	file, err := os.Open(e.LocalPath.V)
 	if errors.Is(err, fs.ErrNotExist) { // nothing is not the file that was downloaded
@@ -94,9 +104,14 @@ func (h downloader) ValidateFile(ctx context.Context, d fsm.Dispatch, e download
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // it was only read
+	within, stop := context.WithTimeoutCause(ctx, h.timeout, errSlow)
+	defer stop()
 	hash := sha256.New()
 	counted := &counter{r: io.TeeReader(file, hash)}
-	_, checked := extract.Check(ctx, counted, h.limits)
+	_, checked := extract.Check(within, counted, h.limits)
+	if errors.Is(checked, errSlow) {
+		return nil, &engine.PermanentError{Err: fmt.Errorf("%w: %s (validate-timeout); give it more time, or mend the object", errSlow, h.timeout)}
+	}
 	if _, err := io.Copy(io.Discard, counted); err != nil { // what is behind the end of the archive belongs to the file
 		return nil, err
 	}
@@ -114,9 +129,20 @@ func (h downloader) ValidateFile(ctx context.Context, d fsm.Dispatch, e download
 		err = judge(ctx, h.files.store, d.Record, fmt.Sprintf("it has %d bytes with SHA-256 %x, not %d with %s as the object is said to have; "+
 			"if it is so again, mend the object", counted.n, hash.Sum(nil), e.SizeBytes.V, e.Checksum.V))
 	case checked != nil:
-		err = judge(ctx, h.files.store, d.Record, fmt.Sprintf("the object is no image: %v; mend the object and ask again", checked))
+		err = judge(ctx, h.files.store, d.Record, fmt.Sprintf("the object is no image: %v; %s", checked, remedy(refused)))
 	}
 	return answer, err
+}
+
+// errSlow is why a validation is given up.
+var errSlow = errors.New("the validation takes longer than allowed")
+
+// remedy says what to do about an archive that is no image.
+func remedy(refused *extract.RefusedError) string {
+	if refused != nil && refused.Limit != "" {
+		return "mend the object, or change the option of that name of images daemon and process-image, and ask again"
+	}
+	return "mend the object and ask again"
 }
 
 func (h downloader) DeleteFile(_ context.Context, _ fsm.Dispatch, e download.DeleteFileEffect) error {

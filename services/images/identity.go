@@ -8,12 +8,15 @@ import (
 	"strings"
 )
 
-// ImageID names the image of an object: the last part of its key, as far as it
-// can be read, and 12 hex digits of the SHA-256 of bucket and key. The same
-// object always has the same id (document 002 leaves it to the caller: F-002-30).
+// ImageID returns the id of an object's image: the readable part of the last
+// component of its key, and the first 128 bits of the SHA-256 of bucket and key
+// in hex. An object always has the same id (document 002 leaves it to the
+// caller: F-002-30). An id whose rows are about another object is refused: see
+// ErrIDTaken.
 func ImageID(bucket, key string) string {
+	const bytes = 16 // fewer can be searched for collisions
 	sum := sha256.Sum256([]byte(bucket + "\x00" + key))
-	return strings.Trim(slug(path.Base(key))+"-"+hex.EncodeToString(sum[:6]), "-")
+	return strings.Trim(slug(path.Base(key))+"-"+hex.EncodeToString(sum[:bytes]), "-")
 }
 
 // slug keeps what a name of a volume may have of a text.

@@ -4,24 +4,35 @@ package images_test
 
 import (
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"maps"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/adapters/sqlite"
+	"github.com/fsmgen/fsmgen/generated/activate"
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/images"
 )
 
 // The first 8 hex digits of the SHA-256 of the images of these two keys are the
-// same: both want the device 4878794b.
+// same: both want the device 3921f57c.
 const (
-	firstKey, secondKey = "c7166.tar", "c135576.tar"
-	sharedID            = "4878794b"
+	firstKey, secondKey = "c63625.tar", "c74013.tar"
+	sharedID            = "3921f57c"
 )
 
 // The SHA-256 of the device names of the images of these two keys begin with the
 // same 24 bits: both devices want one number in the pool.
-const firstNumber, secondNumber = "c588.tar", "c2039.tar"
+const firstNumber, secondNumber = "c2426.tar", "c5981.tar"
 
 // preferred is the device that an image wants (document 002, Deterministic Device
 // Identity), and the 24 bits that its name wants: they must never change.
@@ -135,4 +146,69 @@ func TestChosenDeviceIsKept(t *testing.T) {
 		}
 		stand(t, lab, dir, t.Errorf)
 	})
+}
+
+// TestImageIDsAreLong: the SHA-256 of these two objects begin with the same 48
+// bits, which were once all that an id had of it.
+func TestImageIDsAreLong(t *testing.T) {
+	one, two := images.ImageID("images", "16805824/a.tar"), images.ImageID("images", "38984511/a.tar")
+	const digits = 32
+	if one == two || len(one) != len("a-tar-")+digits {
+		t.Errorf("the ids are %s and %s, want two with %d hex digits", one, two, digits)
+	}
+}
+
+// TestTakenIDIsRefused: the rows of an image id are about another object. Its
+// image is not given out, and its rows and files stay.
+func TestTakenIDIsRefused(t *testing.T) {
+	image := images.ImageID("images", "a.tar")
+	for name, other := range map[string]struct{ bucket, key string }{
+		"another key":    {"images", "other.tar"},
+		"another bucket": {"tenant", "a.tar"},
+	} {
+		refuses := func(t *testing.T, dir string, s *images.Service, reason error) {
+			t.Helper()
+			_, err := s.Process(t.Context(), "images", "a.tar")
+			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s is the image of %q in bucket %q; give one of the two objects another key", image, other.key, other.bucket)) {
+				t.Errorf("it ended with %v", err)
+			}
+			if reason != nil && !errors.Is(err, reason) {
+				t.Errorf("%v is no %v", err, reason)
+			}
+			if got := table[string](t, dir, "SELECT bucket, s3_key FROM images"); len(got) > 1 || len(got) == 1 && got[other.bucket] != other.key {
+				t.Errorf("the rows are %v", got)
+			}
+			empty(t, dir, "tars")
+		}
+		t.Run("row of "+name, func(t *testing.T) {
+			dir := stocked(t, "directory")
+			s, _ := watched(t, "directory", dir)
+			works(t, s)
+			if _, err := database(t, dir).Exec("INSERT INTO images (image_id, bucket, s3_key, download_status) VALUES (?, ?, ?, 'pending')", image, other.bucket, other.key); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, dir, s, nil)
+			_, err := s.Process(t.Context(), "images", "a.tar")
+			aborted(t, err, "download", "image_id_taken")
+		})
+		t.Run("run of "+name, func(t *testing.T) {
+			dir := stocked(t, "directory")
+			s, _ := watched(t, "directory", dir)
+			store, err := sqlite.Open(t.Context(), filepath.Join(dir, "state", "images.db"), sqlite.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			e, err := engine.New[*sql.Tx](store, engine.Config{}, download.Define[*sql.Tx](nil, download.DefaultParams()),
+				unpack.Define[*sql.Tx](nil, unpack.DefaultParams()), activate.Define[*sql.Tx](nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := download.Start{ImageID: image, Bucket: other.bucket, S3Key: other.key}
+			if _, err := e.Create(t.Context(), "download", "5f0c3a0e-0000-4000-8000-000000000001", start, engine.Call{By: fsm.System()}); err != nil {
+				t.Fatal(err)
+			}
+			refuses(t, dir, s, images.ErrIDTaken)
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -45,11 +46,18 @@ func (e *StuckError) Error() string {
 	return fmt.Sprintf("%s %s is stuck: %s failed for good (%s); mend the cause, then run: images retry %s", e.Machine, e.RunID, e.Effect, e.LastError, e.RunID)
 }
 
+// ErrIDTaken is returned for an object whose image id belongs to another object.
+var ErrIDTaken = errors.New("the image id belongs to another object")
+
+func idTaken(image, bucket, key string) error {
+	return fmt.Errorf("%w: %s is the image of %q in bucket %q; give one of the two objects another key", ErrIDTaken, image, key, bucket)
+}
+
 // Process asks for the image of an object and waits until it is ready. If
 // somebody asked for it already and it is being worked on, that work is waited
 // for, and so is the cleaning up of a run that was aborted. Somebody has to Run.
 //
-// Errors: *AbortedError, *StuckError, or that of ctx.
+// Errors: *AbortedError, *StuckError, ErrIDTaken, or that of ctx.
 func (s *Service) Process(ctx context.Context, bucket, key string) (Result, error) {
 	image := ImageID(bucket, key)
 	var run string
@@ -63,7 +71,7 @@ func (s *Service) Process(ctx context.Context, bucket, key string) (Result, erro
 	if err != nil {
 		return Result{}, fmt.Errorf("image %s: %w", image, err)
 	}
-	return s.result(ctx, image)
+	return s.result(ctx, image, run)
 }
 
 // poll asks again and again until it is told that it is done.
@@ -84,26 +92,27 @@ func poll(ctx context.Context, ask func() (done bool, err error)) error {
 	}
 }
 
-// chain lists the tables of the chain's machines in its order.
-var chain = []struct{ machine, table string }{
-	{"download", "download_records"}, {"unpack", "unpack_records"}, {"activate", "activate_records"},
+// chain lists the tables of the chain's machines in its order, with the column
+// that names the run of download that the chain began with.
+var chain = []struct{ machine, table, run string }{
+	{"download", "download_records", "run_id"}, {"unpack", "unpack_records", "download_run"}, {"activate", "activate_records", "download_run"},
 }
 
 // request starts the chain for an image, or finds the one that is under way.
 // Looking and starting are one transaction, so there is never more than one. It
-// returns no run while an earlier one still cleans up.
+// returns no run while an earlier one still cleans up, and ErrIDTaken where a run
+// of another object has the id.
 func (s *Service) request(ctx context.Context, image, bucket, key string) (run string, err error) {
 	var outcome engine.Outcome
 	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
-		const active = `SELECT EXISTS (SELECT 1 FROM download_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
-			UNION ALL SELECT 1 FROM unpack_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
-			UNION ALL SELECT 1 FROM activate_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted'))`
-		var busy bool
-		if err := tx.QueryRowContext(ctx, active, image).Scan(&busy); err != nil {
+		const active = `SELECT run_id FROM download_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
+			UNION ALL SELECT download_run FROM unpack_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
+			UNION ALL SELECT download_run FROM activate_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')`
+		if err := isOwn(ctx, tx, image, bucket, key); err != nil {
 			return err
 		}
-		if busy {
-			return tx.QueryRowContext(ctx, "SELECT run_id FROM download_records WHERE image_id = ? ORDER BY created_at DESC, rowid DESC LIMIT 1", image).Scan(&run)
+		if err := tx.QueryRowContext(ctx, active, image).Scan(&run); !errors.Is(err, sql.ErrNoRows) {
+			return err
 		}
 		if cleaning, err := isCleaning(ctx, tx, image); err != nil || cleaning {
 			return err
@@ -117,6 +126,17 @@ func (s *Service) request(ctx context.Context, image, bucket, key string) (run s
 	}
 	s.engine.Committed(ctx, outcome)
 	return run, nil
+}
+
+// isOwn returns an ErrIDTaken if any run of an image was about another object.
+func isOwn(ctx context.Context, tx *sql.Tx, image, bucket, key string) error {
+	const query = "SELECT bucket, s3_key FROM download_records WHERE image_id = ? AND (bucket <> ? OR s3_key <> ?) LIMIT 1"
+	var otherBucket, otherKey string
+	err := tx.QueryRowContext(ctx, query, image, bucket, key).Scan(&otherBucket, &otherKey)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	return cmp.Or(err, idTaken(image, otherBucket, otherKey))
 }
 
 // isCleaning reports whether runs of an image that have ended still have work to
@@ -152,19 +172,13 @@ func newRun() string {
 	return u.String()
 }
 
-// ended follows the chain from the run that begins it: the run that a completed
-// one started was created in the moment in which that one completed.
+// ended follows the chain from the run that begins it.
 func (s *Service) ended(ctx context.Context, image, run string) (bool, error) {
-	since := ""
-	for i, link := range chain {
-		query, args := "SELECT run_id, state, entered_at, coalesce(reason, ''), coalesce(cause, (SELECT why FROM verdicts AS v WHERE v.run_id = r.run_id), '') FROM "+link.table+" AS r", []any{run}
-		if i == 0 {
-			query += " WHERE run_id = ?"
-		} else {
-			query, args = query+" WHERE image_id = ? AND created_at >= ? ORDER BY created_at, rowid LIMIT 1", []any{image, since}
-		}
+	for _, link := range chain {
+		query := "SELECT run_id, state, coalesce(reason, ''), coalesce(cause, (SELECT why FROM verdicts AS v WHERE v.run_id = r.run_id), '') FROM " +
+			link.table + " AS r WHERE image_id = ? AND " + link.run + " = ?"
 		var id, state, reason, cause string
-		found, err := row(ctx, s.store, query, args, &id, &state, &since, &reason, &cause)
+		found, err := row(ctx, s.store, query, []any{image, run}, &id, &state, &reason, &cause)
 		switch {
 		case err != nil:
 			return false, err
@@ -192,12 +206,15 @@ func (s *Service) stuck(ctx context.Context, machine, run string) error {
 	return e
 }
 
-func (s *Service) result(ctx context.Context, image string) (r Result, err error) {
+// result describes the snapshot that a run ended with. Checksum and size are those
+// of the run that the snapshot was made for: a later one may have downloaded other
+// content, of which there is no snapshot yet.
+func (s *Service) result(ctx context.Context, image, run string) (r Result, err error) {
 	r.ImageID = image
-	const query = `SELECT s.snapshot_id, s.snapshot_name, coalesce(a.device_path, ''), coalesce(i.checksum, ''), coalesce(i.size_bytes, 0)
-		FROM snapshots AS s JOIN images AS i USING (image_id) JOIN activate_records AS a USING (image_id)
-		WHERE s.image_id = ? AND s.active AND a.state = 'COMPLETE' ORDER BY a.created_at DESC LIMIT 1`
-	found, err := row(ctx, s.store, query, []any{image}, &r.SnapshotID, &r.SnapshotName, &r.Path, &r.Checksum, &r.Size)
+	const query = `SELECT s.snapshot_id, s.snapshot_name, coalesce(a.device_path, ''), s.checksum, coalesce(d.size_bytes, 0)
+		FROM snapshots AS s JOIN download_records AS d ON d.run_id = s.download_run JOIN activate_records AS a ON a.image_id = s.image_id
+		WHERE s.image_id = ? AND s.active AND a.state = 'COMPLETE' AND a.download_run = ?`
+	found, err := row(ctx, s.store, query, []any{image, run}, &r.SnapshotID, &r.SnapshotName, &r.Path, &r.Checksum, &r.Size)
 	if err == nil && !found {
 		err = errors.New("it was ready and is no more")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/images/extract"
 )
 
@@ -38,10 +39,14 @@ type Options struct {
 	// ExtractTimeout is how long an extraction may take. Default 30 minutes
 	// (document 002, State Contract Table of Unpack).
 	ExtractTimeout time.Duration
+	// ValidateTimeout is how long one validation of a downloaded file may take.
+	// Default 30 minutes.
+	ValidateTimeout time.Duration
 	// Lease is how long the work of a process that died is left alone. Default 5
 	// seconds.
 	Lease time.Duration
-	// Extract bounds what an archive may hold. Default: see package extract.
+	// Extract bounds what an archive may hold, and says what becomes of
+	// set-user-ID and file capabilities. Default: see package extract.
 	Extract extract.Options
 	// Listener is told of progress. Default: nobody.
 	Listener Listener
@@ -54,6 +59,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Parallel = cmp.Or(o.Parallel, 4)
 	o.ExtractTimeout = cmp.Or(o.ExtractTimeout, unpack.DefaultParams().ExtractTimeout)
+	o.ValidateTimeout = cmp.Or(o.ValidateTimeout, 30*time.Minute)
 	o.Lease = cmp.Or(o.Lease, 5*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
@@ -65,10 +71,10 @@ func (o Options) validate() error {
 		return errors.New("a folder is needed")
 	case o.Objects == nil || o.Volumes == nil:
 		return errors.New("objects and volumes are needed")
-	case o.Parallel < 0 || o.ExtractTimeout < 0 || o.Lease < 0:
+	case o.Parallel < 0 || o.ExtractTimeout < 0 || o.ValidateTimeout < 0 || o.Lease < 0:
 		return errors.New("an option is negative")
 	}
-	return nil
+	return o.Extract.Validate()
 }
 
 // Service is the image pipeline over one folder. It is safe for concurrent use.
@@ -143,18 +149,35 @@ func (s *Service) makeEngine() (*engine.Engine[*sql.Tx], error) {
 	c := engine.Config{
 		Logger: o.Logger, Lease: o.Lease, Concurrency: o.Parallel,
 		PollInterval: min(time.Second, o.Lease),
-		// The table has a timeout for the extraction; the engine must not be first.
-		HandlerTimeout: o.ExtractTimeout + time.Minute,
+		// The table has a timeout for the extraction, and the handler one for the
+		// validation; the engine must not be first.
+		HandlerTimeout: max(o.ExtractTimeout, o.ValidateTimeout) + time.Minute,
 	}
+	o.Extract.Sync = true // EXTRACTED says that the files are on the device
+	machines := []engine.Machine[*sql.Tx]{
+		download.Define[*sql.Tx](downloader{o.Objects, s.files, o.Extract, o.ValidateTimeout, o.Listener}, download.DefaultParams()),
+		unpack.Define[*sql.Tx](unpacker{s.volumes, s.store, o.Extract, o.Listener, o.Logger}, unpack.Params{ExtractTimeout: o.ExtractTimeout}),
+		activate.Define[*sql.Tx](activator{s.volumes, s.store}),
+	}
+	c.Limits = limits(machines, o.Parallel)
 	if o.Engine != nil {
 		o.Engine(&c)
 	}
-	o.Extract.Sync = true // EXTRACTED says that the files are on the device
-	return engine.New[*sql.Tx](s.db, c,
-		download.Define[*sql.Tx](downloader{o.Objects, s.files, o.Extract, o.Listener}, download.DefaultParams()),
-		unpack.Define[*sql.Tx](unpacker{s.volumes, s.store, o.Extract, o.Listener}, unpack.Params{ExtractTimeout: o.ExtractTimeout}),
-		activate.Define[*sql.Tx](activator{s.volumes, s.store}),
-	)
+	return engine.New(s.db, c, machines...)
+}
+
+// limits lets every destination take all of what runs at once: images come one step
+// after the other, so that all may be at one destination.
+func limits(machines []engine.Machine[*sql.Tx], parallel int) map[string]engine.Limit {
+	all := map[string]engine.Limit{}
+	for _, m := range machines {
+		for _, info := range m.Effects() {
+			if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
+				all[cmp.Or(info.Lane, info.Name)] = engine.Limit{AtOnce: parallel}
+			}
+		}
+	}
+	return all
 }
 
 // Close closes the database. Run must have ended.

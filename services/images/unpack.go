@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"syscall"
 
@@ -23,6 +24,7 @@ type unpacker struct {
 	store   store
 	limits  extract.Options
 	tell    Listener
+	log     *slog.Logger
 }
 
 var _ unpack.Handlers[*sql.Tx] = unpacker{}
@@ -44,10 +46,10 @@ func (h unpacker) CheckUnpacked(ctx context.Context, _ fsm.Dispatch, e unpack.Ch
 		return nil, err
 	}
 	answer := unpack.Checked{DeviceID: id}
-	var last string // where the last run left the volume that the row is about
-	const query = `SELECT layout_verified, coalesce((SELECT device_path FROM unpack_records AS r
-		WHERE r.image_id = u.image_id AND state = 'COMPLETE' ORDER BY created_at DESC LIMIT 1), '') FROM unpacked_images AS u WHERE image_id = ?`
-	if _, err := row(ctx, h.store, query, []any{e.ImageID}, &answer.RowVerified, &last); err != nil {
+	var last string // where the run that made the volume left it
+	const query = `SELECT layout_verified, checksum, coalesce((SELECT device_path FROM unpack_records AS r
+		WHERE r.image_id = u.image_id AND r.download_run = u.download_run AND state = 'COMPLETE'), '') FROM unpacked_images AS u WHERE image_id = ?`
+	if _, err := row(ctx, h.store, query, []any{e.ImageID}, &answer.RowVerified, &answer.RowChecksum, &last); err != nil {
 		return nil, err
 	}
 	path, exists, err := usable(ctx, h.volumes, "thin-"+id, last)
@@ -100,8 +102,12 @@ func (h unpacker) ExtractLayers(ctx context.Context, d fsm.Dispatch, e unpack.Ex
 	}
 	hash := sha256.New()
 	told := &teller{r: io.TeeReader(file, hash), total: info.Size(), tell: h.tell.progress(imageOf(e.LocalPath), Extract)}
-	if _, err := extract.Extract(ctx, told, v.Mounted, h.limits); err != nil {
+	report, err := extract.Extract(ctx, told, v.Mounted, h.limits)
+	if err != nil {
 		return nil, fmt.Errorf("extract %s: %w", e.LocalPath, h.full(ctx, err))
+	}
+	if report.Stripped > 0 {
+		h.log.WarnContext(ctx, "files lost set-user-ID, set-group-ID or capabilities; privileges=keep keeps them", "image", imageOf(e.LocalPath), "files", report.Stripped)
 	}
 	if _, err := io.Copy(io.Discard, told); err != nil {
 		return nil, err

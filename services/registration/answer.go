@@ -1,6 +1,7 @@
 package registration
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -45,6 +46,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, result any, err 
 		return
 	}
 	status, f := failureOf(err)
+	var lost *MatchError
+	if errors.As(err, &lost) {
+		f.State = lost.State
+		w.Header().Set(HeaderETag, etag(lost.Now.RegistrationID, lost.Now.Version))
+	}
 	if a, is := result.(Accepted); is && errors.Is(err, ErrExhausted) {
 		f.Accepted, f.State = &a, a.State
 	}
@@ -62,7 +68,8 @@ func write(w http.ResponseWriter, status int, v any) {
 	_ = e.Encode(v) // the client went away
 }
 
-// failureOf tells what an error means to a caller.
+// failureOf tells what an error means to a caller, in our own words: what a driver
+// says of statements, users and hosts is for the log.
 func failureOf(err error) (int, Failure) {
 	f := Failure{Message: err.Error()}
 	var refused *fsm.Rejection
@@ -76,27 +83,31 @@ func failureOf(err error) (int, Failure) {
 		err    error
 		status int
 		code   Code
+		says   string // "": the error itself
 	}{
-		{ErrExhausted, http.StatusConflict, CodeRetryExhausted},
-		{ErrTooLarge, http.StatusRequestEntityTooLarge, CodeValidation},
-		{ErrPayload, http.StatusBadRequest, CodeValidation},
-		{errEvent, http.StatusBadRequest, CodeValidation},
-		{ErrCorrelation, http.StatusBadRequest, CodeValidation},
-		{errTwoCorrelations, http.StatusBadRequest, CodeValidation},
-		{errKey, http.StatusBadRequest, CodeValidation},
-		{errUnknownTrigger, http.StatusNotFound, CodeInvalidTransition},
-		{ErrUnknownNode, http.StatusNotFound, CodeUnknownNode},
-		{engine.ErrKeyUsed, http.StatusUnprocessableEntity, CodeValidation},
-		{engine.ErrConflict, http.StatusConflict, CodeStateMismatch},
-		{engine.ErrExists, http.StatusConflict, CodeStateMismatch},
-		{engine.ErrStore, http.StatusServiceUnavailable, CodeUnavailable},
+		{ErrExhausted, http.StatusConflict, CodeRetryExhausted, ErrExhausted.Error()},
+		{ErrTooLarge, http.StatusRequestEntityTooLarge, CodeValidation, ""},
+		{ErrPayload, http.StatusBadRequest, CodeValidation, ""},
+		{errEvent, http.StatusBadRequest, CodeValidation, ""},
+		{ErrCorrelation, http.StatusBadRequest, CodeValidation, ""},
+		{errTwoCorrelations, http.StatusBadRequest, CodeValidation, ""},
+		{errKey, http.StatusBadRequest, CodeValidation, ""},
+		{errMatch, http.StatusBadRequest, CodeValidation, ""},
+		{errMatchRegister, http.StatusBadRequest, CodeValidation, ""},
+		{errUnknownTrigger, http.StatusNotFound, CodeInvalidTransition, ""},
+		{ErrUnknownNode, http.StatusNotFound, CodeUnknownNode, ""},
+		{engine.ErrVersion, http.StatusPreconditionFailed, CodeStateMismatch, ""},
+		{engine.ErrStore, http.StatusServiceUnavailable, CodeUnavailable, "the store is not available; the log of the daemon says why"},
+		{engine.ErrKeyUsed, http.StatusUnprocessableEntity, CodeValidation, "the idempotency key is that of another trigger"},
+		{engine.ErrConflict, http.StatusConflict, CodeStateMismatch, "another trigger was first: look, and decide again"},
+		{engine.ErrExists, http.StatusConflict, CodeStateMismatch, "another registration was first: look, and decide again"},
 	} {
 		if errors.Is(err, k.err) {
-			f.Code = k.code
+			f.Code, f.Message = k.code, cmp.Or(k.says, f.Message)
 			return k.status, f
 		}
 	}
-	f.Code = CodeInternal
+	f.Code, f.Message = CodeInternal, "the step could not be recorded; the log of the daemon says why"
 	return http.StatusInternalServerError, f
 }
 

@@ -15,6 +15,8 @@ import (
 const (
 	HeaderKey         = "Idempotency-Key"
 	HeaderCorrelation = "X-Correlation-ID"
+	HeaderIfMatch     = "If-Match"
+	HeaderETag        = "ETag"
 )
 
 // maxBody is how many bytes a request may have: a payload and its envelope.
@@ -28,11 +30,11 @@ type Event struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// Condition is what a daemon says of itself.
+// Condition is what a daemon says of itself to everybody: no host, no user, nothing
+// that a driver said. The log has that.
 type Condition struct {
-	Daemon string `json:"daemon"`
-	Store  string `json:"store"`  // ok, or what is wrong
-	Consul string `json:"consul"` // ok, none: the daemon works without it, or what is wrong
+	Store  string `json:"store"`  // ok, or the kind of what is wrong
+	Consul string `json:"consul"` // ok, none: the daemon works without it, or the kind of what is wrong
 }
 
 // triggers are those that carry nothing, by their names in URLs.
@@ -50,7 +52,9 @@ var triggers = map[string]registration.Payload{
 //	GET  /metrics, /healthz
 //
 // A trigger that was accepted is answered with an Accepted, anything else with a
-// Failure. With an Idempotency-Key a repetition is answered like the first time.
+// Failure. With an Idempotency-Key a repetition is answered like the first time. A
+// status, and what was accepted, has an ETag; with it as If-Match a trigger is accepted
+// only if the registration is still as it was then.
 func (s *Server) Handler(metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
@@ -58,6 +62,9 @@ func (s *Server) Handler(metrics http.Handler) http.Handler {
 	mux.HandleFunc("POST /v1/nodes/{node}/{trigger}", s.serveTrigger)
 	mux.HandleFunc("GET /v1/nodes/{node}/status", func(w http.ResponseWriter, r *http.Request) {
 		status, err := s.Status(r.Context(), r.PathValue("node"))
+		if err == nil {
+			w.Header().Set(HeaderETag, etag(status.RegistrationID.String(), status.Version))
+		}
 		s.answer(w, r, status, err)
 	})
 	mux.HandleFunc("GET /v1/nodes/{node}/history", func(w http.ResponseWriter, r *http.Request) {
@@ -76,6 +83,7 @@ func (s *Server) serveTrigger(w http.ResponseWriter, r *http.Request) {
 	accepted, err := s.trigger(w, r, node, name)
 	if accepted.CorrelationID != "" {
 		w.Header().Set(HeaderCorrelation, accepted.CorrelationID)
+		w.Header().Set(HeaderETag, etag(accepted.RegistrationID, accepted.Version))
 	}
 	s.answer(w, r, accepted, err)
 }
@@ -95,6 +103,14 @@ func (s *Server) trigger(w http.ResponseWriter, r *http.Request, node, name stri
 	c := Call{By: "api", Key: r.Header.Get(HeaderKey), Correlation: r.Header.Get(HeaderCorrelation)}
 	if c.Key != "" && !plain(c.Key) {
 		return Accepted{}, errKey
+	}
+	if match := r.Header.Values(HeaderIfMatch); len(match) > 0 {
+		if name == "register" {
+			return Accepted{}, errMatchRegister
+		}
+		if c.If, err = parseETag(match); err != nil {
+			return Accepted{}, err
+		}
 	}
 	if event, ok := triggers[name]; ok {
 		return s.Trigger(r.Context(), node, event, c)
@@ -150,14 +166,16 @@ func (s *Server) Health(ctx context.Context) Condition {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	h := Condition{Daemon: s.options.Name, Store: ok, Consul: "none: nodes are registered in the database alone"}
+	h := Condition{Store: ok, Consul: "none: nodes are registered in the database alone"}
 	if _, err := s.lastOf(ctx, "?"); err != nil && !errors.Is(err, ErrUnknownNode) {
-		h.Store = err.Error()
+		h.Store = "unavailable"
+		s.log.WarnContext(ctx, "the store is not available", "error", err)
 	}
 	if s.Advertises() {
 		h.Consul = ok
 		if _, err := s.options.Catalog.Names(ctx); err != nil {
-			h.Consul = err.Error()
+			h.Consul = "unavailable: " + errorType(err)
+			s.log.WarnContext(ctx, "consul is not available", "error", err)
 		}
 	}
 	return h

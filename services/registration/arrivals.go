@@ -54,7 +54,7 @@ func (s *Server) register(ctx context.Context, all []*arrival) error {
 	if err != nil {
 		return err
 	}
-	return s.db.within(ctx, func(t transaction) error {
+	return s.db.within(ctx, func(ctx context.Context, t transaction) error {
 		for _, a := range all {
 			a.refused = t.try(func() (err error) {
 				a.outcome, err = s.arrive(ctx, t, a, last[a.node])
@@ -102,13 +102,9 @@ func (s *Server) begin(ctx context.Context, t transaction, node, last string, ca
 	if call.Key != "" {
 		call.Key += " create"
 	}
-	_, err = t.create(ctx, id, registration.Create{NodeID: node}, call)
-	var used *engine.KeyError
-	if errors.As(err, &used) && used.RecordID != "" {
-		return used.RecordID, nil
-	}
-	if err != nil {
-		return "", err
+	o, err := t.create(ctx, id, registration.Create{NodeID: node}, call)
+	if err != nil || o.Replayed {
+		return o.ID, err
 	}
 	return id, t.write(id, fsm.TableWrite{
 		Table: "registration_daemons", Op: fsm.EffectUpsert,

@@ -39,7 +39,7 @@ type transaction interface {
 // durable is the engine with its database, whichever that is.
 type durable interface {
 	// within runs f in one transaction: all of it is kept, or none.
-	within(ctx context.Context, f func(transaction) error) error
+	within(ctx context.Context, f func(context.Context, transaction) error) error
 	// read runs questions, each in a snapshot of its own; f may run again.
 	read(ctx context.Context, f func(querier) error) error
 	// inline has an effect carried out within transactions: see engine.Inline.
@@ -56,8 +56,7 @@ type durable interface {
 	Get(ctx context.Context, machine, id string) (engine.Snapshot, error)
 	List(ctx context.Context, machine, state, after string, limit int) ([]engine.Snapshot, error)
 	History(ctx context.Context, machine, id string, after int64, limit int) ([]engine.HistoryRow, error)
-	DeadLetters(ctx context.Context, machine string, limit int) ([]engine.OutboxRow, error)
-	Requeue(ctx context.Context, messageID, who, why string) error
+	RequeueAll(ctx context.Context, f engine.Filter, who, why string) (engine.Bulk, error)
 	Run(ctx context.Context) error
 }
 
@@ -87,15 +86,15 @@ func (c *core[Tx]) inline(effect string, f func(context.Context, querier, []fsm.
 
 func (c *core[Tx]) close() error { return c.shut() }
 
-func (c *core[Tx]) within(ctx context.Context, f func(transaction) error) error {
-	return c.Transact(ctx, func(u *engine.Unit[Tx]) error { return f(unit[Tx]{c.speak(u.Tx), u}) })
+func (c *core[Tx]) within(ctx context.Context, f func(context.Context, transaction) error) error {
+	return c.Transact(ctx, func(ctx context.Context, u *engine.Unit[Tx]) error { return f(ctx, unit[Tx]{c.speak(u.Tx), u}) })
 }
 
 func (c *core[Tx]) migrate(ctx context.Context) error {
 	if err := c.Migrate(ctx); err != nil {
 		return err
 	}
-	return c.within(ctx, func(t transaction) error { return migrate(ctx, t, c.dialect()) })
+	return c.within(ctx, func(ctx context.Context, t transaction) error { return migrate(ctx, t, c.dialect()) })
 }
 
 // unit is a transaction of the engine's.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -45,7 +47,8 @@ func (h handlers) PostgresUpsertRegistration(ctx context.Context, d fsm.Dispatch
 		return registration.PostgresSucceeded{PostgresApplied: true}, nil
 	}
 	if kind, answered := answers(d, err); answered {
-		return registration.PostgresFailed{ErrorType: kind, PostgresError: message(err)}, nil
+		h.s.log.WarnContext(ctx, "the row can't be written", "registration", d.Record, "error", err, "correlation", d.Correlation)
+		return registration.PostgresFailed{ErrorType: kind, PostgresError: storeMessage(err)}, nil
 	}
 	return nil, err
 }
@@ -181,6 +184,27 @@ func attemptsOf(effect string) int {
 		}
 	}
 	return 0
+}
+
+// storeMessage is what a record keeps of an error of the database: its kind and, of
+// PostgreSQL, the SQLSTATE. What the driver says of statements, users and hosts is for
+// the log: the API shows the record.
+func storeMessage(err error) string {
+	text := "the database: " + errorType(err)
+	for _, own := range []error{ErrSuperseded, ErrNotRegistered, ErrInvalid, ErrNotPermitted, ErrRefused, ErrUnreachable, ErrServer} {
+		if errors.Is(err, own) {
+			text = own.Error()
+			break
+		}
+	}
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		text += " (SQLSTATE " + server.Code + ")"
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		text += " in time"
+	}
+	return text
 }
 
 func message(err error) string { return fsm.Message(err.Error(), 1000) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
@@ -71,7 +72,7 @@ func (s *Server) sweepOne(ctx context.Context, x remnant, c *Collected) error {
 	if err := s.sweepRow(ctx, r, x.ended, c); err != nil {
 		return err
 	}
-	return s.db.within(ctx, func(t transaction) error {
+	return s.db.within(ctx, func(ctx context.Context, t transaction) error {
 		_, err := t.exec(ctx, "INSERT INTO registration_swept (registration_id, swept_at) VALUES ($1, $2) ON CONFLICT DO NOTHING", x.id, s.options.Clock.Now().UTC())
 		return err
 	})
@@ -178,7 +179,7 @@ func (s *Server) collectChecks(ctx context.Context, c *Collected) error {
 func (s *Server) endedNode(ctx context.Context, clause, value string) (r *registration.Record, err error) {
 	var id string
 	var live int
-	err = s.db.within(ctx, func(t transaction) error {
+	err = s.db.within(ctx, func(ctx context.Context, t transaction) error {
 		_, err := one(ctx, t, `SELECT coalesce(max(CAST(registration_id AS text)), ''), count(CASE WHEN state <> 'deregistered' THEN 1 END)
 			FROM registration_records WHERE `+clause, []any{value}, &id, &live)
 		return err
@@ -192,16 +193,6 @@ func (s *Server) endedNode(ctx context.Context, clause, value string) (r *regist
 // requeueWithdrawals has withdrawals that were given up tried again: what is
 // behind them in the lane of their registration waits for them.
 func (s *Server) requeueWithdrawals(ctx context.Context) error {
-	const many = 1000
-	dead, err := s.db.DeadLetters(ctx, machine, many)
-	if err != nil {
-		return err
-	}
-	var all error
-	for _, letter := range dead {
-		if letter.Effect == "consul.withdraw" {
-			all = errors.Join(all, s.db.Requeue(ctx, letter.MessageID, "collector", "the service may still be advertised"))
-		}
-	}
-	return all
+	done, err := s.db.RequeueAll(ctx, engine.Filter{Machine: machine, Effect: "consul.withdraw"}, "collector", "the service may still be advertised")
+	return errors.Join(err, done.Err())
 }

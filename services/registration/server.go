@@ -119,6 +119,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registration service: %w", err)
 	}
+	o.Metrics = newLabels(o.Metrics).measure
 	s := &Server{options: o, discovery: o.Discovery, log: o.Logger}
 	if s.discovery == nil {
 		s.discovery = noDiscovery{}

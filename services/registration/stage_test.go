@@ -155,7 +155,8 @@ func bareStage(t *testing.T) *stage {
 
 func (s *stage) connect(url string) *consul.Client {
 	s.t.Helper()
-	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: 20 * time.Second})
+	// For a test's own questions; an attempt has a limit of its own.
+	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: patience})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -19,6 +20,10 @@ type Call struct {
 	// Correlation names what the trigger sets off. "": that of the registration,
 	// or a new one.
 	Correlation string
+	// If, for triggers at a registration, is what the caller has seen of it: as
+	// anything else, nothing is fired, and the error is a *MatchError. nil: whatever it
+	// is. A key that was accepted answers all the same.
+	If *Seen
 }
 
 // Accepted is a trigger that was accepted.
@@ -75,8 +80,8 @@ func (s *Server) Register(ctx context.Context, node string, payload json.RawMess
 // Trigger fires an event of an operator at the last registration of a node:
 // Retry, RetryPostgres, Abandon or Deregister.
 //
-// Errors: ErrUnknownNode, ErrExhausted, ErrCorrelation; a *fsm.Rejection; those
-// of the engine.
+// Errors: ErrUnknownNode, ErrExhausted, ErrCorrelation; a *MatchError; a
+// *fsm.Rejection; those of the engine.
 func (s *Server) Trigger(ctx context.Context, node string, event registration.Payload, c Call) (Accepted, error) {
 	call, err := c.call()
 	if err != nil {
@@ -96,10 +101,17 @@ func (s *Server) Trigger(ctx context.Context, node string, event registration.Pa
 	if id == "" {
 		return Accepted{}, ErrUnknownNode
 	}
+	if c.If != nil && c.If.RegistrationID != id {
+		call.IfVersion = math.MaxInt64 // it has none like that
+	}
 	o, err := s.db.Fire(ctx, machine, id, event, call)
 	var used *engine.KeyError
 	if errors.As(err, &used) && used.RecordID != "" && used.Event == event.EventName() {
 		o, err = s.db.Fire(ctx, machine, used.RecordID, event, call)
+	}
+	var lost *engine.VersionError
+	if errors.As(err, &lost) {
+		err = &MatchError{Node: node, Now: Seen{id, lost.Version}, State: lost.State, Changed: c.If.RegistrationID != id}
 	}
 	return s.accepted(ctx, o, err)
 }
@@ -127,7 +139,11 @@ func (c Call) call() (engine.Call, error) {
 	if by == "" {
 		by = "operator"
 	}
-	return engine.Call{By: registration.ByExternal(by).Caller(), Key: c.Key, Correlation: c.Correlation}, nil
+	call := engine.Call{By: registration.ByExternal(by).Caller(), Key: c.Key, Correlation: c.Correlation}
+	if c.If != nil {
+		call.IfVersion = c.If.Version
+	}
+	return call, nil
 }
 
 // current finds the registration of a node that has not ended, or else the last

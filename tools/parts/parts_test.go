@@ -44,6 +44,13 @@ func TestPostgresAnswers(t *testing.T) {
 	}
 }
 
+func TestSQLiteAnswers(t *testing.T) {
+	out, err := exec.Command(address(t, "FSMGEN_SQLITE3"), ":memory:", "SELECT 'here'").Output()
+	if err != nil || strings.TrimSpace(string(out)) != "here" {
+		t.Errorf("answer = %q, %v", out, err)
+	}
+}
+
 func TestMermaidParses(t *testing.T) {
 	cmd := exec.Command("node", address(t, "FSMGEN_MERMAID"))
 	cmd.Stdin = strings.NewReader(`[

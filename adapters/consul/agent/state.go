@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -69,11 +70,12 @@ func (n *node) removeService(id string) {
 func (a *Agent) checksOf(n *node, wanted func(check) bool) []check {
 	found := []check{} // Consul answers with an empty list, not with null
 	now := a.o.Now()
-	for _, id := range slices.Sorted(maps.Keys(n.checks)) {
-		if c := n.checks[id]; wanted(c) {
+	for _, c := range n.checks {
+		if wanted(c) {
 			found = append(found, c.at(now))
 		}
 	}
+	slices.SortFunc(found, func(a, b check) int { return cmp.Compare(a.CheckID, b.CheckID) })
 	return found
 }
 

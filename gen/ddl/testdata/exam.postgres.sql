@@ -3,28 +3,6 @@
 -- Machine exam, version 1.0.0.
 -- A machine with every kind of column and rule, for the databases to refuse.
 
--- The transition table: only these edges exist. A record is created from null.
-CREATE FUNCTION exam_edge(old_state text, event text, new_state text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
-BEGIN
-    RETURN CASE
-        WHEN old_state IS NULL THEN
-               event = 'register' AND new_state = 'open'
-        WHEN old_state = 'open' THEN
-               event = 'start' AND new_state = 'running'
-            OR event = 'close' AND new_state = 'closed'
-        WHEN old_state = 'running' THEN
-               event = 'answer' AND new_state = 'running'
-            OR event = 'close'  AND new_state = 'closed'
-            OR event = 'finish' AND new_state = 'done'
-        WHEN old_state = 'closed' THEN
-               event = 'reopen' AND new_state = 'open'
-            OR event = 'judge'  AND new_state = 'done'
-        ELSE false
-    END;
-END;
-$$;
-
 -- One row per record.
 CREATE TABLE exams (
     exam_id    uuid        NOT NULL,
@@ -68,6 +46,11 @@ BEGIN
             USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_phase_declared',
                 HINT = 'Declared are open, running, closed, done.';
     END IF;
+    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: exam %: exam_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.exam_id, r.entered_at
+            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_entered_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
     IF NOT (length(r.title) BETWEEN 2 AND 5) THEN
         RAISE EXCEPTION 'fsmgen: exam %: exam_title_range: length(title) is %, not between 2 and 5', r.exam_id, length(r.title)
             USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_title_range',
@@ -102,6 +85,16 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: exam %: exam_marks_list: marks is %, which is no list<grade> without absent elements', r.exam_id, r.marks
             USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_marks_list',
                 HINT = 'Store a list<grade> without absent elements.';
+    END IF;
+    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: exam %: exam_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.exam_id, r.created_at
+            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_created_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
+    END IF;
+    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        RAISE EXCEPTION 'fsmgen: exam %: exam_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.exam_id, r.updated_at
+            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_updated_at_time',
+                HINT = 'Store a time of the years 1 to 9999.';
     END IF;
     IF NOT (COALESCE(r.goal <= 100, false)) THEN
         RAISE EXCEPTION 'fsmgen: exam %: exam_small_goal: small_goal demands goal <= 100, and goal is %', r.exam_id, r.goal
@@ -147,10 +140,21 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'exams', CONSTRAINT = 'exam_version',
                 HINT = 'Set version to 1.';
     END IF;
-    IF NOT exam_edge(NULL, NEW.last_event, NEW.phase) THEN
+    IF NOT (
+               NEW.last_event = 'register' AND NEW.phase = 'open') THEN
         RAISE EXCEPTION 'fsmgen: exam %: edge: no record is created by % in %', NEW.exam_id, NEW.last_event, NEW.phase
             USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
                 HINT = 'Create the record through one of its creation events.';
+    END IF;
+    IF NEW.room IS NOT NULL THEN
+        RAISE EXCEPTION 'fsmgen: exam %: step: room is not written by %, it begins as NULL and not as %', NEW.exam_id, NEW.last_event, NEW.room
+            USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                HINT = 'Leave room as it is.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        RAISE EXCEPTION 'fsmgen: exam %: step: the state is entered when the step is taken, not at %', NEW.exam_id, NEW.entered_at
+            USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
     END IF;
     RETURN NEW;
 END;
@@ -167,10 +171,38 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'exams', CONSTRAINT = 'exam_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF NOT exam_edge(OLD.phase, NEW.last_event, NEW.phase) THEN
+    IF OLD.phase = 'open' THEN
+        IF NOT (
+               NEW.last_event = 'start' AND NEW.phase = 'running'
+            OR NEW.last_event = 'close' AND NEW.phase = 'closed') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from open on % to %', OLD.exam_id, NEW.last_event, NEW.phase
+                USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
+                    HINT = 'From there lead start to running, close to closed.';
+        END IF;
+    ELSIF OLD.phase = 'running' THEN
+        IF NOT (
+               NEW.last_event = 'answer' AND NEW.phase = 'running'
+            OR NEW.last_event = 'close'  AND NEW.phase = 'closed'
+            OR NEW.last_event = 'finish' AND NEW.phase = 'done'
+            OR NEW.last_event = 'extra'  AND NEW.phase = 'running'
+            OR NEW.last_event = 'annul'  AND NEW.phase = 'closed') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from running on % to %', OLD.exam_id, NEW.last_event, NEW.phase
+                USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
+                    HINT = 'From there lead answer to running, close to closed, finish to done, extra to running, annul to closed.';
+        END IF;
+    ELSIF OLD.phase = 'closed' THEN
+        IF NOT (
+               NEW.last_event = 'reopen' AND NEW.phase = 'open'
+            OR NEW.last_event = 'judge'  AND NEW.phase = 'done') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from closed on % to %', OLD.exam_id, NEW.last_event, NEW.phase
+                USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
+                    HINT = 'From there lead reopen to open, judge to done.';
+        END IF;
+    END IF;
+    IF OLD.phase NOT IN ('open', 'running', 'closed') THEN
         RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from % on % to %', OLD.exam_id, OLD.phase, NEW.last_event, NEW.phase
             USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
-                HINT = 'Fire an event that the state accepts, and write it to last_event.';
+                HINT = 'The state is final.';
     END IF;
     IF NEW.exam_id IS DISTINCT FROM OLD.exam_id THEN
         RAISE EXCEPTION 'fsmgen: exam %: immutable: exam_id never changes, not from % to %', OLD.exam_id, OLD.exam_id, NEW.exam_id
@@ -187,10 +219,106 @@ BEGIN
             USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_student_id_immutable',
                 HINT = 'Leave student_id as it is.';
     END IF;
-    IF OLD.room IS NOT NULL AND NEW.room IS DISTINCT FROM OLD.room THEN
-        RAISE EXCEPTION 'fsmgen: exam %: immutable: room is written once, it stays % and does not become %', OLD.exam_id, OLD.room, NEW.room
-            USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_room_immutable',
-                HINT = 'Leave room as it is.';
+    IF NEW.title IS DISTINCT FROM OLD.title THEN
+        RAISE EXCEPTION 'fsmgen: exam %: step: title is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.title, NEW.title
+            USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                HINT = 'Leave title as it is.';
+    END IF;
+    IF NEW.points IS DISTINCT FROM OLD.points THEN
+        IF NOT (NEW.last_event IN ('answer', 'finish', 'extra')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: points is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.points, NEW.points
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave points as it is.';
+        END IF;
+    END IF;
+    IF NEW.goal IS DISTINCT FROM OLD.goal THEN
+        IF NOT (NEW.last_event IN ('finish', 'extra')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: goal is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.goal, NEW.goal
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave goal as it is.';
+        END IF;
+    END IF;
+    IF NEW.grade IS DISTINCT FROM OLD.grade THEN
+        IF NOT (NEW.last_event IN ('close', 'finish', 'annul')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: grade is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.grade, NEW.grade
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave grade as it is.';
+        END IF;
+    END IF;
+    IF NEW.passed IS DISTINCT FROM OLD.passed THEN
+        IF NOT (NEW.last_event IN ('close', 'finish')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: passed is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.passed, NEW.passed
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave passed as it is.';
+        END IF;
+    END IF;
+    IF NEW.starts_at IS DISTINCT FROM OLD.starts_at THEN
+        IF NOT (NEW.last_event IN ('finish', 'annul')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: starts_at is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.starts_at, NEW.starts_at
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave starts_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.ends_at IS DISTINCT FROM OLD.ends_at THEN
+        IF NOT (NEW.last_event IN ('finish', 'annul')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: ends_at is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.ends_at, NEW.ends_at
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave ends_at as it is.';
+        END IF;
+    END IF;
+    IF NEW.length IS DISTINCT FROM OLD.length THEN
+        IF NOT (NEW.last_event = 'finish') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: length is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.length, NEW.length
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave length as it is.';
+        END IF;
+    END IF;
+    IF NEW.pause IS DISTINCT FROM OLD.pause THEN
+        IF NOT (NEW.last_event = 'finish') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: pause is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.pause, NEW.pause
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave pause as it is.';
+        END IF;
+    END IF;
+    IF NEW.token IS DISTINCT FROM OLD.token THEN
+        IF NOT (NEW.last_event = 'finish') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: token is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.token, NEW.token
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave token as it is.';
+        END IF;
+    END IF;
+    IF NEW.answers IS DISTINCT FROM OLD.answers THEN
+        IF NOT (NEW.last_event = 'finish') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: answers is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.answers, NEW.answers
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave answers as it is.';
+        END IF;
+    END IF;
+    IF NEW.topics IS DISTINCT FROM OLD.topics THEN
+        IF NOT (NEW.last_event = 'finish') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: topics is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.topics, NEW.topics
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave topics as it is.';
+        END IF;
+    END IF;
+    IF NEW.marks IS DISTINCT FROM OLD.marks THEN
+        IF NOT (NEW.last_event = 'finish') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: marks is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.marks, NEW.marks
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave marks as it is.';
+        END IF;
+    END IF;
+    IF NEW.room IS DISTINCT FROM OLD.room THEN
+        IF OLD.room IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: exam %: immutable: room is written once, it stays % and does not become %', OLD.exam_id, OLD.room, NEW.room
+                USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_room_immutable',
+                    HINT = 'Leave room as it is.';
+        END IF;
+        IF NOT (NEW.last_event = 'start') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: room is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.room, NEW.room
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave room as it is.';
+        END IF;
     END IF;
     -- reopening needs a room
     IF OLD.phase = 'closed' AND NEW.phase = 'open'
@@ -203,6 +331,52 @@ BEGIN
         RAISE EXCEPTION 'fsmgen: exam %: invariant: never_judged forbids % to %', OLD.exam_id, OLD.phase, NEW.phase
             USING ERRCODE = 'FS005', TABLE = 'exams', CONSTRAINT = 'exam_never_judged',
                 HINT = 'This edge does not exist.';
+    END IF;
+    IF NEW.entered_at <> NEW.updated_at THEN
+        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('answer', 'extra'))) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: the state is entered when the step is taken, not at %', NEW.exam_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF NEW.entered_at <> OLD.entered_at AND NEW.phase = OLD.phase THEN
+        IF (NEW.last_event IN ('answer', 'extra')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: the step does not enter its state, and entered_at does not become %', NEW.exam_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
+    END IF;
+    IF OLD.phase = 'running' THEN
+        IF NEW.last_event = 'extra' THEN
+            IF NOT (
+                    COALESCE(OLD.points < 9, false) AND NEW.points = (OLD.points::numeric + 1) AND NEW.goal = OLD.goal
+                    OR NOT (COALESCE(OLD.points < 9, false)) AND NEW.goal = OLD.points AND NEW.points = OLD.points) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: extra from running to running: no row makes this of the record', NEW.exam_id
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Of the rows extra demands points < 9, sets points: $points + 1, leaves goal; enough comes after extra, sets goal: $points, leaves points.';
+            END IF;
+        ELSIF NEW.last_event = 'annul' THEN
+            IF NOT (COALESCE(OLD.points = 0, false)) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul demands points == 0', NEW.exam_id
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Fire an event that the record accepts as it is.';
+            END IF;
+            IF NOT (NEW.grade IS NOT DISTINCT FROM 'bad') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets grade: bad, and grade is %', NEW.exam_id, NEW.grade
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.starts_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets starts_at: $now, and starts_at is %', NEW.exam_id, NEW.starts_at
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.ends_at IS NULL) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets ends_at: null, and ends_at is %', NEW.exam_id, NEW.ends_at
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -254,13 +428,7 @@ CREATE TABLE exam_steps (
     created_at     timestamptz NOT NULL DEFAULT now(),
 
     CONSTRAINT exam_steps_pkey
-        PRIMARY KEY (exam_id, version, created_at),
-    CONSTRAINT exam_history_actor_role
-        CHECK (actor_role IN ('student', 'system')),
-    CONSTRAINT exam_history_begins_with_creation
-        CHECK ((version = 1) = (from_phase IS NULL)),
-    CONSTRAINT exam_history_edge
-        CHECK (exam_edge(from_phase, event_type, to_phase))
+        PRIMARY KEY (exam_id, version, created_at)
 ) PARTITION BY RANGE (created_at);
 
 -- A history row tells what the record says at this moment.
@@ -268,20 +436,53 @@ CREATE FUNCTION exam_history_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
             SELECT 1 FROM exams AS r
-            WHERE r.exam_id = NEW.exam_id AND r.version = NEW.version
+            WHERE r.exam_id = NEW.exam_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
                 AND r.phase = NEW.to_phase AND r.last_event = NEW.event_type
-            FOR NO KEY UPDATE) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: history: the record is not in % by % at version %', NEW.exam_id, NEW.to_phase, NEW.event_type, NEW.version
+                AND (NEW.from_phase IS NULL OR NEW.actor_role IS DISTINCT FROM 'student' OR r.student_id = NEW.actor_id)) THEN
+        RAISE EXCEPTION 'fsmgen: exam %: history: the record is not in % by % at version % since %', NEW.exam_id, NEW.to_phase, NEW.event_type, NEW.version, NEW.created_at
             USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_matches_record',
-                HINT = 'Write the record first, then its history row, in one transaction.';
+                HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    -- The primary key of a partitioned table must contain created_at, so it can't say this.
-    IF EXISTS (
-            SELECT 1 FROM exam_steps AS h
-            WHERE h.exam_id = NEW.exam_id AND h.version = NEW.version) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: history: version % is already told', NEW.exam_id, NEW.version
-            USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_one_row_per_version',
-                HINT = 'A step writes one history row.';
+    IF NEW.from_phase IS NULL THEN
+        IF (
+                   NEW.transition = 'register' AND NEW.event_type = 'register' AND NEW.to_phase = 'open' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_phase = 'open' THEN
+        IF (
+                   NEW.transition = 'start' AND NEW.event_type = 'start' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'close' AND NEW.event_type = 'close' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_phase = 'running' THEN
+        IF (
+                   NEW.transition = 'answer' AND NEW.event_type = 'answer' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'close' AND NEW.event_type = 'close' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'finish' AND NEW.event_type = 'finish' AND NEW.to_phase = 'done' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'extra' AND NEW.event_type = 'extra' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'enough' AND NEW.event_type = 'extra' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'annul' AND NEW.event_type = 'annul' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    ELSIF NEW.from_phase = 'closed' THEN
+        IF (
+                   NEW.transition = 'reopen' AND NEW.event_type = 'reopen' AND NEW.to_phase = 'open' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'judge' AND NEW.event_type = 'judge' AND NEW.to_phase = 'done' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
+                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
+                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
+        END IF;
+    END IF;
+    IF NEW.from_phase NOT IN ('open', 'running', 'closed') THEN
+        RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
+            USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
+                HINT = 'Name the row of the table that was taken, and the role that fired it.';
     END IF;
     RETURN NEW;
 END;
@@ -289,6 +490,24 @@ $$;
 
 CREATE TRIGGER exam_history_insert BEFORE INSERT ON exam_steps
     FOR EACH ROW EXECUTE FUNCTION exam_history_insert();
+
+-- Each step is told, judged at the end of its transaction.
+CREATE FUNCTION exam_told() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+            SELECT 1 FROM exam_steps AS h
+            WHERE h.exam_id = NEW.exam_id AND h.version = NEW.version AND h.created_at = NEW.updated_at
+                AND h.from_phase IS NOT DISTINCT FROM OLD.phase) THEN
+        RAISE EXCEPTION 'fsmgen: exam %: history: version % from % by % has no history row', NEW.exam_id, NEW.version, OLD.phase, NEW.last_event
+            USING ERRCODE = 'FS004', TABLE = 'exams', CONSTRAINT = 'exam_told',
+                HINT = 'Write the history row of each step in the step''s transaction.';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+
+CREATE CONSTRAINT TRIGGER exam_told AFTER INSERT OR UPDATE ON exams
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION exam_told();
 
 -- What is written stays written.
 CREATE FUNCTION exam_history_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -381,10 +600,12 @@ CREATE TRIGGER exam_diplomas_insert BEFORE INSERT ON diplomas
 
 CREATE FUNCTION exam_diplomas_update() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.note IS NOT NULL AND NEW.note IS DISTINCT FROM OLD.note THEN
-        RAISE EXCEPTION 'fsmgen: diplomas %: immutable: note is written once, it stays % and does not become %', OLD.diploma_id, OLD.note, NEW.note
-            USING ERRCODE = 'FS003', TABLE = 'diplomas', CONSTRAINT = 'diplomas_note_immutable',
-                HINT = 'Leave note as it is.';
+    IF NEW.note IS DISTINCT FROM OLD.note THEN
+        IF OLD.note IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: diplomas %: immutable: note is written once, it stays % and does not become %', OLD.diploma_id, OLD.note, NEW.note
+                USING ERRCODE = 'FS003', TABLE = 'diplomas', CONSTRAINT = 'diplomas_note_immutable',
+                    HINT = 'Leave note as it is.';
+        END IF;
     END IF;
     IF NEW.result_id IS DISTINCT FROM OLD.result_id AND NEW.result_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM results AS p WHERE p.result_id = NEW.result_id AND p.verified = true AND p.grade = 'good' FOR SHARE) THEN
@@ -398,3 +619,19 @@ $$;
 
 CREATE TRIGGER exam_diplomas_update BEFORE UPDATE ON diplomas
     FOR EACH ROW EXECUTE FUNCTION exam_diplomas_update();
+
+-- The functions look at the tables of this schema and at the operators of PostgreSQL, whatever
+-- the search path of their caller; temporary tables come last. Run this again after the schema
+-- was renamed.
+DO $$
+DECLARE
+    f regprocedure;
+BEGIN
+    FOR f IN
+        SELECT p.oid FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+        WHERE n.nspname = current_schema() AND p.proname IN ('exam_rules', 'exam_insert', 'exam_update', 'exam_delete', 'exam_truncate', 'exam_history_insert', 'exam_told', 'exam_history_change', 'exam_history_truncate', 'exam_steps_partition', 'exam_diplomas_insert', 'exam_diplomas_update')
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', f, current_schema());
+    END LOOP;
+END;
+$$;

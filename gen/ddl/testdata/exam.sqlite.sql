@@ -2,7 +2,7 @@
 
 -- Machine exam, version 1.0.0.
 -- A machine with every kind of column and rule, for the databases to refuse.
--- Needs SQLite 3.47, and PRAGMA foreign_keys = ON on every connection.
+-- Needs SQLite 3.40, and PRAGMA foreign_keys = ON on every connection.
 
 -- One row per record.
 CREATE TABLE exams (
@@ -33,6 +33,9 @@ CREATE TABLE exams (
 
     CONSTRAINT exams_pkey
         PRIMARY KEY (exam_id),
+    -- Judged at the end of the transaction.
+    CONSTRAINT exam_told
+        FOREIGN KEY (exam_id, version) REFERENCES exam_steps (exam_id, version) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT exam_phase_declared
         CHECK (phase IN ('open', 'running', 'closed', 'done')),
     CONSTRAINT exam_exam_id_uuid
@@ -59,11 +62,11 @@ CREATE TABLE exams (
         CHECK (token GLOB '????????-????-????-????-????????????'
             AND length(replace(token, '-', '')) = 32 AND replace(token, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT exam_answers_json
-        CHECK (json_valid(answers)),
+        CHECK ((answers IS NULL OR json_valid(answers))),
     CONSTRAINT exam_topics_list
-        CHECK (json_valid(topics) AND json_type(topics) = 'array'),
+        CHECK ((topics IS NULL OR json_valid(topics)) AND json_type(topics) = 'array'),
     CONSTRAINT exam_marks_list
-        CHECK (json_valid(marks) AND json_type(marks) = 'array'),
+        CHECK ((marks IS NULL OR json_valid(marks)) AND json_type(marks) = 'array'),
     CONSTRAINT exam_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
             AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
@@ -80,33 +83,51 @@ CREATE TABLE exams (
             AND COALESCE(grade IN ('good', 'no-op'), false))),
     CONSTRAINT exam_seat
         UNIQUE (title, student_id)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE UNIQUE INDEX exam_one_open ON exams (student_id)
     WHERE phase NOT IN ('done');
+
+-- No OR REPLACE takes away who has the key of exam_one_open.
+CREATE TRIGGER exam_one_open_insert BEFORE INSERT ON exams
+BEGIN
+    SELECT CASE
+        WHEN NEW.phase NOT IN ('done') AND EXISTS (SELECT 1 FROM exams AS o WHERE o.student_id = NEW.student_id AND o.phase NOT IN ('done') AND NOT (o.exam_id = NEW.exam_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: exams.student_id')
+    END;
+END;
 
 -- A record begins as the machine creates it.
 CREATE TRIGGER exam_insert BEFORE INSERT ON exams
 BEGIN
     SELECT CASE
+        WHEN NEW.points IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.points')
+        WHEN NEW.goal IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.goal')
+        WHEN NEW.passed IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.passed')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.updated_at')
         WHEN NEW.version <> 1 THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': version: a new record has version 1, not ' || ifnull(NEW.version, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: version: a new record has version 1, not NEW.version. Set version to 1.')
         WHEN NOT (
                NEW.last_event = 'register' AND NEW.phase = 'open') THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': edge: no record is created by ' || ifnull(NEW.last_event, 'null') || ' in ' || ifnull(NEW.phase, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: edge: no record is created by NEW.last_event in NEW.phase. Create the record through one of its creation events.')
+        WHEN NEW.room IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: exam: step: room is not written by NEW.last_event, it begins as NULL and not as NEW.room. Leave room as it is.')
+        WHEN NEW.entered_at <> NEW.updated_at THEN
+            RAISE(ABORT, 'fsmgen: exam: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
         WHEN json_valid(NEW.topics) AND EXISTS (SELECT 1 FROM json_each(NEW.topics) WHERE type <> 'text') THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': invariant: topics holds only string, not ' || ifnull(NEW.topics, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: invariant: topics holds only string, not NEW.topics. Store a JSON array of string.')
         WHEN json_valid(NEW.marks) AND EXISTS (SELECT 1 FROM json_each(NEW.marks) WHERE type <> 'text' OR value NOT IN ('good', 'no-op', 'bad')) THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': invariant: marks holds only grade, not ' || ifnull(NEW.marks, 'null'))
-    END;
-END;
-
--- INSERT OR REPLACE deletes without firing triggers; a record with a history is not replaced.
-CREATE TRIGGER exam_replace AFTER INSERT ON exams
-BEGIN
-    SELECT CASE
-        WHEN EXISTS (SELECT 1 FROM exam_steps AS h WHERE h.exam_id = NEW.exam_id) THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': delete: a record with a history is not replaced')
+            RAISE(ABORT, 'fsmgen: exam: invariant: marks holds only grade, not NEW.marks. Store a JSON array of grade.')
+        WHEN EXISTS (SELECT 1 FROM exams AS o WHERE o.exam_id = NEW.exam_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: exams.exam_id')
+        WHEN EXISTS (SELECT 1 FROM exams AS o WHERE o.title = NEW.title AND o.student_id = NEW.student_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: exams.title, exams.student_id')
     END;
 END;
 
@@ -114,47 +135,147 @@ END;
 CREATE TRIGGER exam_update BEFORE UPDATE ON exams
 BEGIN
     SELECT CASE
+        WHEN NEW.points IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.points')
+        WHEN NEW.goal IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.goal')
+        WHEN NEW.passed IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.passed')
+        WHEN NEW.created_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.created_at')
+        WHEN NEW.updated_at IS NULL THEN
+            RAISE(ABORT, 'NOT NULL constraint failed: exams.updated_at')
         WHEN NEW.version <> OLD.version + 1 THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': version: a step leads from version ' || OLD.version || ' to the next, not to ' || ifnull(NEW.version, 'null'))
-        WHEN NOT CASE
-            WHEN OLD.phase = 'open' THEN
-                   NEW.last_event = 'start' AND NEW.phase = 'running'
-                OR NEW.last_event = 'close' AND NEW.phase = 'closed'
-            WHEN OLD.phase = 'running' THEN
-                   NEW.last_event = 'answer' AND NEW.phase = 'running'
-                OR NEW.last_event = 'close'  AND NEW.phase = 'closed'
-                OR NEW.last_event = 'finish' AND NEW.phase = 'done'
-            WHEN OLD.phase = 'closed' THEN
-                   NEW.last_event = 'reopen' AND NEW.phase = 'open'
-                OR NEW.last_event = 'judge'  AND NEW.phase = 'done'
-            ELSE false
-        END THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': edge: no transition from ' || OLD.phase || ' on ' || ifnull(NEW.last_event, 'null') || ' to ' || ifnull(NEW.phase, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
+        WHEN OLD.phase = 'open'
+            AND NOT (
+               NEW.last_event = 'start' AND NEW.phase = 'running'
+            OR NEW.last_event = 'close' AND NEW.phase = 'closed') THEN
+            RAISE(ABORT, 'fsmgen: exam: edge: no transition from open on NEW.last_event to NEW.phase. From there lead start to running, close to closed.')
+        WHEN OLD.phase = 'running'
+            AND NOT (
+               NEW.last_event = 'answer' AND NEW.phase = 'running'
+            OR NEW.last_event = 'close'  AND NEW.phase = 'closed'
+            OR NEW.last_event = 'finish' AND NEW.phase = 'done'
+            OR NEW.last_event = 'extra'  AND NEW.phase = 'running'
+            OR NEW.last_event = 'annul'  AND NEW.phase = 'closed') THEN
+            RAISE(ABORT, 'fsmgen: exam: edge: no transition from running on NEW.last_event to NEW.phase. From there lead answer to running, close to closed, finish to done, extra to running, annul to closed.')
+        WHEN OLD.phase = 'closed'
+            AND NOT (
+               NEW.last_event = 'reopen' AND NEW.phase = 'open'
+            OR NEW.last_event = 'judge'  AND NEW.phase = 'done') THEN
+            RAISE(ABORT, 'fsmgen: exam: edge: no transition from closed on NEW.last_event to NEW.phase. From there lead reopen to open, judge to done.')
+        WHEN OLD.phase NOT IN ('open', 'running', 'closed') THEN
+            RAISE(ABORT, 'fsmgen: exam: edge: no transition from OLD.phase on NEW.last_event to NEW.phase. The state is final.')
         WHEN NEW.exam_id IS DISTINCT FROM OLD.exam_id THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': immutable: exam_id never changes, not from ' || OLD.exam_id || ' to ' || ifnull(NEW.exam_id, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: immutable: exam_id never changes, not from OLD.exam_id to NEW.exam_id. Leave exam_id as it is.')
         WHEN NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': immutable: created_at never changes, not from ' || OLD.created_at || ' to ' || ifnull(NEW.created_at, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: immutable: created_at never changes, not from OLD.created_at to NEW.created_at. Leave created_at as it is.')
         WHEN NEW.student_id IS DISTINCT FROM OLD.student_id THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': immutable: student_id is written once, it stays ' || OLD.student_id || ' and does not become ' || ifnull(NEW.student_id, 'null'))
-        WHEN OLD.room IS NOT NULL AND NEW.room IS DISTINCT FROM OLD.room THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': immutable: room is written once, it stays ' || OLD.room || ' and does not become ' || ifnull(NEW.room, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: immutable: student_id is written once, it stays OLD.student_id and does not become NEW.student_id. Leave student_id as it is.')
+        WHEN NEW.title IS DISTINCT FROM OLD.title THEN
+            RAISE(ABORT, 'fsmgen: exam: step: title is not written by NEW.last_event from OLD.phase, it stays OLD.title and does not become NEW.title. Leave title as it is.')
+        WHEN NEW.points IS DISTINCT FROM OLD.points
+            AND NOT (NEW.last_event IN ('answer', 'finish', 'extra')) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: points is not written by NEW.last_event from OLD.phase, it stays OLD.points and does not become NEW.points. Leave points as it is.')
+        WHEN NEW.goal IS DISTINCT FROM OLD.goal
+            AND NOT (NEW.last_event IN ('finish', 'extra')) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: goal is not written by NEW.last_event from OLD.phase, it stays OLD.goal and does not become NEW.goal. Leave goal as it is.')
+        WHEN NEW.grade IS DISTINCT FROM OLD.grade
+            AND NOT (NEW.last_event IN ('close', 'finish', 'annul')) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: grade is not written by NEW.last_event from OLD.phase, it stays OLD.grade and does not become NEW.grade. Leave grade as it is.')
+        WHEN NEW.passed IS DISTINCT FROM OLD.passed
+            AND NOT (NEW.last_event IN ('close', 'finish')) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: passed is not written by NEW.last_event from OLD.phase, it stays OLD.passed and does not become NEW.passed. Leave passed as it is.')
+        WHEN NEW.starts_at IS DISTINCT FROM OLD.starts_at
+            AND NOT (NEW.last_event IN ('finish', 'annul')) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: starts_at is not written by NEW.last_event from OLD.phase, it stays OLD.starts_at and does not become NEW.starts_at. Leave starts_at as it is.')
+        WHEN NEW.ends_at IS DISTINCT FROM OLD.ends_at
+            AND NOT (NEW.last_event IN ('finish', 'annul')) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: ends_at is not written by NEW.last_event from OLD.phase, it stays OLD.ends_at and does not become NEW.ends_at. Leave ends_at as it is.')
+        WHEN NEW.length IS DISTINCT FROM OLD.length
+            AND NOT (NEW.last_event = 'finish') THEN
+            RAISE(ABORT, 'fsmgen: exam: step: length is not written by NEW.last_event from OLD.phase, it stays OLD.length and does not become NEW.length. Leave length as it is.')
+        WHEN NEW.pause IS DISTINCT FROM OLD.pause
+            AND NOT (NEW.last_event = 'finish') THEN
+            RAISE(ABORT, 'fsmgen: exam: step: pause is not written by NEW.last_event from OLD.phase, it stays OLD.pause and does not become NEW.pause. Leave pause as it is.')
+        WHEN NEW.token IS DISTINCT FROM OLD.token
+            AND NOT (NEW.last_event = 'finish') THEN
+            RAISE(ABORT, 'fsmgen: exam: step: token is not written by NEW.last_event from OLD.phase, it stays OLD.token and does not become NEW.token. Leave token as it is.')
+        WHEN NEW.answers IS DISTINCT FROM OLD.answers
+            AND NOT (NEW.last_event = 'finish')
+            AND (NOT json_valid(NEW.answers) OR json(NEW.answers) IS DISTINCT FROM json(OLD.answers)) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: answers is not written by NEW.last_event from OLD.phase, it stays OLD.answers and does not become NEW.answers. Leave answers as it is.')
+        WHEN NEW.topics IS DISTINCT FROM OLD.topics
+            AND NOT (NEW.last_event = 'finish')
+            AND (NOT json_valid(NEW.topics) OR json(NEW.topics) IS DISTINCT FROM json(OLD.topics)) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: topics is not written by NEW.last_event from OLD.phase, it stays OLD.topics and does not become NEW.topics. Leave topics as it is.')
+        WHEN NEW.marks IS DISTINCT FROM OLD.marks
+            AND NOT (NEW.last_event = 'finish')
+            AND (NOT json_valid(NEW.marks) OR json(NEW.marks) IS DISTINCT FROM json(OLD.marks)) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: marks is not written by NEW.last_event from OLD.phase, it stays OLD.marks and does not become NEW.marks. Leave marks as it is.')
+        WHEN NEW.room IS DISTINCT FROM OLD.room
+            AND OLD.room IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: exam: immutable: room is written once, it stays OLD.room and does not become NEW.room. Leave room as it is.')
+        WHEN NEW.room IS DISTINCT FROM OLD.room
+            AND NOT (NEW.last_event = 'start') THEN
+            RAISE(ABORT, 'fsmgen: exam: step: room is not written by NEW.last_event from OLD.phase, it stays OLD.room and does not become NEW.room. Leave room as it is.')
         -- reopening needs a room
         WHEN OLD.phase = 'closed' AND NEW.phase = 'open'
             AND NOT (NEW.room IS NOT NULL AND COALESCE(NEW.passed = false, false) AND COALESCE(('exam-' || NEW.room || '-' || CAST(NEW.student_id AS text)) <> 'exam-none-7', false)) THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': invariant: paid_seat forbids ' || OLD.phase || ' to ' || ifnull(NEW.phase, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: invariant: paid_seat forbids OLD.phase to NEW.phase. Allowed only when: room exists true, passed == false, label != exam-none-7.')
         WHEN OLD.phase = 'closed' AND NEW.phase = 'done' THEN
-            RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': invariant: never_judged forbids ' || OLD.phase || ' to ' || ifnull(NEW.phase, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: invariant: never_judged forbids OLD.phase to NEW.phase. This edge does not exist.')
+        WHEN NEW.entered_at <> NEW.updated_at
+            AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('answer', 'extra'))) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: the state is entered when the step is taken, not at NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN NEW.entered_at <> OLD.entered_at AND NEW.phase = OLD.phase
+            AND (NEW.last_event IN ('answer', 'extra')) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: the step does not enter its state, and entered_at does not become NEW.entered_at. A step writes one time: to updated_at, and to entered_at if it enters the state.')
+        WHEN OLD.phase = 'running'
+            AND NEW.last_event = 'extra'
+            AND NOT (
+                    COALESCE(OLD.points < 9, false) AND NEW.points = (OLD.points + 1) AND NEW.goal = OLD.goal
+                    OR NOT (COALESCE(OLD.points < 9, false)) AND NEW.goal = OLD.points AND NEW.points = OLD.points) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: extra from running to running: no row makes this of the record. Of the rows extra demands points < 9, sets points: $points + 1, leaves goal; enough comes after extra, sets goal: $points, leaves points.')
+        WHEN OLD.phase = 'running'
+            AND NEW.last_event = 'annul'
+            AND NOT (COALESCE(OLD.points = 0, false)) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: annul from running to closed: annul demands points == 0. Fire an event that the record accepts as it is.')
+        WHEN OLD.phase = 'running'
+            AND NEW.last_event = 'annul'
+            AND NOT (NEW.grade IS NOT DISTINCT FROM 'bad') THEN
+            RAISE(ABORT, 'fsmgen: exam: step: annul from running to closed: annul sets grade: bad, and grade is NEW.grade. Write what the row writes, and nothing else.')
+        WHEN OLD.phase = 'running'
+            AND NEW.last_event = 'annul'
+            AND NOT (NEW.starts_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: annul from running to closed: annul sets starts_at: $now, and starts_at is NEW.starts_at. Write what the row writes, and nothing else.')
+        WHEN OLD.phase = 'running'
+            AND NEW.last_event = 'annul'
+            AND NOT (NEW.ends_at IS NULL) THEN
+            RAISE(ABORT, 'fsmgen: exam: step: annul from running to closed: annul sets ends_at: null, and ends_at is NEW.ends_at. Write what the row writes, and nothing else.')
         WHEN json_valid(NEW.topics) AND EXISTS (SELECT 1 FROM json_each(NEW.topics) WHERE type <> 'text') THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': invariant: topics holds only string, not ' || ifnull(NEW.topics, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: invariant: topics holds only string, not NEW.topics. Store a JSON array of string.')
         WHEN json_valid(NEW.marks) AND EXISTS (SELECT 1 FROM json_each(NEW.marks) WHERE type <> 'text' OR value NOT IN ('good', 'no-op', 'bad')) THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': invariant: marks holds only grade, not ' || ifnull(NEW.marks, 'null'))
+            RAISE(ABORT, 'fsmgen: exam: invariant: marks holds only grade, not NEW.marks. Store a JSON array of grade.')
+    END;
+END;
+
+-- Each step is told before the next one.
+CREATE TRIGGER exam_told BEFORE UPDATE ON exams
+BEGIN
+    SELECT CASE
+        WHEN NOT EXISTS (
+            SELECT 1 FROM exam_steps AS h
+            WHERE h.exam_id = OLD.exam_id AND h.version = OLD.version) THEN
+            RAISE(ABORT, 'fsmgen: exam: history: version OLD.version has no history row. Write the history row of each step in the step''s transaction.')
     END;
 END;
 
 -- A record stays.
 CREATE TRIGGER exam_delete BEFORE DELETE ON exams
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': delete: records are never deleted, this one is in ' || OLD.phase);
+    SELECT RAISE(ABORT, 'fsmgen: exam: delete: records are never deleted, this one is in OLD.phase. Move the record to a terminal state instead.');
 END;
 
 -- One row per step. It only grows.
@@ -178,7 +299,6 @@ CREATE TABLE exam_steps (
 
     CONSTRAINT exam_steps_pkey
         PRIMARY KEY (exam_id, version),
-    -- Also stops INSERT OR REPLACE, which deletes without firing triggers, from replacing a record.
     CONSTRAINT exam_history_has_record
         FOREIGN KEY (exam_id) REFERENCES exams (exam_id),
     CONSTRAINT exam_history_event_id_uuid
@@ -188,31 +308,11 @@ CREATE TABLE exam_steps (
         CHECK (exam_id GLOB '????????-????-????-????-????????????'
             AND length(replace(exam_id, '-', '')) = 32 AND replace(exam_id, '-', '') NOT GLOB '*[^0-9a-f]*'),
     CONSTRAINT exam_history_payload_json
-        CHECK (json_valid(payload)),
+        CHECK ((payload IS NULL OR json_valid(payload))),
     CONSTRAINT exam_history_created_at_time
         CHECK (created_at GLOB '[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND created_at >= '0001'
-            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19)),
-    CONSTRAINT exam_history_actor_role
-        CHECK (actor_role IN ('student', 'system')),
-    CONSTRAINT exam_history_begins_with_creation
-        CHECK ((version = 1) = (from_phase IS NULL)),
-    CONSTRAINT exam_history_edge
-        CHECK (CASE
-            WHEN from_phase IS NULL THEN
-                   event_type = 'register' AND to_phase = 'open'
-            WHEN from_phase = 'open' THEN
-                   event_type = 'start' AND to_phase = 'running'
-                OR event_type = 'close' AND to_phase = 'closed'
-            WHEN from_phase = 'running' THEN
-                   event_type = 'answer' AND to_phase = 'running'
-                OR event_type = 'close'  AND to_phase = 'closed'
-                OR event_type = 'finish' AND to_phase = 'done'
-            WHEN from_phase = 'closed' THEN
-                   event_type = 'reopen' AND to_phase = 'open'
-                OR event_type = 'judge'  AND to_phase = 'done'
-            ELSE false
-        END)
-) STRICT;
+            AND strftime('%Y-%m-%dT%H:%M:%S', substr(created_at, 1, 19), '+0 days') IS substr(created_at, 1, 19))
+) STRICT, WITHOUT ROWID;
 
 -- PostgreSQL partitions this table by created_at; SQLite has no partitions, so an
 -- index serves queries by time.
@@ -224,26 +324,56 @@ BEGIN
     SELECT CASE
         WHEN NOT EXISTS (
             SELECT 1 FROM exams AS r
-            WHERE r.exam_id = NEW.exam_id AND r.version = NEW.version
-                AND r.phase = NEW.to_phase AND r.last_event = NEW.event_type) THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': history: the record is not in ' || ifnull(NEW.to_phase, 'null') || ' by ' || ifnull(NEW.event_type, 'null') || ' at version ' || ifnull(NEW.version, 'null'))
+            WHERE r.exam_id = NEW.exam_id AND r.version = NEW.version AND r.updated_at = NEW.created_at
+                AND r.phase = NEW.to_phase AND r.last_event = NEW.event_type
+                AND (NEW.from_phase IS NULL OR NEW.actor_role IS DISTINCT FROM 'student' OR r.student_id = NEW.actor_id)) THEN
+            RAISE(ABORT, 'fsmgen: exam: history: the record is not in NEW.to_phase by NEW.event_type at version NEW.version since NEW.created_at. Write the record first, then its history row with its updated_at and who fired, in one transaction.')
+        WHEN NEW.from_phase IS NULL
+            AND (
+                   NEW.transition = 'register' AND NEW.event_type = 'register' AND NEW.to_phase = 'open' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: exam: history: NEW.transition is no transition from NEW.from_phase on NEW.event_type to NEW.to_phase by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_phase = 'open'
+            AND (
+                   NEW.transition = 'start' AND NEW.event_type = 'start' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'close' AND NEW.event_type = 'close' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: exam: history: NEW.transition is no transition from NEW.from_phase on NEW.event_type to NEW.to_phase by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_phase = 'running'
+            AND (
+                   NEW.transition = 'answer' AND NEW.event_type = 'answer' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'close' AND NEW.event_type = 'close' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'finish' AND NEW.event_type = 'finish' AND NEW.to_phase = 'done' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'extra' AND NEW.event_type = 'extra' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'enough' AND NEW.event_type = 'extra' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'annul' AND NEW.event_type = 'annul' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: exam: history: NEW.transition is no transition from NEW.from_phase on NEW.event_type to NEW.to_phase by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_phase = 'closed'
+            AND (
+                   NEW.transition = 'reopen' AND NEW.event_type = 'reopen' AND NEW.to_phase = 'open' AND NEW.actor_role IN ('student')
+                OR NEW.transition = 'judge' AND NEW.event_type = 'judge' AND NEW.to_phase = 'done' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
+            RAISE(ABORT, 'fsmgen: exam: history: NEW.transition is no transition from NEW.from_phase on NEW.event_type to NEW.to_phase by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_phase NOT IN ('open', 'running', 'closed') THEN
+            RAISE(ABORT, 'fsmgen: exam: history: NEW.transition is no transition from NEW.from_phase on NEW.event_type to NEW.to_phase by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
+        WHEN NEW.from_phase IS NOT (
+            SELECT h.to_phase FROM exam_steps AS h
+            WHERE h.exam_id = NEW.exam_id AND h.version = NEW.version - 1) THEN
+            RAISE(ABORT, 'fsmgen: exam: history: the version before NEW.version did not end in NEW.from_phase. Tell the state that the step left.')
         -- INSERT OR REPLACE would overwrite the row without firing a trigger.
         WHEN EXISTS (
             SELECT 1 FROM exam_steps AS h
             WHERE h.exam_id = NEW.exam_id AND h.version = NEW.version) THEN
-            RAISE(ABORT, 'fsmgen: exam ' || ifnull(NEW.exam_id, 'null') || ': history: version ' || ifnull(NEW.version, 'null') || ' is already told')
+            RAISE(ABORT, 'fsmgen: exam: history: version NEW.version is already told. A step writes one history row.')
     END;
 END;
 
 -- What is written stays written.
 CREATE TRIGGER exam_history_update BEFORE UPDATE ON exam_steps
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: exam: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 CREATE TRIGGER exam_history_delete BEFORE DELETE ON exam_steps
 BEGIN
-    SELECT RAISE(ABORT, 'fsmgen: exam ' || OLD.exam_id || ': history: history is append-only, version ' || OLD.version || ' stays as it is');
+    SELECT RAISE(ABORT, 'fsmgen: exam: history: history is append-only, version OLD.version stays as it is. Correct a mistake with a further step.');
 END;
 
 -- Steps of exam write this table in their transaction.
@@ -261,7 +391,23 @@ CREATE TABLE results (
         CHECK (grade IN ('good', 'no-op', 'bad')),
     CONSTRAINT results_score_range
         CHECK (score >= 0)
-) STRICT;
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER exam_results_insert BEFORE INSERT ON results
+BEGIN
+    SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM results AS o WHERE o.result_id = NEW.result_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: results.result_id')
+    END;
+END;
+
+CREATE TRIGGER exam_results_update BEFORE UPDATE ON results
+BEGIN
+    SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM results AS o WHERE o.result_id = NEW.result_id AND NOT (o.result_id = OLD.result_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: results.result_id')
+    END;
+END;
 
 -- Steps of exam write this table in their transaction.
 CREATE TABLE diplomas (
@@ -273,7 +419,7 @@ CREATE TABLE diplomas (
         PRIMARY KEY (diploma_id),
     CONSTRAINT diplomas_result_id_refers_to_results
         FOREIGN KEY (result_id) REFERENCES results (result_id)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 -- A row appears only while the row that it refers to is as the spec demands. What happens to
 -- that row later is a new fact and is not refused.
@@ -282,17 +428,22 @@ BEGIN
     SELECT CASE
         WHEN NEW.result_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM results AS p WHERE p.result_id = NEW.result_id AND p.verified = true AND p.grade = 'good') THEN
-            RAISE(ABORT, 'fsmgen: diplomas ' || ifnull(NEW.diploma_id, 'null') || ': reference: no row of results has result_id ' || ifnull(NEW.result_id, 'null') || ' and verified true, grade good')
+            RAISE(ABORT, 'fsmgen: diplomas: reference: no row of results has result_id NEW.result_id and verified true, grade good. The row referred to comes first.')
+        WHEN EXISTS (SELECT 1 FROM diplomas AS o WHERE o.diploma_id = NEW.diploma_id) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: diplomas.diploma_id')
     END;
 END;
 
 CREATE TRIGGER exam_diplomas_update BEFORE UPDATE ON diplomas
 BEGIN
     SELECT CASE
-        WHEN OLD.note IS NOT NULL AND NEW.note IS DISTINCT FROM OLD.note THEN
-            RAISE(ABORT, 'fsmgen: diplomas ' || OLD.diploma_id || ': immutable: note is written once, it stays ' || OLD.note || ' and does not become ' || ifnull(NEW.note, 'null'))
+        WHEN NEW.note IS DISTINCT FROM OLD.note
+            AND OLD.note IS NOT NULL THEN
+            RAISE(ABORT, 'fsmgen: diplomas: immutable: note is written once, it stays OLD.note and does not become NEW.note. Leave note as it is.')
         WHEN NEW.result_id IS DISTINCT FROM OLD.result_id AND NEW.result_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM results AS p WHERE p.result_id = NEW.result_id AND p.verified = true AND p.grade = 'good') THEN
-            RAISE(ABORT, 'fsmgen: diplomas ' || ifnull(NEW.diploma_id, 'null') || ': reference: no row of results has result_id ' || ifnull(NEW.result_id, 'null') || ' and verified true, grade good')
+            RAISE(ABORT, 'fsmgen: diplomas: reference: no row of results has result_id NEW.result_id and verified true, grade good. The row referred to comes first.')
+        WHEN EXISTS (SELECT 1 FROM diplomas AS o WHERE o.diploma_id = NEW.diploma_id AND NOT (o.diploma_id = OLD.diploma_id)) THEN
+            RAISE(ABORT, 'UNIQUE constraint failed: diplomas.diploma_id')
     END;
 END;

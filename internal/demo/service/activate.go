@@ -27,7 +27,7 @@ func (h activator) CheckSnapshot(ctx context.Context, _ fsm.Dispatch, e activate
 	if answer.DeviceExists = h.out.has(devices, e.SnapshotDevice); answer.DeviceExists {
 		answer.FoundPath = fsm.Some(h.out.path(devices, e.SnapshotDevice))
 	}
-	if _, err := look(ctx, h.store, "SELECT active FROM snapshots WHERE snapshot_id = ?", []any{e.SnapshotID}, &answer.RowActive); err != nil {
+	if _, err := look(ctx, h.store, "SELECT active, checksum FROM snapshots WHERE snapshot_id = ?", []any{e.SnapshotID}, &answer.RowActive, &answer.RowChecksum); err != nil {
 		return nil, err
 	}
 	_, err := look(ctx, h.store, "SELECT activation_status = 'active' FROM images WHERE image_id = ?", []any{e.ImageID}, &answer.ImageActive)
@@ -59,4 +59,8 @@ func (h activator) QueryCreateSnapshot(_ context.Context, _ fsm.Dispatch, e acti
 		return nil, false, nil
 	}
 	return activate.SnapshotReady{DevicePath: h.out.path(devices, e.SnapshotDevice)}, true, nil
+}
+
+func (h activator) DestroySnapshot(_ context.Context, _ fsm.Dispatch, e activate.DestroySnapshotEffect) error {
+	return os.RemoveAll(h.out.path(devices, e.SnapshotDevice))
 }

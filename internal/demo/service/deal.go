@@ -215,8 +215,11 @@ func (h dealHandlers) PublishPost(ctx context.Context, d fsm.Dispatch, _ deal.Pu
 	return deal.StartVerification{}, nil
 }
 
-func (h dealHandlers) VerifyCallback(ctx context.Context, d fsm.Dispatch, _ deal.VerifyCallbackEffect) error {
-	return h.out.call(ctx, "post_scheduler", d)
+func (h dealHandlers) VerifyCallback(ctx context.Context, d fsm.Dispatch, _ deal.VerifyCallbackEffect) (deal.VerifyCallbackAnswer, error) {
+	if err := h.out.call(ctx, "post_scheduler", d); err != nil {
+		return nil, err
+	}
+	return deal.StartVerification{}, nil
 }
 
 func (h dealHandlers) StartVerification(ctx context.Context, d fsm.Dispatch, _ deal.StartVerificationEffect) error {

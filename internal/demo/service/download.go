@@ -47,7 +47,7 @@ func (h downloader) CheckExists(ctx context.Context, d fsm.Dispatch, e download.
 		return nil, err
 	}
 	var answer download.Checked
-	row := "SELECT local_path, checksum, size_bytes FROM images WHERE image_id = ? AND download_status = 'completed'"
+	row := "SELECT local_path, checksum, size_bytes FROM images WHERE image_id = ? AND download_status = 'completed'" // image-N has one object
 	found, err := look(ctx, h.store, row, []any{e.ImageID}, &answer.StoredPath, &answer.StoredChecksum, &answer.StoredBytes)
 	if err != nil || !found {
 		return answer, err

@@ -43,7 +43,7 @@ func (h unpacker) CheckUnpacked(ctx context.Context, _ fsm.Dispatch, e unpack.Ch
 	if answer.DeviceExists = h.out.has(devices, name); answer.DeviceExists {
 		answer.FoundPath = fsm.Some(h.out.path(devices, name))
 	}
-	if _, err := look(ctx, h.store, "SELECT layout_verified FROM unpacked_images WHERE image_id = ?", []any{e.ImageID}, &answer.RowVerified); err != nil {
+	if _, err := look(ctx, h.store, "SELECT layout_verified, checksum FROM unpacked_images WHERE image_id = ?", []any{e.ImageID}, &answer.RowVerified, &answer.RowChecksum); err != nil {
 		return nil, err
 	}
 	_, err := look(ctx, h.store, "SELECT image_id FROM unpacked_images WHERE device_id = ?", []any{answer.DeviceID}, &answer.DeviceOwner)

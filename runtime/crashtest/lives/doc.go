@@ -5,8 +5,9 @@
 // The reference interpreter decides, and a small model of the engine stands
 // around it: what is due is delivered before a caller comes again, work ends with
 // its state, a timer fires when its time has come. A breadth-first search over
-// this finds a short life for each transition of a machine; lives that another
-// one begins with fall away. [Vary] adds lives in which handlers fail.
+// this finds a short life for each transition of a machine; what it does not find is
+// aimed at, from the moment that is nearest to the transition's guard. Lives that
+// another one begins with fall away. [Vary] adds lives in which handlers fail.
 //
 // What is found is a suggestion: the model knows which row of a table refers to
 // which, and nothing of what is unique, of leases and of pauses between attempts.

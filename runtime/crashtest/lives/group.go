@@ -19,6 +19,7 @@ type Group struct {
 	literals map[string]bool // texts that a clause compares with
 	searched map[string]bool // fields whose text a clause looks into
 	numbers  map[string]bool // numbers that are unique, and that no clause looks at
+	rooms    []int64         // the most characters that fields may have
 }
 
 // Limits of params: low, so that what counts up to them ends soon; long, so that
@@ -46,58 +47,22 @@ func Load(specs string, names ...string) (*Group, error) {
 		c.calls = append(c.calls, proptest.NewCalls(all[i]))
 		c.read(all[i])
 	}
+	c.spread()
 	return c, nil
 }
 
 // tune gives the params of a machine values that suit a test.
 func tune(m *ir.Machine) {
+	limits := proptest.Limits(m)
 	for _, p := range m.Params {
 		switch v := p.Default.(type) {
 		case int64:
-			p.Default = min(v, mostOfAParam)
+			if limits[p] {
+				p.Default = min(v, mostOfAParam)
+			}
 		case time.Duration:
 			p.Default = max(v, leastDuration)
 		}
-	}
-}
-
-// read notes what clauses compare texts with, and which numbers are unique.
-// Fields are known by their names: those of a payload are copies.
-func (c *Group) read(m *ir.Machine) {
-	for _, u := range m.Uniques {
-		for _, f := range u.Fields {
-			if f.Type.Base == ir.Int {
-				c.numbers[f.Text] = true
-			}
-		}
-	}
-	clauses := func(list []*ir.Clause) {
-		for _, k := range list {
-			for _, o := range []ir.Operand{k.Left, k.Right} {
-				if o.Field != nil {
-					delete(c.numbers, o.Field.Text)
-				}
-			}
-			switch v := k.Right.Literal.(type) {
-			case string:
-				c.literals[v] = true
-			case []any:
-				for _, element := range v {
-					if text, ok := element.(string); ok {
-						c.literals[text] = true
-					}
-				}
-			}
-			if (k.Op == ir.Matches || k.Op == ir.Contains) && k.Left.Field != nil {
-				c.searched[k.Left.Field.Text] = true
-			}
-		}
-	}
-	for _, r := range m.Rows {
-		clauses(r.When)
-	}
-	for _, s := range m.States {
-		clauses(s.Holds)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestEveryTransitionHasALife(t *testing.T) {
 		t.Run(names[0], func(t *testing.T) {
 			t.Parallel()
 			c := load(t, names...)
-			found, missing := c.Search()
+			found, missing, _ := c.Search()
 			var list []string
 			for _, r := range missing {
 				list = append(list, r.Text+" from "+r.From.Text)
@@ -69,7 +69,7 @@ func TestEveryTransitionHasALife(t *testing.T) {
 func TestTheSameTableGivesTheSameLives(t *testing.T) {
 	text := func() string {
 		c := load(t, "unpack", "activate", "download")
-		found, _ := c.Search()
+		found, _, _ := c.Search()
 		var out []Script
 		for _, l := range c.Vary(found) {
 			s, err := c.Script(l, "tag", epoch)
@@ -93,7 +93,7 @@ func TestTheSameTableGivesTheSameLives(t *testing.T) {
 // be unique, and in their times by as much as they begin apart.
 func TestScriptsShareNothingUnique(t *testing.T) {
 	c := load(t, "upload")
-	found, _ := c.Search()
+	found, _, _ := c.Search()
 	l := found[slices.IndexFunc(found, func(l Life) bool { return l.Name == "commit_verified" })]
 	script := func(tag string, at time.Time) Script {
 		s, err := c.Script(l, tag, at)
@@ -128,7 +128,7 @@ func TestScriptsShareNothingUnique(t *testing.T) {
 // after that.
 func TestTheModelKnowsReferences(t *testing.T) {
 	c := load(t, "unpack", "activate", "download")
-	found, _ := c.Search()
+	found, _, _ := c.Search()
 	for _, l := range found {
 		if slices.ContainsFunc(l.Takes, func(r *ir.Row) bool { return r.Text == "stored" }) {
 			if _, ok := l.replies[Asked{"download", "validate_file", 3}]; !ok {
@@ -144,7 +144,7 @@ func TestVary(t *testing.T) {
 		t.Run(names[0], func(t *testing.T) {
 			t.Parallel()
 			c := load(t, names...)
-			found, _ := c.Search()
+			found, _, _ := c.Search()
 			all := c.Vary(found)
 			asked := map[*ir.Effect]bool{}
 			ways := map[*ir.Effect]map[string]bool{}

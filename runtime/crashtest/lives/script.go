@@ -157,19 +157,21 @@ func (w writer) value(f *ir.Field, v ir.Value) ir.Value {
 		case f.Type.Base == ir.UUID:
 			return w.uuid(v)
 		case f.Type.Base == ir.String && !w.group.literals[v] && !w.group.searched[f.Text]:
-			return w.text(v, f.Max)
+			return w.text(v)
 		}
 	}
 	return v
 }
 
-func (w writer) text(v string, most *int64) string {
+// text is the same for every field that can hold v: guards compare them.
+func (w writer) text(v string) string {
 	marked := v + "-" + w.tag
-	if most == nil || int64(utf8.RuneCountInString(marked)) <= *most {
+	most, bounded := w.group.room(int64(utf8.RuneCountInString(v)))
+	if !bounded || int64(utf8.RuneCountInString(marked)) <= most {
 		return marked
 	}
 	short := hex.EncodeToString(w.hash(v))
-	return short[:min(int64(len(short)), *most)]
+	return short[:min(int64(len(short)), most)]
 }
 
 func (w writer) hash(v string) []byte {
@@ -191,7 +193,11 @@ func (w writer) record(m *ir.Machine) string {
 	case ir.Int:
 		return strconv.FormatInt(w.number(m.ID), 10)
 	}
-	return w.text(m.Text, m.ID.Max)
+	name := m.Text
+	if most := m.ID.Max; most != nil && int64(len(name)) > *most {
+		name = name[:*most]
+	}
+	return w.text(name)
 }
 
 // number is one within the bounds of a field.

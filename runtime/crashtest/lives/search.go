@@ -2,11 +2,13 @@ package lives
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/proptest"
 )
 
 // epoch is when every life begins, in the search.
@@ -28,14 +30,17 @@ type search struct {
 	missing  map[*ir.Row]bool   // of the machine to be proven
 	waiting  map[*ir.State]bool // of the same: their timers have not fired
 	found    []*moment
+	kept     []*moment // all that were worth going on with
 	counters map[*ir.Field]bool
 	moments  int
+	exact    bool // worlds that differ in any value are told apart
 }
 
 // Search finds lives that take each transition of the machine to be proven, and
-// says which it did not find. What the machine fires by itself is fired by callers only where
-// nothing else takes a transition.
-func (c *Group) Search() (found []Life, missing []*ir.Row) {
+// says which it did not find, and which states' timers fire in none of them. What
+// the machine fires by itself is fired by callers only where nothing else takes a
+// transition.
+func (c *Group) Search() (found []Life, missing []*ir.Row, silent []*ir.State) {
 	s := &search{Group: c, missing: map[*ir.Row]bool{}, waiting: map[*ir.State]bool{}, counters: c.counters()}
 	for _, r := range c.Proven().Rows {
 		if r.Reject == nil {
@@ -48,9 +53,11 @@ func (c *Group) Search() (found []Life, missing []*ir.Row) {
 		}
 	}
 	s.run()
+	s.aim()
 	if len(s.missing) > 0 {
 		s.every = true
 		s.run()
+		s.aim()
 	}
 	for _, m := range s.found {
 		if !slices.ContainsFunc(s.found, func(other *moment) bool { return m.leadsTo(other) }) {
@@ -65,20 +72,19 @@ func (c *Group) Search() (found []Life, missing []*ir.Row) {
 			missing = append(missing, r)
 		}
 	}
-	return number(found), missing
+	for _, state := range c.Proven().States {
+		if s.waiting[state] {
+			silent = append(silent, state)
+		}
+	}
+	return number(found), missing, silent
 }
 
-// counters lists the fields that rows count with.
+// counters lists the fields that rows count with, up or down.
 func (c *Group) counters() map[*ir.Field]bool {
 	out := map[*ir.Field]bool{}
 	for _, m := range c.machines {
-		for _, r := range m.Rows {
-			for _, a := range r.Set {
-				if a.Value.Kind == ir.Add && a.Value.A.Field == a.Target && a.Target.Type.Base == ir.Int {
-					out[a.Target] = true
-				}
-			}
-		}
+		maps.Copy(out, proptest.Counters(m))
 	}
 	return out
 }
@@ -106,10 +112,11 @@ func (m *moment) leadsTo(other *moment) bool {
 }
 
 func (s *search) run() {
-	s.seen, s.expanded, s.taken, s.moments = map[string]bool{}, map[string]int{}, map[*ir.Row]bool{}, 0
+	s.seen, s.expanded, s.taken, s.moments, s.kept = map[string]bool{}, map[string]int{}, map[*ir.Row]bool{}, 0, nil
 	root := &moment{world: &world{instances: make([]instance, len(s.machines)), now: epoch, keys: map[string]bool{}, rows: rows{}}}
 	for queue := []*moment{root}; len(queue) > 0 && len(s.missing)+len(s.waiting) > 0 && s.moments < maxMoments; queue = queue[1:] {
 		s.moments++
+		s.kept = append(s.kept, queue[0])
 		var fresh, other []*moment
 		for _, next := range s.successors(queue[0]) {
 			switch isNew := s.news(next); {
@@ -217,6 +224,9 @@ func (s *search) successors(m *moment) []*moment {
 // outcome names what happened: two things that did the same are one.
 func (s *search) outcome(m *moment) string {
 	signature, _ := s.signature(m.world)
+	if s.exact {
+		signature = s.identity(m.world)
+	}
 	for _, r := range m.took {
 		signature += fmt.Sprint(" ", r.Index)
 	}

@@ -6,22 +6,30 @@ import (
 	"sync"
 )
 
-// source remembers how the reader that was given failed. The unpackers read it
-// in goroutines of their own.
+// source remembers how much was read of the reader that was given, and how it
+// failed. The unpackers read it in goroutines of their own.
 type source struct {
-	r   io.Reader
-	mu  sync.Mutex
-	err error
+	r    io.Reader
+	mu   sync.Mutex
+	read int64
+	err  error
 }
 
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.read += int64(n)
 	if err != nil && !errors.Is(err, io.EOF) {
-		s.mu.Lock()
 		s.err = err
-		s.mu.Unlock()
 	}
 	return n, err
+}
+
+func (s *source) length() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read
 }
 
 func (s *source) failed() error {

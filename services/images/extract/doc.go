@@ -19,10 +19,13 @@
 // names that lead through a link or a file; entries that replace something of
 // another kind (a file over a symbolic link, a directory over a file); hard
 // links to anything but a regular file of this archive; device nodes and named
-// pipes, unless allowed; more bytes, entries, nesting or longer names than
-// Options say; owners that no kernel knows; kinds of entries that are no files.
+// pipes, unless allowed; more bytes, entries, nesting, headers, longer names or a
+// higher ratio of compression than Options say; owners that no kernel knows; kinds of entries that are no files.
 // The target of a symbolic link is text and may say anything: it has its
 // meaning where the image runs.
+//
+// Set-user-ID and set-group-ID of files and file capabilities are left out, unless
+// Options say otherwise.
 //
 // A name may hold newlines and any other byte but NUL and the slash, as on
 // Linux; messages quote it.

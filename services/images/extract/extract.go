@@ -19,7 +19,8 @@ import (
 // holds Extract up; everything else honours ctx.
 //
 // Owners are set when the process is root. Otherwise files belong to it, and
-// set-user-ID and set-group-ID are left out, for they would mean someone else.
+// set-user-ID and set-group-ID are left out whatever Options say, for they would
+// mean someone else.
 func Extract(ctx context.Context, r io.Reader, root string, o Options) (Report, error) {
 	o = o.withDefaults()
 	j := newJudge(o)
@@ -62,7 +63,7 @@ const chunk = 256 << 10
 
 // run admits entry after entry and has each placed, with its content.
 func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader) error) error {
-	s, err := open(ctx, r)
+	s, err := open(ctx, r, j.o)
 	if err != nil {
 		return err
 	}
@@ -76,8 +77,8 @@ func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if errors.Is(err, errHeader) {
-			return &RefusedError{Entry: last, Rule: RuleHeader}
+		if rule := exceeded(err); rule != "" {
+			return &RefusedError{Entry: last, Rule: rule, Limit: j.o.limit(rule)}
 		}
 		// ErrInsecurePath comes with its header, and the judge knows better.
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
@@ -92,18 +93,31 @@ func run(ctx context.Context, r io.Reader, j *judge, place func(entry, io.Reader
 		if err != nil {
 			return err
 		}
-		if err := content.place(e, place); err != nil {
+		if err := content.place(e, j.o, place); err != nil {
 			return err
 		}
 	}
 	switch err := s.end(); {
-	case errors.Is(err, errTail):
-		return &RefusedError{Entry: last, Rule: RuleTail}
+	case exceeded(err) != "":
+		return &RefusedError{Entry: last, Rule: exceeded(err), Limit: j.o.limit(exceeded(err))}
 	case err != nil:
 		return fmt.Errorf("the end of the archive: %w", s.failed(err))
 	}
 	j.report.Layout = j.layout()
 	return nil
+}
+
+// exceeded returns the rule that a stream stopped for; "" for other errors.
+func exceeded(err error) Rule {
+	for _, x := range []struct {
+		err  error
+		rule Rule
+	}{{errHeader, RuleHeader}, {errHeaders, RuleHeaders}, {errRatio, RuleRatio}, {errTail, RuleTail}} {
+		if errors.Is(err, x.err) {
+			return x.rule
+		}
+	}
+	return ""
 }
 
 // content is what the current entry holds. It tells a reader that failed from
@@ -129,8 +143,11 @@ func (c *content) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *content) place(e entry, place func(entry, io.Reader) error) error {
+func (c *content) place(e entry, o Options, place func(entry, io.Reader) error) error {
 	if err := place(e, c); err != nil {
+		if rule := exceeded(err); rule != "" {
+			return &RefusedError{Entry: e.header.Name, Rule: rule, Limit: o.limit(rule)}
+		}
 		var refused *RefusedError
 		if errors.As(err, &refused) {
 			return err

@@ -70,14 +70,14 @@ func extractFile(t *testing.T, file, root string) extract.Report {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	report, err := extract.Extract(t.Context(), r, root, extract.Options{Sync: true})
+	report, err := extract.Extract(t.Context(), r, root, extract.Options{Sync: true, Privileges: extract.KeepPrivileges})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	checked, err := extract.Check(t.Context(), r, extract.Options{})
+	checked, err := extract.Check(t.Context(), r, extract.Options{Privileges: extract.KeepPrivileges})
 	if err != nil || checked != report {
 		t.Errorf("Check says %+v, %v; Extract says %+v", checked, err, report)
 	}

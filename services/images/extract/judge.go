@@ -53,7 +53,7 @@ func newJudge(o Options) *judge {
 func (j *judge) admit(h *tar.Header) (entry, error) {
 	e, rule := j.judge(h)
 	if rule != "" {
-		return entry{}, &RefusedError{Entry: h.Name, Rule: rule}
+		return entry{}, &RefusedError{Entry: h.Name, Rule: rule, Limit: j.o.limit(rule)}
 	}
 	return e, nil
 }
@@ -198,6 +198,15 @@ func (j *judge) content(e entry) Rule {
 	}
 	if h.Size > j.o.MaxBytes-j.report.Bytes {
 		return RuleBytes
+	}
+	if e.kind == file && isPrivileged(h) {
+		switch j.o.Privileges {
+		case RefusePrivileges:
+			return RulePrivileges
+		case StripPrivileges:
+			strip(h)
+			j.report.Stripped++
+		}
 	}
 	j.report.Bytes += h.Size
 	return ""

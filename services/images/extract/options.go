@@ -1,5 +1,11 @@
 package extract
 
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
 // Options bound what an archive may hold. The zero value has the defaults.
 type Options struct {
 	// MaxBytes bounds the content of all files; holes of sparse files count.
@@ -13,6 +19,18 @@ type Options struct {
 	// MaxPath bounds the length of a name and of a link's target, in bytes.
 	// Default: 4095, the longest that Linux takes.
 	MaxPath int
+	// MaxHeader bounds the headers of one entry, in bytes of the unpacked
+	// archive. Default: 8 MiB.
+	MaxHeader int64
+	// MaxHeaders bounds the headers of all entries together, likewise. Default:
+	// 2 GiB.
+	MaxHeaders int64
+	// MaxRatio bounds how many times larger than its packed form an archive may
+	// be. The first 64 MiB are free. Default: 200.
+	MaxRatio int64
+	// Privileges says what happens to set-user-ID, set-group-ID and file
+	// capabilities of regular files. Default: StripPrivileges.
+	Privileges Privileges
 	// AllowDevices admits device nodes and named pipes.
 	AllowDevices bool
 	// Sync returns only when everything is on the disk.
@@ -22,19 +40,40 @@ type Options struct {
 	Progress func(bytes, files int64)
 }
 
+// Privileges is a policy for what gives whoever runs a file more rights than its
+// own: set-user-ID and set-group-ID of a regular file, and file capabilities (the
+// extended attribute security.capability). On a mounted volume they work for every
+// user of the host. Set-group-ID of a directory is none of these and stays.
+type Privileges string
+
+// The policies.
+const (
+	StripPrivileges  Privileges = "strip"  // leave them out and count them in Report
+	KeepPrivileges   Privileges = "keep"   // set them, as root
+	RefusePrivileges Privileges = "refuse" // refuse the archive
+)
+
+// Validate returns an error for options that mean nothing.
+func (o Options) Validate() error {
+	if min(o.MaxBytes, o.MaxFiles, int64(o.MaxDepth), int64(o.MaxPath), o.MaxHeader, o.MaxHeaders, o.MaxRatio) < 0 {
+		return errors.New("a limit of the extraction is negative")
+	}
+	switch o.Privileges {
+	case "", StripPrivileges, KeepPrivileges, RefusePrivileges:
+		return nil
+	}
+	return fmt.Errorf("privileges %q: it is one of strip, keep and refuse", string(o.Privileges))
+}
+
 func (o Options) withDefaults() Options {
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 30
-	}
-	if o.MaxFiles == 0 {
-		o.MaxFiles = 1_000_000
-	}
-	if o.MaxDepth == 0 {
-		o.MaxDepth = 64
-	}
-	if o.MaxPath == 0 {
-		o.MaxPath = 4095
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<30)
+	o.MaxFiles = cmp.Or(o.MaxFiles, 1_000_000)
+	o.MaxDepth = cmp.Or(o.MaxDepth, 64)
+	o.MaxPath = cmp.Or(o.MaxPath, 4095)
+	o.MaxHeader = cmp.Or(o.MaxHeader, 8<<20)
+	o.MaxHeaders = cmp.Or(o.MaxHeaders, 2<<30)
+	o.MaxRatio = cmp.Or(o.MaxRatio, 200)
+	o.Privileges = cmp.Or(o.Privileges, StripPrivileges)
 	if o.Progress == nil {
 		o.Progress = func(int64, int64) {}
 	}
@@ -50,6 +89,9 @@ type Report struct {
 	Nodes       int64 // devices and named pipes
 	Whiteouts   int64
 	Bytes       int64 // of all regular files
+	// Stripped counts the regular files that lost set-user-ID, set-group-ID or
+	// capabilities to the policy StripPrivileges.
+	Stripped int64
 	// XattrsLeftOut counts extended attributes that were not set. Check does
 	// not know what a file system supports and counts those that no one sets.
 	XattrsLeftOut int64

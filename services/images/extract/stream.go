@@ -14,9 +14,6 @@ import (
 
 const (
 	blockSize = 512 // of a tar
-	// maxHeader is more than the extended headers of one entry may take
-	// together; archive/tar bounds each of them, but not how many there are.
-	maxHeader = 8 << 20
 	// maxTail bounds the zeros that pad an archive to the record of a tape.
 	maxTail = 16 << 20
 	// maxWindow is the memory that a zstd frame may ask for. Levels up to 19
@@ -24,8 +21,12 @@ const (
 	maxWindow = 32 << 20
 )
 
-// errHeader: one entry has more headers than allowed.
-var errHeader = errors.New("the headers of one entry are too long")
+// Headers beyond a limit: archive/tar bounds the size of each, but not how many
+// there are.
+var (
+	errHeader  = errors.New("the headers of one entry are too long")
+	errHeaders = errors.New("the headers of all entries are too long")
+)
 
 // A stream is the tar within what is read.
 type stream struct {
@@ -33,16 +34,18 @@ type stream struct {
 	source *source
 	plain  *bufio.Reader // unpacked
 	close  func()
+	o      Options
 	read   int64 // bytes of the tar so far
-	limit  int64 // of read, while headers are read; 0: none
+	began  int64 // read where the current headers begin; -1 in content
+	before int64 // bytes of all headers before the current ones
 	zero   bool  // the last block that was read is zero
 }
 
 // open finds out how r is packed.
-func open(ctx context.Context, r io.Reader) (*stream, error) {
+func open(ctx context.Context, r io.Reader, o Options) (*stream, error) {
 	src := &source{r: r}
 	packed := bufio.NewReaderSize(src, 64<<10)
-	s := &stream{ctx: ctx, source: src, close: func() {}}
+	s := &stream{ctx: ctx, source: src, o: o, began: -1, close: func() {}}
 	magic, err := packed.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, s.failed(err)
@@ -53,13 +56,13 @@ func open(ctx context.Context, r io.Reader) (*stream, error) {
 		if err != nil {
 			return nil, s.failed(err)
 		}
-		s.readAhead(z)
+		s.readAhead(s.ratio(z))
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(packed, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(2))
 		if err != nil {
 			return nil, s.failed(err)
 		}
-		s.plain, s.close = bufio.NewReaderSize(z, 64<<10), z.Close
+		s.plain, s.close = bufio.NewReaderSize(s.ratio(z), 64<<10), z.Close
 	default:
 		s.readAhead(packed) // the caller may compute a checksum while it reads
 	}
@@ -77,8 +80,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	if s.ctx.Err() != nil {
 		return 0, context.Cause(s.ctx)
 	}
-	if s.limit > 0 && s.read >= s.limit {
-		return 0, errHeader
+	if err := s.headerLimit(); err != nil {
+		return 0, err
 	}
 	var n int
 	var err error
@@ -95,10 +98,25 @@ func (s *stream) Read(p []byte) (int, error) {
 
 // headers says that headers are read now, content when it is false.
 func (s *stream) headers(now bool) {
-	s.limit = 0
-	if now {
-		s.limit = s.read + maxHeader
+	switch {
+	case now:
+		s.began = s.read
+	case s.began >= 0:
+		s.before += s.read - s.began
+		s.began = -1
 	}
+}
+
+func (s *stream) headerLimit() error {
+	switch length := s.read - s.began; {
+	case s.began < 0:
+		return nil
+	case length >= s.o.MaxHeader:
+		return errHeader
+	case s.before+length >= s.o.MaxHeaders:
+		return errHeaders
+	}
+	return nil
 }
 
 // errTail: something follows the end of the archive.
@@ -130,6 +148,8 @@ func (s *stream) end() error {
 // the archive.
 func (s *stream) failed(err error) error {
 	switch {
+	case errors.Is(err, errRatio):
+		return err
 	case s.ctx.Err() != nil:
 		return context.Cause(s.ctx)
 	case s.source.failed() != nil:

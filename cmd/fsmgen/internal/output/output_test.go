@@ -67,7 +67,7 @@ func TestApplyWritesReplacesAndRemoves(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	apply(t, Folder{dir, []gen.File{file("a/a.go", ours+"1"), file("b/b.go", ours)}, everything})
 	write(t, dir, "b/notes.txt", "mine")
-	write(t, dir, "c/deep/c.go", ours)
+	write(t, dir, "c/c.go", ours)
 	write(t, dir, "mine.go", "package mine // quotes it later\n\n\n\n\n\n"+ours)
 
 	plan := apply(t, Folder{dir, []gen.File{file("a/a.go", ours+"2"), file("a/new.go", ours)}, everything})
@@ -83,6 +83,52 @@ func TestApplyWritesReplacesAndRemoves(t *testing.T) {
 		if got[name] != text {
 			t.Errorf("%s: got %q, want %q", name, got[name], text)
 		}
+	}
+}
+
+// TestForeignFilesAreNotRemoved: what fsmgen removes has a name that it gives, and its
+// header in the first line.
+func TestForeignFilesAreNotRemoved(t *testing.T) {
+	own := []string{"a/old.go", "a/postgres.sql", "a/diagram.mmd", "a/README.md", "a/.old.go." + strings.Repeat("A", 26)}
+	foreign := map[string]string{
+		"a/second_line.go": "// mine\n" + ours,
+		"a/blank_line.go":  "\n" + ours,
+		"a/quotes.go":      "// I wonder what // " + Header + " from spec/a.yaml; DO NOT EDIT. means\n",
+		"a/longer.go":      strings.TrimSuffix(ours, "\n") + " Or do.\n",
+		"a/code.go":        "var s = `" + Header + " from spec/a.yaml; DO NOT EDIT.`\n",
+		"a/notes.txt":      ours,
+		"a/deep/old.go":    ours,
+		"a/Makefile":       ours,
+		".git/old.go.lock": ours,
+	}
+	dir := t.TempDir()
+	for _, name := range own {
+		write(t, dir, name, ours)
+	}
+	for name, text := range foreign {
+		write(t, dir, name, text)
+	}
+	target := filepath.Join(t.TempDir(), "target.go")
+	if err := errors.Join(os.WriteFile(target, []byte(ours), 0o644), os.Symlink(target, filepath.Join(dir, "a", "link.go"))); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, Folder{dir, []gen.File{file("a/new.go", ours)}, everything})
+	got := tree(t, dir)
+	for _, name := range own {
+		if _, there := got[filepath.FromSlash(name)]; there {
+			t.Errorf("%s is left", name)
+		}
+	}
+	for name, text := range foreign {
+		if got[filepath.FromSlash(name)] != text {
+			t.Errorf("%s is gone", name)
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "a", "link.go")); err != nil {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(target); err != nil || string(data) != ours {
+		t.Errorf("what the link points to is %q, %v", data, err)
 	}
 }
 

@@ -118,7 +118,7 @@ func TestRejectionsExplainThemselves(t *testing.T) {
 	r := offered(t)
 	r.Reminders = 3
 	for want, fire := range map[string]func() error{
-		"escrow: judge by clerk in offered: no transition; possible: pay, remind, lapse, drop": func() error {
+		"escrow: judge by clerk in offered: no transition; possible: remind": func() error {
 			_, err := r.Judge(escrow.Judge{Verdict: escrow.VerdictKeep}, clerk, now)
 			return err
 		},

@@ -11,11 +11,13 @@ import (
 	"os/user"
 	"path/filepath"
 	"text/tabwriter"
+	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/devicemapper"
 	"github.com/fsmgen/fsmgen/adapters/directory"
 	"github.com/fsmgen/fsmgen/adapters/s3"
 	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/services/images/extract"
 )
 
 // app is what the flags say and where the output goes.
@@ -23,6 +25,8 @@ type app struct {
 	dir, s3, buckets             string
 	pool, poolMetadata, poolData string
 	parallel                     int
+	limits                       extract.Options
+	validate, extract            time.Duration
 	json                         bool
 
 	out      io.Writer
@@ -43,11 +47,18 @@ func (a *app) open(ctx context.Context, listen images.Listener) (*images.Service
 	if a.parallel < 0 {
 		return nil, usageError{fmt.Errorf("--parallel %d: it can't be negative", a.parallel)}
 	}
+	if err := a.limits.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	if a.validate < 0 || a.extract < 0 {
+		return nil, usageError{errors.New("--validate-timeout and --extract-timeout can't be negative")}
+	}
 	if (a.pool == "") != (a.poolMetadata == "" && a.poolData == "") {
 		return nil, usageError{errors.New("--pool, --pool-metadata and --pool-data belong together")}
 	}
 	return images.Open(ctx, images.Options{
 		Dir: dir, Objects: objects, Parallel: a.parallel, Listener: listen,
+		Extract: a.limits, ValidateTimeout: a.validate, ExtractTimeout: a.extract,
 		Volumes: func(_ context.Context, numbers images.Numbers) (images.Volumes, error) {
 			return a.volumes(dir, numbers)
 		},
@@ -164,9 +175,6 @@ func (a *app) gc(ctx context.Context) error {
 		}
 		for _, name := range c.InUse {
 			fmt.Fprintln(a.out, "left volume", name, "alone: it is in use")
-		}
-		for _, name := range c.Missing {
-			fmt.Fprintln(a.out, "volume", name, "is gone: the next process-image of its key builds it anew")
 		}
 		for _, name := range c.Missing {
 			fmt.Fprintln(a.out, "volume", name, "is gone: the next process-image of its image makes it anew")

@@ -21,6 +21,8 @@ import (
 
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/services/images/extract"
 )
 
 func main() {
@@ -106,13 +108,29 @@ func (a *app) processImage() *cobra.Command {
 			return a.process(c.Context(), bucket, key)
 		},
 	}
+	a.addLimits(c)
 	c.Flags().StringVar(&bucket, "bucket", "images", "bucket of the object")
 	c.Flags().StringVar(&key, "s3-key", "", "key of the object")
 	return c
 }
 
+// addLimits adds what whoever works has to obey.
+func (a *app) addLimits(c *cobra.Command) {
+	f := c.Flags()
+	f.Int64Var(&a.limits.MaxBytes, "max-bytes", 0, "bytes of all files of an image (default 64 GiB)")
+	f.Int64Var(&a.limits.MaxFiles, "max-files", 0, "entries of an image (default 1000000)")
+	f.IntVar(&a.limits.MaxDepth, "max-depth", 0, "components of a name (default 64)")
+	f.IntVar(&a.limits.MaxPath, "max-path", 0, "bytes of a name or of a link's target (default 4095)")
+	f.Int64Var(&a.limits.MaxHeader, "max-header", 0, "bytes of the headers of one entry (default 8 MiB)")
+	f.Int64Var(&a.limits.MaxHeaders, "max-headers", 0, "bytes of the headers of all entries (default 2 GiB)")
+	f.Int64Var(&a.limits.MaxRatio, "max-ratio", 0, "times that a packed image may grow beyond its first 64 MiB (default 200)")
+	f.StringVar((*string)(&a.limits.Privileges), "privileges", string(extract.StripPrivileges), "set-user-ID, set-group-ID and capabilities of files: `strip, keep or refuse`")
+	f.DurationVar(&a.validate, "validate-timeout", 0, "how long a validation may take (default 30m)")
+	f.DurationVar(&a.extract, "extract-timeout", 0, "how long an extraction may take (default 30m)")
+}
+
 func (a *app) daemon() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "daemon",
 		Short: "Do the work that others ask for, until SIGTERM",
 		Long: `Do the work that others ask for, until SIGTERM or an interrupt; process-image
@@ -121,6 +139,8 @@ works by itself where no daemon is. There is one daemon in a folder.`,
 		Args:    noArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.serve(c.Context()) },
 	}
+	a.addLimits(c)
+	return c
 }
 
 func (a *app) status() *cobra.Command {

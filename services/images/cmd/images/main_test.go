@@ -55,7 +55,7 @@ func TestExitCodes(t *testing.T) {
 		0:          {"", "status", "status --json", "gc", "process-image --help"},
 		exitFailed: {"process-image --s3-key none.tar", "retry 1f0c8f0e-93d3-4c1a-8f6e-6f1e5a2c4b7d"},
 		exitUsage: {"process-image", "stats", "status now", "status --jsn", "retry", "gc --s3 nowhere",
-			"status --pool p", "daemon --parallel many", "daemon --parallel -1"},
+			"status --pool p", "daemon --privileges some", "daemon --max-bytes -1", "process-image --s3-key a --validate-timeout -1s", "daemon --parallel many", "daemon --parallel -1"},
 	} {
 		for _, line := range lines {
 			c := exec.Command("images", strings.Fields(line)...)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,19 +16,25 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fsmgen/fsmgen/services/internal/daemon"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
 // remote is the client of a daemon's API.
 type remote struct {
-	server           string
-	key, correlation string
-	json             bool
-	in               io.Reader
-	out              io.Writer
+	server               string
+	tokenFile            string
+	ca, cert, privateKey string // files, for https
+	key, correlation     string
+	json                 bool
+	in                   io.Reader
+	out                  io.Writer
 }
 
-const envServer = "REGISTRATIOND_SERVER"
+const (
+	envServer    = "REGISTRATIOND_SERVER"
+	envTokenFile = "REGISTRATIOND_TOKEN_FILE"
+)
 
 func newClient(in io.Reader, out io.Writer) *remote { return &remote{in: in, out: out} }
 
@@ -43,8 +50,17 @@ func (r *remote) addTo(root *cobra.Command) {
 		r.statusCommand(), r.historyCommand(), r.gcCommand(),
 	}
 	for _, c := range commands {
-		c.Flags().StringVar(&r.server, "server", fallback(envServer, "http://"+defaultAddr), "`URL` of the daemon (also $"+envServer+")")
-		c.Flags().BoolVar(&r.json, "json", false, "print JSON")
+		f := c.Flags()
+		f.StringVar(&r.server, "server", "http://"+defaultAddr, "`URL` of the daemon (also $"+envServer+")")
+		f.StringVar(&r.tokenFile, "token-file", "", "`file` whose first line is the token of the request (also $"+envTokenFile+")")
+		f.StringVar(&r.ca, "tls-ca", "", "`file` with the CAs of an https daemon; default: those of this machine")
+		f.StringVar(&r.cert, "tls-cert", "", "`file` with the certificate of this client")
+		f.StringVar(&r.privateKey, "tls-key", "", "`file` with its key")
+		f.BoolVar(&r.json, "json", false, "print JSON")
+		c.PreRun = func(c *cobra.Command, _ []string) {
+			fallBack(c, "server", &r.server, envServer)
+			fallBack(c, "token-file", &r.tokenFile, envTokenFile)
+		}
 		root.AddCommand(c)
 	}
 }
@@ -184,7 +200,19 @@ func (r *remote) ask(ctx context.Context, method, path string, body []byte, into
 			q.Header.Set(name, value)
 		}
 	}
-	a, err := http.DefaultClient.Do(q)
+	if r.tokenFile != "" {
+		token, err := daemon.Token(r.tokenFile)
+		if err != nil {
+			return usageError{err}
+		}
+		q.Header.Set("Authorization", "Bearer "+token)
+	}
+	client, err := r.client()
+	if err != nil {
+		return usageError{err}
+	}
+	defer client.CloseIdleConnections()
+	a, err := client.Do(q)
 	if err != nil {
 		return fmt.Errorf("ask the daemon: %w", err)
 	}
@@ -201,6 +229,30 @@ func (r *remote) ask(ctx context.Context, method, path string, body []byte, into
 		return err
 	}
 	return json.Unmarshal(text, into)
+}
+
+// client speaks TLS as the flags say. It follows no redirection, so that the token
+// goes nowhere else.
+func (r *remote) client() (*http.Client, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	if r.ca != "" {
+		pool, err := daemon.Authorities(r.ca)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		c.RootCAs = pool
+	}
+	if r.cert != "" || r.privateKey != "" {
+		pair, err := tls.LoadX509KeyPair(r.cert, r.privateKey)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return &http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: c},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
 }
 
 func (r *remote) refused(text []byte, status string) error {

@@ -68,7 +68,7 @@ func TestKill(t *testing.T) {
 }
 
 // comesToItsEnd fails unless a node comes to its end, and its record tells the truth.
-func (d *daemon) comesToItsEnd(node string) {
+func (d *process) comesToItsEnd(node string) {
 	d.t.Helper()
 	s := d.reaches(node, ends[node])
 	row := s.State.String() == "registered" || s.State.String() == "partial_registered"
@@ -137,7 +137,7 @@ func (b *brake) sql(statement string, args ...any) {
 }
 
 // fill brings a node into each state, for which it is named.
-func (b *brake) fill(d *daemon, twoStep bool) (want map[string]string) {
+func (b *brake) fill(d *process, twoStep bool) (want map[string]string) {
 	b.t.Helper()
 	want = map[string]string{}
 	for _, node := range []string{"registered", "deregistered", "partial_registered"} {

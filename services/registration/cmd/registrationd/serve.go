@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -25,18 +24,20 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/consul"
 	"github.com/fsmgen/fsmgen/adapters/prometheus"
 	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/services/internal/daemon"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
 // serve is what the flags of the daemon say.
 type serve struct {
-	listen, store, dir, schema string
-	consul, consulCA           string
-	name, traces               string
-	twoStep                    bool
-	ttl                        time.Duration
-	collect                    registration.Collect
-	out                        io.Writer // of the log
+	api                daemon.Options
+	store, dir, schema string
+	consul, consulCA   string
+	name, traces       string
+	twoStep            bool
+	ttl                time.Duration
+	collect            registration.Collect
+	out                io.Writer // of the log
 }
 
 const (
@@ -62,14 +63,18 @@ daemon, within the 15 s of a deregistration, and ends.
 The heap grows to five times what is in use before the garbage collector runs; $GOGC
 says otherwise, in percent: 100 is twice.`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error { return s.run(c.Context()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			fallBack(c, "store", &s.store, envStore)
+			fallBack(c, "consul", &s.consul, envConsul)
+			return s.run(c.Context())
+		},
 	}
+	s.apiFlags(c)
 	f := c.Flags()
-	f.StringVar(&s.listen, "listen", defaultAddr, "address of the HTTP API; port 0: any")
-	f.StringVar(&s.store, "store", fallback(envStore, embedded), "sqlite, or `postgres://…` (also $"+envStore+")")
+	f.StringVar(&s.store, "store", embedded, "sqlite, or `postgres://…`; with a password in it rather $"+envStore)
 	f.StringVar(&s.dir, "dir", "registration-data", "folder of the SQLite file")
 	f.StringVar(&s.schema, "schema", "", "schema of the PostgreSQL database (default public)")
-	f.StringVar(&s.consul, "consul", fallback(envConsul, noConsul), "`URL` of the Consul agent, or none (also $"+envConsul+"); the token is $"+envToken)
+	f.StringVar(&s.consul, "consul", noConsul, "`URL` of the Consul agent, or none (also $"+envConsul+"); the token is $"+envToken)
 	f.StringVar(&s.consulCA, "consul-ca", "", "`file` with the CAs of an https agent; default: those of this machine")
 	f.StringVar(&s.name, "name", "", "name of this daemon, kept over restarts (default: the host's)")
 	f.StringVar(&s.traces, "traces", "", "`file` to which OpenTelemetry spans are appended, a JSON object each; a trace has the correlation id as its own")
@@ -81,11 +86,25 @@ says otherwise, in percent: 100 is twice.`,
 	return c
 }
 
-func fallback(variable, byDefault string) string {
-	if v := os.Getenv(variable); v != "" {
-		return v
+// apiFlags are those of the HTTP API.
+func (s *serve) apiFlags(c *cobra.Command) {
+	f := c.Flags()
+	s.api.Public = []string{"/healthz"}
+	f.StringVar(&s.api.Listen, "listen", defaultAddr, "address of the HTTP API; port 0: any. One that is not loopback needs --token-file or --tls-client-ca")
+	f.StringVar(&s.api.TokenFile, "token-file", "", "`file` with the tokens that requests need, one a line; read again when it changes")
+	f.StringVar(&s.api.Cert, "tls-cert", "", "`file` with the certificate of the HTTP API; default: no TLS")
+	f.StringVar(&s.api.Key, "tls-key", "", "`file` with its key")
+	f.StringVar(&s.api.ClientCA, "tls-client-ca", "", "`file` with the CAs of the certificates that clients need")
+	f.StringSliceVar(&s.api.Hosts, "host", nil, "further `name` by which clients ask for this daemon, beside localhost and the address")
+	f.IntVar(&s.api.Connections, "max-connections", 0, "how many connections there may be at once (default 256)")
+}
+
+// fallBack sets a flag that was not given to the value of a variable. Help shows no
+// such value: it may have a password in it.
+func fallBack(c *cobra.Command, flag string, value *string, variable string) {
+	if v := os.Getenv(variable); v != "" && !c.Flags().Changed(flag) {
+		*value = v
 	}
-	return byDefault
 }
 
 // collectLess has the garbage collector run once the heap is five times what is in use,
@@ -116,25 +135,31 @@ func (s *serve) run(ctx context.Context) (err error) {
 		defer func() { logEnd(logger, end()) }()
 		o.Trace = trace
 	}
+	api, err := daemon.Listen(s.api, logger)
+	if err != nil {
+		return usageError{err}
+	}
 	d, err := registration.Open(ctx, o)
 	if err != nil {
-		return err
+		return errors.Join(err, api.Shutdown(ctx))
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	listener, err := net.Listen("tcp", s.listen)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+	logger.InfoContext(ctx, "ready", "listen", api.Addr().String(), "store", kindOf(s.store), "consul", withoutPassword(s.consul), "two_step", s.twoStep)
+	return s.until(ctx, d, api, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), logger)
+}
+
+// withoutPassword is a URL for the log.
+func withoutPassword(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Redacted()
 	}
-	logger.InfoContext(ctx, "ready", "listen", listener.Addr().String(), "store", kindOf(s.store), "consul", s.consul, "two_step", s.twoStep)
-	return s.until(ctx, d, listener, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), logger)
+	return "?"
 }
 
 // until serves until ctx ends, and then takes leave.
-func (s *serve) until(ctx context.Context, d *registration.Server, l net.Listener, metrics http.Handler, logger *slog.Logger) error {
-	const header = 10 * time.Second
-	server := &http.Server{Handler: d.Handler(metrics), ReadHeaderTimeout: header}
+func (s *serve) until(ctx context.Context, d *registration.Server, api *daemon.Server, metrics http.Handler, logger *slog.Logger) error {
 	broken := make(chan error, 1)
-	go func() { broken <- server.Serve(l) }()
+	go func() { broken <- api.Serve(d.Handler(metrics)) }()
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan error, 1)
@@ -145,13 +170,13 @@ func (s *serve) until(ctx context.Context, d *registration.Server, l net.Listene
 	case <-ctx.Done():
 	case failure = <-broken:
 	}
-	failure = errors.Join(failure, takeLeave(working, d, server, logger))
+	failure = errors.Join(failure, takeLeave(working, d, api, logger))
 	stop()
 	return errors.Join(failure, <-ended)
 }
 
 // takeLeave takes no more requests and deregisters this daemon's nodes.
-func takeLeave(ctx context.Context, d *registration.Server, server *http.Server, logger *slog.Logger) error {
+func takeLeave(ctx context.Context, d *registration.Server, api *daemon.Server, logger *slog.Logger) error {
 	const grace = 500 * time.Millisecond // for requests, and for the timeout of the state to fire
 	ctx, cancel := context.WithTimeout(ctx, machine.DefaultParams().DeregisteringTimeout+grace)
 	defer cancel()
@@ -159,7 +184,7 @@ func takeLeave(ctx context.Context, d *registration.Server, server *http.Server,
 	go func() {
 		closing, cancel := context.WithTimeout(ctx, grace)
 		defer cancel()
-		closed <- server.Shutdown(closing)
+		closed <- api.Shutdown(closing)
 	}()
 	left, err := d.Leave(ctx)
 	if len(left) > 0 {
@@ -194,7 +219,7 @@ func (s *serve) options(logger *slog.Logger, registry *client.Registry) (registr
 	}
 	switch {
 	case s.store == embedded:
-		if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		if err := os.MkdirAll(s.dir, 0o700); err != nil {
 			return none, err
 		}
 		o.Store = filepath.Join(s.dir, "registrations.db")
@@ -215,13 +240,9 @@ func (s *serve) options(logger *slog.Logger, registry *client.Registry) (registr
 func (s *serve) connect() (*consul.Client, error) {
 	o := consul.Options{Address: s.consul, Token: os.Getenv(envToken)}
 	if s.consulCA != "" {
-		text, err := os.ReadFile(s.consulCA)
+		pool, err := daemon.Authorities(s.consulCA)
 		if err != nil {
 			return nil, err
-		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s has no certificate", s.consulCA)
 		}
 		o.TLS = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}

@@ -17,8 +17,8 @@ import (
 
 // openTraces appends spans to a file. end writes what is left.
 func openTraces(path string) (trace engine.TraceFunc, end func() error, err error) {
-	const readable = 0o644
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, readable)
+	const private = 0o600
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, private)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,243 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// What every trigger function of the engine's tables begins with: it finds pg_catalog
+// first, whatever the search path of the session. Tables are named with their schema.
+const guarded = " LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS "
+
+// Functions of a machine are named by these and the machine.
+const (
+	messageRule  = "fsm_message_"
+	deadlineRule = "fsm_deadline_"
+	keyRule      = "fsm_key_"
+)
+
+// longestMachine is how long the name of a machine may be for these names.
+const longestMachine = 63 - len(deadlineRule)
+
+// writeRules writes the functions that judge the rows of the engine's tables: for
+// each of these machines what its steps ask for, and the trigger functions that ask
+// those of all machines of the schema. Where they are there nothing is written, so
+// that a role which owns nothing can migrate, too.
+func (s *Store) writeRules(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pgx.Tx]) error {
+	there, err := s.functions(ctx, tx)
+	if err != nil {
+		return err
+	}
+	for _, m := range machines {
+		rules, err := s.rulesOf(ctx, tx, engine.RowRulesOf(m))
+		if err != nil {
+			return fmt.Errorf("machine %s: %w", m.Name(), err)
+		}
+		for _, f := range rules {
+			if err := f.write(ctx, tx, there, engine.RowRulesOf(m).Replace); err != nil {
+				return fmt.Errorf("machine %s: %w", m.Name(), err)
+			}
+		}
+	}
+	var known []string
+	for name := range there {
+		if machine, ok := strings.CutPrefix(name, messageRule); ok {
+			known = append(known, machine)
+		}
+	}
+	slices.Sort(known)
+	for _, f := range s.causes(known) {
+		if err := f.write(ctx, tx, there, func(there, with string) bool { return there != with }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// functions returns the bodies of the engine's functions by their names.
+func (s *Store) functions(ctx context.Context, tx pgx.Tx) (map[string]string, error) {
+	rows, err := tx.Query(ctx, "SELECT proname::text, prosrc FROM pg_proc WHERE pronamespace = $1::regnamespace AND starts_with(proname, 'fsm_')", quoted(s.schema))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	var name, body string
+	_, err = pgx.ForEachRow(rows, []any{&name, &body}, func() error {
+		found[name] = body
+		return nil
+	})
+	return found, err
+}
+
+// function is one of the schema's.
+type function struct{ name, declare, body string }
+
+// write makes the function, or replaces the one that is there where replace says so.
+func (f function) write(ctx context.Context, tx pgx.Tx, there map[string]string, replace func(there, with string) bool) error {
+	if text, ok := there[f.name]; ok && !replace(text, f.body) {
+		return nil
+	}
+	there[f.name] = f.body
+	if err := script(ctx, tx, f.declare+literal(f.body)); err != nil {
+		return fmt.Errorf("function %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// rulesOf are the functions of one machine. Each returns null for a row that a step
+// of its record asks for, and else why it does not.
+func (s *Store) rulesOf(ctx context.Context, tx pgx.Tx, r engine.RowRules) ([]function, error) {
+	if len(r.Machine) > longestMachine {
+		return nil, fmt.Errorf("its name is longer than %d bytes, of which PostgreSQL makes the name of a function", longestMachine)
+	}
+	types, err := typesIn(ctx, tx, r.Tables.Record)
+	if err != nil {
+		return nil, err
+	}
+	b := ruleBuilder{schema: quoted(s.schema), RowRules: r, idType: types[r.Tables.ID]}
+	return []function{b.message(), b.deadline(), b.key()}, nil
+}
+
+// ruleBuilder writes the functions of a machine.
+type ruleBuilder struct {
+	engine.RowRules
+	schema, idType string
+}
+
+// function is one of the row in, a parameter list.
+func (b ruleBuilder) function(prefix, in, variables, body string) function {
+	name := prefix + b.Machine
+	return function{
+		name:    name,
+		declare: fmt.Sprintf("CREATE OR REPLACE FUNCTION %s.%s(%s) RETURNS text LANGUAGE plpgsql AS ", b.schema, quoted(name), in),
+		body:    b.Heading() + variables + "BEGIN\n" + body + "END;\n",
+	}
+}
+
+// id is the id of the row's record as its own type.
+func (b ruleBuilder) id(of string) string { return of + ".record_id::" + b.idType }
+
+// elsewhere refuses another spelling of the id, which would be another record to
+// the engine.
+func (b ruleBuilder) elsewhere(of string) string {
+	if b.idType == "text" {
+		return ""
+	}
+	return fmt.Sprintf("    IF %[1]s::text <> %[2]s.record_id THEN\n        RETURN 'the id is not spelled as the engine does';\n    END IF;\n", b.id(of), of)
+}
+
+// message judges a row of the outbox by the history row of its step. Its id follows
+// from that row and its place, so that no step has it twice (see identity in
+// runtime/engine).
+func (b ruleBuilder) message() function {
+	t := b.Tables
+	var s strings.Builder
+	s.WriteString(b.elsewhere("m"))
+	fmt.Fprintf(&s, `    SELECT h.transition || ' ' || COALESCE(h.%s, '') || ' ' || h.event_type,
+        sha256(convert_to('7:message36:' || h.event_id || length(m.seq::text) || ':' || m.seq, 'UTF8')) INTO step, place
+    FROM %s.%s AS h WHERE h.%s = %s AND h.version = m.version AND h.created_at = m.created_at;
+    IF step IS NULL THEN
+        RETURN 'no step led to that version at that time';
+    END IF;
+    place := set_byte(set_byte(substr(place, 1, 16), 6, get_byte(place, 6) & 15 | 128), 8, get_byte(place, 8) & 63 | 128);
+    IF m.message_id <> encode(place, 'hex')::uuid THEN
+        RETURN 'its id is not that of its place';
+    END IF;
+    CASE m.effect
+    WHEN '' THEN
+        RETURN 'there is no such effect'; -- also of a machine without any
+`, quoted(t.From), b.schema, quoted(t.History), quoted(t.ID), b.id("m"))
+	for _, rule := range b.Messages {
+		b.effect(&s, rule)
+	}
+	s.WriteString(`    ELSE
+        RETURN 'there is no such effect';
+    END CASE;
+    RETURN NULL;
+`)
+	return b.function(messageRule, "m "+b.schema+".fsm_outbox", "DECLARE\n    step text;\n    place bytea;\n", s.String())
+}
+
+// effect writes what a message of one effect has to be.
+func (b ruleBuilder) effect(s *strings.Builder, rule engine.MessageRule) {
+	info := rule.Effect
+	work := "m.work"
+	if !info.Work {
+		work = "NOT m.work"
+	}
+	sources := []string{"''"} // of an effect that no step asks for
+	for _, at := range rule.Sources {
+		sources = append(sources, literal(fmt.Sprintf("%d %s %s %s", at.Seq, at.Transition, at.From, at.Event)))
+	}
+	fmt.Fprintf(s, `    WHEN %s THEN
+        IF m.seq || ' ' || step NOT IN (%s) THEN
+            RETURN 'the step ' || step || ' does not ask for it at that place';
+        END IF;
+        IF m.lane <> %s OR m.delivery <> %s OR NOT (%s) THEN
+            RETURN 'lane, delivery or work are not those of the effect';
+        END IF;
+`, literal(info.Name), strings.Join(sources, ", "), literal(info.Lane), literal(string(info.Delivery)), work)
+	for _, name := range info.RecordIDs {
+		fmt.Fprintf(s, `        IF m.payload ->> %[1]s IS DISTINCT FROM m.record_id THEN
+            RETURN %[2]s;
+        END IF;
+`, literal(name), literal(name+" in its payload is another record's"))
+	}
+}
+
+// deadline judges a deadline by the record as it is.
+func (b ruleBuilder) deadline() function {
+	t := b.Tables
+	legal := []string{"false"}
+	for _, timeout := range b.Timeouts {
+		legal = append(legal, fmt.Sprintf("d.kind = 'timeout' AND d.event = %s AND here.state = %s", literal(timeout.Event), literal(timeout.State)))
+	}
+	if len(b.Raises) > 0 {
+		legal = append(legal, fmt.Sprintf("d.kind = 'raise' AND d.version = here.version AND d.event IN (%s)", literals(b.Raises)))
+	}
+	body := b.elsewhere("d") + fmt.Sprintf(`    SELECT r.version, r.%s AS state INTO here FROM %s.%s AS r WHERE r.%s = %s;
+    IF gone THEN
+        IF here.version = d.version THEN
+            RETURN 'the record has not left the state, and no worker claimed it';
+        END IF;
+        RETURN NULL;
+    END IF;
+    IF here.version IS NULL OR d.version < 1 OR d.version > here.version THEN
+        RETURN 'no step led to that version';
+    END IF;
+    IF NOT (%s) THEN
+        RETURN 'the record in ' || here.state || ' does not set it';
+    END IF;
+    RETURN NULL;
+`, quoted(t.State), b.schema, quoted(t.Record), quoted(t.ID), b.id("d"), strings.Join(legal, "\n        OR "))
+	return b.function(deadlineRule, "d "+b.schema+".fsm_deadlines, gone boolean", "DECLARE\n    here record;\n", body)
+}
+
+// key judges an idempotency key by the history row of its event. The version is
+// that after the last step of the call, so of a chain an earlier row has the event.
+func (b ruleBuilder) key() function {
+	t := b.Tables
+	from := fmt.Sprintf("%s.%s AS h WHERE h.%s = %s AND h.created_at = k.created_at", b.schema, quoted(t.History), quoted(t.ID), b.id("k"))
+	body := b.elsewhere("k") + fmt.Sprintf(`    IF EXISTS (SELECT FROM %[1]s AND h.version = k.version AND h.event_type = k.event) THEN
+        RETURN NULL;
+    END IF;
+`, from)
+	if len(b.Raises) > 0 {
+		body += fmt.Sprintf(`    IF EXISTS (SELECT FROM %[1]s AND h.version = k.version)
+        AND EXISTS (SELECT FROM %[1]s AND h.version < k.version AND h.event_type = k.event) THEN
+        RETURN NULL;
+    END IF;
+`, from)
+	}
+	body += "    RETURN 'no step by that event led to that version at that time';\n"
+	return b.function(keyRule, "k "+b.schema+".fsm_keys", "", body)
+}
+
+// literals is a list of SQL strings.
+func literals(list []string) string { return strings.Join(column(list, literal), ", ") }

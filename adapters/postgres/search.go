@@ -1,0 +1,136 @@
+package postgres
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// deep is how many rows of a lane a claim looks at that has found none to claim
+// among the oldest. It parks those that wait behind others: a statement for so many
+// takes a few milliseconds.
+const deep = 500
+
+// deepest is how many rows of a lane one statement looks at: see claimEffects.
+const deepest = 2000
+
+// search is a claim on its way through the rows that are due.
+type search struct {
+	claim     engine.Claim
+	lanes     []laneSearch // that may have rows which no statement has looked at
+	deadlines bool         // still to be claimed
+	tasks     []engine.Task
+}
+
+// laneSearch is where a search is in a lane.
+type laneSearch struct {
+	engine.Lane
+	depth   int // how many rows the statement looks at
+	seen    int // how many it found
+	claimed int
+	left    int // rows that are neither claimed nor parked: the next statement finds them again
+}
+
+func newSearch(c engine.Claim) *search {
+	s := &search{claim: c, deadlines: c.Deadlines > 0 && len(c.Events) > 0}
+	for _, l := range c.Lanes {
+		if depth := min(l.Most, c.Effects, deepest); depth > 0 {
+			s.lanes = append(s.lanes, laneSearch{Lane: l, depth: depth})
+		}
+	}
+	return s
+}
+
+// queue queues the next statements, if there is anything left to look at.
+func (s *search) queue(b *pgx.Batch) {
+	c := s.claim
+	if len(s.lanes) > 0 {
+		b.Queue(claimEffects, c.Now,
+			column(s.lanes, func(l laneSearch) string { return l.Machine }),
+			column(s.lanes, func(l laneSearch) string { return l.Name }),
+			column(s.lanes, func(l laneSearch) any { return listText(l.Effects) }),
+			column(s.lanes, func(l laneSearch) int64 { return int64(l.Most) }),
+			column(s.lanes, func(l laneSearch) int64 { return int64(l.depth) }),
+			c.Effects, c.Token.String(), c.Until, nullable(c.Worker))
+	}
+	if s.deadlines {
+		machines, events := eventsOf(c.Events)
+		b.Queue(claimDeadlines, c.Now, machines, events, c.Deadlines, c.Token.String(), c.Until, nullable(c.Worker))
+	}
+}
+
+// eventsOf lists each event with its machine.
+func eventsOf(list []engine.Events) (machines, names []string) {
+	for _, e := range list {
+		for _, name := range e.Names {
+			machines, names = append(machines, e.Machine), append(names, name)
+		}
+	}
+	return machines, names
+}
+
+// read reads what the statements found, and decides where to look next.
+func (s *search) read(results pgx.BatchResults) error {
+	if len(s.lanes) > 0 {
+		if err := s.readEffects(results); err != nil {
+			return err
+		}
+		s.next()
+	}
+	if s.deadlines {
+		s.deadlines = false
+		return s.readDeadlines(results)
+	}
+	return nil
+}
+
+func (s *search) readEffects(results pgx.BatchResults) error {
+	err := each(results, func(rows pgx.Rows) error {
+		var place int64
+		var head, parked bool
+		t := engine.Task{Kind: engine.TaskEffect, Token: s.claim.Token}
+		t.Effect, t.Err = scanLetter(rows, &place, &head, &parked)
+		l := &s.lanes[place-1]
+		l.seen++
+		switch {
+		case head:
+			l.claimed++
+			s.tasks = append(s.tasks, t)
+		case !parked:
+			l.left++
+		}
+		return nil
+	})
+	slices.SortFunc(s.tasks, func(a, b engine.Task) int {
+		return cmp.Or(a.Effect.AvailableAt.V.Compare(b.Effect.AvailableAt.V), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
+	})
+	return err
+}
+
+// next keeps the lanes in which there may be more to claim. So many messages behind
+// cancelled ones that are still under way as to fill a statement hold the others of
+// the lane up until these end.
+func (s *search) next() {
+	full := len(s.tasks) == s.claim.Effects
+	s.lanes = slices.DeleteFunc(s.lanes, func(l laneSearch) bool {
+		return full || l.seen < l.depth || l.claimed == l.Most || l.left == deepest
+	})
+	for i, l := range s.lanes {
+		s.lanes[i] = laneSearch{Lane: l.Lane, depth: min(deep+l.left, deepest)}
+	}
+}
+
+func (s *search) readDeadlines(results pgx.BatchResults) error {
+	effects := len(s.tasks)
+	err := each(results, func(rows pgx.Rows) error {
+		t := engine.Task{Kind: engine.TaskDeadline, Token: s.claim.Token}
+		t.Deadline, t.Err = scanTimer(rows)
+		s.tasks = append(s.tasks, t)
+		return nil
+	})
+	slices.SortFunc(s.tasks[effects:], func(a, b engine.Task) int { return a.Deadline.DueAt.Compare(b.Deadline.DueAt) })
+	return err
+}

@@ -1,0 +1,202 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// Triggers of a machine are named by these and the machine.
+const (
+	messageRule  = "fsm_message_"
+	deadlineRule = "fsm_deadline_"
+	movedRule    = "fsm_moved_"
+	clearedRule  = "fsm_cleared_"
+	keyRule      = "fsm_key_"
+)
+
+// writeRules writes the triggers that judge the rows of the engine's tables: for
+// each of these machines what its steps ask for, and for all of the file that there
+// are no rows of others.
+func writeRules(ctx context.Context, tx *sql.Tx, machines []engine.Machine[*sql.Tx]) error {
+	for _, m := range machines {
+		r, err := newRules(ctx, tx, engine.RowRulesOf(m))
+		if err != nil {
+			return fmt.Errorf("machine %s: %w", m.Name(), err)
+		}
+		for _, t := range slices.Concat(r.message(), r.deadlines(), r.key()) {
+			if err := t.write(ctx, tx, r.Replace); err != nil {
+				return fmt.Errorf("machine %s: %w", m.Name(), err)
+			}
+		}
+	}
+	known, err := texts(ctx, tx, "SELECT substr(name, ?) FROM sqlite_schema WHERE type = 'trigger' AND substr(name, 1, ?) = ? ORDER BY name",
+		len(messageRule)+1, len(messageRule), messageRule)
+	if err != nil {
+		return err
+	}
+	for _, t := range causes(known) {
+		if err := t.write(ctx, tx, func(there, with string) bool { return there != with }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trigger is one that refuses rows.
+type trigger struct{ name, text string }
+
+// newTrigger refuses rows for which when holds.
+func newTrigger(name, on, when, refusal string) trigger {
+	return trigger{name, fmt.Sprintf("CREATE TRIGGER %s %s\n    WHEN %s\nBEGIN\n    SELECT RAISE(ABORT, %s);\nEND", quoted(name), on, when, literal(refusal))}
+}
+
+// write makes the trigger, or replaces the one that is there where replace says so.
+func (t trigger) write(ctx context.Context, tx *sql.Tx, replace func(there, with string) bool) error {
+	there, err := texts(ctx, tx, "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?", t.name)
+	if err != nil || len(there) > 0 && !replace(there[0], t.text) {
+		return err
+	}
+	if len(there) > 0 {
+		if _, err := tx.ExecContext(ctx, "DROP TRIGGER "+quoted(t.name)); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, t.text); err != nil {
+		return fmt.Errorf("trigger %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// dropRules drops what writeRules wrote, which a migration down can't name.
+func dropRules(ctx context.Context, tx *sql.Tx) error {
+	names, err := texts(ctx, tx, `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN ('fsm_outbox', 'fsm_deadlines', 'fsm_keys')
+		AND (name GLOB 'fsm_*_cause' OR EXISTS (SELECT 1 FROM json_each(?) AS p WHERE substr(name, 1, length(p.value)) = p.value))`,
+		`["`+strings.Join([]string{messageRule, deadlineRule, movedRule, clearedRule, keyRule}, `","`)+`"]`)
+	for _, name := range names {
+		if _, err := tx.ExecContext(ctx, "DROP TRIGGER "+quoted(name)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// causes lets in rows of these machines, and a message as a step leaves it: due or
+// claimed for the first time.
+func causes(machines []string) []trigger {
+	unknown := "NEW.machine NOT IN (" + literals(append(machines, "")) + ")"
+	return []trigger{
+		newTrigger("fsm_outbox_cause", "BEFORE INSERT ON fsm_outbox", unknown+`
+        OR NOT CASE NEW.state WHEN 'pending' THEN NEW.attempts = 0 WHEN 'delivering' THEN NEW.attempts = 1 ELSE 0 END
+        OR NEW.cancelled OR NEW.parked OR coalesce(NEW.delivered_at, NEW.discarded_at, NEW.last_error, NEW.resolution) IS NOT NULL`,
+			"fsmgen: fsm_outbox: a message is of a migrated machine and begins as pending or claimed once"),
+		newTrigger("fsm_deadlines_cause", "BEFORE INSERT ON fsm_deadlines", unknown, "fsmgen: fsm_deadlines: no such machine was migrated"),
+		newTrigger("fsm_keys_cause", "BEFORE INSERT ON fsm_keys", unknown, "fsmgen: fsm_keys: no such machine was migrated"),
+	}
+}
+
+// rules writes the triggers of a machine.
+type rules struct {
+	engine.RowRules
+	numbers bool // ids are integers
+}
+
+func newRules(ctx context.Context, tx *sql.Tx, r engine.RowRules) (rules, error) {
+	types, err := texts(ctx, tx, "SELECT lower(type) FROM pragma_table_xinfo(?) WHERE name = ?", r.Tables.Record, r.Tables.ID)
+	return rules{RowRules: r, numbers: len(types) == 1 && strings.HasPrefix(types[0], "int")}, err
+}
+
+// of finds the record of a row, in a table with this alias. The id has to be
+// spelled as the engine does, or it would be another record to it.
+func (r rules) of(alias, row string) string {
+	id := alias + "." + quoted(r.Tables.ID)
+	if !r.numbers {
+		return fmt.Sprintf("%s = %s.record_id", id, row)
+	}
+	return fmt.Sprintf("%[1]s = CAST(%[2]s.record_id AS integer) AND CAST(%[1]s AS text) = %[2]s.record_id", id, row)
+}
+
+func (r rules) trigger(prefix, on, row, when, refusal string) trigger {
+	return newTrigger(prefix+r.Machine, on, fmt.Sprintf("%s.machine = %s %s        AND %s", row, literal(r.Machine), r.Heading(), when), refusal)
+}
+
+// message judges a row of the outbox by the history row of its step.
+func (r rules) message() []trigger {
+	t := r.Tables
+	var legal strings.Builder
+	for _, rule := range r.Messages {
+		info := rule.Effect
+		sources := []string{""} // of an effect that no step asks for
+		for _, at := range rule.Sources {
+			sources = append(sources, fmt.Sprintf("%d %s %s %s", at.Seq, at.Transition, at.From, at.Event))
+		}
+		work := "NEW.work"
+		if !info.Work {
+			work = "NOT NEW.work"
+		}
+		fmt.Fprintf(&legal, "            WHEN %s THEN NEW.lane = %s AND NEW.delivery = %s AND %s", literal(info.Name), literal(info.Lane), literal(string(info.Delivery)), work)
+		for _, name := range info.RecordIDs {
+			// Go reads the last of several, whatever their capitals.
+			fmt.Fprintf(&legal, " AND CAST(json_extract(NEW.payload, %s) AS text) = NEW.record_id AND (SELECT count(*) FROM json_each(NEW.payload) AS k WHERE lower(k.key) = %s) = 1",
+				literal(`$."`+name+`"`), literal(strings.ToLower(name)))
+		}
+		fmt.Fprintf(&legal, "\n                AND step IN (%s)\n", literals(sources))
+	}
+	legal.WriteString("            WHEN '' THEN 0\n")
+	return []trigger{r.trigger(messageRule, "BEFORE INSERT ON fsm_outbox", "NEW", fmt.Sprintf(`NOT coalesce((
+        SELECT CASE NEW.effect
+%s        END
+        FROM (SELECT NEW.seq || ' ' || h.transition || ' ' || coalesce(h.%s, '') || ' ' || h.event_type AS step
+            FROM %s AS h WHERE %s AND h.version = NEW.version AND h.created_at = NEW.created_at)), 0)`,
+		legal.String(), quoted(t.From), quoted(t.History), r.of("h", "NEW")), "fsmgen: fsm_outbox: no step of its record asks for this message")}
+}
+
+// deadlines judges a deadline by the record as it is.
+func (r rules) deadlines() []trigger {
+	t := r.Tables
+	legal := []string{"0"}
+	for _, timeout := range r.Timeouts {
+		legal = append(legal, fmt.Sprintf("NEW.kind = 'timeout' AND NEW.event = %s AND r.%s = %s", literal(timeout.Event), quoted(t.State), literal(timeout.State)))
+	}
+	if len(r.Raises) > 0 {
+		legal = append(legal, "NEW.kind = 'raise' AND NEW.version = r.version AND NEW.event IN ("+literals(r.Raises)+")")
+	}
+	set := fmt.Sprintf(`NOT EXISTS (
+        SELECT 1 FROM %s AS r WHERE %s AND NEW.version BETWEEN 1 AND r.version AND (%s))`,
+		quoted(t.Record), r.of("r", "NEW"), strings.Join(legal, "\n            OR "))
+	const refusal = "fsmgen: fsm_deadlines: the record does not set this deadline"
+	return []trigger{
+		r.trigger(deadlineRule, "BEFORE INSERT ON fsm_deadlines", "NEW", set, refusal),
+		r.trigger(movedRule, "BEFORE UPDATE OF version, due_at, event, payload, correlation ON fsm_deadlines", "NEW", set, refusal),
+		r.trigger(clearedRule, "BEFORE DELETE ON fsm_deadlines", "OLD", fmt.Sprintf(`OLD.lease_token IS NULL
+        AND EXISTS (SELECT 1 FROM %s AS r WHERE %s AND r.version = OLD.version)`, quoted(t.Record), r.of("r", "OLD")),
+			"fsmgen: fsm_deadlines: the record has not left the state, and no worker claimed the deadline"),
+	}
+}
+
+// key judges an idempotency key by the history row of its event. The version is
+// that after the last step of the call, so of a chain an earlier row has the event.
+func (r rules) key() []trigger {
+	from := fmt.Sprintf("SELECT 1 FROM %s AS h WHERE %s AND h.created_at = NEW.created_at AND ", quoted(r.Tables.History), r.of("h", "NEW"))
+	when := "NOT EXISTS (" + from + "h.version = NEW.version AND h.event_type = NEW.event)"
+	if len(r.Raises) > 0 {
+		when += "\n        AND NOT (EXISTS (" + from + "h.version = NEW.version)\n            AND EXISTS (" + from + "h.version < NEW.version AND h.event_type = NEW.event))"
+	}
+	return []trigger{r.trigger(keyRule, "BEFORE INSERT ON fsm_keys", "NEW", when, "fsmgen: fsm_keys: no step of its record consumed this key")}
+}
+
+// literal returns an SQL string.
+func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+// literals is a list of SQL strings.
+func literals(list []string) string {
+	quoted := make([]string, len(list))
+	for i, s := range list {
+		quoted[i] = literal(s)
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// deep is how many rows of a lane a transaction looks at after one that has found
+// none to claim among the oldest. It parks those that wait behind others.
+const deep = 500
+
+// search is a claim on its way through the messages that are due.
+type search struct {
+	engine.Claim
+	lanes []laneSearch // that may have rows which no transaction has looked at
+}
+
+// laneSearch is where a search is in a lane.
+type laneSearch struct {
+	engine.Lane
+	depth   int // how many rows the transaction looks at
+	seen    int // how many it found
+	claimed int
+	left    int // rows that are neither claimed nor parked: the next one finds them again
+}
+
+func newSearch(c engine.Claim, lanes []engine.Lane) *search {
+	s := &search{Claim: c}
+	for _, l := range lanes {
+		if depth := min(l.Most, c.Effects); depth > 0 {
+			s.lanes = append(s.lanes, laneSearch{Lane: l, depth: depth})
+		}
+	}
+	return s
+}
+
+// claim claims heads of lanes, parks what waits behind others, and decides where to
+// look next.
+func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]engine.Task, error) {
+	var heads []due
+	for i := range s.lanes {
+		found, err := s.look(ctx, tx, &s.lanes[i])
+		if err != nil {
+			return nil, err
+		}
+		heads = append(heads, found...)
+	}
+	tasks := oldest(heads, s.Effects, s.Token)
+	for _, t := range tasks {
+		if _, err := tx.ExecContext(ctx, leaseEffect, s.Token.String(), instant(s.Until), null(s.Worker), t.Effect.MessageID); err != nil {
+			return nil, fmt.Errorf("lease %s: %w", t.Effect.MessageID, cause(ctx, err))
+		}
+	}
+	s.next(len(tasks))
+	return tasks, nil
+}
+
+// look returns the heads among the oldest rows of a lane, at most Most.
+func (s *search) look(ctx context.Context, tx *sql.Tx, l *laneSearch) (heads []due, err error) {
+	var waiting []string
+	err = each(ctx, tx, func(row *cells) {
+		r, err := readOutbox(row)
+		d := due{Task: engine.Task{Kind: engine.TaskEffect, Effect: r, Err: err}, since: row.time(), at: r.AvailableAt.V}
+		l.seen++
+		switch waits, held := row.bool(), row.bool(); {
+		case waits:
+			waiting = append(waiting, r.MessageID)
+		case held || len(heads) == l.Most:
+			l.left++
+		default:
+			heads = append(heads, d)
+		}
+	}, dueEffects, l.Machine, instant(s.Now), l.depth, jsonList(l.Effects), l.Name)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range waiting {
+		if _, err := tx.ExecContext(ctx, park, id); err != nil {
+			return nil, fmt.Errorf("park %s: %w", id, cause(ctx, err))
+		}
+	}
+	l.claimed = len(heads)
+	return heads, nil
+}
+
+// next keeps the lanes in which there may be more to claim.
+func (s *search) next(claimed int) {
+	s.lanes = slices.DeleteFunc(s.lanes, func(l laneSearch) bool {
+		return claimed == s.Effects || l.seen < l.depth || l.claimed == l.Most
+	})
+	for i, l := range s.lanes {
+		s.lanes[i] = laneSearch{Lane: l.Lane, depth: deep + l.left}
+	}
+}

@@ -1,0 +1,66 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// telling is a store with a clock of its own.
+type telling struct {
+	*faulty
+	time func() (time.Time, error)
+}
+
+func (s telling) Time(context.Context) (time.Time, error) { return s.time() }
+
+// TestTheClockOfTheStoreDecides: of an engine whose machine is an hour ahead of the
+// database, what it stores is due by the database's clock.
+func TestTheClockOfTheStoreDecides(t *testing.T) {
+	s := newStage(t)
+	var offsets []float64
+	s.config.Clock = nil
+	s.config.Metrics = func(m engine.Metric) {
+		if m.Name == engine.MetricClockOffset {
+			offsets = append(offsets, m.Value)
+		}
+	}
+	away := errors.New("no route to host")
+	answers := []func() (time.Time, error){
+		func() (time.Time, error) { return time.Time{}, away }, // the first has to do without
+		func() (time.Time, error) { return time.Now().Add(-time.Hour), nil },
+	}
+	store := telling{&faulty{Store: s.store}, func() (time.Time, error) {
+		answer := answers[0]
+		answers = answers[1:] // a third question within a minute is a mistake
+		return answer()
+	}}
+	var err error
+	if s.engine, err = engine.New(store, s.config, s.machines()...); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []time.Duration{0, -time.Hour, -time.Hour} {
+		o, err := s.engine.Create(t.Context(), "deal", fullID(string(rune('1'+n))), deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := s.engine.History(t.Context(), "deal", o.ID, 0, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := time.Until(steps[0].At) - want; off.Abs() > 10*time.Minute {
+			t.Errorf("creation %d is off by %v", n+1, off)
+		}
+	}
+	if len(offsets) != 1 || offsets[0] > -3599 || offsets[0] < -3601 {
+		t.Errorf("measured %v", offsets)
+	}
+	if seen := s.flush(); strings.Count(seen, "differs from that of the database") != 1 {
+		t.Errorf("seen:\n%s", seen)
+	}
+}

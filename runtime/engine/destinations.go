@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+)
+
+// Limit bounds the attempts of this process at one destination.
+type Limit struct {
+	// AtOnce is how many of them run at once. Default: half of Config.Concurrency,
+	// or all of it where the machines of the engine know no other destination: one
+	// that hangs leaves the rest to the others.
+	AtOnce int
+	// PerSecond is how many begin in a second, on average; as many, and at least one,
+	// may begin in a burst. 0: any number.
+	PerSecond float64
+}
+
+// tripsAfter is how many attempts at a destination fail in a row until its breaker is
+// open. Then one attempt runs at a time, until one succeeds.
+const tripsAfter = 10
+
+// destinations counts the attempts at each destination, for all workers of an engine.
+type destinations struct {
+	clock Clock
+
+	mu   sync.Mutex
+	all  map[string]*destination
+	turn int // of lanes that share a destination, whose is first
+}
+
+// destination is what happens at one of them.
+type destination struct {
+	limit    Limit
+	set      bool // the limit is not the default
+	busy     int
+	tokens   float64 // attempts that may begin, of a limit per second
+	refilled time.Time
+	failures int  // in a row
+	short    bool // a claim left messages behind for want of room
+}
+
+// newDestinations limits the destinations of lanes.
+func newDestinations(lanes []Lane, c Config) *destinations {
+	d := &destinations{clock: c.Clock, all: map[string]*destination{}}
+	for _, l := range lanes {
+		limit, set := c.Limits[l.Name]
+		d.all[l.Name] = &destination{limit: limit, set: set}
+	}
+	share := c.Concurrency
+	if len(d.all) > 1 {
+		share = max(1, c.Concurrency/2)
+	}
+	for _, of := range d.all {
+		if of.limit.AtOnce == 0 {
+			of.limit.AtOnce = share
+		}
+		of.tokens, of.refilled = of.burst(), c.Clock.Now()
+	}
+	return d
+}
+
+// checkLimits refuses limits of what the machines do not know.
+func (d *destinations) checkLimits(limits map[string]Limit) error {
+	for name := range limits {
+		if d.all[name] == nil {
+			return fmt.Errorf("engine: Limits has the destination %q, which no effect of a machine has as its `to`", name)
+		}
+	}
+	return nil
+}
+
+// burst is how many attempts may begin at once after a pause.
+func (d *destination) burst() float64 { return max(1, d.limit.PerSecond) }
+
+// open reports whether the breaker is open.
+func (d *destination) open() bool { return d.failures >= tripsAfter }
+
+// room is how many attempts may begin now. Its caller has the lock, as that of
+// whatever follows without one of its own.
+func (d *destination) room(now time.Time) int {
+	atOnce := d.limit.AtOnce
+	if d.open() {
+		atOnce = 1
+	}
+	return max(0, min(atOnce-d.busy, d.allowance(now)))
+}
+
+// allowance is how many attempts the limit per second lets begin now.
+func (d *destination) allowance(now time.Time) int {
+	if d.limit.PerSecond == 0 {
+		return math.MaxInt
+	}
+	if passed := now.Sub(d.refilled).Seconds(); passed > 0 {
+		d.tokens = min(d.burst(), d.tokens+passed*d.limit.PerSecond)
+	}
+	d.refilled = now
+	return max(0, int(math.Floor(d.tokens)))
+}
+
+// take takes a place at a destination, if there is one.
+func (d *destinations) take(name string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.all[name]
+	if of.room(d.clock.Now()) == 0 {
+		of.short = true
+		return false
+	}
+	of.busy++
+	of.tokens--
+	return true
+}
+
+// giveBack returns a place that nothing was begun at.
+func (d *destinations) giveBack(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all[name].busy--
+	d.all[name].tokens++
+}
+
+// isSet reports whether a destination has a limit of its own.
+func (d *destinations) isSet(name string) bool { return d.all[name].set }
+
+// leave ends an attempt, and reports whether a claim should look for what was left
+// behind: half of the places are free again.
+func (d *destinations) leave(name string) (look bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.all[name]
+	of.busy--
+	if !of.short || of.busy > of.limit.AtOnce/2 {
+		return false
+	}
+	of.short = false
+	return true
+}
+
+// report notes how an attempt ended, and reports whether the breaker changed.
+func (d *destinations) report(name string, failed bool) (open, changed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.all[name]
+	before := of.open()
+	of.failures++
+	if !failed {
+		of.failures = 0
+	}
+	return of.open(), of.open() != before
+}
+
+// reserve takes places for a claim of at most so many messages, and returns the lanes
+// that have some. Lanes of one destination share its places.
+func (d *destinations) reserve(lanes []Lane, most int) []Lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, sharing := d.clock.Now(), map[string]int{}
+	for _, l := range lanes {
+		sharing[l.Name]++
+	}
+	d.turn++
+	reserved := make([]Lane, 0, len(lanes))
+	for i := range lanes {
+		l := lanes[(i+d.turn)%len(lanes)]
+		of := d.all[l.Name]
+		room := of.room(now)
+		l.Most = min(room, most, max(1, of.limit.AtOnce/sharing[l.Name]))
+		if l.Most == 0 {
+			of.short = true
+			continue
+		}
+		of.busy += l.Most
+		of.tokens -= float64(l.Most)
+		reserved = append(reserved, l)
+	}
+	return reserved
+}
+
+// claimed gives back what a claim left of its places. A lane of which it took all may
+// have more.
+func (d *destinations) claimed(reserved []Lane, tasks []Task) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	got := messagesOf(tasks)
+	for _, l := range reserved {
+		of := d.all[l.Name]
+		of.busy -= l.Most
+		of.tokens += float64(l.Most)
+		of.short = of.short || got[[2]string{l.Machine, l.Name}] >= l.Most
+	}
+	for lane, n := range got {
+		d.all[lane[1]].busy += n
+		d.all[lane[1]].tokens -= float64(n)
+	}
+}
+
+// allowed returns the lanes with as many messages as their limits per second allow, at
+// most so many, for who carries out one after the other.
+func (d *destinations) allowed(lanes []Lane, most int) []Lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, allowed := d.clock.Now(), make([]Lane, 0, len(lanes))
+	for _, l := range lanes {
+		if l.Most = min(most, d.all[l.Name].allowance(now)); l.Most > 0 {
+			allowed = append(allowed, l)
+		}
+	}
+	return allowed
+}
+
+// spent notes attempts that are carried out one after the other.
+func (d *destinations) spent(tasks []Task) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for lane, n := range messagesOf(tasks) {
+		d.all[lane[1]].tokens -= float64(n)
+	}
+}
+
+// messagesOf counts the messages of each machine and lane.
+func messagesOf(tasks []Task) map[[2]string]int {
+	n := map[[2]string]int{}
+	for _, t := range tasks {
+		if t.Kind == TaskEffect {
+			n[[2]string{t.Effect.Machine, t.Effect.Lane}]++
+		}
+	}
+	return n
+}

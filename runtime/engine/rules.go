@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// RowRules is what the table of a machine says about the rows that the engine keeps
+// beside its records. A store lets its database refuse other rows, whoever inserts
+// them.
+type RowRules struct {
+	Machine  string
+	Version  string // of the table
+	Tables   fsm.Tables
+	Messages []MessageRule // one for each effect that becomes a message, in spec order
+	Timeouts []TimeoutRule // by state
+	Raises   []string      // events that follow a step in the same call, sorted
+}
+
+// MessageRule says what a row of the outbox for an effect has to be.
+type MessageRule struct {
+	Effect  fsm.EffectInfo
+	Sources []MessageSource
+}
+
+// MessageSource is a transition that asks for an effect, as its history row names
+// it, and the places that the effect has in it.
+type MessageSource struct {
+	Transition, From, Event string
+	Seq                     int
+}
+
+// TimeoutRule says which event the deadline of a state fires.
+type TimeoutRule struct{ State, Event string }
+
+// RowRulesOf reads the rules off a machine.
+func RowRulesOf[Tx any](m Machine[Tx]) RowRules {
+	rules := RowRules{Machine: m.Name(), Version: m.Version(), Tables: m.Tables()}
+	infos := map[string]fsm.EffectInfo{}
+	for _, info := range m.Effects() {
+		infos[info.Name] = info
+	}
+	sources := map[string][]MessageSource{}
+	for _, t := range m.Transitions() {
+		seq := 0
+		for _, name := range t.Effects {
+			if infos[name].Kind == fsm.EffectMetric {
+				continue
+			}
+			sources[name] = append(sources[name], MessageSource{t.Name, t.From, t.Event, seq})
+			seq++
+		}
+		if t.Raises != "" {
+			rules.Raises = append(rules.Raises, t.Raises)
+		}
+	}
+	for _, info := range m.Effects() {
+		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
+			info.Lane = cmp.Or(info.Lane, info.Name)
+			rules.Messages = append(rules.Messages, MessageRule{info, sources[info.Name]})
+		}
+	}
+	for state, event := range m.Timeouts() {
+		rules.Timeouts = append(rules.Timeouts, TimeoutRule{state, event})
+	}
+	slices.SortFunc(rules.Timeouts, func(a, b TimeoutRule) int { return cmp.Compare(a.State, b.State) })
+	slices.Sort(rules.Raises)
+	rules.Raises = slices.Compact(rules.Raises)
+	return rules
+}
+
+// versionLine is what the SQL of rules tells its version by.
+const versionLine = "-- by table version "
+
+// Heading is a line of SQL that Replace looks for.
+func (r RowRules) Heading() string { return versionLine + r.Version + "\n" }
+
+// Replace reports whether SQL of these rules takes the place of what is there. Rules
+// of a later version stay: a process with the earlier one, which starts again while
+// others are being updated, must not have their rows refused.
+func (r RowRules) Replace(there, with string) bool {
+	if there == with {
+		return false
+	}
+	_, after, found := strings.Cut(there, versionLine)
+	version, _, _ := strings.Cut(after, "\n")
+	return !found || compareVersions(version, r.Version) <= 0
+}
+
+// compareVersions compares versions like 1.10.0 number by number.
+func compareVersions(a, b string) int {
+	numbers := func(version string) (list []int) {
+		for _, part := range strings.Split(version, ".") {
+			n, _ := strconv.Atoi(part) // the checker allows nothing else
+			list = append(list, n)
+		}
+		return list
+	}
+	return slices.Compare(numbers(a), numbers(b))
+}

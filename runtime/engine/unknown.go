@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// lookEvery is how often a worker looks for work that it does not know.
+const lookEvery = time.Minute
+
+// mostUnknown is how many kinds of unknown work a worker tells of.
+const mostUnknown = 100
+
+// watcher tells of work that is due and that this process does not know: it waits for
+// a process that does.
+type watcher[Tx any] struct {
+	engine *Engine[Tx]
+	looked time.Time
+	told   map[UnknownWork]bool // without record and count
+}
+
+// look looks, if it is time to. A store that fails is asked again next time.
+func (w *watcher[Tx]) look(ctx context.Context) {
+	if time.Since(w.looked) < lookEvery {
+		return
+	}
+	w.looked = time.Now()
+	e := w.engine
+	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
+	defer cancel()
+	page, err := e.store.Read(ctx, Read{
+		Kind: ReadUnknown, Now: e.now(), Lanes: e.wanted.lanes, Events: e.wanted.events, Limit: mostUnknown,
+	})
+	if err != nil {
+		return
+	}
+	before := w.told
+	w.told = map[UnknownWork]bool{}
+	for _, u := range page.Unknown {
+		name := UnknownWork{Kind: u.Kind, Machine: u.Machine, Name: u.Name}
+		w.told[name] = true
+		delete(before, name)
+		e.measureUnknown(u)
+		e.config.Logger.WarnContext(ctx, "work is due that this program does not know: run the version of the machine that asked for it",
+			"kind", string(u.Kind), "machine", u.Machine, "name", u.Name, "count", u.Count, "record", u.Record)
+	}
+	for name := range before { // it is done
+		e.measureUnknown(name)
+	}
+}
+
+// measureUnknown measures how much there is of it.
+func (e *Engine[Tx]) measureUnknown(u UnknownWork) {
+	e.config.Metrics(Metric{
+		Machine: u.Machine, Name: MetricUnknown, Type: "gauge", Value: float64(u.Count), Labels: labels([]string{"kind", string(u.Kind), "name", u.Name}),
+	})
+}

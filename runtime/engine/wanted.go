@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// wanted is what the workers of an engine claim: the effects and events that its
+// machines know. A process with another version of a machine claims the others.
+type wanted struct {
+	lanes  []Lane
+	events []Events
+}
+
+// add adds a machine.
+func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm.TransitionInfo, timeouts map[string]string) {
+	w.lanes = append(w.lanes, lanesOf(machine, effects)...)
+	names := slices.Collect(maps.Values(timeouts))
+	for _, t := range transitions {
+		names = append(names, t.Event)
+	}
+	slices.Sort(names)
+	w.events = append(w.events, Events{Machine: machine, Names: slices.Compact(names)})
+}
+
+// lanesOf lists the destinations of the messages of a machine, by name.
+func lanesOf(machine string, effects []fsm.EffectInfo) (lanes []Lane) {
+	known := map[string][]string{}
+	for _, info := range effects {
+		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
+			name := cmp.Or(info.Lane, info.Name)
+			known[name] = append(known[name], info.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		lanes = append(lanes, Lane{Machine: machine, Name: name, Effects: known[name]})
+	}
+	return lanes
+}
