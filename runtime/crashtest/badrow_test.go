@@ -257,7 +257,9 @@ func brokenDeadline[Tx any](w *vandal[Tx], set string) {
 	w.works(e)
 	w.in(e, "deal", whole, "EXPIRED")
 	w.in(e, "deal", broken, "OFFER_PENDING")
-	if !unknown && !w.logs.line("deadline refused", broken) && !w.logs.line("task failed", broken) {
+	if unknown {
+		w.runUntil(e, func() bool { return w.logs.line("work is due that this program does not know", broken) })
+	} else if !w.logs.line("deadline refused", broken) && !w.logs.line("task failed", broken) {
 		w.Error("no line of the log names the record")
 	}
 	if unreadable || unknown {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/generated/deal"
@@ -149,6 +150,7 @@ func TestDiskFullWhileAWorkerSettles(t *testing.T) {
 	t.Parallel()
 	m := deal.Define[sqliteTx](nil, deal.DefaultParams())
 	c := newCrowded(t, m)
+	c.lease = time.Second // of real time: so long an answer is tried to be stored
 	e := c.engine(m)
 	var ids []string
 	c.handle = func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {

@@ -38,6 +38,7 @@ type world[Tx any] struct {
 	ids      int
 
 	patience time.Duration // HandlerTimeout of the engines; 0: the default
+	lease    time.Duration // of the engines
 
 	// What handlers do; nil: they succeed.
 	handle func(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error)
@@ -82,7 +83,7 @@ func newWorld[Tx any](t *testing.T, db crashtest.Database[Tx]) *world[Tx] {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { must(t, conn.Close()) })
-	return &world[Tx]{T: t, database: db, sql: conn, clock: &clock{now: epoch}}
+	return &world[Tx]{T: t, database: db, sql: conn, clock: &clock{now: epoch}, lease: lease}
 }
 
 func must(t testing.TB, err error) {
@@ -123,7 +124,7 @@ func (w *world[Tx]) engineBefore(s engine.Store[Tx], machines ...engine.Machine[
 		acting = append(acting, actor[Tx]{m, w})
 	}
 	e, err := engine.New(s, engine.Config{
-		Clock: w.clock, Lease: lease, PollInterval: 5 * time.Millisecond, Rand: func() float64 { return 0 },
+		Clock: w.clock, Lease: w.lease, PollInterval: 5 * time.Millisecond, Rand: func() float64 { return 0 },
 		HandlerTimeout: w.patience, MaxPayload: 1 << 16, Logger: slog.New(slog.NewTextHandler(&w.logs, nil)),
 	}, acting...)
 	must(w.T, err)
@@ -152,6 +153,22 @@ func (l *logs) line(parts ...string) bool {
 		}
 	}
 	return false
+}
+
+// runUntil runs a worker until a condition holds.
+func (w *world[Tx]) runUntil(e *engine.Engine[Tx], holds func() bool) {
+	w.Helper()
+	ctx, stop := context.WithTimeout(w.Context(), lastResort)
+	var running sync.WaitGroup
+	running.Go(func() { must(w.T, e.Run(ctx)) })
+	for !holds() && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	stop()
+	running.Wait()
+	if !holds() {
+		w.Error("what a worker was to bring about did not come")
+	}
 }
 
 // id returns another id.
