@@ -14,11 +14,13 @@ func (s *Store) causes(machines []string) []function {
 // outboxCause lets a message in as a step leaves it: due or claimed for the first
 // time.
 func (s *Store) outboxCause(machines []string) function {
-	return s.cause("fsm_outbox_cause", "DECLARE\n    why text;\n", `    IF NOT (CASE NEW.state WHEN 'pending' THEN NEW.attempts = 0 WHEN 'delivering' THEN NEW.attempts = 1 ELSE false END)
-        OR NEW.cancelled OR NEW.parked OR COALESCE(NEW.delivered_at, NEW.discarded_at) IS NOT NULL OR COALESCE(NEW.last_error, NEW.resolution) IS NOT NULL THEN
-        why := 'a message begins as pending or claimed once';
-    END IF;
-`+s.ask(machines, messageRule, "NEW")+refusal("FS105", "fsm_outbox", "'message ' || NEW.message_id || ', ' || NEW.effect || ' of ' || NEW.machine || ' ' || NEW.record_id || ' at version ' || NEW.version"))
+	return s.cause("fsm_outbox_cause", `DECLARE
+    why text := CASE
+        WHEN NOT (CASE NEW.state WHEN 'pending' THEN NEW.attempts = 0 WHEN 'delivering' THEN NEW.attempts = 1 ELSE false END)
+            OR NEW.cancelled OR NEW.parked OR COALESCE(NEW.delivered_at, NEW.discarded_at) IS NOT NULL OR COALESCE(NEW.last_error, NEW.resolution) IS NOT NULL
+            THEN 'a message begins as pending or claimed once'
+        ELSE `+s.ask(machines, messageRule, "NEW")+` END;
+`, refusal("FS105", "fsm_outbox", "'message ' || NEW.message_id || ', ' || NEW.effect || ' of ' || NEW.machine || ' ' || NEW.record_id || ' at version ' || NEW.version"))
 }
 
 // deadlinesCause lets a step set a deadline, and clear one of an earlier step. A
@@ -35,12 +37,15 @@ func (s *Store) deadlinesCause(machines []string) function {
             why := 'only a later step changes it';
         END IF;
     END IF;
-`+s.ask(machines, deadlineRule, "d", "gone")+refusal("FS106", "fsm_deadlines", "'deadline ' || d.event || ' of ' || d.machine || ' ' || d.record_id || ' at version ' || d.version"))
+    IF why IS NULL THEN
+        why := `+s.ask(machines, deadlineRule, "d", "gone")+`;
+    END IF;
+`+refusal("FS106", "fsm_deadlines", "'deadline ' || d.event || ' of ' || d.machine || ' ' || d.record_id || ' at version ' || d.version"))
 }
 
 func (s *Store) keysCause(machines []string) function {
-	return s.cause("fsm_keys_cause", "DECLARE\n    why text;\n",
-		s.ask(machines, keyRule, "NEW")+refusal("FS104", "fsm_keys", "'key ' || NEW.key || ' of ' || NEW.machine || ' ' || NEW.record_id || ' at version ' || NEW.version"))
+	return s.cause("fsm_keys_cause", "DECLARE\n    why text := "+s.ask(machines, keyRule, "NEW")+";\n",
+		refusal("FS104", "fsm_keys", "'key ' || NEW.key || ' of ' || NEW.machine || ' ' || NEW.record_id || ' at version ' || NEW.version"))
 }
 
 // cause is a trigger function.
@@ -52,15 +57,14 @@ func (s *Store) cause(name, variables, body string) function {
 	}
 }
 
-// ask calls the rule of the row's machine.
+// ask is what the rule of the row's machine says.
 func (s *Store) ask(machines []string, prefix string, args ...string) string {
 	var b strings.Builder
-	b.WriteString("    IF why IS NULL THEN\n        CASE " + args[0] + ".machine\n")
+	b.WriteString("CASE " + args[0] + ".machine")
 	for _, m := range machines {
-		fmt.Fprintf(&b, "        WHEN %s THEN why := %s.%s(%s);\n", literal(m), quoted(s.schema), quoted(prefix+m), strings.Join(args, ", "))
+		fmt.Fprintf(&b, " WHEN %s THEN %s.%s(%s)", literal(m), quoted(s.schema), quoted(prefix+m), strings.Join(args, ", "))
 	}
-	b.WriteString("        ELSE why := 'no such machine was migrated';\n        END CASE;\n    END IF;\n")
-	return b.String()
+	return b.String() + " ELSE 'no such machine was migrated' END"
 }
 
 // refusal raises what a rule says against a row.

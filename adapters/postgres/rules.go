@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -123,72 +124,71 @@ func (b ruleBuilder) function(prefix, in, variables, body string) function {
 // id is the id of the row's record as its own type.
 func (b ruleBuilder) id(of string) string { return of + ".record_id::" + b.idType }
 
-// elsewhere refuses another spelling of the id, which would be another record to
-// the engine.
+// spelled tells whether the id is spelled as the engine does. Another spelling would be
+// another record to the engine.
+func (b ruleBuilder) spelled(of string) string {
+	if b.idType == "text" {
+		return "true"
+	}
+	return fmt.Sprintf("%s::text = %s.record_id", b.id(of), of)
+}
+
+// elsewhere refuses another spelling of the id.
 func (b ruleBuilder) elsewhere(of string) string {
 	if b.idType == "text" {
 		return ""
 	}
-	return fmt.Sprintf("    IF %[1]s::text <> %[2]s.record_id THEN\n        RETURN 'the id is not spelled as the engine does';\n    END IF;\n", b.id(of), of)
+	return fmt.Sprintf("    IF NOT (%s) THEN\n        RETURN 'the id is not spelled as the engine does';\n    END IF;\n", b.spelled(of))
 }
 
 // message judges a row of the outbox by the history row of its step. Its id follows
 // from that row and its place, so that no step has it twice (see identity in
-// runtime/engine).
+// runtime/engine). One expression judges the whole row: in each transaction the server
+// prepares every expression of a function that it comes to. Those behind it say
+// why a row is refused.
 func (b ruleBuilder) message() function {
 	t := b.Tables
-	var s strings.Builder
-	s.WriteString(b.elsewhere("m"))
-	fmt.Fprintf(&s, `    SELECT h.transition || ' ' || COALESCE(h.%s, '') || ' ' || h.event_type,
+	var effects, asked, sent []string
+	payloads := map[string][]string{} // effects by the name of an id in their payload
+	for _, rule := range b.Messages {
+		info := rule.Effect
+		effects = append(effects, info.Name)
+		sent = append(sent, fmt.Sprintf("%s %s %s %t", info.Name, info.Lane, info.Delivery, info.Work))
+		for _, at := range rule.Sources {
+			asked = append(asked, fmt.Sprintf("%d %s %s %s %s", at.Seq, at.Transition, at.From, at.Event, info.Name))
+		}
+		for _, name := range info.RecordIDs {
+			payloads[name] = append(payloads[name], info.Name)
+		}
+	}
+	isAsked := "m.seq || ' ' || step || ' ' || m.effect IN (" + oneOf(asked) + ")"
+	isSent := "m.effect || ' ' || m.lane || ' ' || m.delivery || ' ' || m.work::text IN (" + oneOf(sent) + ")"
+	isAbout := "true"
+	for _, name := range slices.Sorted(maps.Keys(payloads)) {
+		isAbout += fmt.Sprintf("\n            AND (m.effect NOT IN (%s) OR COALESCE(m.payload ->> %s = m.record_id, false))", oneOf(payloads[name]), literal(name))
+	}
+	body := fmt.Sprintf(`    SELECT h.transition || ' ' || COALESCE(h.%s, '') || ' ' || h.event_type,
         sha256(convert_to('7:message36:' || h.event_id || length(m.seq::text) || ':' || m.seq, 'UTF8')) INTO step, place
     FROM %s.%s AS h WHERE h.%s = %s AND h.version = m.version AND h.created_at = m.created_at;
-    IF step IS NULL THEN
-        RETURN 'no step led to that version at that time';
+    IF %s AND %s
+        AND m.message_id = encode(set_byte(set_byte(substr(place, 1, 16), 6, get_byte(place, 6) & 15 | 128), 8, get_byte(place, 8) & 63 | 128), 'hex')::uuid
+        AND %s
+        AND %s THEN
+        RETURN NULL;
     END IF;
-    place := set_byte(set_byte(substr(place, 1, 16), 6, get_byte(place, 6) & 15 | 128), 8, get_byte(place, 8) & 63 | 128);
-    IF m.message_id <> encode(place, 'hex')::uuid THEN
-        RETURN 'its id is not that of its place';
-    END IF;
-    CASE m.effect
-    WHEN '' THEN
-        RETURN 'there is no such effect'; -- also of a machine without any
-`, quoted(t.From), b.schema, quoted(t.History), quoted(t.ID), b.id("m"))
-	for _, rule := range b.Messages {
-		b.effect(&s, rule)
+`, quoted(t.From), b.schema, quoted(t.History), quoted(t.ID), b.id("m"), b.spelled("m"), isAsked, isSent, isAbout)
+	body += b.elsewhere("m")
+	for _, because := range [][2]string{
+		{"step IS NULL", "'no step led to that version at that time'"},
+		{"m.effect NOT IN (" + oneOf(effects) + ")", "'there is no such effect'"}, // also of a machine without any
+		{"NOT (" + isAsked + ")", "'the step ' || step || ' does not ask for it at that place'"},
+		{"NOT (" + isSent + ")", "'lane, delivery or work are not those of the effect'"},
+		{"NOT (" + isAbout + ")", "'the id in its payload is another record''s'"},
+	} {
+		body += fmt.Sprintf("    IF %s THEN\n        RETURN %s;\n    END IF;\n", because[0], because[1])
 	}
-	s.WriteString(`    ELSE
-        RETURN 'there is no such effect';
-    END CASE;
-    RETURN NULL;
-`)
-	return b.function(messageRule, "m "+b.schema+".fsm_outbox", "DECLARE\n    step text;\n    place bytea;\n", s.String())
-}
-
-// effect writes what a message of one effect has to be.
-func (b ruleBuilder) effect(s *strings.Builder, rule engine.MessageRule) {
-	info := rule.Effect
-	work := "m.work"
-	if !info.Work {
-		work = "NOT m.work"
-	}
-	sources := []string{"''"} // of an effect that no step asks for
-	for _, at := range rule.Sources {
-		sources = append(sources, literal(fmt.Sprintf("%d %s %s %s", at.Seq, at.Transition, at.From, at.Event)))
-	}
-	fmt.Fprintf(s, `    WHEN %s THEN
-        IF m.seq || ' ' || step NOT IN (%s) THEN
-            RETURN 'the step ' || step || ' does not ask for it at that place';
-        END IF;
-        IF m.lane <> %s OR m.delivery <> %s OR NOT (%s) THEN
-            RETURN 'lane, delivery or work are not those of the effect';
-        END IF;
-`, literal(info.Name), strings.Join(sources, ", "), literal(info.Lane), literal(string(info.Delivery)), work)
-	for _, name := range info.RecordIDs {
-		fmt.Fprintf(s, `        IF m.payload ->> %[1]s IS DISTINCT FROM m.record_id THEN
-            RETURN %[2]s;
-        END IF;
-`, literal(name), literal(name+" in its payload is another record's"))
-	}
+	body += "    RETURN 'its id is not that of its place';\n"
+	return b.function(messageRule, "m "+b.schema+".fsm_outbox", "DECLARE\n    step text;\n    place bytea;\n", body)
 }
 
 // deadline judges a deadline by the record as it is.
@@ -238,6 +238,9 @@ func (b ruleBuilder) key() function {
 	body += "    RETURN 'no step by that event led to that version at that time';\n"
 	return b.function(keyRule, "k "+b.schema+".fsm_keys", "", body)
 }
+
+// oneOf is the list of an IN, which is never empty: no value of a row is an empty text.
+func oneOf(list []string) string { return literals(append([]string{""}, list...)) }
 
 // literals is a list of SQL strings.
 func literals(list []string) string { return strings.Join(column(list, literal), ", ") }
