@@ -90,9 +90,9 @@ func stateNames(states []*ir.State) []string {
 }
 
 // edgeRules refuse a step along no transition, with a rule for each old state that
-// lists what leads on. PostgreSQL prepares an expression in each transaction, so one
-// over all states would cost as much as all of them.
-func edgeRules(m *ir.Machine) []rule {
+// lists what leads on. In PostgreSQL one condition knows all edges; in SQLite, where a
+// condition more costs little, each rule knows its own.
+func edgeRules(d dialect, m *ir.Machine) []rule {
 	state, id := "OLD."+stateColumn(m), "OLD."+ident(m.ID.Text)
 	refusal := func(from text, hint string) rule {
 		return rule{
@@ -111,7 +111,26 @@ func edgeRules(m *ir.Machine) []rule {
 	}
 	final := refusal(value(state), "The state is final.")
 	final.cond = outside(state, stateNames(left))
-	return append(list, final)
+	list = append(list, final)
+	if legal := steps(m); d == postgres && len(legal) > 0 {
+		illegal := state + " || ' ' || NEW.last_event || ' ' || NEW." + stateColumn(m) + " NOT IN (" + tabled(legal) + ")"
+		for i := range list {
+			list[i].path, list[i].cond = append([]string{illegal}, list[i].path...), ""
+		}
+	}
+	return list
+}
+
+// steps lists state, event and new state of every step that is no creation.
+func steps(m *ir.Machine) (list []string) {
+	for _, e := range machineEdges(m)[1:] {
+		for _, p := range e.pairs {
+			for _, to := range p.to {
+				list = append(list, e.from.Text+" "+p.event.Text+" "+to.Text)
+			}
+		}
+	}
+	return list
 }
 
 // outside is the condition that expr is none of the words.
@@ -120,6 +139,15 @@ func outside(expr string, words []string) string {
 		return expr + " IS NOT NULL"
 	}
 	return expr + " NOT IN (" + quoteAll(words) + ")"
+}
+
+// tabled is a list of quoted texts, each on a line of its own.
+func tabled(list []string) string {
+	lines := make([]string, len(list))
+	for i, text := range list {
+		lines[i] = "\n            " + quote(text)
+	}
+	return strings.Join(lines, ",")
 }
 
 // words lists the pairs for people.

@@ -23,7 +23,7 @@ func historyRules(d dialect, m *ir.Machine) []rule {
 			words(" by "), value("NEW.event_type"), words(" at version "), value("NEW.version"), words(" since "), value("NEW.created_at")),
 		hint: "Write the record first, then its history row with its updated_at and who fired, in one transaction.",
 	}}
-	list = append(list, transitionRules(m)...)
+	list = append(list, transitionRules(d, m)...)
 	if d == sqlite {
 		list = append(list, followsRule(m), secondRowRule(m))
 	}
@@ -44,8 +44,10 @@ func partyTest(m *ir.Machine) string {
 	return b.String()
 }
 
-// transitionRules: a row of the table leads there, and the role may fire it.
-func transitionRules(m *ir.Machine) []rule {
+// transitionRules: a row of the table leads there, and the role may fire it. In
+// PostgreSQL one rule knows all rows; in SQLite, where a condition more costs little,
+// there is a rule for each state.
+func transitionRules(d dialect, m *ir.Machine) []rule {
 	from, to := "NEW."+ident("from_"+m.Storage.State), "NEW."+ident("to_"+m.Storage.State)
 	refusal := func(cond string, path ...string) rule {
 		return rule{
@@ -54,6 +56,9 @@ func transitionRules(m *ir.Machine) []rule {
 				words(" on "), value("NEW.event_type"), words(" to "), value(to), words(" by "), value("NEW.actor_role")),
 			hint: "Name the row of the table that was taken, and the role that fired it.",
 		}
+	}
+	if legal := transitions(m, from, to); d == postgres && legal != "" {
+		return []rule{refusal(from + " = '' OR (" + legal + ") IS NOT TRUE")}
 	}
 	var list []rule
 	var left []string
@@ -74,6 +79,36 @@ func transitionRules(m *ir.Machine) []rule {
 		list = append(list, refusal("(\n                   "+strings.Join(lines, "\n                OR ")+") IS NOT TRUE", here))
 	}
 	return append(list, refusal(outside(from, left)))
+}
+
+// transitions is the condition that a row of the table leads there, by a role that may
+// fire it. A creation comes from nothing.
+func transitions(m *ir.Machine, from, to string) string {
+	var byAll, by []string
+	for _, r := range m.Rows {
+		if r.Reject != nil {
+			continue
+		}
+		taken := " " + r.Text + " " + r.Event.Text + " " + r.Target().Text
+		if r.From != nil {
+			taken = r.From.Text + taken
+		}
+		if r.By == nil {
+			byAll = append(byAll, taken)
+		}
+		for _, a := range r.By {
+			by = append(by, taken+" "+a.Text)
+		}
+	}
+	row := "COALESCE(" + from + ", '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || " + to
+	var legal []string
+	if len(byAll) > 0 {
+		legal = append(legal, row+" IN ("+tabled(byAll)+")")
+	}
+	if len(by) > 0 {
+		legal = append(legal, row+" || ' ' || NEW.actor_role IN ("+tabled(by)+")")
+	}
+	return strings.Join(legal, "\n            OR ")
 }
 
 func transitionTest(r *ir.Row, to string) string {

@@ -81,7 +81,9 @@ func (s *script) searchPath() {
 func (s *script) postgresDemands(m *ir.Machine) {
 	function, table := ruleName(m.Text, "rules"), recordTable(m)
 	s.section("What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table\n" +
-		"anew for each statement, but keeps the plan of a function.")
+		"anew for each statement, but keeps the plan of a function.\n" +
+		"Here and below, whether any of several rules is broken is asked at once, and then which: each\n" +
+		"expression of a function that is come to is prepared in each transaction.")
 	s.function(function, "r "+table, "RETURNS boolean\nLANGUAGE plpgsql IMMUTABLE PARALLEL SAFE")
 	s.line("BEGIN")
 	s.demandRules("    ", m, recordDemands(postgres, m))
@@ -118,13 +120,15 @@ func (s *script) postgresHolds(m *ir.Machine) {
 
 // demandRules adds the rules of demands.
 func (s *script) demandRules(indent string, m *ir.Machine, demands []demand) {
+	var list []rule
 	for _, d := range demands {
 		kind := ruleKind{word: d.name, code: "check_violation"}
-		s.postgresRule(indent, rule{
+		list = append(list, rule{
 			comment: d.comment, kind: kind, name: d.name, cond: "NOT (" + d.cond + ")",
 			message: about(m.Text, "r."+ident(m.ID.Text), kind, "", d.wrong...), hint: d.hint,
-		}, recordTable(m))
+		})
 	}
+	s.postgresRules(indent, list, 0, recordTable(m))
 }
 
 func (s *script) postgresRecordTriggers(m *ir.Machine) {
@@ -208,7 +212,7 @@ func (s *script) postgresTrigger(name, when, table string, rules []rule) {
 	s.function(name, "", "RETURNS trigger LANGUAGE plpgsql")
 	s.line("BEGIN")
 	s.postgresRules("    ", rules, 0, table)
-	if returns := !slices.ContainsFunc(rules, func(r rule) bool { return r.cond == "" }); returns {
+	if returns := !slices.ContainsFunc(rules, func(r rule) bool { return r.cond == "" && len(r.path) == 0 }); returns {
 		s.line("    RETURN NEW;")
 	}
 	s.line("END;")
@@ -231,15 +235,14 @@ func (s *script) postgresRules(indent string, rules []rule, depth int, table str
 	open := false
 	for len(rules) > 0 {
 		if len(rules[0].path) == depth {
+			n := run(rules, func(r rule) bool { return len(r.path) == depth })
 			s.endIf(indent, &open)
-			rules = s.postgresGroup(indent, rules, table)
+			s.postgresGroups(indent, rules[:n], table)
+			rules = rules[n:]
 			continue
 		}
 		next := rules[0].path[depth]
-		n := slices.IndexFunc(rules, func(r rule) bool { return len(r.path) == depth || r.path[depth] != next })
-		if n < 0 {
-			n = len(rules)
-		}
+		n := run(rules, func(r rule) bool { return len(r.path) > depth && r.path[depth] == next })
 		word := "IF"
 		if open {
 			word = "ELSIF"
@@ -249,6 +252,53 @@ func (s *script) postgresRules(indent string, rules []rule, depth int, table str
 		open, rules = true, rules[n:]
 	}
 	s.endIf(indent, &open)
+}
+
+// run counts the rules at the beginning that are alike.
+func run(rules []rule, alike func(rule) bool) int {
+	if n := slices.IndexFunc(rules, func(r rule) bool { return !alike(r) }); n >= 0 {
+		return n
+	}
+	return len(rules)
+}
+
+// fewest is how many rules are worth a condition that asks at once whether one of them
+// is broken.
+const fewest = 4
+
+// postgresGroups adds rules that are judged on one path. Whether one of many is broken
+// is asked at once, and then which. What asks another table is judged by itself: it
+// would make a query of the whole.
+func (s *script) postgresGroups(indent string, rules []rule, table string) {
+	for len(rules) > 0 {
+		n := run(rules, func(r rule) bool { return r.cond != "" && !strings.Contains(r.cond, "SELECT") })
+		if n < fewest {
+			rules = s.postgresGroup(indent, rules, table)
+			continue
+		}
+		broken := make([]string, n)
+		for i, r := range rules[:n] {
+			broken[i] = r.broken()
+		}
+		s.line("%sIF %s THEN", indent, strings.Join(broken, "\n"+indent+"    OR "))
+		for group := rules[:n]; len(group) > 0; {
+			group = s.postgresGroup(indent+"    ", group, table)
+		}
+		s.line("%sEND IF;", indent)
+		rules = rules[n:]
+	}
+}
+
+// broken is the condition that the rule is broken on its path, as a part of an OR.
+func (r rule) broken() string {
+	cond := r.cond
+	if strings.Contains(cond, " OR ") && !strings.HasPrefix(cond, "NOT (") {
+		cond = "(" + cond + ")"
+	}
+	if r.when != "" {
+		return r.when + " AND " + cond
+	}
+	return cond
 }
 
 // postgresGroup adds the first rule, with those after it that share its when, and

@@ -18,7 +18,7 @@ type rule struct {
 	when    string
 	kind    ruleKind
 	name    string // as a constraint would be named
-	cond    string
+	cond    string // "": it refuses all on its path
 	message []text
 	hint    string
 }
@@ -101,7 +101,7 @@ func updateRules(d dialect, m *ir.Machine) []rule {
 			words(" to the next, not to "), value("NEW.version")),
 		hint: "Set version = version + 1, once per step.",
 	}}
-	list = append(list, edgeRules(m)...)
+	list = append(list, edgeRules(d, m)...)
 	list = append(list, immutableRules(m)...)
 	list = append(list, columnRules(d, m, moves(m))...)
 	list = append(list, neverRules(d, m)...)

@@ -37,43 +37,53 @@ CREATE TABLE activate_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION activate_rules(r activate_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('check-snapshot', 'create-snapshot', 'register', 'COMPLETE', 'aborted')) THEN
-        RAISE EXCEPTION 'fsmgen: activate %: activate_state_declared: state is %, which is not declared', r.run_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_state_declared',
-                HINT = 'Declared are check-snapshot, create-snapshot, register, COMPLETE, aborted.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: activate %: activate_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.image_id) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: activate %: activate_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
-            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_image_id_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.checksum) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: activate %: activate_checksum_range: length(checksum) is %, not >= 1', r.run_id, length(r.checksum)
-            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_checksum_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed')) THEN
-        RAISE EXCEPTION 'fsmgen: activate %: activate_reason_declared: reason is %, which is not declared', r.run_id, r.reason
-            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_reason_declared',
-                HINT = 'Declared are check_failed, pool_full, origin_missing, snapshot_failed.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: activate %: activate_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: activate %: activate_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.state IN ('check-snapshot', 'create-snapshot', 'register', 'COMPLETE', 'aborted'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.image_id) >= 1)
+        OR NOT (length(r.checksum) >= 1)
+        OR NOT (r.reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed'))
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.state IN ('check-snapshot', 'create-snapshot', 'register', 'COMPLETE', 'aborted')) THEN
+            RAISE EXCEPTION 'fsmgen: activate %: activate_state_declared: state is %, which is not declared', r.run_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_state_declared',
+                    HINT = 'Declared are check-snapshot, create-snapshot, register, COMPLETE, aborted.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: activate %: activate_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.image_id) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: activate %: activate_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
+                USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_image_id_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.checksum) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: activate %: activate_checksum_range: length(checksum) is %, not >= 1', r.run_id, length(r.checksum)
+                USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_checksum_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.reason IN ('check_failed', 'pool_full', 'origin_missing', 'snapshot_failed')) THEN
+            RAISE EXCEPTION 'fsmgen: activate %: activate_reason_declared: reason is %, which is not declared', r.run_id, r.reason
+                USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_reason_declared',
+                    HINT = 'Declared are check_failed, pool_full, origin_missing, snapshot_failed.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: activate %: activate_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: activate %: activate_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'activate_records', CONSTRAINT = 'activate_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'register' THEN
@@ -110,36 +120,44 @@ CREATE UNIQUE INDEX activate_active_image ON activate_records (image_id)
 -- A record begins as the machine creates it.
 CREATE FUNCTION activate_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: activate %: version: a new record has version 1, not %', NEW.run_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'activate_records', CONSTRAINT = 'activate_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'START' AND NEW.state = 'check-snapshot')
+        OR NEW.device_path IS NOT NULL
+        OR NEW.reason IS NOT NULL
+        OR NEW.cause IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: activate %: version: a new record has version 1, not %', NEW.run_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'activate_records', CONSTRAINT = 'activate_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'START' AND NEW.state = 'check-snapshot') THEN
-        RAISE EXCEPTION 'fsmgen: activate %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.device_path IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: activate %: step: device_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_path
-            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                HINT = 'Leave device_path as it is.';
-    END IF;
-    IF NEW.reason IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: activate %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
-            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                HINT = 'Leave reason as it is.';
-    END IF;
-    IF NEW.cause IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: activate %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
-            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                HINT = 'Leave cause as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: activate %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: activate %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.device_path IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: device_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_path
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'Leave device_path as it is.';
+        END IF;
+        IF NEW.reason IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'Leave reason as it is.';
+        END IF;
+        IF NEW.cause IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'Leave cause as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -156,103 +174,115 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'activate_records', CONSTRAINT = 'activate_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'check-snapshot' THEN
-        IF NOT (
-               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'register', 'create-snapshot', 'aborted')
-            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'check-snapshot CHECKED COMPLETE',
+            'check-snapshot CHECKED register',
+            'check-snapshot CHECKED create-snapshot',
+            'check-snapshot CHECKED aborted',
+            'check-snapshot CHECK_FAILED aborted',
+            'create-snapshot SNAPSHOT_READY register',
+            'create-snapshot SNAPSHOT_FAILED aborted',
+            'register STORE COMPLETE') THEN
+        IF OLD.state = 'check-snapshot' THEN
             RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from check-snapshot on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
                     HINT = 'From there lead CHECKED to COMPLETE or register or create-snapshot or aborted, CHECK_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'create-snapshot' THEN
-        IF NOT (
-               NEW.last_event = 'SNAPSHOT_READY'  AND NEW.state = 'register'
-            OR NEW.last_event = 'SNAPSHOT_FAILED' AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'create-snapshot' THEN
             RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from create-snapshot on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
                     HINT = 'From there lead SNAPSHOT_READY to register, SNAPSHOT_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'register' THEN
-        IF NOT (
-               NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE') THEN
+        ELSIF OLD.state = 'register' THEN
             RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from register on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
                     HINT = 'From there lead STORE to COMPLETE.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('check-snapshot', 'create-snapshot', 'register') THEN
         RAISE EXCEPTION 'fsmgen: activate %: edge: no transition from % on % to %', OLD.run_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'activate_records', CONSTRAINT = 'activate_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
-        RAISE EXCEPTION 'fsmgen: activate %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
-            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_run_id_immutable',
-                HINT = 'Leave run_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: activate %: immutable: created_at never changes, not from % to %', OLD.run_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.image_id IS DISTINCT FROM OLD.image_id THEN
-        RAISE EXCEPTION 'fsmgen: activate %: immutable: image_id is written once, it stays % and does not become %', OLD.run_id, OLD.image_id, NEW.image_id
-            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_image_id_immutable',
-                HINT = 'Leave image_id as it is.';
-    END IF;
-    IF NEW.download_run IS DISTINCT FROM OLD.download_run THEN
-        RAISE EXCEPTION 'fsmgen: activate %: immutable: download_run is written once, it stays % and does not become %', OLD.run_id, OLD.download_run, NEW.download_run
-            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_download_run_immutable',
-                HINT = 'Leave download_run as it is.';
-    END IF;
-    IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
-        RAISE EXCEPTION 'fsmgen: activate %: immutable: checksum is written once, it stays % and does not become %', OLD.run_id, OLD.checksum, NEW.checksum
-            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_checksum_immutable',
-                HINT = 'Leave checksum as it is.';
-    END IF;
-    IF NEW.device_id IS DISTINCT FROM OLD.device_id THEN
-        RAISE EXCEPTION 'fsmgen: activate %: immutable: device_id is written once, it stays % and does not become %', OLD.run_id, OLD.device_id, NEW.device_id
-            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_device_id_immutable',
-                HINT = 'Leave device_id as it is.';
-    END IF;
-    IF NEW.device_name IS DISTINCT FROM OLD.device_name THEN
-        RAISE EXCEPTION 'fsmgen: activate %: immutable: device_name is written once, it stays % and does not become %', OLD.run_id, OLD.device_name, NEW.device_name
-            USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_device_name_immutable',
-                HINT = 'Leave device_name as it is.';
-    END IF;
-    IF NEW.device_path IS DISTINCT FROM OLD.device_path THEN
-        IF NOT (NEW.last_event = 'SNAPSHOT_READY'
+    IF NEW.run_id IS DISTINCT FROM OLD.run_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.image_id IS DISTINCT FROM OLD.image_id
+        OR NEW.download_run IS DISTINCT FROM OLD.download_run
+        OR NEW.checksum IS DISTINCT FROM OLD.checksum
+        OR NEW.device_id IS DISTINCT FROM OLD.device_id
+        OR NEW.device_name IS DISTINCT FROM OLD.device_name
+        OR NEW.device_path IS DISTINCT FROM OLD.device_path AND NOT (NEW.last_event = 'SNAPSHOT_READY'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state IN ('COMPLETE', 'register'))
+        OR NEW.reason IS DISTINCT FROM OLD.reason AND NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state = 'aborted')
+        OR NEW.cause IS DISTINCT FROM OLD.cause AND NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED'))
+        OR OLD.state = 'create-snapshot' AND NEW.state = 'COMPLETE'
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
+            RAISE EXCEPTION 'fsmgen: activate %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
+                USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_run_id_immutable',
+                    HINT = 'Leave run_id as it is.';
+        END IF;
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: activate %: immutable: created_at never changes, not from % to %', OLD.run_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
+        END IF;
+        IF NEW.image_id IS DISTINCT FROM OLD.image_id THEN
+            RAISE EXCEPTION 'fsmgen: activate %: immutable: image_id is written once, it stays % and does not become %', OLD.run_id, OLD.image_id, NEW.image_id
+                USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_image_id_immutable',
+                    HINT = 'Leave image_id as it is.';
+        END IF;
+        IF NEW.download_run IS DISTINCT FROM OLD.download_run THEN
+            RAISE EXCEPTION 'fsmgen: activate %: immutable: download_run is written once, it stays % and does not become %', OLD.run_id, OLD.download_run, NEW.download_run
+                USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_download_run_immutable',
+                    HINT = 'Leave download_run as it is.';
+        END IF;
+        IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
+            RAISE EXCEPTION 'fsmgen: activate %: immutable: checksum is written once, it stays % and does not become %', OLD.run_id, OLD.checksum, NEW.checksum
+                USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_checksum_immutable',
+                    HINT = 'Leave checksum as it is.';
+        END IF;
+        IF NEW.device_id IS DISTINCT FROM OLD.device_id THEN
+            RAISE EXCEPTION 'fsmgen: activate %: immutable: device_id is written once, it stays % and does not become %', OLD.run_id, OLD.device_id, NEW.device_id
+                USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_device_id_immutable',
+                    HINT = 'Leave device_id as it is.';
+        END IF;
+        IF NEW.device_name IS DISTINCT FROM OLD.device_name THEN
+            RAISE EXCEPTION 'fsmgen: activate %: immutable: device_name is written once, it stays % and does not become %', OLD.run_id, OLD.device_name, NEW.device_name
+                USING ERRCODE = 'FS003', TABLE = 'activate_records', CONSTRAINT = 'activate_device_name_immutable',
+                    HINT = 'Leave device_name as it is.';
+        END IF;
+        IF NEW.device_path IS DISTINCT FROM OLD.device_path THEN
+            IF NOT (NEW.last_event = 'SNAPSHOT_READY'
                 OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state IN ('COMPLETE', 'register')) THEN
-            RAISE EXCEPTION 'fsmgen: activate %: step: device_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_path, NEW.device_path
-                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                    HINT = 'Leave device_path as it is.';
+                RAISE EXCEPTION 'fsmgen: activate %: step: device_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_path, NEW.device_path
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Leave device_path as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.reason IS DISTINCT FROM OLD.reason THEN
-        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')
+        IF NEW.reason IS DISTINCT FROM OLD.reason THEN
+            IF NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')
                 OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-snapshot' AND NEW.state = 'aborted') THEN
-            RAISE EXCEPTION 'fsmgen: activate %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
-                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                    HINT = 'Leave reason as it is.';
+                RAISE EXCEPTION 'fsmgen: activate %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Leave reason as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.cause IS DISTINCT FROM OLD.cause THEN
-        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')) THEN
-            RAISE EXCEPTION 'fsmgen: activate %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
-                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                    HINT = 'Leave cause as it is.';
+        IF NEW.cause IS DISTINCT FROM OLD.cause THEN
+            IF NOT (NEW.last_event IN ('CHECK_FAILED', 'SNAPSHOT_FAILED')) THEN
+                RAISE EXCEPTION 'fsmgen: activate %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
+                    USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                        HINT = 'Leave cause as it is.';
+            END IF;
         END IF;
-    END IF;
-    -- no run completes a new snapshot without registering it
-    IF OLD.state = 'create-snapshot' AND NEW.state = 'COMPLETE' THEN
-        RAISE EXCEPTION 'fsmgen: activate %: invariant: created_is_registered forbids % to %', OLD.run_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'activate_records', CONSTRAINT = 'activate_created_is_registered',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: activate %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        -- no run completes a new snapshot without registering it
+        IF OLD.state = 'create-snapshot' AND NEW.state = 'COMPLETE' THEN
+            RAISE EXCEPTION 'fsmgen: activate %: invariant: created_is_registered forbids % to %', OLD.run_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'activate_records', CONSTRAINT = 'activate_created_is_registered',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: activate %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'activate_records', CONSTRAINT = 'activate_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     IF OLD.state = 'check-snapshot' THEN
         IF NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE' THEN
@@ -364,44 +394,19 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-snapshot') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'check-snapshot' THEN
-        IF (
-                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
-                OR NEW.transition = 'half_registered' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'register'
-                OR NEW.transition = 'unregistered' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
-                OR NEW.transition = 'replaced' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
-                OR NEW.transition = 'stale_row' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
-                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-snapshot'
-                OR NEW.transition = 'unusable_check' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'create-snapshot' THEN
-        IF (
-                   NEW.transition = 'ready' AND NEW.event_type = 'SNAPSHOT_READY' AND NEW.to_state = 'register'
-                OR NEW.transition = 'not_created' AND NEW.event_type = 'SNAPSHOT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'register' THEN
-        IF (
-                   NEW.transition = 'stored' AND NEW.event_type = 'STORE' AND NEW.to_state = 'COMPLETE') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('check-snapshot', 'create-snapshot', 'register') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state IN (
+            ' start START check-snapshot',
+            'check-snapshot handoff CHECKED COMPLETE',
+            'check-snapshot half_registered CHECKED register',
+            'check-snapshot unregistered CHECKED create-snapshot',
+            'check-snapshot replaced CHECKED create-snapshot',
+            'check-snapshot stale_row CHECKED create-snapshot',
+            'check-snapshot needed CHECKED create-snapshot',
+            'create-snapshot ready SNAPSHOT_READY register',
+            'create-snapshot not_created SNAPSHOT_FAILED aborted',
+            'register stored STORE COMPLETE',
+            'check-snapshot unusable_check CHECKED aborted',
+            'check-snapshot check_failed CHECK_FAILED aborted')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: activate %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'activate_history', CONSTRAINT = 'activate_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

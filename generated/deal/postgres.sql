@@ -34,54 +34,66 @@ CREATE TABLE deals (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION deal_rules(r deals) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.status IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED')) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_status_declared: status is %, which is not declared', r.deal_id, r.status
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_status_declared',
-                HINT = 'Declared are DRAFT, OFFER_PENDING, NEGOTIATING, ACCEPTED, AWAITING_PAYMENT, FUNDED, CREATIVE_SUBMITTED, CREATIVE_APPROVED, SCHEDULED, PUBLISHED, DELIVERY_VERIFYING, COMPLETED_RELEASED, DISPUTED, CANCELLED, REFUNDED, EXPIRED.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.deal_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.price_nano >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_price_nano_range: price_nano is %, not >= 1', r.deal_id, r.price_nano
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_price_nano_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.deposit_address) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_deposit_address_range: length(deposit_address) is %, not >= 1', r.deal_id, length(r.deposit_address)
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.escrow IN ('none', 'held', 'frozen', 'released', 'returned')) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_escrow_declared: escrow is %, which is not declared', r.deal_id, r.escrow
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_escrow_declared',
-                HINT = 'Declared are none, held, frozen, released, returned.';
-    END IF;
-    IF NOT (r.publish_at >= '0001-01-01 00:00:00Z' AND r.publish_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_publish_at_time: publish_at is %, which is no time of the years 1 to 9999', r.deal_id, r.publish_at
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_publish_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.deal_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.deal_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    -- advertiser and owner are different people
-    IF NOT (COALESCE(r.advertiser_id <> r.owner_id, false)) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: deal_parties_are_two: parties_are_two demands advertiser_id != $owner_id, and advertiser_id is %', r.deal_id, r.advertiser_id
-            USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_parties_are_two',
-                HINT = 'Make it true in the same step.';
+    IF NOT (r.status IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.price_nano >= 1)
+        OR NOT (length(r.deposit_address) >= 1)
+        OR NOT (r.escrow IN ('none', 'held', 'frozen', 'released', 'returned'))
+        OR NOT (r.publish_at >= '0001-01-01 00:00:00Z' AND r.publish_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z')
+        OR NOT (COALESCE(r.advertiser_id <> r.owner_id, false)) THEN
+        IF NOT (r.status IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED')) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_status_declared: status is %, which is not declared', r.deal_id, r.status
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_status_declared',
+                    HINT = 'Declared are DRAFT, OFFER_PENDING, NEGOTIATING, ACCEPTED, AWAITING_PAYMENT, FUNDED, CREATIVE_SUBMITTED, CREATIVE_APPROVED, SCHEDULED, PUBLISHED, DELIVERY_VERIFYING, COMPLETED_RELEASED, DISPUTED, CANCELLED, REFUNDED, EXPIRED.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.deal_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.price_nano >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_price_nano_range: price_nano is %, not >= 1', r.deal_id, r.price_nano
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_price_nano_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.deposit_address) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_deposit_address_range: length(deposit_address) is %, not >= 1', r.deal_id, length(r.deposit_address)
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.escrow IN ('none', 'held', 'frozen', 'released', 'returned')) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_escrow_declared: escrow is %, which is not declared', r.deal_id, r.escrow
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_escrow_declared',
+                    HINT = 'Declared are none, held, frozen, released, returned.';
+        END IF;
+        IF NOT (r.publish_at >= '0001-01-01 00:00:00Z' AND r.publish_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_publish_at_time: publish_at is %, which is no time of the years 1 to 9999', r.deal_id, r.publish_at
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_publish_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.deal_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.deal_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        -- advertiser and owner are different people
+        IF NOT (COALESCE(r.advertiser_id <> r.owner_id, false)) THEN
+            RAISE EXCEPTION 'fsmgen: deal %: deal_parties_are_two: parties_are_two demands advertiser_id != $owner_id, and advertiser_id is %', r.deal_id, r.advertiser_id
+                USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_parties_are_two',
+                    HINT = 'Make it true in the same step.';
+        END IF;
     END IF;
     CASE r.status
         WHEN 'DRAFT' THEN
@@ -136,93 +148,114 @@ BEGIN
                         HINT = 'Make it true in the same step.';
             END IF;
         WHEN 'CREATIVE_SUBMITTED' THEN
-            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands escrow == held, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.creative IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands creative exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'held', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.creative IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.creative IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_submitted_holds: CREATIVE_SUBMITTED demands creative exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_submitted_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'CREATIVE_APPROVED' THEN
-            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands escrow == held, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.creative IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands creative exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'held', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.creative IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.creative IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_creative_approved_holds: CREATIVE_APPROVED demands creative exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_creative_approved_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'SCHEDULED' THEN
-            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands escrow == held, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.creative IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands creative exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.publish_at IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands publish_at exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'held', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.creative IS NOT NULL)
+                OR NOT (r.publish_at IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.creative IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands creative exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.publish_at IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_scheduled_holds: SCHEDULED demands publish_at exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_scheduled_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'PUBLISHED' THEN
-            IF NOT (COALESCE(r.escrow = 'held', false)) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands escrow == held, and escrow is %', r.deal_id, r.escrow
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_tx IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands deposit_tx exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.deposit_nano IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands deposit_nano exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.creative IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands creative exists true', r.deal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.escrow = 'held', false))
+                OR NOT (r.deposit_tx IS NOT NULL)
+                OR NOT (r.deposit_nano IS NOT NULL)
+                OR NOT (r.creative IS NOT NULL) THEN
+                IF NOT (COALESCE(r.escrow = 'held', false)) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands escrow == held, and escrow is %', r.deal_id, r.escrow
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_tx IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands deposit_tx exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.deposit_nano IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands deposit_nano exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.creative IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: deal %: deal_published_holds: PUBLISHED demands creative exists true', r.deal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'deals', CONSTRAINT = 'deal_published_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'DELIVERY_VERIFYING' THEN
             IF NOT (COALESCE(r.escrow = 'held', false)) THEN
@@ -313,61 +346,74 @@ ALTER TABLE deals ADD CONSTRAINT deal_rules
 -- A record begins as the machine creates it.
 CREATE FUNCTION deal_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: deal %: version: a new record has version 1, not %', NEW.deal_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'deals', CONSTRAINT = 'deal_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'CREATE' AND NEW.status = 'DRAFT')
+        OR NEW.deposit_address IS NOT NULL
+        OR NEW.deposit_tx IS NOT NULL
+        OR NEW.deposit_nano IS NOT NULL
+        OR NEW.escrow IS DISTINCT FROM 'none'
+        OR NEW.creative IS NOT NULL
+        OR NEW.publish_at IS NOT NULL
+        OR NEW.advertiser_cancels IS DISTINCT FROM false
+        OR NEW.owner_cancels IS DISTINCT FROM false
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: deal %: version: a new record has version 1, not %', NEW.deal_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'deals', CONSTRAINT = 'deal_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'CREATE' AND NEW.status = 'DRAFT') THEN
-        RAISE EXCEPTION 'fsmgen: deal %: edge: no record is created by % in %', NEW.deal_id, NEW.last_event, NEW.status
-            USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.deposit_address IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: deposit_address is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_address
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave deposit_address as it is.';
-    END IF;
-    IF NEW.deposit_tx IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: deposit_tx is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_tx
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave deposit_tx as it is.';
-    END IF;
-    IF NEW.deposit_nano IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: deposit_nano is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_nano
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave deposit_nano as it is.';
-    END IF;
-    IF NEW.escrow IS DISTINCT FROM 'none' THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by %, it begins as ''none'' and not as %', NEW.deal_id, NEW.last_event, NEW.escrow
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave escrow as it is.';
-    END IF;
-    IF NEW.creative IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.creative
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave creative as it is.';
-    END IF;
-    IF NEW.publish_at IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: publish_at is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.publish_at
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave publish_at as it is.';
-    END IF;
-    IF NEW.advertiser_cancels IS DISTINCT FROM false THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: advertiser_cancels is not written by %, it begins as false and not as %', NEW.deal_id, NEW.last_event, NEW.advertiser_cancels
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave advertiser_cancels as it is.';
-    END IF;
-    IF NEW.owner_cancels IS DISTINCT FROM false THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: owner_cancels is not written by %, it begins as false and not as %', NEW.deal_id, NEW.last_event, NEW.owner_cancels
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'Leave owner_cancels as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: deal %: step: the state is entered when the step is taken, not at %', NEW.deal_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: deal %: edge: no record is created by % in %', NEW.deal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.deposit_address IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_address is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_address
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave deposit_address as it is.';
+        END IF;
+        IF NEW.deposit_tx IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_tx is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_tx
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave deposit_tx as it is.';
+        END IF;
+        IF NEW.deposit_nano IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_nano is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.deposit_nano
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave deposit_nano as it is.';
+        END IF;
+        IF NEW.escrow IS DISTINCT FROM 'none' THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by %, it begins as ''none'' and not as %', NEW.deal_id, NEW.last_event, NEW.escrow
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave escrow as it is.';
+        END IF;
+        IF NEW.creative IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.creative
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave creative as it is.';
+        END IF;
+        IF NEW.publish_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: publish_at is not written by %, it begins as NULL and not as %', NEW.deal_id, NEW.last_event, NEW.publish_at
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave publish_at as it is.';
+        END IF;
+        IF NEW.advertiser_cancels IS DISTINCT FROM false THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: advertiser_cancels is not written by %, it begins as false and not as %', NEW.deal_id, NEW.last_event, NEW.advertiser_cancels
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave advertiser_cancels as it is.';
+        END IF;
+        IF NEW.owner_cancels IS DISTINCT FROM false THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: owner_cancels is not written by %, it begins as false and not as %', NEW.deal_id, NEW.last_event, NEW.owner_cancels
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'Leave owner_cancels as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: deal %: step: the state is entered when the step is taken, not at %', NEW.deal_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     IF NEW.last_event = 'CREATE' THEN
         IF NOT (COALESCE(NEW.owner_id <> NEW.advertiser_id, false)) THEN
@@ -391,279 +437,276 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'deals', CONSTRAINT = 'deal_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.status = 'DRAFT' THEN
-        IF NOT (
-               NEW.last_event = 'SUBMIT_OFFER' AND NEW.status = 'OFFER_PENDING'
-            OR NEW.last_event = 'CANCEL'       AND NEW.status = 'CANCELLED') THEN
+    IF OLD.status || ' ' || NEW.last_event || ' ' || NEW.status NOT IN (
+            'DRAFT SUBMIT_OFFER OFFER_PENDING',
+            'DRAFT CANCEL CANCELLED',
+            'OFFER_PENDING COUNTER_OFFER NEGOTIATING',
+            'OFFER_PENDING ACCEPT ACCEPTED',
+            'OFFER_PENDING REJECT CANCELLED',
+            'OFFER_PENDING WITHDRAW CANCELLED',
+            'OFFER_PENDING EXPIRE EXPIRED',
+            'NEGOTIATING AGREE ACCEPTED',
+            'NEGOTIATING CANCEL CANCELLED',
+            'NEGOTIATING EXPIRE EXPIRED',
+            'ACCEPTED ADDRESS_READY AWAITING_PAYMENT',
+            'ACCEPTED CANCEL CANCELLED',
+            'AWAITING_PAYMENT DEPOSIT_CONFIRMED FUNDED',
+            'AWAITING_PAYMENT DEPOSIT_CONFIRMED AWAITING_PAYMENT',
+            'AWAITING_PAYMENT CANCEL CANCELLED',
+            'AWAITING_PAYMENT EXPIRE EXPIRED',
+            'FUNDED SUBMIT_DRAFT CREATIVE_SUBMITTED',
+            'FUNDED MUTUAL_CANCEL CANCELLED',
+            'FUNDED MUTUAL_CANCEL FUNDED',
+            'FUNDED EXPIRE EXPIRED',
+            'FUNDED DEPOSIT_CONFIRMED FUNDED',
+            'CREATIVE_SUBMITTED APPROVE CREATIVE_APPROVED',
+            'CREATIVE_SUBMITTED REQUEST_REVISION FUNDED',
+            'CREATIVE_SUBMITTED DISPUTE DISPUTED',
+            'CREATIVE_SUBMITTED EXPIRE EXPIRED',
+            'CREATIVE_SUBMITTED DEPOSIT_CONFIRMED CREATIVE_SUBMITTED',
+            'CREATIVE_APPROVED SET_PUBLISH_TIME SCHEDULED',
+            'CREATIVE_APPROVED PUBLISH_NOW PUBLISHED',
+            'CREATIVE_APPROVED DEPOSIT_CONFIRMED CREATIVE_APPROVED',
+            'SCHEDULED AUTO_PUBLISHED PUBLISHED',
+            'SCHEDULED DEPOSIT_CONFIRMED SCHEDULED',
+            'PUBLISHED START_VERIFICATION DELIVERY_VERIFYING',
+            'PUBLISHED DEPOSIT_CONFIRMED PUBLISHED',
+            'PUBLISHED PUBLISH_FAILED DISPUTED',
+            'DELIVERY_VERIFYING VERIFICATION_PASSED COMPLETED_RELEASED',
+            'DELIVERY_VERIFYING VERIFICATION_FAILED DISPUTED',
+            'DELIVERY_VERIFYING AUTO_APPROVE COMPLETED_RELEASED',
+            'DELIVERY_VERIFYING DEPOSIT_CONFIRMED DELIVERY_VERIFYING',
+            'COMPLETED_RELEASED DEPOSIT_CONFIRMED COMPLETED_RELEASED',
+            'DISPUTED RESOLVE_FOR_OWNER COMPLETED_RELEASED',
+            'DISPUTED RESOLVE_FOR_ADVERTISER REFUNDED',
+            'DISPUTED DEPOSIT_CONFIRMED DISPUTED',
+            'CANCELLED DEPOSIT_CONFIRMED CANCELLED',
+            'REFUNDED DEPOSIT_CONFIRMED REFUNDED',
+            'EXPIRED DEPOSIT_CONFIRMED EXPIRED') THEN
+        IF OLD.status = 'DRAFT' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DRAFT on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead SUBMIT_OFFER to OFFER_PENDING, CANCEL to CANCELLED.';
-        END IF;
-    ELSIF OLD.status = 'OFFER_PENDING' THEN
-        IF NOT (
-               NEW.last_event = 'COUNTER_OFFER' AND NEW.status = 'NEGOTIATING'
-            OR NEW.last_event = 'ACCEPT'        AND NEW.status = 'ACCEPTED'
-            OR NEW.last_event = 'REJECT'        AND NEW.status = 'CANCELLED'
-            OR NEW.last_event = 'WITHDRAW'      AND NEW.status = 'CANCELLED'
-            OR NEW.last_event = 'EXPIRE'        AND NEW.status = 'EXPIRED') THEN
+        ELSIF OLD.status = 'OFFER_PENDING' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from OFFER_PENDING on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead COUNTER_OFFER to NEGOTIATING, ACCEPT to ACCEPTED, REJECT to CANCELLED, WITHDRAW to CANCELLED, EXPIRE to EXPIRED.';
-        END IF;
-    ELSIF OLD.status = 'NEGOTIATING' THEN
-        IF NOT (
-               NEW.last_event = 'AGREE'  AND NEW.status = 'ACCEPTED'
-            OR NEW.last_event = 'CANCEL' AND NEW.status = 'CANCELLED'
-            OR NEW.last_event = 'EXPIRE' AND NEW.status = 'EXPIRED') THEN
+        ELSIF OLD.status = 'NEGOTIATING' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from NEGOTIATING on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead AGREE to ACCEPTED, CANCEL to CANCELLED, EXPIRE to EXPIRED.';
-        END IF;
-    ELSIF OLD.status = 'ACCEPTED' THEN
-        IF NOT (
-               NEW.last_event = 'ADDRESS_READY' AND NEW.status = 'AWAITING_PAYMENT'
-            OR NEW.last_event = 'CANCEL'        AND NEW.status = 'CANCELLED') THEN
+        ELSIF OLD.status = 'ACCEPTED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from ACCEPTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead ADDRESS_READY to AWAITING_PAYMENT, CANCEL to CANCELLED.';
-        END IF;
-    ELSIF OLD.status = 'AWAITING_PAYMENT' THEN
-        IF NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status IN ('FUNDED', 'AWAITING_PAYMENT')
-            OR NEW.last_event = 'CANCEL'            AND NEW.status = 'CANCELLED'
-            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED') THEN
+        ELSIF OLD.status = 'AWAITING_PAYMENT' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from AWAITING_PAYMENT on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead DEPOSIT_CONFIRMED to FUNDED or AWAITING_PAYMENT, CANCEL to CANCELLED, EXPIRE to EXPIRED.';
-        END IF;
-    ELSIF OLD.status = 'FUNDED' THEN
-        IF NOT (
-               NEW.last_event = 'SUBMIT_DRAFT'      AND NEW.status = 'CREATIVE_SUBMITTED'
-            OR NEW.last_event = 'MUTUAL_CANCEL'     AND NEW.status IN ('CANCELLED', 'FUNDED')
-            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'FUNDED') THEN
+        ELSIF OLD.status = 'FUNDED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from FUNDED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead SUBMIT_DRAFT to CREATIVE_SUBMITTED, MUTUAL_CANCEL to CANCELLED or FUNDED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to FUNDED.';
-        END IF;
-    ELSIF OLD.status = 'CREATIVE_SUBMITTED' THEN
-        IF NOT (
-               NEW.last_event = 'APPROVE'           AND NEW.status = 'CREATIVE_APPROVED'
-            OR NEW.last_event = 'REQUEST_REVISION'  AND NEW.status = 'FUNDED'
-            OR NEW.last_event = 'DISPUTE'           AND NEW.status = 'DISPUTED'
-            OR NEW.last_event = 'EXPIRE'            AND NEW.status = 'EXPIRED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_SUBMITTED') THEN
+        ELSIF OLD.status = 'CREATIVE_SUBMITTED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CREATIVE_SUBMITTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead APPROVE to CREATIVE_APPROVED, REQUEST_REVISION to FUNDED, DISPUTE to DISPUTED, EXPIRE to EXPIRED, DEPOSIT_CONFIRMED to CREATIVE_SUBMITTED.';
-        END IF;
-    ELSIF OLD.status = 'CREATIVE_APPROVED' THEN
-        IF NOT (
-               NEW.last_event = 'SET_PUBLISH_TIME'  AND NEW.status = 'SCHEDULED'
-            OR NEW.last_event = 'PUBLISH_NOW'       AND NEW.status = 'PUBLISHED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CREATIVE_APPROVED') THEN
+        ELSIF OLD.status = 'CREATIVE_APPROVED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CREATIVE_APPROVED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead SET_PUBLISH_TIME to SCHEDULED, PUBLISH_NOW to PUBLISHED, DEPOSIT_CONFIRMED to CREATIVE_APPROVED.';
-        END IF;
-    ELSIF OLD.status = 'SCHEDULED' THEN
-        IF NOT (
-               NEW.last_event = 'AUTO_PUBLISHED'    AND NEW.status = 'PUBLISHED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'SCHEDULED') THEN
+        ELSIF OLD.status = 'SCHEDULED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from SCHEDULED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead AUTO_PUBLISHED to PUBLISHED, DEPOSIT_CONFIRMED to SCHEDULED.';
-        END IF;
-    ELSIF OLD.status = 'PUBLISHED' THEN
-        IF NOT (
-               NEW.last_event = 'START_VERIFICATION' AND NEW.status = 'DELIVERY_VERIFYING'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED'  AND NEW.status = 'PUBLISHED'
-            OR NEW.last_event = 'PUBLISH_FAILED'     AND NEW.status = 'DISPUTED') THEN
+        ELSIF OLD.status = 'PUBLISHED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from PUBLISHED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead START_VERIFICATION to DELIVERY_VERIFYING, DEPOSIT_CONFIRMED to PUBLISHED, PUBLISH_FAILED to DISPUTED.';
-        END IF;
-    ELSIF OLD.status = 'DELIVERY_VERIFYING' THEN
-        IF NOT (
-               NEW.last_event = 'VERIFICATION_PASSED' AND NEW.status = 'COMPLETED_RELEASED'
-            OR NEW.last_event = 'VERIFICATION_FAILED' AND NEW.status = 'DISPUTED'
-            OR NEW.last_event = 'AUTO_APPROVE'        AND NEW.status = 'COMPLETED_RELEASED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED'   AND NEW.status = 'DELIVERY_VERIFYING') THEN
+        ELSIF OLD.status = 'DELIVERY_VERIFYING' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DELIVERY_VERIFYING on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead VERIFICATION_PASSED to COMPLETED_RELEASED, VERIFICATION_FAILED to DISPUTED, AUTO_APPROVE to COMPLETED_RELEASED, DEPOSIT_CONFIRMED to DELIVERY_VERIFYING.';
-        END IF;
-    ELSIF OLD.status = 'COMPLETED_RELEASED' THEN
-        IF NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'COMPLETED_RELEASED') THEN
+        ELSIF OLD.status = 'COMPLETED_RELEASED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from COMPLETED_RELEASED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead DEPOSIT_CONFIRMED to COMPLETED_RELEASED.';
-        END IF;
-    ELSIF OLD.status = 'DISPUTED' THEN
-        IF NOT (
-               NEW.last_event = 'RESOLVE_FOR_OWNER'      AND NEW.status = 'COMPLETED_RELEASED'
-            OR NEW.last_event = 'RESOLVE_FOR_ADVERTISER' AND NEW.status = 'REFUNDED'
-            OR NEW.last_event = 'DEPOSIT_CONFIRMED'      AND NEW.status = 'DISPUTED') THEN
+        ELSIF OLD.status = 'DISPUTED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from DISPUTED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead RESOLVE_FOR_OWNER to COMPLETED_RELEASED, RESOLVE_FOR_ADVERTISER to REFUNDED, DEPOSIT_CONFIRMED to DISPUTED.';
-        END IF;
-    ELSIF OLD.status = 'CANCELLED' THEN
-        IF NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'CANCELLED') THEN
+        ELSIF OLD.status = 'CANCELLED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from CANCELLED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead DEPOSIT_CONFIRMED to CANCELLED.';
-        END IF;
-    ELSIF OLD.status = 'REFUNDED' THEN
-        IF NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'REFUNDED') THEN
+        ELSIF OLD.status = 'REFUNDED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from REFUNDED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead DEPOSIT_CONFIRMED to REFUNDED.';
-        END IF;
-    ELSIF OLD.status = 'EXPIRED' THEN
-        IF NOT (
-               NEW.last_event = 'DEPOSIT_CONFIRMED' AND NEW.status = 'EXPIRED') THEN
+        ELSIF OLD.status = 'EXPIRED' THEN
             RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from EXPIRED on % to %', OLD.deal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                     HINT = 'From there lead DEPOSIT_CONFIRMED to EXPIRED.';
         END IF;
-    END IF;
-    IF OLD.status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
         RAISE EXCEPTION 'fsmgen: deal %: edge: no transition from % on % to %', OLD.deal_id, OLD.status, NEW.last_event, NEW.status
             USING ERRCODE = 'FS001', TABLE = 'deals', CONSTRAINT = 'deal_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.deal_id IS DISTINCT FROM OLD.deal_id THEN
-        RAISE EXCEPTION 'fsmgen: deal %: immutable: deal_id never changes, not from % to %', OLD.deal_id, OLD.deal_id, NEW.deal_id
-            USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deal_id_immutable',
-                HINT = 'Leave deal_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: deal %: immutable: created_at never changes, not from % to %', OLD.deal_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.advertiser_id IS DISTINCT FROM OLD.advertiser_id THEN
-        RAISE EXCEPTION 'fsmgen: deal %: immutable: advertiser_id is written once, it stays % and does not become %', OLD.deal_id, OLD.advertiser_id, NEW.advertiser_id
-            USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_advertiser_id_immutable',
-                HINT = 'Leave advertiser_id as it is.';
-    END IF;
-    IF NEW.owner_id IS DISTINCT FROM OLD.owner_id THEN
-        RAISE EXCEPTION 'fsmgen: deal %: immutable: owner_id is written once, it stays % and does not become %', OLD.deal_id, OLD.owner_id, NEW.owner_id
-            USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_owner_id_immutable',
-                HINT = 'Leave owner_id as it is.';
-    END IF;
-    IF NEW.price_nano IS DISTINCT FROM OLD.price_nano THEN
-        IF NOT (NEW.last_event = 'COUNTER_OFFER') THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: price_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.price_nano, NEW.price_nano
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave price_nano as it is.';
+    IF NEW.deal_id IS DISTINCT FROM OLD.deal_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.advertiser_id IS DISTINCT FROM OLD.advertiser_id
+        OR NEW.owner_id IS DISTINCT FROM OLD.owner_id
+        OR NEW.price_nano IS DISTINCT FROM OLD.price_nano AND NOT (NEW.last_event = 'COUNTER_OFFER')
+        OR NEW.deposit_address IS DISTINCT FROM OLD.deposit_address AND OLD.deposit_address IS NOT NULL
+        OR NEW.deposit_address IS DISTINCT FROM OLD.deposit_address AND NOT (NEW.last_event = 'ADDRESS_READY')
+        OR NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx AND OLD.deposit_tx IS NOT NULL
+        OR NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano AND OLD.deposit_nano IS NOT NULL
+        OR NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano AND NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.escrow IS DISTINCT FROM OLD.escrow AND NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
+                OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+                OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED')
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED')
+        OR NEW.creative IS DISTINCT FROM OLD.creative AND NOT (NEW.last_event = 'SUBMIT_DRAFT')
+        OR NEW.publish_at IS DISTINCT FROM OLD.publish_at AND NOT (NEW.last_event = 'SET_PUBLISH_TIME')
+        OR NEW.advertiser_cancels IS DISTINCT FROM OLD.advertiser_cancels AND NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT'))
+        OR NEW.owner_cancels IS DISTINCT FROM OLD.owner_cancels AND NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT'))
+        OR OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+            AND NOT (COALESCE(NEW.advertiser_cancels = true, false) AND COALESCE(NEW.owner_cancels = true, false))
+        OR OLD.status = 'PUBLISHED' AND NEW.status = 'COMPLETED_RELEASED'
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT')))
+        OR NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status AND ((NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
+        IF NEW.deal_id IS DISTINCT FROM OLD.deal_id THEN
+            RAISE EXCEPTION 'fsmgen: deal %: immutable: deal_id never changes, not from % to %', OLD.deal_id, OLD.deal_id, NEW.deal_id
+                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deal_id_immutable',
+                    HINT = 'Leave deal_id as it is.';
         END IF;
-    END IF;
-    IF NEW.deposit_address IS DISTINCT FROM OLD.deposit_address THEN
-        IF OLD.deposit_address IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_address is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_address, NEW.deposit_address
-                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_immutable',
-                    HINT = 'Leave deposit_address as it is.';
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: deal %: immutable: created_at never changes, not from % to %', OLD.deal_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
         END IF;
-        IF NOT (NEW.last_event = 'ADDRESS_READY') THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_address is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_address, NEW.deposit_address
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave deposit_address as it is.';
+        IF NEW.advertiser_id IS DISTINCT FROM OLD.advertiser_id THEN
+            RAISE EXCEPTION 'fsmgen: deal %: immutable: advertiser_id is written once, it stays % and does not become %', OLD.deal_id, OLD.advertiser_id, NEW.advertiser_id
+                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_advertiser_id_immutable',
+                    HINT = 'Leave advertiser_id as it is.';
         END IF;
-    END IF;
-    IF NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx THEN
-        IF OLD.deposit_tx IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_tx is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_tx, NEW.deposit_tx
-                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_tx_immutable',
-                    HINT = 'Leave deposit_tx as it is.';
+        IF NEW.owner_id IS DISTINCT FROM OLD.owner_id THEN
+            RAISE EXCEPTION 'fsmgen: deal %: immutable: owner_id is written once, it stays % and does not become %', OLD.deal_id, OLD.owner_id, NEW.owner_id
+                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_owner_id_immutable',
+                    HINT = 'Leave owner_id as it is.';
         END IF;
-        IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_tx is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_tx, NEW.deposit_tx
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave deposit_tx as it is.';
+        IF NEW.price_nano IS DISTINCT FROM OLD.price_nano THEN
+            IF NOT (NEW.last_event = 'COUNTER_OFFER') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: price_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.price_nano, NEW.price_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave price_nano as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano THEN
-        IF OLD.deposit_nano IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_nano, NEW.deposit_nano
-                USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_nano_immutable',
-                    HINT = 'Leave deposit_nano as it is.';
+        IF NEW.deposit_address IS DISTINCT FROM OLD.deposit_address THEN
+            IF OLD.deposit_address IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_address is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_address, NEW.deposit_address
+                    USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_address_immutable',
+                        HINT = 'Leave deposit_address as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'ADDRESS_READY') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: deposit_address is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_address, NEW.deposit_address
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave deposit_address as it is.';
+            END IF;
         END IF;
-        IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: deposit_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_nano, NEW.deposit_nano
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave deposit_nano as it is.';
+        IF NEW.deposit_tx IS DISTINCT FROM OLD.deposit_tx THEN
+            IF OLD.deposit_tx IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_tx is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_tx, NEW.deposit_tx
+                    USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_tx_immutable',
+                        HINT = 'Leave deposit_tx as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: deposit_tx is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_tx, NEW.deposit_tx
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave deposit_tx as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.escrow IS DISTINCT FROM OLD.escrow THEN
-        IF NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
+        IF NEW.deposit_nano IS DISTINCT FROM OLD.deposit_nano THEN
+            IF OLD.deposit_nano IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: deal %: immutable: deposit_nano is written once, it stays % and does not become %', OLD.deal_id, OLD.deposit_nano, NEW.deposit_nano
+                    USING ERRCODE = 'FS003', TABLE = 'deals', CONSTRAINT = 'deal_deposit_nano_immutable',
+                        HINT = 'Leave deposit_nano as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: deposit_nano is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.deposit_nano, NEW.deposit_nano
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave deposit_nano as it is.';
+            END IF;
+        END IF;
+        IF NEW.escrow IS DISTINCT FROM OLD.escrow THEN
+            IF NOT (NEW.last_event IN ('DISPUTE', 'PUBLISH_FAILED', 'VERIFICATION_PASSED', 'VERIFICATION_FAILED', 'AUTO_APPROVE', 'RESOLVE_FOR_OWNER', 'RESOLVE_FOR_ADVERTISER')
                 OR NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
                 OR NEW.last_event = 'EXPIRE' AND OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED')
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'FUNDED') THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.escrow, NEW.escrow
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave escrow as it is.';
+                RAISE EXCEPTION 'fsmgen: deal %: step: escrow is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.escrow, NEW.escrow
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave escrow as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.creative IS DISTINCT FROM OLD.creative THEN
-        IF NOT (NEW.last_event = 'SUBMIT_DRAFT') THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.creative, NEW.creative
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave creative as it is.';
+        IF NEW.creative IS DISTINCT FROM OLD.creative THEN
+            IF NOT (NEW.last_event = 'SUBMIT_DRAFT') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: creative is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.creative, NEW.creative
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave creative as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.publish_at IS DISTINCT FROM OLD.publish_at THEN
-        IF NOT (NEW.last_event = 'SET_PUBLISH_TIME') THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: publish_at is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.publish_at, NEW.publish_at
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave publish_at as it is.';
+        IF NEW.publish_at IS DISTINCT FROM OLD.publish_at THEN
+            IF NOT (NEW.last_event = 'SET_PUBLISH_TIME') THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: publish_at is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.publish_at, NEW.publish_at
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave publish_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.advertiser_cancels IS DISTINCT FROM OLD.advertiser_cancels THEN
-        IF NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: advertiser_cancels is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.advertiser_cancels, NEW.advertiser_cancels
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave advertiser_cancels as it is.';
+        IF NEW.advertiser_cancels IS DISTINCT FROM OLD.advertiser_cancels THEN
+            IF NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: advertiser_cancels is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.advertiser_cancels, NEW.advertiser_cancels
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave advertiser_cancels as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.owner_cancels IS DISTINCT FROM OLD.owner_cancels THEN
-        IF NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: owner_cancels is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.owner_cancels, NEW.owner_cancels
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'Leave owner_cancels as it is.';
+        IF NEW.owner_cancels IS DISTINCT FROM OLD.owner_cancels THEN
+            IF NOT (NEW.last_event IN ('MUTUAL_CANCEL', 'SUBMIT_DRAFT')) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: owner_cancels is not written by % from %, it stays % and does not become %', NEW.deal_id, NEW.last_event, OLD.status, OLD.owner_cancels, NEW.owner_cancels
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'Leave owner_cancels as it is.';
+            END IF;
         END IF;
-    END IF;
-    -- a funded deal is cancelled only with both consents
-    IF OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
+        -- a funded deal is cancelled only with both consents
+        IF OLD.status = 'FUNDED' AND NEW.status = 'CANCELLED'
             AND NOT (COALESCE(NEW.advertiser_cancels = true, false) AND COALESCE(NEW.owner_cancels = true, false)) THEN
-        RAISE EXCEPTION 'fsmgen: deal %: invariant: refund_needs_both forbids % to %', OLD.deal_id, OLD.status, NEW.status
-            USING ERRCODE = 'FS005', TABLE = 'deals', CONSTRAINT = 'deal_refund_needs_both',
-                HINT = 'Allowed only when: advertiser_cancels == true, owner_cancels == true.';
-    END IF;
-    -- no work that was not published is paid without a dispute
-    IF OLD.status = 'PUBLISHED' AND NEW.status = 'COMPLETED_RELEASED' THEN
-        RAISE EXCEPTION 'fsmgen: deal %: invariant: payout_needs_delivery forbids % to %', OLD.deal_id, OLD.status, NEW.status
-            USING ERRCODE = 'FS005', TABLE = 'deals', CONSTRAINT = 'deal_payout_needs_delivery',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
-                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: the state is entered when the step is taken, not at %', NEW.deal_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: deal %: invariant: refund_needs_both forbids % to %', OLD.deal_id, OLD.status, NEW.status
+                USING ERRCODE = 'FS005', TABLE = 'deals', CONSTRAINT = 'deal_refund_needs_both',
+                    HINT = 'Allowed only when: advertiser_cancels == true, owner_cancels == true.';
         END IF;
-    END IF;
-    IF NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status THEN
-        IF (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+        -- no work that was not published is paid without a dispute
+        IF OLD.status = 'PUBLISHED' AND NEW.status = 'COMPLETED_RELEASED' THEN
+            RAISE EXCEPTION 'fsmgen: deal %: invariant: payout_needs_delivery forbids % to %', OLD.deal_id, OLD.status, NEW.status
+                USING ERRCODE = 'FS005', TABLE = 'deals', CONSTRAINT = 'deal_payout_needs_delivery',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
+                OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT'))) THEN
+                RAISE EXCEPTION 'fsmgen: deal %: step: the state is entered when the step is taken, not at %', NEW.deal_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
+        END IF;
+        IF NEW.entered_at <> OLD.entered_at AND NEW.status = OLD.status THEN
+            IF (NEW.last_event = 'MUTUAL_CANCEL' AND OLD.status = 'FUNDED' AND NEW.status = 'FUNDED'
                 OR NEW.last_event = 'DEPOSIT_CONFIRMED' AND (OLD.status IN ('FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') OR OLD.status = 'AWAITING_PAYMENT' AND NEW.status = 'AWAITING_PAYMENT')) THEN
-            RAISE EXCEPTION 'fsmgen: deal %: step: the step does not enter its state, and entered_at does not become %', NEW.deal_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+                RAISE EXCEPTION 'fsmgen: deal %: step: the step does not enter its state, and entered_at does not become %', NEW.deal_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'deals', CONSTRAINT = 'deal_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
     END IF;
     IF OLD.status = 'ACCEPTED' THEN
@@ -868,161 +911,62 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_status IS NULL THEN
-        IF (
-                   NEW.transition = 'create' AND NEW.event_type = 'CREATE' AND NEW.to_status = 'DRAFT' AND NEW.actor_role IN ('advertiser')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'DRAFT' THEN
-        IF (
-                   NEW.transition = 'submit_offer' AND NEW.event_type = 'SUBMIT_OFFER' AND NEW.to_status = 'OFFER_PENDING' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'cancel_draft' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'OFFER_PENDING' THEN
-        IF (
-                   NEW.transition = 'counter_offer' AND NEW.event_type = 'COUNTER_OFFER' AND NEW.to_status = 'NEGOTIATING' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'accept' AND NEW.event_type = 'ACCEPT' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'reject' AND NEW.event_type = 'REJECT' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'withdraw' AND NEW.event_type = 'WITHDRAW' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'offer_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'NEGOTIATING' THEN
-        IF (
-                   NEW.transition = 'agree' AND NEW.event_type = 'AGREE' AND NEW.to_status = 'ACCEPTED' AND NEW.actor_role IN ('advertiser', 'owner')
-                OR NEW.transition = 'negotiation_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'negotiation_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'negotiation_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'ACCEPTED' THEN
-        IF (
-                   NEW.transition = 'address_ready' AND NEW.event_type = 'ADDRESS_READY' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'accepted_cancelled_by_advertiser' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'accepted_cancelled_by_owner' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'AWAITING_PAYMENT' THEN
-        IF (
-                   NEW.transition = 'fund' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'fund_overpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'payment_cancelled' AND NEW.event_type = 'CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'payment_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_underpaid' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'AWAITING_PAYMENT' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'FUNDED' THEN
-        IF (
-                   NEW.transition = 'submit_draft' AND NEW.event_type = 'SUBMIT_DRAFT' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('owner', 'admin')
-                OR NEW.transition = 'mutual_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'mutual_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'creative_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'consent_by_advertiser' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'consent_by_owner' AND NEW.event_type = 'MUTUAL_CANCEL' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('owner')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'CREATIVE_SUBMITTED' THEN
-        IF (
-                   NEW.transition = 'approve' AND NEW.event_type = 'APPROVE' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'request_revision' AND NEW.event_type = 'REQUEST_REVISION' AND NEW.to_status = 'FUNDED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'dispute_quality' AND NEW.event_type = 'DISPUTE' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('advertiser')
-                OR NEW.transition = 'review_expired' AND NEW.event_type = 'EXPIRE' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_SUBMITTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'CREATIVE_APPROVED' THEN
-        IF (
-                   NEW.transition = 'schedule' AND NEW.event_type = 'SET_PUBLISH_TIME' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('owner', 'admin')
-                OR NEW.transition = 'publish_now' AND NEW.event_type = 'PUBLISH_NOW' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('owner', 'admin')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CREATIVE_APPROVED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'SCHEDULED' THEN
-        IF (
-                   NEW.transition = 'auto_publish' AND NEW.event_type = 'AUTO_PUBLISHED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'SCHEDULED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'PUBLISHED' THEN
-        IF (
-                   NEW.transition = 'start_verification' AND NEW.event_type = 'START_VERIFICATION' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'PUBLISHED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'publish_failed' AND NEW.event_type = 'PUBLISH_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'DELIVERY_VERIFYING' THEN
-        IF (
-                   NEW.transition = 'verified' AND NEW.event_type = 'VERIFICATION_PASSED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'verify_failed' AND NEW.event_type = 'VERIFICATION_FAILED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'auto_approve' AND NEW.event_type = 'AUTO_APPROVE' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DELIVERY_VERIFYING' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'COMPLETED_RELEASED' THEN
-        IF (
-                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'DISPUTED' THEN
-        IF (
-                   NEW.transition = 'resolve_for_owner' AND NEW.event_type = 'RESOLVE_FOR_OWNER' AND NEW.to_status = 'COMPLETED_RELEASED' AND NEW.actor_role IN ('operator')
-                OR NEW.transition = 'resolve_for_advertiser' AND NEW.event_type = 'RESOLVE_FOR_ADVERTISER' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('operator')
-                OR NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'DISPUTED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'CANCELLED' THEN
-        IF (
-                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'CANCELLED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'REFUNDED' THEN
-        IF (
-                   NEW.transition = 'refund_extra' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'REFUNDED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'EXPIRED' THEN
-        IF (
-                   NEW.transition = 'refund_late_deposit' AND NEW.event_type = 'DEPOSIT_CONFIRMED' AND NEW.to_status = 'EXPIRED' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_status NOT IN ('DRAFT', 'OFFER_PENDING', 'NEGOTIATING', 'ACCEPTED', 'AWAITING_PAYMENT', 'FUNDED', 'CREATIVE_SUBMITTED', 'CREATIVE_APPROVED', 'SCHEDULED', 'PUBLISHED', 'DELIVERY_VERIFYING', 'COMPLETED_RELEASED', 'DISPUTED', 'CANCELLED', 'REFUNDED', 'EXPIRED') THEN
+    IF NEW.from_status = '' OR (COALESCE(NEW.from_status, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_status || ' ' || NEW.actor_role IN (
+            ' create CREATE DRAFT advertiser',
+            'DRAFT submit_offer SUBMIT_OFFER OFFER_PENDING advertiser',
+            'DRAFT cancel_draft CANCEL CANCELLED advertiser',
+            'OFFER_PENDING counter_offer COUNTER_OFFER NEGOTIATING owner',
+            'OFFER_PENDING accept ACCEPT ACCEPTED owner',
+            'OFFER_PENDING reject REJECT CANCELLED owner',
+            'OFFER_PENDING withdraw WITHDRAW CANCELLED advertiser',
+            'OFFER_PENDING offer_expired EXPIRE EXPIRED system',
+            'NEGOTIATING agree AGREE ACCEPTED advertiser',
+            'NEGOTIATING agree AGREE ACCEPTED owner',
+            'NEGOTIATING negotiation_cancelled_by_advertiser CANCEL CANCELLED advertiser',
+            'NEGOTIATING negotiation_cancelled_by_owner CANCEL CANCELLED owner',
+            'NEGOTIATING negotiation_expired EXPIRE EXPIRED system',
+            'ACCEPTED address_ready ADDRESS_READY AWAITING_PAYMENT system',
+            'ACCEPTED accepted_cancelled_by_advertiser CANCEL CANCELLED advertiser',
+            'ACCEPTED accepted_cancelled_by_owner CANCEL CANCELLED owner',
+            'AWAITING_PAYMENT fund DEPOSIT_CONFIRMED FUNDED system',
+            'AWAITING_PAYMENT fund_overpaid DEPOSIT_CONFIRMED FUNDED system',
+            'AWAITING_PAYMENT payment_cancelled CANCEL CANCELLED advertiser',
+            'AWAITING_PAYMENT payment_expired EXPIRE EXPIRED system',
+            'FUNDED submit_draft SUBMIT_DRAFT CREATIVE_SUBMITTED owner',
+            'FUNDED submit_draft SUBMIT_DRAFT CREATIVE_SUBMITTED admin',
+            'FUNDED mutual_by_advertiser MUTUAL_CANCEL CANCELLED advertiser',
+            'FUNDED mutual_by_owner MUTUAL_CANCEL CANCELLED owner',
+            'FUNDED creative_expired EXPIRE EXPIRED system',
+            'CREATIVE_SUBMITTED approve APPROVE CREATIVE_APPROVED advertiser',
+            'CREATIVE_SUBMITTED request_revision REQUEST_REVISION FUNDED advertiser',
+            'CREATIVE_SUBMITTED dispute_quality DISPUTE DISPUTED advertiser',
+            'CREATIVE_APPROVED schedule SET_PUBLISH_TIME SCHEDULED owner',
+            'CREATIVE_APPROVED schedule SET_PUBLISH_TIME SCHEDULED admin',
+            'CREATIVE_APPROVED publish_now PUBLISH_NOW PUBLISHED owner',
+            'CREATIVE_APPROVED publish_now PUBLISH_NOW PUBLISHED admin',
+            'SCHEDULED auto_publish AUTO_PUBLISHED PUBLISHED system',
+            'PUBLISHED start_verification START_VERIFICATION DELIVERY_VERIFYING system',
+            'DELIVERY_VERIFYING verified VERIFICATION_PASSED COMPLETED_RELEASED system',
+            'DELIVERY_VERIFYING verify_failed VERIFICATION_FAILED DISPUTED system',
+            'DISPUTED resolve_for_owner RESOLVE_FOR_OWNER COMPLETED_RELEASED operator',
+            'DISPUTED resolve_for_advertiser RESOLVE_FOR_ADVERTISER REFUNDED operator',
+            'CREATIVE_SUBMITTED review_expired EXPIRE EXPIRED system',
+            'DELIVERY_VERIFYING auto_approve AUTO_APPROVE COMPLETED_RELEASED system',
+            'FUNDED consent_by_advertiser MUTUAL_CANCEL FUNDED advertiser',
+            'FUNDED consent_by_owner MUTUAL_CANCEL FUNDED owner',
+            'CANCELLED refund_late_deposit DEPOSIT_CONFIRMED CANCELLED system',
+            'EXPIRED refund_late_deposit DEPOSIT_CONFIRMED EXPIRED system',
+            'AWAITING_PAYMENT refund_underpaid DEPOSIT_CONFIRMED AWAITING_PAYMENT system',
+            'FUNDED refund_extra DEPOSIT_CONFIRMED FUNDED system',
+            'CREATIVE_SUBMITTED refund_extra DEPOSIT_CONFIRMED CREATIVE_SUBMITTED system',
+            'CREATIVE_APPROVED refund_extra DEPOSIT_CONFIRMED CREATIVE_APPROVED system',
+            'SCHEDULED refund_extra DEPOSIT_CONFIRMED SCHEDULED system',
+            'PUBLISHED refund_extra DEPOSIT_CONFIRMED PUBLISHED system',
+            'DELIVERY_VERIFYING refund_extra DEPOSIT_CONFIRMED DELIVERY_VERIFYING system',
+            'DISPUTED refund_extra DEPOSIT_CONFIRMED DISPUTED system',
+            'COMPLETED_RELEASED refund_extra DEPOSIT_CONFIRMED COMPLETED_RELEASED system',
+            'REFUNDED refund_extra DEPOSIT_CONFIRMED REFUNDED system',
+            'PUBLISHED publish_failed PUBLISH_FAILED DISPUTED system')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: deal %: history: % is no transition from % on % to % by %', NEW.deal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'deal_events', CONSTRAINT = 'deal_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

@@ -31,53 +31,65 @@ CREATE TABLE download_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION download_rules(r download_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('check-exists', 'download', 'validate', 'store-metadata', 'COMPLETE', 'aborted')) THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_state_declared: state is %, which is not declared', r.run_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_state_declared',
-                HINT = 'Declared are check-exists, download, validate, store-metadata, COMPLETE, aborted.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.image_id) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_image_id_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.s3_key) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_s3_key_range: length(s3_key) is %, not >= 1', r.run_id, length(r.s3_key)
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_s3_key_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.bucket) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_bucket_range: length(bucket) is %, not >= 1', r.run_id, length(r.bucket)
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_bucket_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.size_bytes >= 0) THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_size_bytes_range: size_bytes is %, not >= 0', r.run_id, r.size_bytes
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_size_bytes_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.reason IN ('check_failed', 'image_id_taken', 'download_failed', 'file_invalid', 'validation_failed')) THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_reason_declared: reason is %, which is not declared', r.run_id, r.reason
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_reason_declared',
-                HINT = 'Declared are check_failed, image_id_taken, download_failed, file_invalid, validation_failed.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: download %: download_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.state IN ('check-exists', 'download', 'validate', 'store-metadata', 'COMPLETE', 'aborted'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.image_id) >= 1)
+        OR NOT (length(r.s3_key) >= 1)
+        OR NOT (length(r.bucket) >= 1)
+        OR NOT (r.size_bytes >= 0)
+        OR NOT (r.reason IN ('check_failed', 'image_id_taken', 'download_failed', 'file_invalid', 'validation_failed'))
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.state IN ('check-exists', 'download', 'validate', 'store-metadata', 'COMPLETE', 'aborted')) THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_state_declared: state is %, which is not declared', r.run_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_state_declared',
+                    HINT = 'Declared are check-exists, download, validate, store-metadata, COMPLETE, aborted.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.image_id) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_image_id_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.s3_key) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_s3_key_range: length(s3_key) is %, not >= 1', r.run_id, length(r.s3_key)
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_s3_key_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.bucket) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_bucket_range: length(bucket) is %, not >= 1', r.run_id, length(r.bucket)
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_bucket_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.size_bytes >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_size_bytes_range: size_bytes is %, not >= 0', r.run_id, r.size_bytes
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_size_bytes_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.reason IN ('check_failed', 'image_id_taken', 'download_failed', 'file_invalid', 'validation_failed')) THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_reason_declared: reason is %, which is not declared', r.run_id, r.reason
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_reason_declared',
+                    HINT = 'Declared are check_failed, image_id_taken, download_failed, file_invalid, validation_failed.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: download %: download_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'download_records', CONSTRAINT = 'download_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'validate' THEN
@@ -150,46 +162,56 @@ CREATE UNIQUE INDEX download_active_image ON download_records (image_id)
 -- A record begins as the machine creates it.
 CREATE FUNCTION download_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: download %: version: a new record has version 1, not %', NEW.run_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'download_records', CONSTRAINT = 'download_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'START' AND NEW.state = 'check-exists')
+        OR NEW.local_path IS NOT NULL
+        OR NEW.checksum IS NOT NULL
+        OR NEW.size_bytes IS NOT NULL
+        OR NEW.reason IS NOT NULL
+        OR NEW.cause IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: download %: version: a new record has version 1, not %', NEW.run_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'download_records', CONSTRAINT = 'download_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'START' AND NEW.state = 'check-exists') THEN
-        RAISE EXCEPTION 'fsmgen: download %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.local_path IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: download %: step: local_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.local_path
-            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                HINT = 'Leave local_path as it is.';
-    END IF;
-    IF NEW.checksum IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: download %: step: checksum is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.checksum
-            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                HINT = 'Leave checksum as it is.';
-    END IF;
-    IF NEW.size_bytes IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: download %: step: size_bytes is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.size_bytes
-            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                HINT = 'Leave size_bytes as it is.';
-    END IF;
-    IF NEW.reason IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: download %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
-            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                HINT = 'Leave reason as it is.';
-    END IF;
-    IF NEW.cause IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: download %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
-            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                HINT = 'Leave cause as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: download %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: download %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.local_path IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: local_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.local_path
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave local_path as it is.';
+        END IF;
+        IF NEW.checksum IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: checksum is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.checksum
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave checksum as it is.';
+        END IF;
+        IF NEW.size_bytes IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: size_bytes is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.size_bytes
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave size_bytes as it is.';
+        END IF;
+        IF NEW.reason IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave reason as it is.';
+        END IF;
+        IF NEW.cause IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'Leave cause as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -206,118 +228,131 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'download_records', CONSTRAINT = 'download_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'check-exists' THEN
-        IF NOT (
-               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'aborted', 'download')
-            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'check-exists CHECKED COMPLETE',
+            'check-exists CHECKED aborted',
+            'check-exists CHECKED download',
+            'check-exists CHECK_FAILED aborted',
+            'download DOWNLOADED validate',
+            'download DOWNLOAD_FAILED aborted',
+            'validate VALIDATED store-metadata',
+            'validate VALIDATED aborted',
+            'validate VALIDATION_FAILED aborted',
+            'store-metadata STORE COMPLETE') THEN
+        IF OLD.state = 'check-exists' THEN
             RAISE EXCEPTION 'fsmgen: download %: edge: no transition from check-exists on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
                     HINT = 'From there lead CHECKED to COMPLETE or aborted or download, CHECK_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'download' THEN
-        IF NOT (
-               NEW.last_event = 'DOWNLOADED'      AND NEW.state = 'validate'
-            OR NEW.last_event = 'DOWNLOAD_FAILED' AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'download' THEN
             RAISE EXCEPTION 'fsmgen: download %: edge: no transition from download on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
                     HINT = 'From there lead DOWNLOADED to validate, DOWNLOAD_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'validate' THEN
-        IF NOT (
-               NEW.last_event = 'VALIDATED'         AND NEW.state IN ('store-metadata', 'aborted')
-            OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'validate' THEN
             RAISE EXCEPTION 'fsmgen: download %: edge: no transition from validate on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
                     HINT = 'From there lead VALIDATED to store-metadata or aborted, VALIDATION_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'store-metadata' THEN
-        IF NOT (
-               NEW.last_event = 'STORE' AND NEW.state = 'COMPLETE') THEN
+        ELSIF OLD.state = 'store-metadata' THEN
             RAISE EXCEPTION 'fsmgen: download %: edge: no transition from store-metadata on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
                     HINT = 'From there lead STORE to COMPLETE.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('check-exists', 'download', 'validate', 'store-metadata') THEN
         RAISE EXCEPTION 'fsmgen: download %: edge: no transition from % on % to %', OLD.run_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'download_records', CONSTRAINT = 'download_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
-        RAISE EXCEPTION 'fsmgen: download %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
-            USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_run_id_immutable',
-                HINT = 'Leave run_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: download %: immutable: created_at never changes, not from % to %', OLD.run_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.image_id IS DISTINCT FROM OLD.image_id THEN
-        RAISE EXCEPTION 'fsmgen: download %: immutable: image_id is written once, it stays % and does not become %', OLD.run_id, OLD.image_id, NEW.image_id
-            USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_image_id_immutable',
-                HINT = 'Leave image_id as it is.';
-    END IF;
-    IF NEW.s3_key IS DISTINCT FROM OLD.s3_key THEN
-        RAISE EXCEPTION 'fsmgen: download %: immutable: s3_key is written once, it stays % and does not become %', OLD.run_id, OLD.s3_key, NEW.s3_key
-            USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_s3_key_immutable',
-                HINT = 'Leave s3_key as it is.';
-    END IF;
-    IF NEW.bucket IS DISTINCT FROM OLD.bucket THEN
-        RAISE EXCEPTION 'fsmgen: download %: immutable: bucket is written once, it stays % and does not become %', OLD.run_id, OLD.bucket, NEW.bucket
-            USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_bucket_immutable',
-                HINT = 'Leave bucket as it is.';
-    END IF;
-    IF NEW.local_path IS DISTINCT FROM OLD.local_path THEN
-        IF NOT (NEW.last_event = 'DOWNLOADED'
-                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
-            RAISE EXCEPTION 'fsmgen: download %: step: local_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.local_path, NEW.local_path
-                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                    HINT = 'Leave local_path as it is.';
+    IF NEW.run_id IS DISTINCT FROM OLD.run_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.image_id IS DISTINCT FROM OLD.image_id
+        OR NEW.s3_key IS DISTINCT FROM OLD.s3_key
+        OR NEW.bucket IS DISTINCT FROM OLD.bucket
+        OR NEW.local_path IS DISTINCT FROM OLD.local_path AND NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE')
+        OR NEW.checksum IS DISTINCT FROM OLD.checksum AND NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE')
+        OR NEW.size_bytes IS DISTINCT FROM OLD.size_bytes AND NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE')
+        OR NEW.reason IS DISTINCT FROM OLD.reason AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'aborted'
+                OR NEW.last_event = 'VALIDATED' AND OLD.state = 'validate' AND NEW.state = 'aborted')
+        OR NEW.cause IS DISTINCT FROM OLD.cause AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED'))
+        OR OLD.state = 'download' AND NEW.state IN ('store-metadata', 'COMPLETE')
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
+            RAISE EXCEPTION 'fsmgen: download %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
+                USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_run_id_immutable',
+                    HINT = 'Leave run_id as it is.';
         END IF;
-    END IF;
-    IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
-        IF NOT (NEW.last_event = 'DOWNLOADED'
-                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
-            RAISE EXCEPTION 'fsmgen: download %: step: checksum is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.checksum, NEW.checksum
-                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                    HINT = 'Leave checksum as it is.';
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: download %: immutable: created_at never changes, not from % to %', OLD.run_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
         END IF;
-    END IF;
-    IF NEW.size_bytes IS DISTINCT FROM OLD.size_bytes THEN
-        IF NOT (NEW.last_event = 'DOWNLOADED'
-                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
-            RAISE EXCEPTION 'fsmgen: download %: step: size_bytes is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.size_bytes, NEW.size_bytes
-                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                    HINT = 'Leave size_bytes as it is.';
+        IF NEW.image_id IS DISTINCT FROM OLD.image_id THEN
+            RAISE EXCEPTION 'fsmgen: download %: immutable: image_id is written once, it stays % and does not become %', OLD.run_id, OLD.image_id, NEW.image_id
+                USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_image_id_immutable',
+                    HINT = 'Leave image_id as it is.';
         END IF;
-    END IF;
-    IF NEW.reason IS DISTINCT FROM OLD.reason THEN
-        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')
+        IF NEW.s3_key IS DISTINCT FROM OLD.s3_key THEN
+            RAISE EXCEPTION 'fsmgen: download %: immutable: s3_key is written once, it stays % and does not become %', OLD.run_id, OLD.s3_key, NEW.s3_key
+                USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_s3_key_immutable',
+                    HINT = 'Leave s3_key as it is.';
+        END IF;
+        IF NEW.bucket IS DISTINCT FROM OLD.bucket THEN
+            RAISE EXCEPTION 'fsmgen: download %: immutable: bucket is written once, it stays % and does not become %', OLD.run_id, OLD.bucket, NEW.bucket
+                USING ERRCODE = 'FS003', TABLE = 'download_records', CONSTRAINT = 'download_bucket_immutable',
+                    HINT = 'Leave bucket as it is.';
+        END IF;
+        IF NEW.local_path IS DISTINCT FROM OLD.local_path THEN
+            IF NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: local_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.local_path, NEW.local_path
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Leave local_path as it is.';
+            END IF;
+        END IF;
+        IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
+            IF NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: checksum is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.checksum, NEW.checksum
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Leave checksum as it is.';
+            END IF;
+        END IF;
+        IF NEW.size_bytes IS DISTINCT FROM OLD.size_bytes THEN
+            IF NOT (NEW.last_event = 'DOWNLOADED'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'COMPLETE') THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: size_bytes is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.size_bytes, NEW.size_bytes
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Leave size_bytes as it is.';
+            END IF;
+        END IF;
+        IF NEW.reason IS DISTINCT FROM OLD.reason THEN
+            IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')
                 OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-exists' AND NEW.state = 'aborted'
                 OR NEW.last_event = 'VALIDATED' AND OLD.state = 'validate' AND NEW.state = 'aborted') THEN
-            RAISE EXCEPTION 'fsmgen: download %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
-                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                    HINT = 'Leave reason as it is.';
+                RAISE EXCEPTION 'fsmgen: download %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Leave reason as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.cause IS DISTINCT FROM OLD.cause THEN
-        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')) THEN
-            RAISE EXCEPTION 'fsmgen: download %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
-                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                    HINT = 'Leave cause as it is.';
+        IF NEW.cause IS DISTINCT FROM OLD.cause THEN
+            IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DOWNLOAD_FAILED', 'VALIDATION_FAILED')) THEN
+                RAISE EXCEPTION 'fsmgen: download %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
+                    USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                        HINT = 'Leave cause as it is.';
+            END IF;
         END IF;
-    END IF;
-    -- nothing is stored that was not validated
-    IF OLD.state = 'download' AND NEW.state IN ('store-metadata', 'COMPLETE') THEN
-        RAISE EXCEPTION 'fsmgen: download %: invariant: stored_after_validation forbids % to %', OLD.run_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'download_records', CONSTRAINT = 'download_stored_after_validation',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: download %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        -- nothing is stored that was not validated
+        IF OLD.state = 'download' AND NEW.state IN ('store-metadata', 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: download %: invariant: stored_after_validation forbids % to %', OLD.run_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'download_records', CONSTRAINT = 'download_stored_after_validation',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: download %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'download_records', CONSTRAINT = 'download_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     IF OLD.state = 'check-exists' THEN
         IF NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE' THEN
@@ -467,49 +502,18 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-exists') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'check-exists' THEN
-        IF (
-                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
-                OR NEW.transition = 'taken' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'download'
-                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'download' THEN
-        IF (
-                   NEW.transition = 'downloaded' AND NEW.event_type = 'DOWNLOADED' AND NEW.to_state = 'validate'
-                OR NEW.transition = 'download_failed' AND NEW.event_type = 'DOWNLOAD_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'validate' THEN
-        IF (
-                   NEW.transition = 'valid' AND NEW.event_type = 'VALIDATED' AND NEW.to_state = 'store-metadata'
-                OR NEW.transition = 'invalid' AND NEW.event_type = 'VALIDATED' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'validation_failed' AND NEW.event_type = 'VALIDATION_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'store-metadata' THEN
-        IF (
-                   NEW.transition = 'stored' AND NEW.event_type = 'STORE' AND NEW.to_state = 'COMPLETE') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('check-exists', 'download', 'validate', 'store-metadata') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state IN (
+            ' start START check-exists',
+            'check-exists handoff CHECKED COMPLETE',
+            'check-exists taken CHECKED aborted',
+            'check-exists needed CHECKED download',
+            'download downloaded DOWNLOADED validate',
+            'validate valid VALIDATED store-metadata',
+            'validate invalid VALIDATED aborted',
+            'store-metadata stored STORE COMPLETE',
+            'check-exists check_failed CHECK_FAILED aborted',
+            'download download_failed DOWNLOAD_FAILED aborted',
+            'validate validation_failed VALIDATION_FAILED aborted')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: download %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'download_history', CONSTRAINT = 'download_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

@@ -28,43 +28,53 @@ CREATE TABLE gc_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION gc_rules(r gc_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted')) THEN
-        RAISE EXCEPTION 'fsmgen: gc %: gc_state_declared: state is %, which is not declared', r.blob_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_state_declared',
-                HINT = 'Declared are live, tombstoned, eligible_for_gc, deleted.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: gc %: gc_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.blob_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.digest) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: gc %: gc_digest_range: length(digest) is %, not >= 1', r.blob_id, length(r.digest)
-            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_digest_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.retention_until >= '0001-01-01 00:00:00Z' AND r.retention_until < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: gc %: gc_retention_until_time: retention_until is %, which is no time of the years 1 to 9999', r.blob_id, r.retention_until
-            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_retention_until_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.deleted_at >= '0001-01-01 00:00:00Z' AND r.deleted_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: gc %: gc_deleted_at_time: deleted_at is %, which is no time of the years 1 to 9999', r.blob_id, r.deleted_at
-            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: gc %: gc_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.blob_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: gc %: gc_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.blob_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.digest) >= 1)
+        OR NOT (r.retention_until >= '0001-01-01 00:00:00Z' AND r.retention_until < '10000-01-01 00:00:00Z')
+        OR NOT (r.deleted_at >= '0001-01-01 00:00:00Z' AND r.deleted_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.state IN ('live', 'tombstoned', 'eligible_for_gc', 'deleted')) THEN
+            RAISE EXCEPTION 'fsmgen: gc %: gc_state_declared: state is %, which is not declared', r.blob_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_state_declared',
+                    HINT = 'Declared are live, tombstoned, eligible_for_gc, deleted.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: gc_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.blob_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.digest) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: gc %: gc_digest_range: length(digest) is %, not >= 1', r.blob_id, length(r.digest)
+                USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_digest_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.retention_until >= '0001-01-01 00:00:00Z' AND r.retention_until < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: gc_retention_until_time: retention_until is %, which is no time of the years 1 to 9999', r.blob_id, r.retention_until
+                USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_retention_until_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.deleted_at >= '0001-01-01 00:00:00Z' AND r.deleted_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: gc_deleted_at_time: deleted_at is %, which is no time of the years 1 to 9999', r.blob_id, r.deleted_at
+                USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: gc_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.blob_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: gc_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.blob_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'gc_records', CONSTRAINT = 'gc_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'tombstoned' THEN
@@ -106,46 +116,56 @@ CREATE UNIQUE INDEX gc_one_live_blob ON gc_records (digest)
 -- A record begins as the machine creates it.
 CREATE FUNCTION gc_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: gc %: version: a new record has version 1, not %', NEW.blob_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'gc_records', CONSTRAINT = 'gc_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'create' AND NEW.state = 'live')
+        OR NEW.retention_until IS NOT NULL
+        OR NEW.marking_run IS NOT NULL
+        OR NEW.mark_run IS NOT NULL
+        OR NEW.swept_run IS NOT NULL
+        OR NEW.deleted_at IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: gc %: version: a new record has version 1, not %', NEW.blob_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'gc_records', CONSTRAINT = 'gc_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'create' AND NEW.state = 'live') THEN
-        RAISE EXCEPTION 'fsmgen: gc %: edge: no record is created by % in %', NEW.blob_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.retention_until IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: gc %: step: retention_until is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.retention_until
-            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                HINT = 'Leave retention_until as it is.';
-    END IF;
-    IF NEW.marking_run IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: gc %: step: marking_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.marking_run
-            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                HINT = 'Leave marking_run as it is.';
-    END IF;
-    IF NEW.mark_run IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: gc %: step: mark_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.mark_run
-            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                HINT = 'Leave mark_run as it is.';
-    END IF;
-    IF NEW.swept_run IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: gc %: step: swept_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.swept_run
-            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                HINT = 'Leave swept_run as it is.';
-    END IF;
-    IF NEW.deleted_at IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: gc %: step: deleted_at is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.deleted_at
-            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                HINT = 'Leave deleted_at as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: gc %: step: the state is entered when the step is taken, not at %', NEW.blob_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: gc %: edge: no record is created by % in %', NEW.blob_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.retention_until IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: retention_until is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.retention_until
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave retention_until as it is.';
+        END IF;
+        IF NEW.marking_run IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: marking_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.marking_run
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave marking_run as it is.';
+        END IF;
+        IF NEW.mark_run IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: mark_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.mark_run
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave mark_run as it is.';
+        END IF;
+        IF NEW.swept_run IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: swept_run is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.swept_run
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave swept_run as it is.';
+        END IF;
+        IF NEW.deleted_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: deleted_at is not written by %, it begins as NULL and not as %', NEW.blob_id, NEW.last_event, NEW.deleted_at
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'Leave deleted_at as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: gc %: step: the state is entered when the step is taken, not at %', NEW.blob_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -162,121 +182,130 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'gc_records', CONSTRAINT = 'gc_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'live' THEN
-        IF NOT (
-               NEW.last_event = 'delete_request' AND NEW.state = 'tombstoned') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'live delete_request tombstoned',
+            'tombstoned retention_elapsed eligible_for_gc',
+            'tombstoned restore_request live',
+            'eligible_for_gc gc_sweep deleted',
+            'eligible_for_gc gc_mark live',
+            'eligible_for_gc gc_mark_started eligible_for_gc',
+            'eligible_for_gc gc_mark_completed eligible_for_gc') THEN
+        IF OLD.state = 'live' THEN
             RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from live on % to %', OLD.blob_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
                     HINT = 'From there lead delete_request to tombstoned.';
-        END IF;
-    ELSIF OLD.state = 'tombstoned' THEN
-        IF NOT (
-               NEW.last_event = 'retention_elapsed' AND NEW.state = 'eligible_for_gc'
-            OR NEW.last_event = 'restore_request'   AND NEW.state = 'live') THEN
+        ELSIF OLD.state = 'tombstoned' THEN
             RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from tombstoned on % to %', OLD.blob_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
                     HINT = 'From there lead retention_elapsed to eligible_for_gc, restore_request to live.';
-        END IF;
-    ELSIF OLD.state = 'eligible_for_gc' THEN
-        IF NOT (
-               NEW.last_event = 'gc_sweep'          AND NEW.state = 'deleted'
-            OR NEW.last_event = 'gc_mark'           AND NEW.state = 'live'
-            OR NEW.last_event = 'gc_mark_started'   AND NEW.state = 'eligible_for_gc'
-            OR NEW.last_event = 'gc_mark_completed' AND NEW.state = 'eligible_for_gc') THEN
+        ELSIF OLD.state = 'eligible_for_gc' THEN
             RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from eligible_for_gc on % to %', OLD.blob_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
                     HINT = 'From there lead gc_sweep to deleted, gc_mark to live, gc_mark_started to eligible_for_gc, gc_mark_completed to eligible_for_gc.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('live', 'tombstoned', 'eligible_for_gc') THEN
         RAISE EXCEPTION 'fsmgen: gc %: edge: no transition from % on % to %', OLD.blob_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'gc_records', CONSTRAINT = 'gc_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.blob_id IS DISTINCT FROM OLD.blob_id THEN
-        RAISE EXCEPTION 'fsmgen: gc %: immutable: blob_id never changes, not from % to %', OLD.blob_id, OLD.blob_id, NEW.blob_id
-            USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_blob_id_immutable',
-                HINT = 'Leave blob_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: gc %: immutable: created_at never changes, not from % to %', OLD.blob_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.digest IS DISTINCT FROM OLD.digest THEN
-        RAISE EXCEPTION 'fsmgen: gc %: immutable: digest is written once, it stays % and does not become %', OLD.blob_id, OLD.digest, NEW.digest
-            USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_digest_immutable',
-                HINT = 'Leave digest as it is.';
-    END IF;
-    IF NEW.retention_until IS DISTINCT FROM OLD.retention_until THEN
-        IF NOT (NEW.last_event IN ('delete_request', 'restore_request', 'gc_mark')) THEN
-            RAISE EXCEPTION 'fsmgen: gc %: step: retention_until is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.retention_until, NEW.retention_until
-                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                    HINT = 'Leave retention_until as it is.';
+    IF NEW.blob_id IS DISTINCT FROM OLD.blob_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.digest IS DISTINCT FROM OLD.digest
+        OR NEW.retention_until IS DISTINCT FROM OLD.retention_until AND NOT (NEW.last_event IN ('delete_request', 'restore_request', 'gc_mark'))
+        OR NEW.marking_run IS DISTINCT FROM OLD.marking_run AND NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark'))
+        OR NEW.mark_run IS DISTINCT FROM OLD.mark_run AND NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark', 'gc_mark_completed'))
+        OR NEW.swept_run IS DISTINCT FROM OLD.swept_run AND OLD.swept_run IS NOT NULL
+        OR NEW.swept_run IS DISTINCT FROM OLD.swept_run AND NOT (NEW.last_event = 'gc_sweep')
+        OR NEW.deleted_at IS DISTINCT FROM OLD.deleted_at AND OLD.deleted_at IS NOT NULL
+        OR NEW.deleted_at IS DISTINCT FROM OLD.deleted_at AND NOT (NEW.last_event = 'gc_sweep')
+        OR OLD.state = 'tombstoned' AND NEW.state = 'deleted'
+        OR OLD.state = 'live' AND NEW.state IN ('eligible_for_gc', 'deleted')
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed')))
+        OR NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state AND (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed')) THEN
+        IF NEW.blob_id IS DISTINCT FROM OLD.blob_id THEN
+            RAISE EXCEPTION 'fsmgen: gc %: immutable: blob_id never changes, not from % to %', OLD.blob_id, OLD.blob_id, NEW.blob_id
+                USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_blob_id_immutable',
+                    HINT = 'Leave blob_id as it is.';
         END IF;
-    END IF;
-    IF NEW.marking_run IS DISTINCT FROM OLD.marking_run THEN
-        IF NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark')) THEN
-            RAISE EXCEPTION 'fsmgen: gc %: step: marking_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.marking_run, NEW.marking_run
-                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                    HINT = 'Leave marking_run as it is.';
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: gc %: immutable: created_at never changes, not from % to %', OLD.blob_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
         END IF;
-    END IF;
-    IF NEW.mark_run IS DISTINCT FROM OLD.mark_run THEN
-        IF NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark', 'gc_mark_completed')) THEN
-            RAISE EXCEPTION 'fsmgen: gc %: step: mark_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.mark_run, NEW.mark_run
-                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                    HINT = 'Leave mark_run as it is.';
+        IF NEW.digest IS DISTINCT FROM OLD.digest THEN
+            RAISE EXCEPTION 'fsmgen: gc %: immutable: digest is written once, it stays % and does not become %', OLD.blob_id, OLD.digest, NEW.digest
+                USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_digest_immutable',
+                    HINT = 'Leave digest as it is.';
         END IF;
-    END IF;
-    IF NEW.swept_run IS DISTINCT FROM OLD.swept_run THEN
-        IF OLD.swept_run IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: gc %: immutable: swept_run is written once, it stays % and does not become %', OLD.blob_id, OLD.swept_run, NEW.swept_run
-                USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_swept_run_immutable',
-                    HINT = 'Leave swept_run as it is.';
+        IF NEW.retention_until IS DISTINCT FROM OLD.retention_until THEN
+            IF NOT (NEW.last_event IN ('delete_request', 'restore_request', 'gc_mark')) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: retention_until is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.retention_until, NEW.retention_until
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Leave retention_until as it is.';
+            END IF;
         END IF;
-        IF NOT (NEW.last_event = 'gc_sweep') THEN
-            RAISE EXCEPTION 'fsmgen: gc %: step: swept_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.swept_run, NEW.swept_run
-                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                    HINT = 'Leave swept_run as it is.';
+        IF NEW.marking_run IS DISTINCT FROM OLD.marking_run THEN
+            IF NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark')) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: marking_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.marking_run, NEW.marking_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Leave marking_run as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.deleted_at IS DISTINCT FROM OLD.deleted_at THEN
-        IF OLD.deleted_at IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: gc %: immutable: deleted_at is written once, it stays % and does not become %', OLD.blob_id, OLD.deleted_at, NEW.deleted_at
-                USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_immutable',
-                    HINT = 'Leave deleted_at as it is.';
+        IF NEW.mark_run IS DISTINCT FROM OLD.mark_run THEN
+            IF NOT (NEW.last_event IN ('retention_elapsed', 'gc_mark_started', 'gc_mark', 'gc_mark_completed')) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: mark_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.mark_run, NEW.mark_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Leave mark_run as it is.';
+            END IF;
         END IF;
-        IF NOT (NEW.last_event = 'gc_sweep') THEN
-            RAISE EXCEPTION 'fsmgen: gc %: step: deleted_at is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.deleted_at, NEW.deleted_at
-                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                    HINT = 'Leave deleted_at as it is.';
+        IF NEW.swept_run IS DISTINCT FROM OLD.swept_run THEN
+            IF OLD.swept_run IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: gc %: immutable: swept_run is written once, it stays % and does not become %', OLD.blob_id, OLD.swept_run, NEW.swept_run
+                    USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_swept_run_immutable',
+                        HINT = 'Leave swept_run as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'gc_sweep') THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: swept_run is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.swept_run, NEW.swept_run
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Leave swept_run as it is.';
+            END IF;
         END IF;
-    END IF;
-    -- physical deletion is reversible up to the retention horizon: no blob goes from tombstoned to deleted
-    IF OLD.state = 'tombstoned' AND NEW.state = 'deleted' THEN
-        RAISE EXCEPTION 'fsmgen: gc %: invariant: no_delete_while_retained forbids % to %', OLD.blob_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'gc_records', CONSTRAINT = 'gc_no_delete_while_retained',
-                HINT = 'This edge does not exist.';
-    END IF;
-    -- a live blob is never swept
-    IF OLD.state = 'live' AND NEW.state IN ('eligible_for_gc', 'deleted') THEN
-        RAISE EXCEPTION 'fsmgen: gc %: invariant: live_is_not_swept forbids % to %', OLD.blob_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'gc_records', CONSTRAINT = 'gc_live_is_not_swept',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed'))) THEN
-            RAISE EXCEPTION 'fsmgen: gc %: step: the state is entered when the step is taken, not at %', NEW.blob_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF NEW.deleted_at IS DISTINCT FROM OLD.deleted_at THEN
+            IF OLD.deleted_at IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: gc %: immutable: deleted_at is written once, it stays % and does not become %', OLD.blob_id, OLD.deleted_at, NEW.deleted_at
+                    USING ERRCODE = 'FS003', TABLE = 'gc_records', CONSTRAINT = 'gc_deleted_at_immutable',
+                        HINT = 'Leave deleted_at as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'gc_sweep') THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: deleted_at is not written by % from %, it stays % and does not become %', NEW.blob_id, NEW.last_event, OLD.state, OLD.deleted_at, NEW.deleted_at
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'Leave deleted_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
-        IF (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed')) THEN
-            RAISE EXCEPTION 'fsmgen: gc %: step: the step does not enter its state, and entered_at does not become %', NEW.blob_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        -- physical deletion is reversible up to the retention horizon: no blob goes from tombstoned to deleted
+        IF OLD.state = 'tombstoned' AND NEW.state = 'deleted' THEN
+            RAISE EXCEPTION 'fsmgen: gc %: invariant: no_delete_while_retained forbids % to %', OLD.blob_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'gc_records', CONSTRAINT = 'gc_no_delete_while_retained',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        -- a live blob is never swept
+        IF OLD.state = 'live' AND NEW.state IN ('eligible_for_gc', 'deleted') THEN
+            RAISE EXCEPTION 'fsmgen: gc %: invariant: live_is_not_swept forbids % to %', OLD.blob_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'gc_records', CONSTRAINT = 'gc_live_is_not_swept',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed'))) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: the state is entered when the step is taken, not at %', NEW.blob_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
+        END IF;
+        IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
+            IF (NEW.last_event IN ('gc_mark_started', 'gc_mark_completed')) THEN
+                RAISE EXCEPTION 'fsmgen: gc %: step: the step does not enter its state, and entered_at does not become %', NEW.blob_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
     END IF;
     IF OLD.state = 'live' THEN
@@ -318,25 +347,30 @@ BEGIN
         END IF;
     ELSIF OLD.state = 'eligible_for_gc' THEN
         IF NEW.last_event = 'gc_sweep' THEN
-            IF NOT (COALESCE(NEW.swept_run = OLD.mark_run, false)) THEN
-                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep demands run == $mark_run', NEW.blob_id
-                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (COALESCE(OLD.retention_until <= NEW.updated_at, false)) THEN
-                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep demands retention_until <= $now', NEW.blob_id
-                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.swept_run IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep sets swept_run: $run, and swept_run is %', NEW.blob_id, NEW.swept_run
-                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.deleted_at IS NOT DISTINCT FROM NEW.updated_at) THEN
-                RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep sets deleted_at: $now, and deleted_at is %', NEW.blob_id, NEW.deleted_at
-                    USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(NEW.swept_run = OLD.mark_run, false))
+                OR NOT (COALESCE(OLD.retention_until <= NEW.updated_at, false))
+                OR NOT (NEW.swept_run IS NOT NULL)
+                OR NOT (NEW.deleted_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                IF NOT (COALESCE(NEW.swept_run = OLD.mark_run, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep demands run == $mark_run', NEW.blob_id
+                        USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (COALESCE(OLD.retention_until <= NEW.updated_at, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep demands retention_until <= $now', NEW.blob_id
+                        USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.swept_run IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep sets swept_run: $run, and swept_run is %', NEW.blob_id, NEW.swept_run
+                        USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.deleted_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                    RAISE EXCEPTION 'fsmgen: gc %: step: gc_sweep from eligible_for_gc to deleted: sweep sets deleted_at: $now, and deleted_at is %', NEW.blob_id, NEW.deleted_at
+                        USING ERRCODE = 'FS008', TABLE = 'gc_records', CONSTRAINT = 'gc_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'gc_mark' THEN
             IF NOT (NEW.marking_run IS NULL) THEN
@@ -442,40 +476,15 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'live') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'live' THEN
-        IF (
-                   NEW.transition = 'tombstone' AND NEW.event_type = 'delete_request' AND NEW.to_state = 'tombstoned') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'tombstoned' THEN
-        IF (
-                   NEW.transition = 'expire' AND NEW.event_type = 'retention_elapsed' AND NEW.to_state = 'eligible_for_gc'
-                OR NEW.transition = 'restore' AND NEW.event_type = 'restore_request' AND NEW.to_state = 'live') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'eligible_for_gc' THEN
-        IF (
-                   NEW.transition = 'sweep' AND NEW.event_type = 'gc_sweep' AND NEW.to_state = 'deleted'
-                OR NEW.transition = 'reached' AND NEW.event_type = 'gc_mark' AND NEW.to_state = 'live'
-                OR NEW.transition = 'marking' AND NEW.event_type = 'gc_mark_started' AND NEW.to_state = 'eligible_for_gc'
-                OR NEW.transition = 'unreached' AND NEW.event_type = 'gc_mark_completed' AND NEW.to_state = 'eligible_for_gc') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('live', 'tombstoned', 'eligible_for_gc') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state IN (
+            ' create create live',
+            'live tombstone delete_request tombstoned',
+            'tombstoned expire retention_elapsed eligible_for_gc',
+            'eligible_for_gc sweep gc_sweep deleted',
+            'eligible_for_gc reached gc_mark live',
+            'tombstoned restore restore_request live',
+            'eligible_for_gc marking gc_mark_started eligible_for_gc',
+            'eligible_for_gc unreached gc_mark_completed eligible_for_gc')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: gc %: history: % is no transition from % on % to % by %', NEW.blob_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'gc_history', CONSTRAINT = 'gc_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

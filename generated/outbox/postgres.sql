@@ -33,53 +33,65 @@ CREATE TABLE outbox_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION outbox_rules(r outbox_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')) THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_state_declared: state is %, which is not declared', r.message_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_state_declared',
-                HINT = 'Declared are pending, delivering, delivered, retry_wait, dead_letter.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.message_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.topic) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_topic_range: length(topic) is %, not >= 1', r.message_id, length(r.topic)
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_topic_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.attempts >= 0) THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_attempts_range: attempts is %, not >= 0', r.message_id, r.attempts
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_attempts_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.available_at >= '0001-01-01 00:00:00Z' AND r.available_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_available_at_time: available_at is %, which is no time of the years 1 to 9999', r.message_id, r.available_at
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_available_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.delivered_at >= '0001-01-01 00:00:00Z' AND r.delivered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_delivered_at_time: delivered_at is %, which is no time of the years 1 to 9999', r.message_id, r.delivered_at
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.discarded_at >= '0001-01-01 00:00:00Z' AND r.discarded_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_discarded_at_time: discarded_at is %, which is no time of the years 1 to 9999', r.message_id, r.discarded_at
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_discarded_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.message_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: outbox_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.message_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.topic) >= 1)
+        OR NOT (r.attempts >= 0)
+        OR NOT (r.available_at >= '0001-01-01 00:00:00Z' AND r.available_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.delivered_at >= '0001-01-01 00:00:00Z' AND r.delivered_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.discarded_at >= '0001-01-01 00:00:00Z' AND r.discarded_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.state IN ('pending', 'delivering', 'delivered', 'retry_wait', 'dead_letter')) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_state_declared: state is %, which is not declared', r.message_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_state_declared',
+                    HINT = 'Declared are pending, delivering, delivered, retry_wait, dead_letter.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.message_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.topic) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_topic_range: length(topic) is %, not >= 1', r.message_id, length(r.topic)
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_topic_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.attempts >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_attempts_range: attempts is %, not >= 0', r.message_id, r.attempts
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_attempts_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.available_at >= '0001-01-01 00:00:00Z' AND r.available_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_available_at_time: available_at is %, which is no time of the years 1 to 9999', r.message_id, r.available_at
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_available_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.delivered_at >= '0001-01-01 00:00:00Z' AND r.delivered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_delivered_at_time: delivered_at is %, which is no time of the years 1 to 9999', r.message_id, r.delivered_at
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.discarded_at >= '0001-01-01 00:00:00Z' AND r.discarded_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_discarded_at_time: discarded_at is %, which is no time of the years 1 to 9999', r.message_id, r.discarded_at
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_discarded_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.message_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: outbox_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.message_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'outbox_records', CONSTRAINT = 'outbox_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'delivering' THEN
@@ -118,56 +130,68 @@ ALTER TABLE outbox_records ADD CONSTRAINT outbox_rules
 -- A record begins as the machine creates it.
 CREATE FUNCTION outbox_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: version: a new record has version 1, not %', NEW.message_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'outbox_records', CONSTRAINT = 'outbox_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'create' AND NEW.state = 'pending')
+        OR NEW.attempts IS DISTINCT FROM 0
+        OR NEW.available_at IS NOT NULL
+        OR NEW.delivered_at IS NOT NULL
+        OR NEW.last_error IS NOT NULL
+        OR NEW.lease_token IS NOT NULL
+        OR NEW.discarded_at IS NOT NULL
+        OR NEW.resolution IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: version: a new record has version 1, not %', NEW.message_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'outbox_records', CONSTRAINT = 'outbox_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'create' AND NEW.state = 'pending') THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: edge: no record is created by % in %', NEW.message_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.attempts IS DISTINCT FROM 0 THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: attempts is not written by %, it begins as 0 and not as %', NEW.message_id, NEW.last_event, NEW.attempts
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'Leave attempts as it is.';
-    END IF;
-    IF NEW.available_at IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: available_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.available_at
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'Leave available_at as it is.';
-    END IF;
-    IF NEW.delivered_at IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: delivered_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.delivered_at
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'Leave delivered_at as it is.';
-    END IF;
-    IF NEW.last_error IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: last_error is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.last_error
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'Leave last_error as it is.';
-    END IF;
-    IF NEW.lease_token IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: lease_token is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.lease_token
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'Leave lease_token as it is.';
-    END IF;
-    IF NEW.discarded_at IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: discarded_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.discarded_at
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'Leave discarded_at as it is.';
-    END IF;
-    IF NEW.resolution IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: resolution is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.resolution
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'Leave resolution as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: step: the state is entered when the step is taken, not at %', NEW.message_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: outbox %: edge: no record is created by % in %', NEW.message_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.attempts IS DISTINCT FROM 0 THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: attempts is not written by %, it begins as 0 and not as %', NEW.message_id, NEW.last_event, NEW.attempts
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave attempts as it is.';
+        END IF;
+        IF NEW.available_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: available_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.available_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave available_at as it is.';
+        END IF;
+        IF NEW.delivered_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: delivered_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.delivered_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave delivered_at as it is.';
+        END IF;
+        IF NEW.last_error IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: last_error is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.last_error
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave last_error as it is.';
+        END IF;
+        IF NEW.lease_token IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: lease_token is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.lease_token
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave lease_token as it is.';
+        END IF;
+        IF NEW.discarded_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: discarded_at is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.discarded_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave discarded_at as it is.';
+        END IF;
+        IF NEW.resolution IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: resolution is not written by %, it begins as NULL and not as %', NEW.message_id, NEW.last_event, NEW.resolution
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'Leave resolution as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: step: the state is entered when the step is taken, not at %', NEW.message_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -184,130 +208,140 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'outbox_records', CONSTRAINT = 'outbox_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'pending' THEN
-        IF NOT (
-               NEW.last_event = 'worker_claim' AND NEW.state = 'delivering') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'pending worker_claim delivering',
+            'delivering handler_success delivered',
+            'delivering handler_failure retry_wait',
+            'delivering handler_failure dead_letter',
+            'delivering lease_expired pending',
+            'delivering lease_expired dead_letter',
+            'retry_wait time_reached pending',
+            'dead_letter requeue pending',
+            'dead_letter discard dead_letter') THEN
+        IF OLD.state = 'pending' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from pending on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
                     HINT = 'From there lead worker_claim to delivering.';
-        END IF;
-    ELSIF OLD.state = 'delivering' THEN
-        IF NOT (
-               NEW.last_event = 'handler_success' AND NEW.state = 'delivered'
-            OR NEW.last_event = 'handler_failure' AND NEW.state IN ('retry_wait', 'dead_letter')
-            OR NEW.last_event = 'lease_expired'   AND NEW.state IN ('pending', 'dead_letter')) THEN
+        ELSIF OLD.state = 'delivering' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from delivering on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
                     HINT = 'From there lead handler_success to delivered, handler_failure to retry_wait or dead_letter, lease_expired to pending or dead_letter.';
-        END IF;
-    ELSIF OLD.state = 'retry_wait' THEN
-        IF NOT (
-               NEW.last_event = 'time_reached' AND NEW.state = 'pending') THEN
+        ELSIF OLD.state = 'retry_wait' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from retry_wait on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
                     HINT = 'From there lead time_reached to pending.';
-        END IF;
-    ELSIF OLD.state = 'dead_letter' THEN
-        IF NOT (
-               NEW.last_event = 'requeue' AND NEW.state = 'pending'
-            OR NEW.last_event = 'discard' AND NEW.state = 'dead_letter') THEN
+        ELSIF OLD.state = 'dead_letter' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from dead_letter on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
                     HINT = 'From there lead requeue to pending, discard to dead_letter.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('pending', 'delivering', 'retry_wait', 'dead_letter') THEN
         RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from % on % to %', OLD.message_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.message_id IS DISTINCT FROM OLD.message_id THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: immutable: message_id never changes, not from % to %', OLD.message_id, OLD.message_id, NEW.message_id
-            USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_message_id_immutable',
-                HINT = 'Leave message_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: immutable: created_at never changes, not from % to %', OLD.message_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.topic IS DISTINCT FROM OLD.topic THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: immutable: topic is written once, it stays % and does not become %', OLD.message_id, OLD.topic, NEW.topic
-            USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_topic_immutable',
-                HINT = 'Leave topic as it is.';
-    END IF;
-    IF NEW.payload IS DISTINCT FROM OLD.payload THEN
-        RAISE EXCEPTION 'fsmgen: outbox %: immutable: payload is written once, it stays % and does not become %', OLD.message_id, OLD.payload, NEW.payload
-            USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_payload_immutable',
-                HINT = 'Leave payload as it is.';
-    END IF;
-    IF NEW.attempts IS DISTINCT FROM OLD.attempts THEN
-        IF NOT (NEW.last_event IN ('worker_claim', 'requeue')) THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: attempts is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.attempts, NEW.attempts
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'Leave attempts as it is.';
+    IF NEW.message_id IS DISTINCT FROM OLD.message_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.topic IS DISTINCT FROM OLD.topic
+        OR NEW.payload IS DISTINCT FROM OLD.payload
+        OR NEW.attempts IS DISTINCT FROM OLD.attempts AND NOT (NEW.last_event IN ('worker_claim', 'requeue'))
+        OR NEW.available_at IS DISTINCT FROM OLD.available_at AND NOT (NEW.last_event = 'time_reached'
+                OR NEW.last_event = 'handler_failure' AND OLD.state = 'delivering' AND NEW.state = 'retry_wait')
+        OR NEW.delivered_at IS DISTINCT FROM OLD.delivered_at AND OLD.delivered_at IS NOT NULL
+        OR NEW.delivered_at IS DISTINCT FROM OLD.delivered_at AND NOT (NEW.last_event = 'handler_success')
+        OR NEW.last_error IS DISTINCT FROM OLD.last_error AND NOT (NEW.last_event IN ('handler_failure', 'lease_expired'))
+        OR NEW.lease_token IS DISTINCT FROM OLD.lease_token AND NOT (NEW.last_event IN ('worker_claim', 'handler_success', 'handler_failure', 'lease_expired'))
+        OR NEW.discarded_at IS DISTINCT FROM OLD.discarded_at AND NOT (NEW.last_event = 'discard')
+        OR NEW.resolution IS DISTINCT FROM OLD.resolution AND NOT (NEW.last_event IN ('requeue', 'discard'))
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'discard'))
+        OR NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state AND (NEW.last_event = 'discard') THEN
+        IF NEW.message_id IS DISTINCT FROM OLD.message_id THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: immutable: message_id never changes, not from % to %', OLD.message_id, OLD.message_id, NEW.message_id
+                USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_message_id_immutable',
+                    HINT = 'Leave message_id as it is.';
         END IF;
-    END IF;
-    IF NEW.available_at IS DISTINCT FROM OLD.available_at THEN
-        IF NOT (NEW.last_event = 'time_reached'
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: immutable: created_at never changes, not from % to %', OLD.message_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
+        END IF;
+        IF NEW.topic IS DISTINCT FROM OLD.topic THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: immutable: topic is written once, it stays % and does not become %', OLD.message_id, OLD.topic, NEW.topic
+                USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_topic_immutable',
+                    HINT = 'Leave topic as it is.';
+        END IF;
+        IF NEW.payload IS DISTINCT FROM OLD.payload THEN
+            RAISE EXCEPTION 'fsmgen: outbox %: immutable: payload is written once, it stays % and does not become %', OLD.message_id, OLD.payload, NEW.payload
+                USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_payload_immutable',
+                    HINT = 'Leave payload as it is.';
+        END IF;
+        IF NEW.attempts IS DISTINCT FROM OLD.attempts THEN
+            IF NOT (NEW.last_event IN ('worker_claim', 'requeue')) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: attempts is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.attempts, NEW.attempts
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Leave attempts as it is.';
+            END IF;
+        END IF;
+        IF NEW.available_at IS DISTINCT FROM OLD.available_at THEN
+            IF NOT (NEW.last_event = 'time_reached'
                 OR NEW.last_event = 'handler_failure' AND OLD.state = 'delivering' AND NEW.state = 'retry_wait') THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: available_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.available_at, NEW.available_at
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'Leave available_at as it is.';
+                RAISE EXCEPTION 'fsmgen: outbox %: step: available_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.available_at, NEW.available_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Leave available_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.delivered_at IS DISTINCT FROM OLD.delivered_at THEN
-        IF OLD.delivered_at IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: immutable: delivered_at is written once, it stays % and does not become %', OLD.message_id, OLD.delivered_at, NEW.delivered_at
-                USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_at_immutable',
-                    HINT = 'Leave delivered_at as it is.';
+        IF NEW.delivered_at IS DISTINCT FROM OLD.delivered_at THEN
+            IF OLD.delivered_at IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: immutable: delivered_at is written once, it stays % and does not become %', OLD.message_id, OLD.delivered_at, NEW.delivered_at
+                    USING ERRCODE = 'FS003', TABLE = 'outbox_records', CONSTRAINT = 'outbox_delivered_at_immutable',
+                        HINT = 'Leave delivered_at as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'handler_success') THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: delivered_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.delivered_at, NEW.delivered_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Leave delivered_at as it is.';
+            END IF;
         END IF;
-        IF NOT (NEW.last_event = 'handler_success') THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: delivered_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.delivered_at, NEW.delivered_at
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'Leave delivered_at as it is.';
+        IF NEW.last_error IS DISTINCT FROM OLD.last_error THEN
+            IF NOT (NEW.last_event IN ('handler_failure', 'lease_expired')) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: last_error is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.last_error, NEW.last_error
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Leave last_error as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.last_error IS DISTINCT FROM OLD.last_error THEN
-        IF NOT (NEW.last_event IN ('handler_failure', 'lease_expired')) THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: last_error is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.last_error, NEW.last_error
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'Leave last_error as it is.';
+        IF NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
+            IF NOT (NEW.last_event IN ('worker_claim', 'handler_success', 'handler_failure', 'lease_expired')) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: lease_token is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.lease_token, NEW.lease_token
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Leave lease_token as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
-        IF NOT (NEW.last_event IN ('worker_claim', 'handler_success', 'handler_failure', 'lease_expired')) THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: lease_token is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.lease_token, NEW.lease_token
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'Leave lease_token as it is.';
+        IF NEW.discarded_at IS DISTINCT FROM OLD.discarded_at THEN
+            IF NOT (NEW.last_event = 'discard') THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: discarded_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.discarded_at, NEW.discarded_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Leave discarded_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.discarded_at IS DISTINCT FROM OLD.discarded_at THEN
-        IF NOT (NEW.last_event = 'discard') THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: discarded_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.discarded_at, NEW.discarded_at
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'Leave discarded_at as it is.';
+        IF NEW.resolution IS DISTINCT FROM OLD.resolution THEN
+            IF NOT (NEW.last_event IN ('requeue', 'discard')) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: resolution is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.resolution, NEW.resolution
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Leave resolution as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.resolution IS DISTINCT FROM OLD.resolution THEN
-        IF NOT (NEW.last_event IN ('requeue', 'discard')) THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: resolution is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.resolution, NEW.resolution
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'Leave resolution as it is.';
+        IF NEW.entered_at <> NEW.updated_at THEN
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'discard')) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: the state is entered when the step is taken, not at %', NEW.message_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'discard')) THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: the state is entered when the step is taken, not at %', NEW.message_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
-        END IF;
-    END IF;
-    IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
-        IF (NEW.last_event = 'discard') THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: step: the step does not enter its state, and entered_at does not become %', NEW.message_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
+            IF (NEW.last_event = 'discard') THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: the step does not enter its state, and entered_at does not become %', NEW.message_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
     END IF;
     IF OLD.state = 'pending' THEN
@@ -497,48 +531,17 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'pending') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'pending' THEN
-        IF (
-                   NEW.transition = 'claim' AND NEW.event_type = 'worker_claim' AND NEW.to_state = 'delivering') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'delivering' THEN
-        IF (
-                   NEW.transition = 'deliver' AND NEW.event_type = 'handler_success' AND NEW.to_state = 'delivered'
-                OR NEW.transition = 'retry_later' AND NEW.event_type = 'handler_failure' AND NEW.to_state = 'retry_wait'
-                OR NEW.transition = 'give_up' AND NEW.event_type = 'handler_failure' AND NEW.to_state = 'dead_letter'
-                OR NEW.transition = 'lease_lost' AND NEW.event_type = 'lease_expired' AND NEW.to_state = 'pending'
-                OR NEW.transition = 'lease_last' AND NEW.event_type = 'lease_expired' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'retry_wait' THEN
-        IF (
-                   NEW.transition = 'wake' AND NEW.event_type = 'time_reached' AND NEW.to_state = 'pending') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'dead_letter' THEN
-        IF (
-                   NEW.transition = 'requeue' AND NEW.event_type = 'requeue' AND NEW.to_state = 'pending'
-                OR NEW.transition = 'discard' AND NEW.event_type = 'discard' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('pending', 'delivering', 'retry_wait', 'dead_letter') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state IN (
+            ' create create pending',
+            'pending claim worker_claim delivering',
+            'delivering deliver handler_success delivered',
+            'delivering retry_later handler_failure retry_wait',
+            'retry_wait wake time_reached pending',
+            'delivering give_up handler_failure dead_letter',
+            'delivering lease_lost lease_expired pending',
+            'delivering lease_last lease_expired dead_letter',
+            'dead_letter requeue requeue pending',
+            'dead_letter discard discard dead_letter')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

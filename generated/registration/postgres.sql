@@ -45,111 +45,135 @@ CREATE TABLE registration_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION registration_rules(r registration_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'deregistered', 'failed')) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_state_declared: state is %, which is not declared', r.registration_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_state_declared',
-                HINT = 'Declared are unregistered, validating, registering_postgres, postgres_registered, registering_consul, registered, partial_registered, deregistering, deregistered, failed.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.registration_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.node_id) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_node_id_range: length(node_id) is %, not >= 1', r.registration_id, length(r.node_id)
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_node_id_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.consul_service_id) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_service_id_range: length(consul_service_id) is %, not >= 1', r.registration_id, length(r.consul_service_id)
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_service_id_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.consul_service_name) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_service_name_range: length(consul_service_name) is %, not >= 1', r.registration_id, length(r.consul_service_name)
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_service_name_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (array_position(r.consul_tags, NULL) IS NULL) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_tags_list: consul_tags is %, which is no list<string> without absent elements', r.registration_id, r.consul_tags
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_tags_list',
-                HINT = 'Store a list<string> without absent elements.';
-    END IF;
-    IF NOT (r.validation_error_type IN ('missing', 'invalid')) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_validation_error_type_declared: validation_error_type is %, which is not declared', r.registration_id, r.validation_error_type
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validation_error_type_declared',
-                HINT = 'Declared are missing, invalid.';
-    END IF;
-    IF NOT (r.failed_component IN ('consul', 'postgres')) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_failed_component_declared: failed_component is %, which is not declared', r.registration_id, r.failed_component
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_failed_component_declared',
-                HINT = 'Declared are consul, postgres.';
-    END IF;
-    IF NOT (r.retry_count BETWEEN 0 AND 3) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_retry_count_range: retry_count is %, not between 0 and 3', r.registration_id, r.retry_count
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_retry_count_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.consul_cleanup IN ('pending', 'removed', 'failed')) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_consul_cleanup_declared: consul_cleanup is %, which is not declared', r.registration_id, r.consul_cleanup
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_cleanup_declared',
-                HINT = 'Declared are pending, removed, failed.';
-    END IF;
-    IF NOT (r.postgres_cleanup IN ('pending', 'removed', 'failed')) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_cleanup_declared: postgres_cleanup is %, which is not declared', r.registration_id, r.postgres_cleanup
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_cleanup_declared',
-                HINT = 'Declared are pending, removed, failed.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.registration_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.registration_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    -- retry_count never exceeds its maximum
-    IF NOT (COALESCE(r.retry_count <= 3, false)) THEN
-        RAISE EXCEPTION 'fsmgen: registration %: registration_retries_are_limited: retries_are_limited demands retry_count <= 3, and retry_count is %', r.registration_id, r.retry_count
-            USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_retries_are_limited',
-                HINT = 'Make it true in the same step.';
+    IF NOT (r.state IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'deregistered', 'failed'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.node_id) >= 1)
+        OR NOT (length(r.consul_service_id) >= 1)
+        OR NOT (length(r.consul_service_name) >= 1)
+        OR NOT (array_position(r.consul_tags, NULL) IS NULL)
+        OR NOT (r.validation_error_type IN ('missing', 'invalid'))
+        OR NOT (r.failed_component IN ('consul', 'postgres'))
+        OR NOT (r.retry_count BETWEEN 0 AND 3)
+        OR NOT (r.consul_cleanup IN ('pending', 'removed', 'failed'))
+        OR NOT (r.postgres_cleanup IN ('pending', 'removed', 'failed'))
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z')
+        OR NOT (COALESCE(r.retry_count <= 3, false)) THEN
+        IF NOT (r.state IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'deregistered', 'failed')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_state_declared: state is %, which is not declared', r.registration_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_state_declared',
+                    HINT = 'Declared are unregistered, validating, registering_postgres, postgres_registered, registering_consul, registered, partial_registered, deregistering, deregistered, failed.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.registration_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.node_id) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_node_id_range: length(node_id) is %, not >= 1', r.registration_id, length(r.node_id)
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_node_id_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.consul_service_id) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_consul_service_id_range: length(consul_service_id) is %, not >= 1', r.registration_id, length(r.consul_service_id)
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_service_id_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.consul_service_name) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_consul_service_name_range: length(consul_service_name) is %, not >= 1', r.registration_id, length(r.consul_service_name)
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_service_name_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (array_position(r.consul_tags, NULL) IS NULL) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_consul_tags_list: consul_tags is %, which is no list<string> without absent elements', r.registration_id, r.consul_tags
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_tags_list',
+                    HINT = 'Store a list<string> without absent elements.';
+        END IF;
+        IF NOT (r.validation_error_type IN ('missing', 'invalid')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_validation_error_type_declared: validation_error_type is %, which is not declared', r.registration_id, r.validation_error_type
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validation_error_type_declared',
+                    HINT = 'Declared are missing, invalid.';
+        END IF;
+        IF NOT (r.failed_component IN ('consul', 'postgres')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_failed_component_declared: failed_component is %, which is not declared', r.registration_id, r.failed_component
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_failed_component_declared',
+                    HINT = 'Declared are consul, postgres.';
+        END IF;
+        IF NOT (r.retry_count BETWEEN 0 AND 3) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_retry_count_range: retry_count is %, not between 0 and 3', r.registration_id, r.retry_count
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_retry_count_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.consul_cleanup IN ('pending', 'removed', 'failed')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_consul_cleanup_declared: consul_cleanup is %, which is not declared', r.registration_id, r.consul_cleanup
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_consul_cleanup_declared',
+                    HINT = 'Declared are pending, removed, failed.';
+        END IF;
+        IF NOT (r.postgres_cleanup IN ('pending', 'removed', 'failed')) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_cleanup_declared: postgres_cleanup is %, which is not declared', r.registration_id, r.postgres_cleanup
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_cleanup_declared',
+                    HINT = 'Declared are pending, removed, failed.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.registration_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.registration_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        -- retry_count never exceeds its maximum
+        IF NOT (COALESCE(r.retry_count <= 3, false)) THEN
+            RAISE EXCEPTION 'fsmgen: registration %: registration_retries_are_limited: retries_are_limited demands retry_count <= 3, and retry_count is %', r.registration_id, r.retry_count
+                USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_retries_are_limited',
+                    HINT = 'Make it true in the same step.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'validating' THEN
-            IF NOT (r.deployment_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands deployment_id exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.environment IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands environment exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.network_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands network_id exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands consul_service_id exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_name IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands consul_service_name exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.postgres_record IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands postgres_record exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (r.deployment_id IS NOT NULL)
+                OR NOT (r.environment IS NOT NULL)
+                OR NOT (r.network_id IS NOT NULL)
+                OR NOT (r.consul_service_id IS NOT NULL)
+                OR NOT (r.consul_service_name IS NOT NULL)
+                OR NOT (r.postgres_record IS NOT NULL) THEN
+                IF NOT (r.deployment_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands deployment_id exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.environment IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands environment exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.network_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands network_id exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands consul_service_id exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_name IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands consul_service_name exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.postgres_record IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_validating_holds: validating demands postgres_record exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_validating_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'registering_postgres' THEN
             IF NOT (r.postgres_record IS NOT NULL) THEN
@@ -168,46 +192,56 @@ BEGIN
                         HINT = 'Make it true in the same step.';
             END IF;
         WHEN 'postgres_registered' THEN
-            IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands postgres_applied == true, and postgres_applied is %', r.registration_id, r.postgres_applied
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.postgres_record IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands postgres_record exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands consul_service_id exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_name IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands consul_service_name exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.postgres_applied = true, false))
+                OR NOT (r.postgres_record IS NOT NULL)
+                OR NOT (r.consul_service_id IS NOT NULL)
+                OR NOT (r.consul_service_name IS NOT NULL) THEN
+                IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands postgres_applied == true, and postgres_applied is %', r.registration_id, r.postgres_applied
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.postgres_record IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands postgres_record exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands consul_service_id exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_name IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_postgres_registered_holds: postgres_registered demands consul_service_name exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_postgres_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'registering_consul' THEN
-            IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands postgres_applied == true, and postgres_applied is %', r.registration_id, r.postgres_applied
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.postgres_record IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands postgres_record exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands consul_service_id exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_name IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands consul_service_name exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.postgres_applied = true, false))
+                OR NOT (r.postgres_record IS NOT NULL)
+                OR NOT (r.consul_service_id IS NOT NULL)
+                OR NOT (r.consul_service_name IS NOT NULL) THEN
+                IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands postgres_applied == true, and postgres_applied is %', r.registration_id, r.postgres_applied
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.postgres_record IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands postgres_record exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands consul_service_id exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_name IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_registering_consul_holds: registering_consul demands consul_service_name exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_registering_consul_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'registered' THEN
             IF NOT (COALESCE(r.postgres_applied = true, false)) THEN
@@ -226,25 +260,30 @@ BEGIN
                         HINT = 'Make it true in the same step.';
             END IF;
         WHEN 'partial_registered' THEN
-            IF NOT (COALESCE(r.postgres_applied <> r.consul_applied, false)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands postgres_applied != $consul_applied, and postgres_applied is %', r.registration_id, r.postgres_applied
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.postgres_record IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands postgres_record exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands consul_service_id exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.consul_service_name IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands consul_service_name exists true', r.registration_id
-                    USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.postgres_applied <> r.consul_applied, false))
+                OR NOT (r.postgres_record IS NOT NULL)
+                OR NOT (r.consul_service_id IS NOT NULL)
+                OR NOT (r.consul_service_name IS NOT NULL) THEN
+                IF NOT (COALESCE(r.postgres_applied <> r.consul_applied, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands postgres_applied != $consul_applied, and postgres_applied is %', r.registration_id, r.postgres_applied
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.postgres_record IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands postgres_record exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands consul_service_id exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.consul_service_name IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: registration_partial_registered_holds: partial_registered demands consul_service_name exists true', r.registration_id
+                        USING ERRCODE = 'check_violation', TABLE = 'registration_records', CONSTRAINT = 'registration_partial_registered_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'deregistering' THEN
             IF NOT (r.consul_service_id IS NOT NULL) THEN
@@ -268,111 +307,134 @@ CREATE UNIQUE INDEX registration_one_live_registration ON registration_records (
 -- A record begins as the machine creates it.
 CREATE FUNCTION registration_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: registration %: version: a new record has version 1, not %', NEW.registration_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'registration_records', CONSTRAINT = 'registration_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'create' AND NEW.state = 'unregistered')
+        OR NEW.deployment_id IS NOT NULL
+        OR NEW.environment IS NOT NULL
+        OR NEW.network_id IS NOT NULL
+        OR NEW.consul_service_id IS NOT NULL
+        OR NEW.consul_service_name IS NOT NULL
+        OR NEW.consul_tags IS NOT NULL
+        OR NEW.consul_health_check IS NOT NULL
+        OR NEW.postgres_record IS NOT NULL
+        OR NEW.postgres_applied IS DISTINCT FROM false
+        OR NEW.consul_applied IS DISTINCT FROM false
+        OR NEW.validation_error IS NOT NULL
+        OR NEW.validation_error_type IS NOT NULL
+        OR NEW.postgres_error IS NOT NULL
+        OR NEW.consul_error IS NOT NULL
+        OR NEW.failed_component IS NOT NULL
+        OR NEW.retry_count IS DISTINCT FROM 0
+        OR NEW.consul_cleanup IS DISTINCT FROM 'pending'
+        OR NEW.postgres_cleanup IS DISTINCT FROM 'pending'
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: registration %: version: a new record has version 1, not %', NEW.registration_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'registration_records', CONSTRAINT = 'registration_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'create' AND NEW.state = 'unregistered') THEN
-        RAISE EXCEPTION 'fsmgen: registration %: edge: no record is created by % in %', NEW.registration_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.deployment_id IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: deployment_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.deployment_id
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave deployment_id as it is.';
-    END IF;
-    IF NEW.environment IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: environment is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.environment
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave environment as it is.';
-    END IF;
-    IF NEW.network_id IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: network_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.network_id
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave network_id as it is.';
-    END IF;
-    IF NEW.consul_service_id IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_service_id
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave consul_service_id as it is.';
-    END IF;
-    IF NEW.consul_service_name IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_name is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_service_name
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave consul_service_name as it is.';
-    END IF;
-    IF NEW.consul_tags IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: consul_tags is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_tags
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave consul_tags as it is.';
-    END IF;
-    IF NEW.consul_health_check IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: consul_health_check is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_health_check
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave consul_health_check as it is.';
-    END IF;
-    IF NEW.postgres_record IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_record is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_record
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave postgres_record as it is.';
-    END IF;
-    IF NEW.postgres_applied IS DISTINCT FROM false THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_applied is not written by %, it begins as false and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_applied
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave postgres_applied as it is.';
-    END IF;
-    IF NEW.consul_applied IS DISTINCT FROM false THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: consul_applied is not written by %, it begins as false and not as %', NEW.registration_id, NEW.last_event, NEW.consul_applied
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave consul_applied as it is.';
-    END IF;
-    IF NEW.validation_error IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: validation_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.validation_error
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave validation_error as it is.';
-    END IF;
-    IF NEW.validation_error_type IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: validation_error_type is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.validation_error_type
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave validation_error_type as it is.';
-    END IF;
-    IF NEW.postgres_error IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_error
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave postgres_error as it is.';
-    END IF;
-    IF NEW.consul_error IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: consul_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_error
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave consul_error as it is.';
-    END IF;
-    IF NEW.failed_component IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: failed_component is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.failed_component
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave failed_component as it is.';
-    END IF;
-    IF NEW.retry_count IS DISTINCT FROM 0 THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: retry_count is not written by %, it begins as 0 and not as %', NEW.registration_id, NEW.last_event, NEW.retry_count
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave retry_count as it is.';
-    END IF;
-    IF NEW.consul_cleanup IS DISTINCT FROM 'pending' THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: consul_cleanup is not written by %, it begins as ''pending'' and not as %', NEW.registration_id, NEW.last_event, NEW.consul_cleanup
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave consul_cleanup as it is.';
-    END IF;
-    IF NEW.postgres_cleanup IS DISTINCT FROM 'pending' THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: postgres_cleanup is not written by %, it begins as ''pending'' and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_cleanup
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'Leave postgres_cleanup as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: registration %: step: the state is entered when the step is taken, not at %', NEW.registration_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: registration %: edge: no record is created by % in %', NEW.registration_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.deployment_id IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: deployment_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.deployment_id
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave deployment_id as it is.';
+        END IF;
+        IF NEW.environment IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: environment is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.environment
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave environment as it is.';
+        END IF;
+        IF NEW.network_id IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: network_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.network_id
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave network_id as it is.';
+        END IF;
+        IF NEW.consul_service_id IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_id is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_service_id
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_service_id as it is.';
+        END IF;
+        IF NEW.consul_service_name IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_name is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_service_name
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_service_name as it is.';
+        END IF;
+        IF NEW.consul_tags IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_tags is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_tags
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_tags as it is.';
+        END IF;
+        IF NEW.consul_health_check IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_health_check is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_health_check
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_health_check as it is.';
+        END IF;
+        IF NEW.postgres_record IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_record is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_record
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_record as it is.';
+        END IF;
+        IF NEW.postgres_applied IS DISTINCT FROM false THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_applied is not written by %, it begins as false and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_applied
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_applied as it is.';
+        END IF;
+        IF NEW.consul_applied IS DISTINCT FROM false THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_applied is not written by %, it begins as false and not as %', NEW.registration_id, NEW.last_event, NEW.consul_applied
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_applied as it is.';
+        END IF;
+        IF NEW.validation_error IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: validation_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.validation_error
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave validation_error as it is.';
+        END IF;
+        IF NEW.validation_error_type IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: validation_error_type is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.validation_error_type
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave validation_error_type as it is.';
+        END IF;
+        IF NEW.postgres_error IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_error
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_error as it is.';
+        END IF;
+        IF NEW.consul_error IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_error is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.consul_error
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_error as it is.';
+        END IF;
+        IF NEW.failed_component IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: failed_component is not written by %, it begins as NULL and not as %', NEW.registration_id, NEW.last_event, NEW.failed_component
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave failed_component as it is.';
+        END IF;
+        IF NEW.retry_count IS DISTINCT FROM 0 THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: retry_count is not written by %, it begins as 0 and not as %', NEW.registration_id, NEW.last_event, NEW.retry_count
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave retry_count as it is.';
+        END IF;
+        IF NEW.consul_cleanup IS DISTINCT FROM 'pending' THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: consul_cleanup is not written by %, it begins as ''pending'' and not as %', NEW.registration_id, NEW.last_event, NEW.consul_cleanup
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave consul_cleanup as it is.';
+        END IF;
+        IF NEW.postgres_cleanup IS DISTINCT FROM 'pending' THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_cleanup is not written by %, it begins as ''pending'' and not as %', NEW.registration_id, NEW.last_event, NEW.postgres_cleanup
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'Leave postgres_cleanup as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: registration %: step: the state is entered when the step is taken, not at %', NEW.registration_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -389,313 +451,348 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'registration_records', CONSTRAINT = 'registration_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'unregistered' THEN
-        IF NOT (
-               NEW.last_event = 'REGISTER'    AND NEW.state IN ('validating', 'failed')
-            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'unregistered REGISTER validating',
+            'unregistered REGISTER failed',
+            'unregistered FATAL_ERROR failed',
+            'validating VALIDATION_PASSED registering_postgres',
+            'validating VALIDATION_FAILED failed',
+            'validating FATAL_ERROR failed',
+            'registering_postgres POSTGRES_SUCCEEDED postgres_registered',
+            'registering_postgres POSTGRES_FAILED failed',
+            'registering_postgres FATAL_ERROR failed',
+            'postgres_registered CONTINUE registering_consul',
+            'postgres_registered FATAL_ERROR failed',
+            'registering_consul CONSUL_SUCCEEDED registered',
+            'registering_consul CONSUL_FAILED partial_registered',
+            'registering_consul FATAL_ERROR failed',
+            'registered DEREGISTER deregistering',
+            'registered FATAL_ERROR failed',
+            'partial_registered RETRY registering_consul',
+            'partial_registered RETRY partial_registered',
+            'partial_registered RETRY_POSTGRES registering_postgres',
+            'partial_registered RETRY_POSTGRES partial_registered',
+            'partial_registered RECOVERY_COMPLETE registered',
+            'partial_registered FATAL_ERROR failed',
+            'partial_registered RETRY_EXHAUSTED failed',
+            'deregistering DEREGISTRATION_COMPLETE deregistered',
+            'deregistering FATAL_ERROR failed',
+            'deregistering CONSUL_DEREGISTERED deregistering',
+            'deregistering POSTGRES_DEREGISTERED deregistering',
+            'failed RETRY validating',
+            'failed RETRY failed',
+            'failed ABANDON deregistered',
+            'failed FATAL_ERROR failed',
+            'failed CORRECT_PAYLOAD failed') THEN
+        IF OLD.state = 'unregistered' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from unregistered on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead REGISTER to validating or failed, FATAL_ERROR to failed.';
-        END IF;
-    ELSIF OLD.state = 'validating' THEN
-        IF NOT (
-               NEW.last_event = 'VALIDATION_PASSED' AND NEW.state = 'registering_postgres'
-            OR NEW.last_event = 'VALIDATION_FAILED' AND NEW.state = 'failed'
-            OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed') THEN
+        ELSIF OLD.state = 'validating' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from validating on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead VALIDATION_PASSED to registering_postgres, VALIDATION_FAILED to failed, FATAL_ERROR to failed.';
-        END IF;
-    ELSIF OLD.state = 'registering_postgres' THEN
-        IF NOT (
-               NEW.last_event = 'POSTGRES_SUCCEEDED' AND NEW.state = 'postgres_registered'
-            OR NEW.last_event = 'POSTGRES_FAILED'    AND NEW.state = 'failed'
-            OR NEW.last_event = 'FATAL_ERROR'        AND NEW.state = 'failed') THEN
+        ELSIF OLD.state = 'registering_postgres' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from registering_postgres on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead POSTGRES_SUCCEEDED to postgres_registered, POSTGRES_FAILED to failed, FATAL_ERROR to failed.';
-        END IF;
-    ELSIF OLD.state = 'postgres_registered' THEN
-        IF NOT (
-               NEW.last_event = 'CONTINUE'    AND NEW.state = 'registering_consul'
-            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+        ELSIF OLD.state = 'postgres_registered' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from postgres_registered on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead CONTINUE to registering_consul, FATAL_ERROR to failed.';
-        END IF;
-    ELSIF OLD.state = 'registering_consul' THEN
-        IF NOT (
-               NEW.last_event = 'CONSUL_SUCCEEDED' AND NEW.state = 'registered'
-            OR NEW.last_event = 'CONSUL_FAILED'    AND NEW.state = 'partial_registered'
-            OR NEW.last_event = 'FATAL_ERROR'      AND NEW.state = 'failed') THEN
+        ELSIF OLD.state = 'registering_consul' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from registering_consul on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead CONSUL_SUCCEEDED to registered, CONSUL_FAILED to partial_registered, FATAL_ERROR to failed.';
-        END IF;
-    ELSIF OLD.state = 'registered' THEN
-        IF NOT (
-               NEW.last_event = 'DEREGISTER'  AND NEW.state = 'deregistering'
-            OR NEW.last_event = 'FATAL_ERROR' AND NEW.state = 'failed') THEN
+        ELSIF OLD.state = 'registered' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from registered on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead DEREGISTER to deregistering, FATAL_ERROR to failed.';
-        END IF;
-    ELSIF OLD.state = 'partial_registered' THEN
-        IF NOT (
-               NEW.last_event = 'RETRY'             AND NEW.state IN ('registering_consul', 'partial_registered')
-            OR NEW.last_event = 'RETRY_POSTGRES'    AND NEW.state IN ('registering_postgres', 'partial_registered')
-            OR NEW.last_event = 'RECOVERY_COMPLETE' AND NEW.state = 'registered'
-            OR NEW.last_event = 'FATAL_ERROR'       AND NEW.state = 'failed'
-            OR NEW.last_event = 'RETRY_EXHAUSTED'   AND NEW.state = 'failed') THEN
+        ELSIF OLD.state = 'partial_registered' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from partial_registered on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead RETRY to registering_consul or partial_registered, RETRY_POSTGRES to registering_postgres or partial_registered, RECOVERY_COMPLETE to registered, FATAL_ERROR to failed, RETRY_EXHAUSTED to failed.';
-        END IF;
-    ELSIF OLD.state = 'deregistering' THEN
-        IF NOT (
-               NEW.last_event = 'DEREGISTRATION_COMPLETE' AND NEW.state = 'deregistered'
-            OR NEW.last_event = 'FATAL_ERROR'             AND NEW.state = 'failed'
-            OR NEW.last_event = 'CONSUL_DEREGISTERED'     AND NEW.state = 'deregistering'
-            OR NEW.last_event = 'POSTGRES_DEREGISTERED'   AND NEW.state = 'deregistering') THEN
+        ELSIF OLD.state = 'deregistering' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from deregistering on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead DEREGISTRATION_COMPLETE to deregistered, FATAL_ERROR to failed, CONSUL_DEREGISTERED to deregistering, POSTGRES_DEREGISTERED to deregistering.';
-        END IF;
-    ELSIF OLD.state = 'failed' THEN
-        IF NOT (
-               NEW.last_event = 'RETRY'           AND NEW.state IN ('validating', 'failed')
-            OR NEW.last_event = 'ABANDON'         AND NEW.state = 'deregistered'
-            OR NEW.last_event = 'FATAL_ERROR'     AND NEW.state = 'failed'
-            OR NEW.last_event = 'CORRECT_PAYLOAD' AND NEW.state = 'failed') THEN
+        ELSIF OLD.state = 'failed' THEN
             RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from failed on % to %', OLD.registration_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                     HINT = 'From there lead RETRY to validating or failed, ABANDON to deregistered, FATAL_ERROR to failed, CORRECT_PAYLOAD to failed.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'failed') THEN
         RAISE EXCEPTION 'fsmgen: registration %: edge: no transition from % on % to %', OLD.registration_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'registration_records', CONSTRAINT = 'registration_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.registration_id IS DISTINCT FROM OLD.registration_id THEN
-        RAISE EXCEPTION 'fsmgen: registration %: immutable: registration_id never changes, not from % to %', OLD.registration_id, OLD.registration_id, NEW.registration_id
-            USING ERRCODE = 'FS003', TABLE = 'registration_records', CONSTRAINT = 'registration_registration_id_immutable',
-                HINT = 'Leave registration_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: registration %: immutable: created_at never changes, not from % to %', OLD.registration_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'registration_records', CONSTRAINT = 'registration_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.node_id IS DISTINCT FROM OLD.node_id THEN
-        RAISE EXCEPTION 'fsmgen: registration %: immutable: node_id is written once, it stays % and does not become %', OLD.registration_id, OLD.node_id, NEW.node_id
-            USING ERRCODE = 'FS003', TABLE = 'registration_records', CONSTRAINT = 'registration_node_id_immutable',
-                HINT = 'Leave node_id as it is.';
-    END IF;
-    IF NEW.deployment_id IS DISTINCT FROM OLD.deployment_id THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: deployment_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.deployment_id, NEW.deployment_id
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave deployment_id as it is.';
-        END IF;
-    END IF;
-    IF NEW.environment IS DISTINCT FROM OLD.environment THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: environment is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.environment, NEW.environment
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave environment as it is.';
-        END IF;
-    END IF;
-    IF NEW.network_id IS DISTINCT FROM OLD.network_id THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: network_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.network_id, NEW.network_id
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave network_id as it is.';
-        END IF;
-    END IF;
-    IF NEW.consul_service_id IS DISTINCT FROM OLD.consul_service_id THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_service_id, NEW.consul_service_id
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave consul_service_id as it is.';
-        END IF;
-    END IF;
-    IF NEW.consul_service_name IS DISTINCT FROM OLD.consul_service_name THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_name is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_service_name, NEW.consul_service_name
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave consul_service_name as it is.';
-        END IF;
-    END IF;
-    IF NEW.consul_tags IS DISTINCT FROM OLD.consul_tags THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: consul_tags is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_tags, NEW.consul_tags
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave consul_tags as it is.';
-        END IF;
-    END IF;
-    IF NEW.consul_health_check IS DISTINCT FROM OLD.consul_health_check THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: consul_health_check is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_health_check, NEW.consul_health_check
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave consul_health_check as it is.';
-        END IF;
-    END IF;
-    IF NEW.postgres_record IS DISTINCT FROM OLD.postgres_record THEN
-        IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_record is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_record, NEW.postgres_record
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave postgres_record as it is.';
-        END IF;
-    END IF;
-    IF NEW.postgres_applied IS DISTINCT FROM OLD.postgres_applied THEN
-        IF NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED', 'RECOVERY_COMPLETE')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_applied is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_applied, NEW.postgres_applied
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave postgres_applied as it is.';
-        END IF;
-    END IF;
-    IF NEW.consul_applied IS DISTINCT FROM OLD.consul_applied THEN
-        IF NOT (NEW.last_event IN ('POSTGRES_FAILED', 'CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: consul_applied is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_applied, NEW.consul_applied
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave consul_applied as it is.';
-        END IF;
-    END IF;
-    IF NEW.validation_error IS DISTINCT FROM OLD.validation_error THEN
-        IF NOT (NEW.last_event = 'VALIDATION_FAILED'
+    IF NEW.registration_id IS DISTINCT FROM OLD.registration_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.node_id IS DISTINCT FROM OLD.node_id
+        OR NEW.deployment_id IS DISTINCT FROM OLD.deployment_id AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.environment IS DISTINCT FROM OLD.environment AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.network_id IS DISTINCT FROM OLD.network_id AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.consul_service_id IS DISTINCT FROM OLD.consul_service_id AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.consul_service_name IS DISTINCT FROM OLD.consul_service_name AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.consul_tags IS DISTINCT FROM OLD.consul_tags AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.consul_health_check IS DISTINCT FROM OLD.consul_health_check AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.postgres_record IS DISTINCT FROM OLD.postgres_record AND NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD'))
+        OR NEW.postgres_applied IS DISTINCT FROM OLD.postgres_applied AND NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED', 'RECOVERY_COMPLETE'))
+        OR NEW.consul_applied IS DISTINCT FROM OLD.consul_applied AND NOT (NEW.last_event IN ('POSTGRES_FAILED', 'CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE'))
+        OR NEW.validation_error IS DISTINCT FROM OLD.validation_error AND NOT (NEW.last_event = 'VALIDATION_FAILED'
                 OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
-                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: validation_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.validation_error, NEW.validation_error
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave validation_error as it is.';
-        END IF;
-    END IF;
-    IF NEW.validation_error_type IS DISTINCT FROM OLD.validation_error_type THEN
-        IF NOT (NEW.last_event = 'VALIDATION_FAILED'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed')
+        OR NEW.validation_error_type IS DISTINCT FROM OLD.validation_error_type AND NOT (NEW.last_event = 'VALIDATION_FAILED'
                 OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
-                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: validation_error_type is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.validation_error_type, NEW.validation_error_type
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave validation_error_type as it is.';
-        END IF;
-    END IF;
-    IF NEW.postgres_error IS DISTINCT FROM OLD.postgres_error THEN
-        IF NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED')
-                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_error, NEW.postgres_error
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave postgres_error as it is.';
-        END IF;
-    END IF;
-    IF NEW.consul_error IS DISTINCT FROM OLD.consul_error THEN
-        IF NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')
-                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: consul_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_error, NEW.consul_error
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave consul_error as it is.';
-        END IF;
-    END IF;
-    IF NEW.failed_component IS DISTINCT FROM OLD.failed_component THEN
-        IF NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'DEREGISTER', 'DEREGISTRATION_COMPLETE')
-                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: failed_component is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.failed_component, NEW.failed_component
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave failed_component as it is.';
-        END IF;
-    END IF;
-    IF NEW.retry_count IS DISTINCT FROM OLD.retry_count THEN
-        IF NOT (NEW.last_event = 'CONSUL_SUCCEEDED'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed')
+        OR NEW.postgres_error IS DISTINCT FROM OLD.postgres_error AND NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating')
+        OR NEW.consul_error IS DISTINCT FROM OLD.consul_error AND NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating')
+        OR NEW.failed_component IS DISTINCT FROM OLD.failed_component AND NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'DEREGISTER', 'DEREGISTRATION_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating')
+        OR NEW.retry_count IS DISTINCT FROM OLD.retry_count AND NOT (NEW.last_event = 'CONSUL_SUCCEEDED'
                 OR NEW.last_event = 'RETRY' AND (OLD.state = 'failed' OR OLD.state = 'partial_registered' AND NEW.state = 'registering_consul')
-                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'registering_postgres') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: retry_count is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.retry_count, NEW.retry_count
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave retry_count as it is.';
-        END IF;
-    END IF;
-    IF NEW.consul_cleanup IS DISTINCT FROM OLD.consul_cleanup THEN
-        IF NOT (NEW.last_event IN ('DEREGISTER', 'CONSUL_DEREGISTERED')
-                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: consul_cleanup is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_cleanup, NEW.consul_cleanup
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave consul_cleanup as it is.';
-        END IF;
-    END IF;
-    IF NEW.postgres_cleanup IS DISTINCT FROM OLD.postgres_cleanup THEN
-        IF NOT (NEW.last_event IN ('DEREGISTER', 'POSTGRES_DEREGISTERED')
-                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: postgres_cleanup is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_cleanup, NEW.postgres_cleanup
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'Leave postgres_cleanup as it is.';
-        END IF;
-    END IF;
-    -- Consul is not attempted before PostgreSQL
-    IF OLD.state = 'validating' AND NEW.state = 'registering_consul' THEN
-        RAISE EXCEPTION 'fsmgen: registration %: invariant: no_discovery_unvalidated forbids % to %', OLD.registration_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'registration_records', CONSTRAINT = 'registration_no_discovery_unvalidated',
-                HINT = 'This edge does not exist.';
-    END IF;
-    -- Consul is not attempted before PostgreSQL has answered
-    IF OLD.state = 'registering_postgres' AND NEW.state = 'registering_consul' THEN
-        RAISE EXCEPTION 'fsmgen: registration %: invariant: no_discovery_untracked forbids % to %', OLD.registration_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'registration_records', CONSTRAINT = 'registration_no_discovery_untracked',
-                HINT = 'This edge does not exist.';
-    END IF;
-    -- a failed registration starts over with validation
-    IF OLD.state = 'failed' AND NEW.state = 'registering_consul' THEN
-        RAISE EXCEPTION 'fsmgen: registration %: invariant: no_discovery_after_failure forbids % to %', OLD.registration_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'registration_records', CONSTRAINT = 'registration_no_discovery_after_failure',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'registering_postgres')
+        OR NEW.consul_cleanup IS DISTINCT FROM OLD.consul_cleanup AND NOT (NEW.last_event IN ('DEREGISTER', 'CONSUL_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating')
+        OR NEW.postgres_cleanup IS DISTINCT FROM OLD.postgres_cleanup AND NOT (NEW.last_event IN ('DEREGISTER', 'POSTGRES_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating')
+        OR OLD.state = 'validating' AND NEW.state = 'registering_consul'
+        OR OLD.state = 'registering_postgres' AND NEW.state = 'registering_consul'
+        OR OLD.state = 'failed' AND NEW.state = 'registering_consul'
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'))
+        OR NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state AND ((NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
                 OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
                 OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered')) THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: the state is entered when the step is taken, not at %', NEW.registration_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF NEW.registration_id IS DISTINCT FROM OLD.registration_id THEN
+            RAISE EXCEPTION 'fsmgen: registration %: immutable: registration_id never changes, not from % to %', OLD.registration_id, OLD.registration_id, NEW.registration_id
+                USING ERRCODE = 'FS003', TABLE = 'registration_records', CONSTRAINT = 'registration_registration_id_immutable',
+                    HINT = 'Leave registration_id as it is.';
         END IF;
-    END IF;
-    IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
-        IF (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: registration %: immutable: created_at never changes, not from % to %', OLD.registration_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'registration_records', CONSTRAINT = 'registration_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
+        END IF;
+        IF NEW.node_id IS DISTINCT FROM OLD.node_id THEN
+            RAISE EXCEPTION 'fsmgen: registration %: immutable: node_id is written once, it stays % and does not become %', OLD.registration_id, OLD.node_id, NEW.node_id
+                USING ERRCODE = 'FS003', TABLE = 'registration_records', CONSTRAINT = 'registration_node_id_immutable',
+                    HINT = 'Leave node_id as it is.';
+        END IF;
+        IF NEW.deployment_id IS DISTINCT FROM OLD.deployment_id THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: deployment_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.deployment_id, NEW.deployment_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave deployment_id as it is.';
+            END IF;
+        END IF;
+        IF NEW.environment IS DISTINCT FROM OLD.environment THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: environment is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.environment, NEW.environment
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave environment as it is.';
+            END IF;
+        END IF;
+        IF NEW.network_id IS DISTINCT FROM OLD.network_id THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: network_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.network_id, NEW.network_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave network_id as it is.';
+            END IF;
+        END IF;
+        IF NEW.consul_service_id IS DISTINCT FROM OLD.consul_service_id THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_id is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_service_id, NEW.consul_service_id
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave consul_service_id as it is.';
+            END IF;
+        END IF;
+        IF NEW.consul_service_name IS DISTINCT FROM OLD.consul_service_name THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: consul_service_name is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_service_name, NEW.consul_service_name
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave consul_service_name as it is.';
+            END IF;
+        END IF;
+        IF NEW.consul_tags IS DISTINCT FROM OLD.consul_tags THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: consul_tags is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_tags, NEW.consul_tags
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave consul_tags as it is.';
+            END IF;
+        END IF;
+        IF NEW.consul_health_check IS DISTINCT FROM OLD.consul_health_check THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: consul_health_check is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_health_check, NEW.consul_health_check
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave consul_health_check as it is.';
+            END IF;
+        END IF;
+        IF NEW.postgres_record IS DISTINCT FROM OLD.postgres_record THEN
+            IF NOT (NEW.last_event IN ('REGISTER', 'CORRECT_PAYLOAD')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: postgres_record is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_record, NEW.postgres_record
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave postgres_record as it is.';
+            END IF;
+        END IF;
+        IF NEW.postgres_applied IS DISTINCT FROM OLD.postgres_applied THEN
+            IF NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED', 'RECOVERY_COMPLETE')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: postgres_applied is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_applied, NEW.postgres_applied
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave postgres_applied as it is.';
+            END IF;
+        END IF;
+        IF NEW.consul_applied IS DISTINCT FROM OLD.consul_applied THEN
+            IF NOT (NEW.last_event IN ('POSTGRES_FAILED', 'CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: consul_applied is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_applied, NEW.consul_applied
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave consul_applied as it is.';
+            END IF;
+        END IF;
+        IF NEW.validation_error IS DISTINCT FROM OLD.validation_error THEN
+            IF NOT (NEW.last_event = 'VALIDATION_FAILED'
+                OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: validation_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.validation_error, NEW.validation_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave validation_error as it is.';
+            END IF;
+        END IF;
+        IF NEW.validation_error_type IS DISTINCT FROM OLD.validation_error_type THEN
+            IF NOT (NEW.last_event = 'VALIDATION_FAILED'
+                OR NEW.last_event = 'REGISTER' AND OLD.state = 'unregistered' AND NEW.state = 'failed'
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: validation_error_type is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.validation_error_type, NEW.validation_error_type
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave validation_error_type as it is.';
+            END IF;
+        END IF;
+        IF NEW.postgres_error IS DISTINCT FROM OLD.postgres_error THEN
+            IF NOT (NEW.last_event IN ('POSTGRES_SUCCEEDED', 'POSTGRES_FAILED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: postgres_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_error, NEW.postgres_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave postgres_error as it is.';
+            END IF;
+        END IF;
+        IF NEW.consul_error IS DISTINCT FROM OLD.consul_error THEN
+            IF NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'RECOVERY_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: consul_error is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_error, NEW.consul_error
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave consul_error as it is.';
+            END IF;
+        END IF;
+        IF NEW.failed_component IS DISTINCT FROM OLD.failed_component THEN
+            IF NOT (NEW.last_event IN ('CONSUL_SUCCEEDED', 'CONSUL_FAILED', 'DEREGISTER', 'DEREGISTRATION_COMPLETE')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: failed_component is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.failed_component, NEW.failed_component
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave failed_component as it is.';
+            END IF;
+        END IF;
+        IF NEW.retry_count IS DISTINCT FROM OLD.retry_count THEN
+            IF NOT (NEW.last_event = 'CONSUL_SUCCEEDED'
+                OR NEW.last_event = 'RETRY' AND (OLD.state = 'failed' OR OLD.state = 'partial_registered' AND NEW.state = 'registering_consul')
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'registering_postgres') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: retry_count is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.retry_count, NEW.retry_count
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave retry_count as it is.';
+            END IF;
+        END IF;
+        IF NEW.consul_cleanup IS DISTINCT FROM OLD.consul_cleanup THEN
+            IF NOT (NEW.last_event IN ('DEREGISTER', 'CONSUL_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: consul_cleanup is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.consul_cleanup, NEW.consul_cleanup
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave consul_cleanup as it is.';
+            END IF;
+        END IF;
+        IF NEW.postgres_cleanup IS DISTINCT FROM OLD.postgres_cleanup THEN
+            IF NOT (NEW.last_event IN ('DEREGISTER', 'POSTGRES_DEREGISTERED')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'failed' AND NEW.state = 'validating') THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: postgres_cleanup is not written by % from %, it stays % and does not become %', NEW.registration_id, NEW.last_event, OLD.state, OLD.postgres_cleanup, NEW.postgres_cleanup
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'Leave postgres_cleanup as it is.';
+            END IF;
+        END IF;
+        -- Consul is not attempted before PostgreSQL
+        IF OLD.state = 'validating' AND NEW.state = 'registering_consul' THEN
+            RAISE EXCEPTION 'fsmgen: registration %: invariant: no_discovery_unvalidated forbids % to %', OLD.registration_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'registration_records', CONSTRAINT = 'registration_no_discovery_unvalidated',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        -- Consul is not attempted before PostgreSQL has answered
+        IF OLD.state = 'registering_postgres' AND NEW.state = 'registering_consul' THEN
+            RAISE EXCEPTION 'fsmgen: registration %: invariant: no_discovery_untracked forbids % to %', OLD.registration_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'registration_records', CONSTRAINT = 'registration_no_discovery_untracked',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        -- a failed registration starts over with validation
+        IF OLD.state = 'failed' AND NEW.state = 'registering_consul' THEN
+            RAISE EXCEPTION 'fsmgen: registration %: invariant: no_discovery_after_failure forbids % to %', OLD.registration_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'registration_records', CONSTRAINT = 'registration_no_discovery_after_failure',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
+                OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
+                OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered')) THEN
+                RAISE EXCEPTION 'fsmgen: registration %: step: the state is entered when the step is taken, not at %', NEW.registration_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
+        END IF;
+        IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
+            IF (NEW.last_event IN ('CONSUL_DEREGISTERED', 'POSTGRES_DEREGISTERED', 'CORRECT_PAYLOAD')
                 OR NEW.last_event = 'RETRY' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered'
                 OR NEW.last_event = 'RETRY_POSTGRES' AND OLD.state = 'partial_registered' AND NEW.state = 'partial_registered') THEN
-            RAISE EXCEPTION 'fsmgen: registration %: step: the step does not enter its state, and entered_at does not become %', NEW.registration_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+                RAISE EXCEPTION 'fsmgen: registration %: step: the step does not enter its state, and entered_at does not become %', NEW.registration_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
     END IF;
     IF OLD.state = 'unregistered' THEN
         IF NEW.last_event = 'REGISTER' AND NEW.state = 'validating' THEN
-            IF NOT (NEW.deployment_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands deployment_id exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.environment IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands environment exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.network_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands network_id exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.consul_service_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands consul_service_id exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.consul_service_name IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands consul_service_name exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.postgres_record IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands postgres_record exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
+            IF NOT (NEW.deployment_id IS NOT NULL)
+                OR NOT (NEW.environment IS NOT NULL)
+                OR NOT (NEW.network_id IS NOT NULL)
+                OR NOT (NEW.consul_service_id IS NOT NULL)
+                OR NOT (NEW.consul_service_name IS NOT NULL)
+                OR NOT (NEW.postgres_record IS NOT NULL) THEN
+                IF NOT (NEW.deployment_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands deployment_id exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.environment IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands environment exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.network_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands network_id exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.consul_service_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands consul_service_id exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.consul_service_name IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands consul_service_name exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.postgres_record IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: REGISTER from unregistered to validating: start_registration demands postgres_record exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'REGISTER' AND NEW.state = 'failed' THEN
             IF NOT (NOT (NEW.deployment_id IS NOT NULL AND NEW.environment IS NOT NULL AND NEW.network_id IS NOT NULL AND NEW.consul_service_id IS NOT NULL AND NEW.consul_service_name IS NOT NULL AND NEW.postgres_record IS NOT NULL)) THEN
@@ -760,25 +857,30 @@ BEGIN
         END IF;
     ELSIF OLD.state = 'registering_consul' THEN
         IF NEW.last_event = 'CONSUL_SUCCEEDED' THEN
-            IF NOT (COALESCE(NEW.consul_applied = true, false)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success demands consul_applied == true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.retry_count = 0) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets retry_count: 0, and retry_count is %', NEW.registration_id, NEW.retry_count
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.consul_error IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets consul_error: null, and consul_error is %', NEW.registration_id, NEW.consul_error
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.failed_component IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets failed_component: null, and failed_component is %', NEW.registration_id, NEW.failed_component
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(NEW.consul_applied = true, false))
+                OR NOT (NEW.retry_count = 0)
+                OR NOT (NEW.consul_error IS NULL)
+                OR NOT (NEW.failed_component IS NULL) THEN
+                IF NOT (COALESCE(NEW.consul_applied = true, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success demands consul_applied == true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.retry_count = 0) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets retry_count: 0, and retry_count is %', NEW.registration_id, NEW.retry_count
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.consul_error IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets consul_error: null, and consul_error is %', NEW.registration_id, NEW.consul_error
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.failed_component IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: CONSUL_SUCCEEDED from registering_consul to registered: consul_success sets failed_component: null, and failed_component is %', NEW.registration_id, NEW.failed_component
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'CONSUL_FAILED' THEN
             IF NOT (COALESCE(NEW.consul_applied = false, false)) THEN
@@ -912,106 +1014,128 @@ BEGIN
         END IF;
     ELSIF OLD.state = 'failed' THEN
         IF NEW.last_event = 'RETRY' AND NEW.state = 'validating' THEN
-            IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands retry_count < 3', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (OLD.deployment_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands deployment_id exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (OLD.environment IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands environment exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (OLD.network_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands network_id exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (OLD.consul_service_id IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands consul_service_id exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (OLD.consul_service_name IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands consul_service_name exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (OLD.postgres_record IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands postgres_record exists true', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.validation_error IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets validation_error: null, and validation_error is %', NEW.registration_id, NEW.validation_error
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.validation_error_type IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets validation_error_type: null, and validation_error_type is %', NEW.registration_id, NEW.validation_error_type
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.postgres_error IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets postgres_error: null, and postgres_error is %', NEW.registration_id, NEW.postgres_error
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.consul_error IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets consul_error: null, and consul_error is %', NEW.registration_id, NEW.consul_error
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.failed_component IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets failed_component: null, and failed_component is %', NEW.registration_id, NEW.failed_component
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.consul_cleanup = 'pending') THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets consul_cleanup: pending, and consul_cleanup is %', NEW.registration_id, NEW.consul_cleanup
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.postgres_cleanup = 'pending') THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets postgres_cleanup: pending, and postgres_cleanup is %', NEW.registration_id, NEW.postgres_cleanup
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(OLD.retry_count < 3, false))
+                OR NOT (OLD.deployment_id IS NOT NULL)
+                OR NOT (OLD.environment IS NOT NULL)
+                OR NOT (OLD.network_id IS NOT NULL)
+                OR NOT (OLD.consul_service_id IS NOT NULL)
+                OR NOT (OLD.consul_service_name IS NOT NULL)
+                OR NOT (OLD.postgres_record IS NOT NULL)
+                OR NOT (NEW.retry_count = (OLD.retry_count::numeric + 1))
+                OR NOT (NEW.validation_error IS NULL)
+                OR NOT (NEW.validation_error_type IS NULL)
+                OR NOT (NEW.postgres_error IS NULL)
+                OR NOT (NEW.consul_error IS NULL)
+                OR NOT (NEW.failed_component IS NULL)
+                OR NOT (NEW.consul_cleanup = 'pending')
+                OR NOT (NEW.postgres_cleanup = 'pending') THEN
+                IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands retry_count < 3', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (OLD.deployment_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands deployment_id exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (OLD.environment IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands environment exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (OLD.network_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands network_id exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (OLD.consul_service_id IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands consul_service_id exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (OLD.consul_service_name IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands consul_service_name exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (OLD.postgres_record IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed demands postgres_record exists true', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.validation_error IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets validation_error: null, and validation_error is %', NEW.registration_id, NEW.validation_error
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.validation_error_type IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets validation_error_type: null, and validation_error_type is %', NEW.registration_id, NEW.validation_error_type
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.postgres_error IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets postgres_error: null, and postgres_error is %', NEW.registration_id, NEW.postgres_error
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.consul_error IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets consul_error: null, and consul_error is %', NEW.registration_id, NEW.consul_error
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.failed_component IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets failed_component: null, and failed_component is %', NEW.registration_id, NEW.failed_component
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.consul_cleanup = 'pending') THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets consul_cleanup: pending, and consul_cleanup is %', NEW.registration_id, NEW.consul_cleanup
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.postgres_cleanup = 'pending') THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to validating: retry_from_failed sets postgres_cleanup: pending, and postgres_cleanup is %', NEW.registration_id, NEW.postgres_cleanup
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'RETRY' AND NEW.state = 'failed' THEN
-            IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete demands retry_count < 3', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NOT (OLD.deployment_id IS NOT NULL AND OLD.environment IS NOT NULL AND OLD.network_id IS NOT NULL AND OLD.consul_service_id IS NOT NULL AND OLD.consul_service_name IS NOT NULL AND OLD.postgres_record IS NOT NULL)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete comes after retry_from_failed', NEW.registration_id
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.validation_error IS NOT DISTINCT FROM 'required_data_missing') THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets validation_error: required_data_missing, and validation_error is %', NEW.registration_id, NEW.validation_error
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.validation_error_type IS NOT DISTINCT FROM 'missing') THEN
-                RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets validation_error_type: missing, and validation_error_type is %', NEW.registration_id, NEW.validation_error_type
-                    USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(OLD.retry_count < 3, false))
+                OR NOT (NOT (OLD.deployment_id IS NOT NULL AND OLD.environment IS NOT NULL AND OLD.network_id IS NOT NULL AND OLD.consul_service_id IS NOT NULL AND OLD.consul_service_name IS NOT NULL AND OLD.postgres_record IS NOT NULL))
+                OR NOT (NEW.retry_count = (OLD.retry_count::numeric + 1))
+                OR NOT (NEW.validation_error IS NOT DISTINCT FROM 'required_data_missing')
+                OR NOT (NEW.validation_error_type IS NOT DISTINCT FROM 'missing') THEN
+                IF NOT (COALESCE(OLD.retry_count < 3, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete demands retry_count < 3', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NOT (OLD.deployment_id IS NOT NULL AND OLD.environment IS NOT NULL AND OLD.network_id IS NOT NULL AND OLD.consul_service_id IS NOT NULL AND OLD.consul_service_name IS NOT NULL AND OLD.postgres_record IS NOT NULL)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete comes after retry_from_failed', NEW.registration_id
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.retry_count = (OLD.retry_count::numeric + 1)) THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets retry_count: $retry_count + 1, and retry_count is %', NEW.registration_id, NEW.retry_count
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.validation_error IS NOT DISTINCT FROM 'required_data_missing') THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets validation_error: required_data_missing, and validation_error is %', NEW.registration_id, NEW.validation_error
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.validation_error_type IS NOT DISTINCT FROM 'missing') THEN
+                    RAISE EXCEPTION 'fsmgen: registration %: step: RETRY from failed to failed: retry_incomplete sets validation_error_type: missing, and validation_error_type is %', NEW.registration_id, NEW.validation_error_type
+                        USING ERRCODE = 'FS008', TABLE = 'registration_records', CONSTRAINT = 'registration_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'CORRECT_PAYLOAD' THEN
             IF NOT (OLD.validation_error IS NOT NULL) THEN
@@ -1095,106 +1219,50 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'unregistered' AND NEW.actor_role IN ('external', 'system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'unregistered' THEN
-        IF (
-                   NEW.transition = 'start_registration' AND NEW.event_type = 'REGISTER' AND NEW.to_state = 'validating' AND NEW.actor_role IN ('external')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'incomplete_payload' AND NEW.event_type = 'REGISTER' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'validating' THEN
-        IF (
-                   NEW.transition = 'validation_success' AND NEW.event_type = 'VALIDATION_PASSED' AND NEW.to_state = 'registering_postgres' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'validation_failure' AND NEW.event_type = 'VALIDATION_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'registering_postgres' THEN
-        IF (
-                   NEW.transition = 'postgres_success' AND NEW.event_type = 'POSTGRES_SUCCEEDED' AND NEW.to_state = 'postgres_registered' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'postgres_failure' AND NEW.event_type = 'POSTGRES_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'postgres_failure_advertised' AND NEW.event_type = 'POSTGRES_FAILED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'postgres_registered' THEN
-        IF (
-                   NEW.transition = 'start_consul_registration' AND NEW.event_type = 'CONTINUE' AND NEW.to_state = 'registering_consul' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'registering_consul' THEN
-        IF (
-                   NEW.transition = 'consul_success' AND NEW.event_type = 'CONSUL_SUCCEEDED' AND NEW.to_state = 'registered' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'consul_failure' AND NEW.event_type = 'CONSUL_FAILED' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'registered' THEN
-        IF (
-                   NEW.transition = 'initiate_deregistration' AND NEW.event_type = 'DEREGISTER' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('external')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'partial_registered' THEN
-        IF (
-                   NEW.transition = 'retry_consul' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'registering_consul' AND NEW.actor_role IN ('external', 'system')
-                OR NEW.transition = 'retry_postgres' AND NEW.event_type = 'RETRY_POSTGRES' AND NEW.to_state = 'registering_postgres' AND NEW.actor_role IN ('external')
-                OR NEW.transition = 'partial_recovery_success' AND NEW.event_type = 'RECOVERY_COMPLETE' AND NEW.to_state = 'registered' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'retry_exhausted' AND NEW.event_type = 'RETRY_EXHAUSTED' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'retry_refused' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('external', 'system')
-                OR NEW.transition = 'retry_refused' AND NEW.event_type = 'RETRY_POSTGRES' AND NEW.to_state = 'partial_registered' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'deregistering' THEN
-        IF (
-                   NEW.transition = 'deregistration_complete' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'consul_gone_first' AND NEW.event_type = 'CONSUL_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'consul_gone_last' AND NEW.event_type = 'CONSUL_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'postgres_gone_first' AND NEW.event_type = 'POSTGRES_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'postgres_gone_last' AND NEW.event_type = 'POSTGRES_DEREGISTERED' AND NEW.to_state = 'deregistering' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'consul_left_behind' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'postgres_left_behind' AND NEW.event_type = 'DEREGISTRATION_COMPLETE' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'failed' THEN
-        IF (
-                   NEW.transition = 'retry_from_failed' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'validating' AND NEW.actor_role IN ('external', 'system')
-                OR NEW.transition = 'abandon_registration' AND NEW.event_type = 'ABANDON' AND NEW.to_state = 'deregistered' AND NEW.actor_role IN ('external')
-                OR NEW.transition = 'global_error_handler' AND NEW.event_type = 'FATAL_ERROR' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('system')
-                OR NEW.transition = 'retry_incomplete' AND NEW.event_type = 'RETRY' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external', 'system')
-                OR NEW.transition = 'payload_corrected' AND NEW.event_type = 'CORRECT_PAYLOAD' AND NEW.to_state = 'failed' AND NEW.actor_role IN ('external')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('unregistered', 'validating', 'registering_postgres', 'postgres_registered', 'registering_consul', 'registered', 'partial_registered', 'deregistering', 'failed') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state || ' ' || NEW.actor_role IN (
+            ' create create unregistered external',
+            ' create create unregistered system',
+            'unregistered start_registration REGISTER validating external',
+            'validating validation_success VALIDATION_PASSED registering_postgres system',
+            'validating validation_failure VALIDATION_FAILED failed system',
+            'registering_postgres postgres_success POSTGRES_SUCCEEDED postgres_registered system',
+            'registering_postgres postgres_failure POSTGRES_FAILED failed system',
+            'postgres_registered start_consul_registration CONTINUE registering_consul system',
+            'registering_consul consul_success CONSUL_SUCCEEDED registered system',
+            'registering_consul consul_failure CONSUL_FAILED partial_registered system',
+            'partial_registered retry_consul RETRY registering_consul external',
+            'partial_registered retry_consul RETRY registering_consul system',
+            'partial_registered retry_postgres RETRY_POSTGRES registering_postgres external',
+            'partial_registered partial_recovery_success RECOVERY_COMPLETE registered system',
+            'registered initiate_deregistration DEREGISTER deregistering external',
+            'deregistering deregistration_complete DEREGISTRATION_COMPLETE deregistered system',
+            'failed retry_from_failed RETRY validating external',
+            'failed retry_from_failed RETRY validating system',
+            'failed abandon_registration ABANDON deregistered external',
+            'unregistered global_error_handler FATAL_ERROR failed system',
+            'validating global_error_handler FATAL_ERROR failed system',
+            'registering_postgres global_error_handler FATAL_ERROR failed system',
+            'postgres_registered global_error_handler FATAL_ERROR failed system',
+            'registering_consul global_error_handler FATAL_ERROR failed system',
+            'registered global_error_handler FATAL_ERROR failed system',
+            'partial_registered global_error_handler FATAL_ERROR failed system',
+            'deregistering global_error_handler FATAL_ERROR failed system',
+            'failed global_error_handler FATAL_ERROR failed system',
+            'partial_registered retry_exhausted RETRY_EXHAUSTED failed system',
+            'unregistered incomplete_payload REGISTER failed external',
+            'failed retry_incomplete RETRY failed external',
+            'failed retry_incomplete RETRY failed system',
+            'failed payload_corrected CORRECT_PAYLOAD failed external',
+            'registering_postgres postgres_failure_advertised POSTGRES_FAILED failed system',
+            'partial_registered retry_refused RETRY partial_registered external',
+            'partial_registered retry_refused RETRY partial_registered system',
+            'partial_registered retry_refused RETRY_POSTGRES partial_registered external',
+            'deregistering consul_gone_first CONSUL_DEREGISTERED deregistering system',
+            'deregistering consul_gone_last CONSUL_DEREGISTERED deregistering system',
+            'deregistering postgres_gone_first POSTGRES_DEREGISTERED deregistering system',
+            'deregistering postgres_gone_last POSTGRES_DEREGISTERED deregistering system',
+            'deregistering consul_left_behind DEREGISTRATION_COMPLETE deregistered system',
+            'deregistering postgres_left_behind DEREGISTRATION_COMPLETE deregistered system')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: registration %: history: % is no transition from % on % to % by %', NEW.registration_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'registration_history', CONSTRAINT = 'registration_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

@@ -32,48 +32,59 @@ CREATE TABLE unpack_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION unpack_rules(r unpack_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db', 'COMPLETE', 'aborted')) THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_state_declared: state is %, which is not declared', r.run_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_state_declared',
-                HINT = 'Declared are check-unpacked, create-device, extract-layers, verify-layout, update-db, COMPLETE, aborted.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.image_id) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_image_id_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.checksum) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_checksum_range: length(checksum) is %, not >= 1', r.run_id, length(r.checksum)
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_checksum_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.device_id) BETWEEN 8 AND 8) THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_device_id_range: length(device_id) is %, not between 8 and 8', r.run_id, length(r.device_id)
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_device_id_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.reason IN ('check_failed', 'device_id_taken', 'device_failed', 'extract_failed', 'layout_invalid', 'layout_check_failed', 'unmount_failed')) THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_reason_declared: reason is %, which is not declared', r.run_id, r.reason
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_reason_declared',
-                HINT = 'Declared are check_failed, device_id_taken, device_failed, extract_failed, layout_invalid, layout_check_failed, unmount_failed.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: unpack_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.state IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db', 'COMPLETE', 'aborted'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.image_id) >= 1)
+        OR NOT (length(r.checksum) >= 1)
+        OR NOT (length(r.device_id) BETWEEN 8 AND 8)
+        OR NOT (r.reason IN ('check_failed', 'device_id_taken', 'device_failed', 'extract_failed', 'layout_invalid', 'layout_check_failed', 'unmount_failed'))
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.state IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db', 'COMPLETE', 'aborted')) THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_state_declared: state is %, which is not declared', r.run_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_state_declared',
+                    HINT = 'Declared are check-unpacked, create-device, extract-layers, verify-layout, update-db, COMPLETE, aborted.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.run_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.image_id) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_image_id_range: length(image_id) is %, not >= 1', r.run_id, length(r.image_id)
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_image_id_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.checksum) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_checksum_range: length(checksum) is %, not >= 1', r.run_id, length(r.checksum)
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_checksum_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.device_id) BETWEEN 8 AND 8) THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_device_id_range: length(device_id) is %, not between 8 and 8', r.run_id, length(r.device_id)
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_device_id_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.reason IN ('check_failed', 'device_id_taken', 'device_failed', 'extract_failed', 'layout_invalid', 'layout_check_failed', 'unmount_failed')) THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_reason_declared: reason is %, which is not declared', r.run_id, r.reason
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_reason_declared',
+                    HINT = 'Declared are check_failed, device_id_taken, device_failed, extract_failed, layout_invalid, layout_check_failed, unmount_failed.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.run_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: unpack_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.run_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'unpack_records', CONSTRAINT = 'unpack_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'create-device' THEN
@@ -151,41 +162,50 @@ CREATE UNIQUE INDEX unpack_active_device ON unpack_records (device_id)
 -- A record begins as the machine creates it.
 CREATE FUNCTION unpack_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: version: a new record has version 1, not %', NEW.run_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'unpack_records', CONSTRAINT = 'unpack_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'START' AND NEW.state = 'check-unpacked')
+        OR NEW.device_id IS NOT NULL
+        OR NEW.device_path IS NOT NULL
+        OR NEW.reason IS NOT NULL
+        OR NEW.cause IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: version: a new record has version 1, not %', NEW.run_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'unpack_records', CONSTRAINT = 'unpack_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'START' AND NEW.state = 'check-unpacked') THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.device_id IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: step: device_id is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_id
-            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                HINT = 'Leave device_id as it is.';
-    END IF;
-    IF NEW.device_path IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: step: device_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_path
-            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                HINT = 'Leave device_path as it is.';
-    END IF;
-    IF NEW.reason IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
-            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                HINT = 'Leave reason as it is.';
-    END IF;
-    IF NEW.cause IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
-            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                HINT = 'Leave cause as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: unpack %: edge: no record is created by % in %', NEW.run_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.device_id IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: device_id is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_id
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave device_id as it is.';
+        END IF;
+        IF NEW.device_path IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: device_path is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.device_path
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave device_path as it is.';
+        END IF;
+        IF NEW.reason IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: reason is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.reason
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave reason as it is.';
+        END IF;
+        IF NEW.cause IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: cause is not written by %, it begins as NULL and not as %', NEW.run_id, NEW.last_event, NEW.cause
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'Leave cause as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -202,140 +222,152 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'unpack_records', CONSTRAINT = 'unpack_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'check-unpacked' THEN
-        IF NOT (
-               NEW.last_event = 'CHECKED'      AND NEW.state IN ('COMPLETE', 'create-device', 'aborted')
-            OR NEW.last_event = 'CHECK_FAILED' AND NEW.state = 'aborted') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'check-unpacked CHECKED COMPLETE',
+            'check-unpacked CHECKED create-device',
+            'check-unpacked CHECKED aborted',
+            'check-unpacked CHECK_FAILED aborted',
+            'create-device DEVICE_READY extract-layers',
+            'create-device DEVICE_FAILED aborted',
+            'extract-layers EXTRACTED verify-layout',
+            'extract-layers EXTRACT_LOST create-device',
+            'extract-layers EXTRACT_FAILED aborted',
+            'verify-layout LAYOUT_CHECKED update-db',
+            'verify-layout LAYOUT_CHECKED aborted',
+            'verify-layout LAYOUT_CHECK_FAILED aborted',
+            'update-db UNMOUNTED COMPLETE',
+            'update-db UNMOUNT_FAILED aborted') THEN
+        IF OLD.state = 'check-unpacked' THEN
             RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from check-unpacked on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
                     HINT = 'From there lead CHECKED to COMPLETE or create-device or aborted, CHECK_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'create-device' THEN
-        IF NOT (
-               NEW.last_event = 'DEVICE_READY'  AND NEW.state = 'extract-layers'
-            OR NEW.last_event = 'DEVICE_FAILED' AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'create-device' THEN
             RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from create-device on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
                     HINT = 'From there lead DEVICE_READY to extract-layers, DEVICE_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'extract-layers' THEN
-        IF NOT (
-               NEW.last_event = 'EXTRACTED'      AND NEW.state = 'verify-layout'
-            OR NEW.last_event = 'EXTRACT_LOST'   AND NEW.state = 'create-device'
-            OR NEW.last_event = 'EXTRACT_FAILED' AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'extract-layers' THEN
             RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from extract-layers on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
                     HINT = 'From there lead EXTRACTED to verify-layout, EXTRACT_LOST to create-device, EXTRACT_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'verify-layout' THEN
-        IF NOT (
-               NEW.last_event = 'LAYOUT_CHECKED'      AND NEW.state IN ('update-db', 'aborted')
-            OR NEW.last_event = 'LAYOUT_CHECK_FAILED' AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'verify-layout' THEN
             RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from verify-layout on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
                     HINT = 'From there lead LAYOUT_CHECKED to update-db or aborted, LAYOUT_CHECK_FAILED to aborted.';
-        END IF;
-    ELSIF OLD.state = 'update-db' THEN
-        IF NOT (
-               NEW.last_event = 'UNMOUNTED'      AND NEW.state = 'COMPLETE'
-            OR NEW.last_event = 'UNMOUNT_FAILED' AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'update-db' THEN
             RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from update-db on % to %', OLD.run_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
                     HINT = 'From there lead UNMOUNTED to COMPLETE, UNMOUNT_FAILED to aborted.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db') THEN
         RAISE EXCEPTION 'fsmgen: unpack %: edge: no transition from % on % to %', OLD.run_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'unpack_records', CONSTRAINT = 'unpack_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_run_id_immutable',
-                HINT = 'Leave run_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: created_at never changes, not from % to %', OLD.run_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.image_id IS DISTINCT FROM OLD.image_id THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: image_id is written once, it stays % and does not become %', OLD.run_id, OLD.image_id, NEW.image_id
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_image_id_immutable',
-                HINT = 'Leave image_id as it is.';
-    END IF;
-    IF NEW.download_run IS DISTINCT FROM OLD.download_run THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: download_run is written once, it stays % and does not become %', OLD.run_id, OLD.download_run, NEW.download_run
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_download_run_immutable',
-                HINT = 'Leave download_run as it is.';
-    END IF;
-    IF NEW.local_path IS DISTINCT FROM OLD.local_path THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: local_path is written once, it stays % and does not become %', OLD.run_id, OLD.local_path, NEW.local_path
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_local_path_immutable',
-                HINT = 'Leave local_path as it is.';
-    END IF;
-    IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: checksum is written once, it stays % and does not become %', OLD.run_id, OLD.checksum, NEW.checksum
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_checksum_immutable',
-                HINT = 'Leave checksum as it is.';
-    END IF;
-    IF NEW.pool_name IS DISTINCT FROM OLD.pool_name THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: immutable: pool_name is written once, it stays % and does not become %', OLD.run_id, OLD.pool_name, NEW.pool_name
-            USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_pool_name_immutable',
-                HINT = 'Leave pool_name as it is.';
-    END IF;
-    IF NEW.device_id IS DISTINCT FROM OLD.device_id THEN
-        IF OLD.device_id IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: immutable: device_id is written once, it stays % and does not become %', OLD.run_id, OLD.device_id, NEW.device_id
-                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_device_id_immutable',
-                    HINT = 'Leave device_id as it is.';
+    IF NEW.run_id IS DISTINCT FROM OLD.run_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.image_id IS DISTINCT FROM OLD.image_id
+        OR NEW.download_run IS DISTINCT FROM OLD.download_run
+        OR NEW.local_path IS DISTINCT FROM OLD.local_path
+        OR NEW.checksum IS DISTINCT FROM OLD.checksum
+        OR NEW.pool_name IS DISTINCT FROM OLD.pool_name
+        OR NEW.device_id IS DISTINCT FROM OLD.device_id AND OLD.device_id IS NOT NULL
+        OR NEW.device_id IS DISTINCT FROM OLD.device_id AND NOT (NEW.last_event = 'CHECKED')
+        OR NEW.device_path IS DISTINCT FROM OLD.device_path AND NOT (NEW.last_event = 'DEVICE_READY'
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'COMPLETE')
+        OR NEW.reason IS DISTINCT FROM OLD.reason AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')
+                OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'aborted'
+                OR NEW.last_event = 'LAYOUT_CHECKED' AND OLD.state = 'verify-layout' AND NEW.state = 'aborted')
+        OR NEW.cause IS DISTINCT FROM OLD.cause AND NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED'))
+        OR OLD.state = 'extract-layers' AND NEW.state IN ('update-db', 'COMPLETE')
+        OR OLD.state = 'verify-layout' AND NEW.state = 'COMPLETE'
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.run_id IS DISTINCT FROM OLD.run_id THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: run_id never changes, not from % to %', OLD.run_id, OLD.run_id, NEW.run_id
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_run_id_immutable',
+                    HINT = 'Leave run_id as it is.';
         END IF;
-        IF NOT (NEW.last_event = 'CHECKED') THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: step: device_id is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_id, NEW.device_id
-                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                    HINT = 'Leave device_id as it is.';
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: created_at never changes, not from % to %', OLD.run_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
         END IF;
-    END IF;
-    IF NEW.device_path IS DISTINCT FROM OLD.device_path THEN
-        IF NOT (NEW.last_event = 'DEVICE_READY'
+        IF NEW.image_id IS DISTINCT FROM OLD.image_id THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: image_id is written once, it stays % and does not become %', OLD.run_id, OLD.image_id, NEW.image_id
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_image_id_immutable',
+                    HINT = 'Leave image_id as it is.';
+        END IF;
+        IF NEW.download_run IS DISTINCT FROM OLD.download_run THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: download_run is written once, it stays % and does not become %', OLD.run_id, OLD.download_run, NEW.download_run
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_download_run_immutable',
+                    HINT = 'Leave download_run as it is.';
+        END IF;
+        IF NEW.local_path IS DISTINCT FROM OLD.local_path THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: local_path is written once, it stays % and does not become %', OLD.run_id, OLD.local_path, NEW.local_path
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_local_path_immutable',
+                    HINT = 'Leave local_path as it is.';
+        END IF;
+        IF NEW.checksum IS DISTINCT FROM OLD.checksum THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: checksum is written once, it stays % and does not become %', OLD.run_id, OLD.checksum, NEW.checksum
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_checksum_immutable',
+                    HINT = 'Leave checksum as it is.';
+        END IF;
+        IF NEW.pool_name IS DISTINCT FROM OLD.pool_name THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: immutable: pool_name is written once, it stays % and does not become %', OLD.run_id, OLD.pool_name, NEW.pool_name
+                USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_pool_name_immutable',
+                    HINT = 'Leave pool_name as it is.';
+        END IF;
+        IF NEW.device_id IS DISTINCT FROM OLD.device_id THEN
+            IF OLD.device_id IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: immutable: device_id is written once, it stays % and does not become %', OLD.run_id, OLD.device_id, NEW.device_id
+                    USING ERRCODE = 'FS003', TABLE = 'unpack_records', CONSTRAINT = 'unpack_device_id_immutable',
+                        HINT = 'Leave device_id as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'CHECKED') THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: device_id is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_id, NEW.device_id
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Leave device_id as it is.';
+            END IF;
+        END IF;
+        IF NEW.device_path IS DISTINCT FROM OLD.device_path THEN
+            IF NOT (NEW.last_event = 'DEVICE_READY'
                 OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'COMPLETE') THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: step: device_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_path, NEW.device_path
-                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                    HINT = 'Leave device_path as it is.';
+                RAISE EXCEPTION 'fsmgen: unpack %: step: device_path is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.device_path, NEW.device_path
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Leave device_path as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.reason IS DISTINCT FROM OLD.reason THEN
-        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')
+        IF NEW.reason IS DISTINCT FROM OLD.reason THEN
+            IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')
                 OR NEW.last_event = 'CHECKED' AND OLD.state = 'check-unpacked' AND NEW.state = 'aborted'
                 OR NEW.last_event = 'LAYOUT_CHECKED' AND OLD.state = 'verify-layout' AND NEW.state = 'aborted') THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
-                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                    HINT = 'Leave reason as it is.';
+                RAISE EXCEPTION 'fsmgen: unpack %: step: reason is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.reason, NEW.reason
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Leave reason as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.cause IS DISTINCT FROM OLD.cause THEN
-        IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')) THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
-                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                    HINT = 'Leave cause as it is.';
+        IF NEW.cause IS DISTINCT FROM OLD.cause THEN
+            IF NOT (NEW.last_event IN ('CHECK_FAILED', 'DEVICE_FAILED', 'EXTRACT_FAILED', 'LAYOUT_CHECK_FAILED', 'UNMOUNT_FAILED')) THEN
+                RAISE EXCEPTION 'fsmgen: unpack %: step: cause is not written by % from %, it stays % and does not become %', NEW.run_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
+                    USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                        HINT = 'Leave cause as it is.';
+            END IF;
         END IF;
-    END IF;
-    -- no row says layout_verified before the layout is verified
-    IF OLD.state = 'extract-layers' AND NEW.state IN ('update-db', 'COMPLETE') THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: invariant: row_after_layout forbids % to %', OLD.run_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'unpack_records', CONSTRAINT = 'unpack_row_after_layout',
-                HINT = 'This edge does not exist.';
-    END IF;
-    -- no row says ready for activation while the device is mounted
-    IF OLD.state = 'verify-layout' AND NEW.state = 'COMPLETE' THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: invariant: row_after_unmount forbids % to %', OLD.run_id, OLD.state, NEW.state
-            USING ERRCODE = 'FS005', TABLE = 'unpack_records', CONSTRAINT = 'unpack_row_after_unmount',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: unpack %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        -- no row says layout_verified before the layout is verified
+        IF OLD.state = 'extract-layers' AND NEW.state IN ('update-db', 'COMPLETE') THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: invariant: row_after_layout forbids % to %', OLD.run_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'unpack_records', CONSTRAINT = 'unpack_row_after_layout',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        -- no row says ready for activation while the device is mounted
+        IF OLD.state = 'verify-layout' AND NEW.state = 'COMPLETE' THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: invariant: row_after_unmount forbids % to %', OLD.run_id, OLD.state, NEW.state
+                USING ERRCODE = 'FS005', TABLE = 'unpack_records', CONSTRAINT = 'unpack_row_after_unmount',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: unpack %: step: the state is entered when the step is taken, not at %', NEW.run_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'unpack_records', CONSTRAINT = 'unpack_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     IF OLD.state = 'check-unpacked' THEN
         IF NEW.last_event = 'CHECKED' AND NEW.state = 'COMPLETE' THEN
@@ -509,64 +541,27 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'start' AND NEW.event_type = 'START' AND NEW.to_state = 'check-unpacked') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'check-unpacked' THEN
-        IF (
-                   NEW.transition = 'handoff' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'COMPLETE'
-                OR NEW.transition = 'stale_row' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
-                OR NEW.transition = 'replaced' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
-                OR NEW.transition = 'needed' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
-                OR NEW.transition = 'orphan_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
-                OR NEW.transition = 'failed_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'create-device'
-                OR NEW.transition = 'foreign_device' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'unusable_check' AND NEW.event_type = 'CHECKED' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'check_failed' AND NEW.event_type = 'CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'create-device' THEN
-        IF (
-                   NEW.transition = 'device_ready' AND NEW.event_type = 'DEVICE_READY' AND NEW.to_state = 'extract-layers'
-                OR NEW.transition = 'device_failed' AND NEW.event_type = 'DEVICE_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'extract-layers' THEN
-        IF (
-                   NEW.transition = 'extracted' AND NEW.event_type = 'EXTRACTED' AND NEW.to_state = 'verify-layout'
-                OR NEW.transition = 'extract_lost' AND NEW.event_type = 'EXTRACT_LOST' AND NEW.to_state = 'create-device'
-                OR NEW.transition = 'extract_failed' AND NEW.event_type = 'EXTRACT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'verify-layout' THEN
-        IF (
-                   NEW.transition = 'layout_valid' AND NEW.event_type = 'LAYOUT_CHECKED' AND NEW.to_state = 'update-db'
-                OR NEW.transition = 'layout_invalid' AND NEW.event_type = 'LAYOUT_CHECKED' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'layout_check_failed' AND NEW.event_type = 'LAYOUT_CHECK_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'update-db' THEN
-        IF (
-                   NEW.transition = 'stored' AND NEW.event_type = 'UNMOUNTED' AND NEW.to_state = 'COMPLETE'
-                OR NEW.transition = 'unmount_failed' AND NEW.event_type = 'UNMOUNT_FAILED' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('check-unpacked', 'create-device', 'extract-layers', 'verify-layout', 'update-db') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state IN (
+            ' start START check-unpacked',
+            'check-unpacked handoff CHECKED COMPLETE',
+            'check-unpacked stale_row CHECKED create-device',
+            'check-unpacked replaced CHECKED create-device',
+            'check-unpacked needed CHECKED create-device',
+            'check-unpacked orphan_device CHECKED create-device',
+            'check-unpacked failed_device CHECKED create-device',
+            'check-unpacked foreign_device CHECKED aborted',
+            'create-device device_ready DEVICE_READY extract-layers',
+            'extract-layers extracted EXTRACTED verify-layout',
+            'extract-layers extract_lost EXTRACT_LOST create-device',
+            'verify-layout layout_valid LAYOUT_CHECKED update-db',
+            'verify-layout layout_invalid LAYOUT_CHECKED aborted',
+            'update-db stored UNMOUNTED COMPLETE',
+            'check-unpacked unusable_check CHECKED aborted',
+            'check-unpacked check_failed CHECK_FAILED aborted',
+            'create-device device_failed DEVICE_FAILED aborted',
+            'extract-layers extract_failed EXTRACT_FAILED aborted',
+            'verify-layout layout_check_failed LAYOUT_CHECK_FAILED aborted',
+            'update-db unmount_failed UNMOUNT_FAILED aborted')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: unpack %: history: % is no transition from % on % to % by %', NEW.run_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'unpack_history', CONSTRAINT = 'unpack_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

@@ -25,43 +25,53 @@ CREATE TABLE upload_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION upload_rules(r upload_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted')) THEN
-        RAISE EXCEPTION 'fsmgen: upload %: upload_state_declared: state is %, which is not declared', r.upload_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_state_declared',
-                HINT = 'Declared are initiated, parts_uploading, pending_commit, committed, aborted.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: upload %: upload_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.upload_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.expires_at >= '0001-01-01 00:00:00Z' AND r.expires_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: upload %: upload_expires_at_time: expires_at is %, which is no time of the years 1 to 9999', r.upload_id, r.expires_at
-            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expires_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.expected_digest) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: upload %: upload_expected_digest_range: length(expected_digest) is %, not >= 1', r.upload_id, length(r.expected_digest)
-            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_digest_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.expected_length >= 0) THEN
-        RAISE EXCEPTION 'fsmgen: upload %: upload_expected_length_range: expected_length is %, not >= 0', r.upload_id, r.expected_length
-            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_length_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: upload %: upload_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.upload_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: upload %: upload_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.upload_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.expires_at >= '0001-01-01 00:00:00Z' AND r.expires_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.expected_digest) >= 1)
+        OR NOT (r.expected_length >= 0)
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.state IN ('initiated', 'parts_uploading', 'pending_commit', 'committed', 'aborted')) THEN
+            RAISE EXCEPTION 'fsmgen: upload %: upload_state_declared: state is %, which is not declared', r.upload_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_state_declared',
+                    HINT = 'Declared are initiated, parts_uploading, pending_commit, committed, aborted.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: upload_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.upload_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.expires_at >= '0001-01-01 00:00:00Z' AND r.expires_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: upload_expires_at_time: expires_at is %, which is no time of the years 1 to 9999', r.upload_id, r.expires_at
+                USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expires_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.expected_digest) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: upload %: upload_expected_digest_range: length(expected_digest) is %, not >= 1', r.upload_id, length(r.expected_digest)
+                USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_digest_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.expected_length >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: upload %: upload_expected_length_range: expected_length is %, not >= 0', r.upload_id, r.expected_length
+                USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_length_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: upload_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.upload_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: upload %: upload_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.upload_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'upload_records', CONSTRAINT = 'upload_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'committed' THEN
@@ -88,31 +98,38 @@ ALTER TABLE upload_records ADD CONSTRAINT upload_rules
 -- A record begins as the machine creates it.
 CREATE FUNCTION upload_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: upload %: version: a new record has version 1, not %', NEW.upload_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'upload_records', CONSTRAINT = 'upload_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'create' AND NEW.state = 'initiated')
+        OR NEW.blob_digest IS NOT NULL
+        OR NEW.blob_length IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: upload %: version: a new record has version 1, not %', NEW.upload_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'upload_records', CONSTRAINT = 'upload_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'create' AND NEW.state = 'initiated') THEN
-        RAISE EXCEPTION 'fsmgen: upload %: edge: no record is created by % in %', NEW.upload_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.blob_digest IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: upload %: step: blob_digest is not written by %, it begins as NULL and not as %', NEW.upload_id, NEW.last_event, NEW.blob_digest
-            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                HINT = 'Leave blob_digest as it is.';
-    END IF;
-    IF NEW.blob_length IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: upload %: step: blob_length is not written by %, it begins as NULL and not as %', NEW.upload_id, NEW.last_event, NEW.blob_length
-            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                HINT = 'Leave blob_length as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: upload %: step: the state is entered when the step is taken, not at %', NEW.upload_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: upload %: edge: no record is created by % in %', NEW.upload_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.blob_digest IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: upload %: step: blob_digest is not written by %, it begins as NULL and not as %', NEW.upload_id, NEW.last_event, NEW.blob_digest
+                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                    HINT = 'Leave blob_digest as it is.';
+        END IF;
+        IF NEW.blob_length IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: upload %: step: blob_length is not written by %, it begins as NULL and not as %', NEW.upload_id, NEW.last_event, NEW.blob_length
+                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                    HINT = 'Leave blob_length as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: upload %: step: the state is entered when the step is taken, not at %', NEW.upload_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -129,92 +146,100 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'upload_records', CONSTRAINT = 'upload_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'initiated' THEN
-        IF NOT (
-               NEW.last_event = 'start_parts_upload' AND NEW.state = 'parts_uploading'
-            OR NEW.last_event = 'fast_path_dedupe'   AND NEW.state = 'committed'
-            OR NEW.last_event = 'abort_upload'       AND NEW.state = 'aborted') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'initiated start_parts_upload parts_uploading',
+            'initiated fast_path_dedupe committed',
+            'initiated abort_upload aborted',
+            'parts_uploading complete_parts pending_commit',
+            'parts_uploading abort_upload aborted',
+            'pending_commit commit_upload committed',
+            'pending_commit commit_upload aborted',
+            'pending_commit abort_upload aborted') THEN
+        IF OLD.state = 'initiated' THEN
             RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from initiated on % to %', OLD.upload_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
                     HINT = 'From there lead start_parts_upload to parts_uploading, fast_path_dedupe to committed, abort_upload to aborted.';
-        END IF;
-    ELSIF OLD.state = 'parts_uploading' THEN
-        IF NOT (
-               NEW.last_event = 'complete_parts' AND NEW.state = 'pending_commit'
-            OR NEW.last_event = 'abort_upload'   AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'parts_uploading' THEN
             RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from parts_uploading on % to %', OLD.upload_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
                     HINT = 'From there lead complete_parts to pending_commit, abort_upload to aborted.';
-        END IF;
-    ELSIF OLD.state = 'pending_commit' THEN
-        IF NOT (
-               NEW.last_event = 'commit_upload' AND NEW.state IN ('committed', 'aborted')
-            OR NEW.last_event = 'abort_upload'  AND NEW.state = 'aborted') THEN
+        ELSIF OLD.state = 'pending_commit' THEN
             RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from pending_commit on % to %', OLD.upload_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
                     HINT = 'From there lead commit_upload to committed or aborted, abort_upload to aborted.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('initiated', 'parts_uploading', 'pending_commit') THEN
         RAISE EXCEPTION 'fsmgen: upload %: edge: no transition from % on % to %', OLD.upload_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'upload_records', CONSTRAINT = 'upload_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.upload_id IS DISTINCT FROM OLD.upload_id THEN
-        RAISE EXCEPTION 'fsmgen: upload %: immutable: upload_id never changes, not from % to %', OLD.upload_id, OLD.upload_id, NEW.upload_id
-            USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_upload_id_immutable',
-                HINT = 'Leave upload_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: upload %: immutable: created_at never changes, not from % to %', OLD.upload_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.expires_at IS DISTINCT FROM OLD.expires_at THEN
-        RAISE EXCEPTION 'fsmgen: upload %: immutable: expires_at is written once, it stays % and does not become %', OLD.upload_id, OLD.expires_at, NEW.expires_at
-            USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_expires_at_immutable',
-                HINT = 'Leave expires_at as it is.';
-    END IF;
-    IF NEW.expected_digest IS DISTINCT FROM OLD.expected_digest THEN
-        RAISE EXCEPTION 'fsmgen: upload %: immutable: expected_digest is written once, it stays % and does not become %', OLD.upload_id, OLD.expected_digest, NEW.expected_digest
-            USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_digest_immutable',
-                HINT = 'Leave expected_digest as it is.';
-    END IF;
-    IF NEW.expected_length IS DISTINCT FROM OLD.expected_length THEN
-        RAISE EXCEPTION 'fsmgen: upload %: immutable: expected_length is written once, it stays % and does not become %', OLD.upload_id, OLD.expected_length, NEW.expected_length
-            USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_length_immutable',
-                HINT = 'Leave expected_length as it is.';
-    END IF;
-    IF NEW.blob_digest IS DISTINCT FROM OLD.blob_digest THEN
-        IF OLD.blob_digest IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_digest is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_digest, NEW.blob_digest
-                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_digest_immutable',
-                    HINT = 'Leave blob_digest as it is.';
+    IF NEW.upload_id IS DISTINCT FROM OLD.upload_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.expires_at IS DISTINCT FROM OLD.expires_at
+        OR NEW.expected_digest IS DISTINCT FROM OLD.expected_digest
+        OR NEW.expected_length IS DISTINCT FROM OLD.expected_length
+        OR NEW.blob_digest IS DISTINCT FROM OLD.blob_digest AND OLD.blob_digest IS NOT NULL
+        OR NEW.blob_digest IS DISTINCT FROM OLD.blob_digest AND NOT (NEW.last_event = 'fast_path_dedupe'
+                OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed')
+        OR NEW.blob_length IS DISTINCT FROM OLD.blob_length AND OLD.blob_length IS NOT NULL
+        OR NEW.blob_length IS DISTINCT FROM OLD.blob_length AND NOT (NEW.last_event = 'fast_path_dedupe'
+                OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed')
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.upload_id IS DISTINCT FROM OLD.upload_id THEN
+            RAISE EXCEPTION 'fsmgen: upload %: immutable: upload_id never changes, not from % to %', OLD.upload_id, OLD.upload_id, NEW.upload_id
+                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_upload_id_immutable',
+                    HINT = 'Leave upload_id as it is.';
         END IF;
-        IF NOT (NEW.last_event = 'fast_path_dedupe'
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: upload %: immutable: created_at never changes, not from % to %', OLD.upload_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
+        END IF;
+        IF NEW.expires_at IS DISTINCT FROM OLD.expires_at THEN
+            RAISE EXCEPTION 'fsmgen: upload %: immutable: expires_at is written once, it stays % and does not become %', OLD.upload_id, OLD.expires_at, NEW.expires_at
+                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_expires_at_immutable',
+                    HINT = 'Leave expires_at as it is.';
+        END IF;
+        IF NEW.expected_digest IS DISTINCT FROM OLD.expected_digest THEN
+            RAISE EXCEPTION 'fsmgen: upload %: immutable: expected_digest is written once, it stays % and does not become %', OLD.upload_id, OLD.expected_digest, NEW.expected_digest
+                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_digest_immutable',
+                    HINT = 'Leave expected_digest as it is.';
+        END IF;
+        IF NEW.expected_length IS DISTINCT FROM OLD.expected_length THEN
+            RAISE EXCEPTION 'fsmgen: upload %: immutable: expected_length is written once, it stays % and does not become %', OLD.upload_id, OLD.expected_length, NEW.expected_length
+                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_expected_length_immutable',
+                    HINT = 'Leave expected_length as it is.';
+        END IF;
+        IF NEW.blob_digest IS DISTINCT FROM OLD.blob_digest THEN
+            IF OLD.blob_digest IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_digest is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_digest, NEW.blob_digest
+                    USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_digest_immutable',
+                        HINT = 'Leave blob_digest as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'fast_path_dedupe'
                 OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed') THEN
-            RAISE EXCEPTION 'fsmgen: upload %: step: blob_digest is not written by % from %, it stays % and does not become %', NEW.upload_id, NEW.last_event, OLD.state, OLD.blob_digest, NEW.blob_digest
-                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                    HINT = 'Leave blob_digest as it is.';
+                RAISE EXCEPTION 'fsmgen: upload %: step: blob_digest is not written by % from %, it stays % and does not become %', NEW.upload_id, NEW.last_event, OLD.state, OLD.blob_digest, NEW.blob_digest
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Leave blob_digest as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.blob_length IS DISTINCT FROM OLD.blob_length THEN
-        IF OLD.blob_length IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_length is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_length, NEW.blob_length
-                USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_length_immutable',
-                    HINT = 'Leave blob_length as it is.';
-        END IF;
-        IF NOT (NEW.last_event = 'fast_path_dedupe'
+        IF NEW.blob_length IS DISTINCT FROM OLD.blob_length THEN
+            IF OLD.blob_length IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: upload %: immutable: blob_length is written once, it stays % and does not become %', OLD.upload_id, OLD.blob_length, NEW.blob_length
+                    USING ERRCODE = 'FS003', TABLE = 'upload_records', CONSTRAINT = 'upload_blob_length_immutable',
+                        HINT = 'Leave blob_length as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'fast_path_dedupe'
                 OR NEW.last_event = 'commit_upload' AND OLD.state = 'pending_commit' AND NEW.state = 'committed') THEN
-            RAISE EXCEPTION 'fsmgen: upload %: step: blob_length is not written by % from %, it stays % and does not become %', NEW.upload_id, NEW.last_event, OLD.state, OLD.blob_length, NEW.blob_length
-                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                    HINT = 'Leave blob_length as it is.';
+                RAISE EXCEPTION 'fsmgen: upload %: step: blob_length is not written by % from %, it stays % and does not become %', NEW.upload_id, NEW.last_event, OLD.state, OLD.blob_length, NEW.blob_length
+                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                        HINT = 'Leave blob_length as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: upload %: step: the state is entered when the step is taken, not at %', NEW.upload_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: upload %: step: the state is entered when the step is taken, not at %', NEW.upload_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     IF OLD.state = 'initiated' THEN
         IF NEW.last_event = 'start_parts_upload' THEN
@@ -224,48 +249,58 @@ BEGIN
                         HINT = 'Fire an event that the record accepts as it is.';
             END IF;
         ELSIF NEW.last_event = 'fast_path_dedupe' THEN
-            IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe demands blob_digest == $expected_digest', NEW.upload_id
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe demands blob_length == $expected_length', NEW.upload_id
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.blob_digest IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe writes blob_digest', NEW.upload_id
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.blob_length IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe writes blob_length', NEW.upload_id
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false))
+                OR NOT (COALESCE(NEW.blob_length = OLD.expected_length, false))
+                OR NOT (NEW.blob_digest IS NOT NULL)
+                OR NOT (NEW.blob_length IS NOT NULL) THEN
+                IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe demands blob_digest == $expected_digest', NEW.upload_id
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe demands blob_length == $expected_length', NEW.upload_id
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.blob_digest IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe writes blob_digest', NEW.upload_id
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.blob_length IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: fast_path_dedupe from initiated to committed: dedupe writes blob_length', NEW.upload_id
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         END IF;
     ELSIF OLD.state = 'pending_commit' THEN
         IF NEW.last_event = 'commit_upload' AND NEW.state = 'committed' THEN
-            IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified demands digest == $expected_digest', NEW.upload_id
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified demands length == $expected_length', NEW.upload_id
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.blob_digest IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified sets blob_digest: $digest, and blob_digest is %', NEW.upload_id, NEW.blob_digest
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.blob_length IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified sets blob_length: $length, and blob_length is %', NEW.upload_id, NEW.blob_length
-                    USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false))
+                OR NOT (COALESCE(NEW.blob_length = OLD.expected_length, false))
+                OR NOT (NEW.blob_digest IS NOT NULL)
+                OR NOT (NEW.blob_length IS NOT NULL) THEN
+                IF NOT (COALESCE(NEW.blob_digest = OLD.expected_digest, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified demands digest == $expected_digest', NEW.upload_id
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (COALESCE(NEW.blob_length = OLD.expected_length, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified demands length == $expected_length', NEW.upload_id
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.blob_digest IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified sets blob_digest: $digest, and blob_digest is %', NEW.upload_id, NEW.blob_digest
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.blob_length IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: upload %: step: commit_upload from pending_commit to committed: commit_verified sets blob_length: $length, and blob_length is %', NEW.upload_id, NEW.blob_length
+                        USING ERRCODE = 'FS008', TABLE = 'upload_records', CONSTRAINT = 'upload_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         END IF;
     END IF;
@@ -333,44 +368,19 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'create' AND NEW.event_type = 'create' AND NEW.to_state = 'initiated') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'initiated' THEN
-        IF (
-                   NEW.transition = 'start' AND NEW.event_type = 'start_parts_upload' AND NEW.to_state = 'parts_uploading'
-                OR NEW.transition = 'dedupe' AND NEW.event_type = 'fast_path_dedupe' AND NEW.to_state = 'committed'
-                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'parts_uploading' THEN
-        IF (
-                   NEW.transition = 'parts_done' AND NEW.event_type = 'complete_parts' AND NEW.to_state = 'pending_commit'
-                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'pending_commit' THEN
-        IF (
-                   NEW.transition = 'commit_verified' AND NEW.event_type = 'commit_upload' AND NEW.to_state = 'committed'
-                OR NEW.transition = 'commit_mismatch' AND NEW.event_type = 'commit_upload' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'abort_by_client' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted'
-                OR NEW.transition = 'abort_expired' AND NEW.event_type = 'abort_upload' AND NEW.to_state = 'aborted') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('initiated', 'parts_uploading', 'pending_commit') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state IN (
+            ' create create initiated',
+            'initiated start start_parts_upload parts_uploading',
+            'initiated dedupe fast_path_dedupe committed',
+            'parts_uploading parts_done complete_parts pending_commit',
+            'pending_commit commit_verified commit_upload committed',
+            'pending_commit commit_mismatch commit_upload aborted',
+            'initiated abort_by_client abort_upload aborted',
+            'parts_uploading abort_by_client abort_upload aborted',
+            'pending_commit abort_by_client abort_upload aborted',
+            'initiated abort_expired abort_upload aborted',
+            'parts_uploading abort_expired abort_upload aborted',
+            'pending_commit abort_expired abort_upload aborted')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: upload %: history: % is no transition from % on % to % by %', NEW.upload_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'upload_history', CONSTRAINT = 'upload_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

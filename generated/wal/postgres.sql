@@ -43,98 +43,119 @@ CREATE TABLE wal_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION wal_rules(r wal_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.status IN ('pending', 'in_progress', 'succeeded', 'failed', 'quarantined')) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_status_declared: status is %, which is not declared', r.wal_id, r.status
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_status_declared',
-                HINT = 'Declared are pending, in_progress, succeeded, failed, quarantined.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.wal_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.dataset) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_dataset_range: length(dataset) is %, not >= 1', r.wal_id, length(r.dataset)
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_dataset_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.object_uri) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_object_uri_range: length(object_uri) is %, not >= 1', r.wal_id, length(r.object_uri)
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_object_uri_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.time_range_start >= '0001-01-01 00:00:00Z' AND r.time_range_start < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_time_range_start_time: time_range_start is %, which is no time of the years 1 to 9999', r.wal_id, r.time_range_start
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_time_range_start_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.attempts >= 0) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_attempts_range: attempts is %, not >= 0', r.wal_id, r.attempts
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_attempts_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.last_attempt_at >= '0001-01-01 00:00:00Z' AND r.last_attempt_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_last_attempt_at_time: last_attempt_at is %, which is no time of the years 1 to 9999', r.wal_id, r.last_attempt_at
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_last_attempt_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.claim_expires_at >= '0001-01-01 00:00:00Z' AND r.claim_expires_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_claim_expires_at_time: claim_expires_at is %, which is no time of the years 1 to 9999', r.wal_id, r.claim_expires_at
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_claim_expires_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.integrity_status IN ('ok', 'suspect', 'failed')) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_integrity_status_declared: integrity_status is %, which is not declared', r.wal_id, r.integrity_status
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_integrity_status_declared',
-                HINT = 'Declared are ok, suspect, failed.';
-    END IF;
-    IF NOT (r.metadata_status IN ('ok', 'suspect', 'failed')) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_metadata_status_declared: metadata_status is %, which is not declared', r.wal_id, r.metadata_status
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_metadata_status_declared',
-                HINT = 'Declared are ok, suspect, failed.';
-    END IF;
-    IF NOT (r.stac_status IN ('created', 'updated', 'no-op', 'failed')) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_stac_status_declared: stac_status is %, which is not declared', r.wal_id, r.stac_status
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_stac_status_declared',
-                HINT = 'Declared are created, updated, no-op, failed.';
-    END IF;
-    IF NOT (r.provenance_status IN ('ok', 'partial', 'failed')) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_provenance_status_declared: provenance_status is %, which is not declared', r.wal_id, r.provenance_status
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_provenance_status_declared',
-                HINT = 'Declared are ok, partial, failed.';
-    END IF;
-    IF NOT (length(r.last_error_code) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_last_error_code_range: length(last_error_code) is %, not >= 1', r.wal_id, length(r.last_error_code)
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_last_error_code_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.replay_reason IN ('dlq-drain', 'incident', 'backfill', 'test', 'redelivery')) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_replay_reason_declared: replay_reason is %, which is not declared', r.wal_id, r.replay_reason
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_replay_reason_declared',
-                HINT = 'Declared are dlq-drain, incident, backfill, test, redelivery.';
-    END IF;
-    IF NOT (length(r.override_reason) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_override_reason_range: length(override_reason) is %, not >= 1', r.wal_id, length(r.override_reason)
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_override_reason_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (length(r.change_record) >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_change_record_range: length(change_record) is %, not >= 1', r.wal_id, length(r.change_record)
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_change_record_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.wal_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: wal_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.wal_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.status IN ('pending', 'in_progress', 'succeeded', 'failed', 'quarantined'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.dataset) >= 1)
+        OR NOT (length(r.object_uri) >= 1)
+        OR NOT (r.time_range_start >= '0001-01-01 00:00:00Z' AND r.time_range_start < '10000-01-01 00:00:00Z')
+        OR NOT (r.attempts >= 0)
+        OR NOT (r.last_attempt_at >= '0001-01-01 00:00:00Z' AND r.last_attempt_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.claim_expires_at >= '0001-01-01 00:00:00Z' AND r.claim_expires_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.integrity_status IN ('ok', 'suspect', 'failed'))
+        OR NOT (r.metadata_status IN ('ok', 'suspect', 'failed'))
+        OR NOT (r.stac_status IN ('created', 'updated', 'no-op', 'failed'))
+        OR NOT (r.provenance_status IN ('ok', 'partial', 'failed'))
+        OR NOT (length(r.last_error_code) >= 1)
+        OR NOT (r.replay_reason IN ('dlq-drain', 'incident', 'backfill', 'test', 'redelivery'))
+        OR NOT (length(r.override_reason) >= 1)
+        OR NOT (length(r.change_record) >= 1)
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.status IN ('pending', 'in_progress', 'succeeded', 'failed', 'quarantined')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_status_declared: status is %, which is not declared', r.wal_id, r.status
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_status_declared',
+                    HINT = 'Declared are pending, in_progress, succeeded, failed, quarantined.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.wal_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.dataset) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_dataset_range: length(dataset) is %, not >= 1', r.wal_id, length(r.dataset)
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_dataset_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.object_uri) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_object_uri_range: length(object_uri) is %, not >= 1', r.wal_id, length(r.object_uri)
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_object_uri_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.time_range_start >= '0001-01-01 00:00:00Z' AND r.time_range_start < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_time_range_start_time: time_range_start is %, which is no time of the years 1 to 9999', r.wal_id, r.time_range_start
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_time_range_start_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.attempts >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_attempts_range: attempts is %, not >= 0', r.wal_id, r.attempts
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_attempts_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.last_attempt_at >= '0001-01-01 00:00:00Z' AND r.last_attempt_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_last_attempt_at_time: last_attempt_at is %, which is no time of the years 1 to 9999', r.wal_id, r.last_attempt_at
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_last_attempt_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.claim_expires_at >= '0001-01-01 00:00:00Z' AND r.claim_expires_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_claim_expires_at_time: claim_expires_at is %, which is no time of the years 1 to 9999', r.wal_id, r.claim_expires_at
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_claim_expires_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.integrity_status IN ('ok', 'suspect', 'failed')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_integrity_status_declared: integrity_status is %, which is not declared', r.wal_id, r.integrity_status
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_integrity_status_declared',
+                    HINT = 'Declared are ok, suspect, failed.';
+        END IF;
+        IF NOT (r.metadata_status IN ('ok', 'suspect', 'failed')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_metadata_status_declared: metadata_status is %, which is not declared', r.wal_id, r.metadata_status
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_metadata_status_declared',
+                    HINT = 'Declared are ok, suspect, failed.';
+        END IF;
+        IF NOT (r.stac_status IN ('created', 'updated', 'no-op', 'failed')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_stac_status_declared: stac_status is %, which is not declared', r.wal_id, r.stac_status
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_stac_status_declared',
+                    HINT = 'Declared are created, updated, no-op, failed.';
+        END IF;
+        IF NOT (r.provenance_status IN ('ok', 'partial', 'failed')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_provenance_status_declared: provenance_status is %, which is not declared', r.wal_id, r.provenance_status
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_provenance_status_declared',
+                    HINT = 'Declared are ok, partial, failed.';
+        END IF;
+        IF NOT (length(r.last_error_code) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_last_error_code_range: length(last_error_code) is %, not >= 1', r.wal_id, length(r.last_error_code)
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_last_error_code_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.replay_reason IN ('dlq-drain', 'incident', 'backfill', 'test', 'redelivery')) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_replay_reason_declared: replay_reason is %, which is not declared', r.wal_id, r.replay_reason
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_replay_reason_declared',
+                    HINT = 'Declared are dlq-drain, incident, backfill, test, redelivery.';
+        END IF;
+        IF NOT (length(r.override_reason) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_override_reason_range: length(override_reason) is %, not >= 1', r.wal_id, length(r.override_reason)
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_override_reason_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (length(r.change_record) >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_change_record_range: length(change_record) is %, not >= 1', r.wal_id, length(r.change_record)
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_change_record_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.wal_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: wal_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.wal_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.status
         WHEN 'in_progress' THEN
@@ -154,30 +175,36 @@ BEGIN
                         HINT = 'Make it true in the same step.';
             END IF;
         WHEN 'succeeded' THEN
-            IF NOT (COALESCE(r.integrity_status IN ('ok', 'suspect'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands integrity_status in [ok, suspect], and integrity_status is %', r.wal_id, r.integrity_status
-                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (COALESCE(r.metadata_status IN ('ok', 'suspect'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands metadata_status in [ok, suspect], and metadata_status is %', r.wal_id, r.metadata_status
-                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (COALESCE(r.stac_status IN ('created', 'updated', 'no-op'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands stac_status in [created, updated, no-op], and stac_status is %', r.wal_id, r.stac_status
-                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (COALESCE(r.provenance_status IN ('ok', 'partial'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands provenance_status in [ok, partial], and provenance_status is %', r.wal_id, r.provenance_status
-                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
-                        HINT = 'Make it true in the same step.';
-            END IF;
-            IF NOT (r.last_error_code IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands last_error_code exists false', r.wal_id
-                    USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
-                        HINT = 'Make it true in the same step.';
+            IF NOT (COALESCE(r.integrity_status IN ('ok', 'suspect'), false))
+                OR NOT (COALESCE(r.metadata_status IN ('ok', 'suspect'), false))
+                OR NOT (COALESCE(r.stac_status IN ('created', 'updated', 'no-op'), false))
+                OR NOT (COALESCE(r.provenance_status IN ('ok', 'partial'), false))
+                OR NOT (r.last_error_code IS NULL) THEN
+                IF NOT (COALESCE(r.integrity_status IN ('ok', 'suspect'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands integrity_status in [ok, suspect], and integrity_status is %', r.wal_id, r.integrity_status
+                        USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (COALESCE(r.metadata_status IN ('ok', 'suspect'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands metadata_status in [ok, suspect], and metadata_status is %', r.wal_id, r.metadata_status
+                        USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (COALESCE(r.stac_status IN ('created', 'updated', 'no-op'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands stac_status in [created, updated, no-op], and stac_status is %', r.wal_id, r.stac_status
+                        USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (COALESCE(r.provenance_status IN ('ok', 'partial'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands provenance_status in [ok, partial], and provenance_status is %', r.wal_id, r.provenance_status
+                        USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
+                IF NOT (r.last_error_code IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: wal_succeeded_holds: succeeded demands last_error_code exists false', r.wal_id
+                        USING ERRCODE = 'check_violation', TABLE = 'wal_records', CONSTRAINT = 'wal_succeeded_holds',
+                            HINT = 'Make it true in the same step.';
+                END IF;
             END IF;
         WHEN 'failed' THEN
             IF NOT (r.last_error_code IS NOT NULL) THEN
@@ -209,86 +236,104 @@ ALTER TABLE wal_records ADD CONSTRAINT wal_rules
 -- A record begins as the machine creates it.
 CREATE FUNCTION wal_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: wal %: version: a new record has version 1, not %', NEW.wal_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'wal_records', CONSTRAINT = 'wal_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'discover' AND NEW.status = 'pending')
+        OR NEW.attempts IS DISTINCT FROM 0
+        OR NEW.last_attempt_at IS NOT NULL
+        OR NEW.claim_expires_at IS NOT NULL
+        OR NEW.integrity_status IS NOT NULL
+        OR NEW.metadata_status IS NOT NULL
+        OR NEW.stac_status IS NOT NULL
+        OR NEW.provenance_status IS NOT NULL
+        OR NEW.last_error_code IS NOT NULL
+        OR NEW.last_error_message IS NOT NULL
+        OR NEW.replay_reason IS NOT NULL
+        OR NEW.override_by IS NOT NULL
+        OR NEW.override_reason IS NOT NULL
+        OR NEW.change_record IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: wal %: version: a new record has version 1, not %', NEW.wal_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'wal_records', CONSTRAINT = 'wal_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'discover' AND NEW.status = 'pending') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: edge: no record is created by % in %', NEW.wal_id, NEW.last_event, NEW.status
-            USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.attempts IS DISTINCT FROM 0 THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: attempts is not written by %, it begins as 0 and not as %', NEW.wal_id, NEW.last_event, NEW.attempts
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave attempts as it is.';
-    END IF;
-    IF NEW.last_attempt_at IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: last_attempt_at is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_attempt_at
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave last_attempt_at as it is.';
-    END IF;
-    IF NEW.claim_expires_at IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: claim_expires_at is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.claim_expires_at
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave claim_expires_at as it is.';
-    END IF;
-    IF NEW.integrity_status IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: integrity_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.integrity_status
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave integrity_status as it is.';
-    END IF;
-    IF NEW.metadata_status IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: metadata_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.metadata_status
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave metadata_status as it is.';
-    END IF;
-    IF NEW.stac_status IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: stac_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.stac_status
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave stac_status as it is.';
-    END IF;
-    IF NEW.provenance_status IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: provenance_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.provenance_status
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave provenance_status as it is.';
-    END IF;
-    IF NEW.last_error_code IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: last_error_code is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_error_code
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave last_error_code as it is.';
-    END IF;
-    IF NEW.last_error_message IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: last_error_message is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_error_message
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave last_error_message as it is.';
-    END IF;
-    IF NEW.replay_reason IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: replay_reason is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.replay_reason
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave replay_reason as it is.';
-    END IF;
-    IF NEW.override_by IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: override_by is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.override_by
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave override_by as it is.';
-    END IF;
-    IF NEW.override_reason IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: override_reason is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.override_reason
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave override_reason as it is.';
-    END IF;
-    IF NEW.change_record IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: change_record is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.change_record
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'Leave change_record as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: the state is entered when the step is taken, not at %', NEW.wal_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: wal %: edge: no record is created by % in %', NEW.wal_id, NEW.last_event, NEW.status
+                USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.attempts IS DISTINCT FROM 0 THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: attempts is not written by %, it begins as 0 and not as %', NEW.wal_id, NEW.last_event, NEW.attempts
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave attempts as it is.';
+        END IF;
+        IF NEW.last_attempt_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: last_attempt_at is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_attempt_at
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave last_attempt_at as it is.';
+        END IF;
+        IF NEW.claim_expires_at IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: claim_expires_at is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.claim_expires_at
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave claim_expires_at as it is.';
+        END IF;
+        IF NEW.integrity_status IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: integrity_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.integrity_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave integrity_status as it is.';
+        END IF;
+        IF NEW.metadata_status IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: metadata_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.metadata_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave metadata_status as it is.';
+        END IF;
+        IF NEW.stac_status IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: stac_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.stac_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave stac_status as it is.';
+        END IF;
+        IF NEW.provenance_status IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: provenance_status is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.provenance_status
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave provenance_status as it is.';
+        END IF;
+        IF NEW.last_error_code IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: last_error_code is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_error_code
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave last_error_code as it is.';
+        END IF;
+        IF NEW.last_error_message IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: last_error_message is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.last_error_message
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave last_error_message as it is.';
+        END IF;
+        IF NEW.replay_reason IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: replay_reason is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.replay_reason
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave replay_reason as it is.';
+        END IF;
+        IF NEW.override_by IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: override_by is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.override_by
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave override_by as it is.';
+        END IF;
+        IF NEW.override_reason IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: override_reason is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.override_reason
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave override_reason as it is.';
+        END IF;
+        IF NEW.change_record IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: change_record is not written by %, it begins as NULL and not as %', NEW.wal_id, NEW.last_event, NEW.change_record
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'Leave change_record as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: the state is entered when the step is taken, not at %', NEW.wal_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -305,182 +350,197 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'wal_records', CONSTRAINT = 'wal_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.status = 'pending' THEN
-        IF NOT (
-               NEW.last_event = 'claim'      AND NEW.status = 'in_progress'
-            OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined') THEN
+    IF OLD.status || ' ' || NEW.last_event || ' ' || NEW.status NOT IN (
+            'pending claim in_progress',
+            'pending quarantine quarantined',
+            'in_progress succeed succeeded',
+            'in_progress fail failed',
+            'in_progress recover_stale_claim failed',
+            'failed replay pending',
+            'failed quarantine quarantined',
+            'quarantined release pending') THEN
+        IF OLD.status = 'pending' THEN
             RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from pending on % to %', OLD.wal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
                     HINT = 'From there lead claim to in_progress, quarantine to quarantined.';
-        END IF;
-    ELSIF OLD.status = 'in_progress' THEN
-        IF NOT (
-               NEW.last_event = 'succeed'             AND NEW.status = 'succeeded'
-            OR NEW.last_event = 'fail'                AND NEW.status = 'failed'
-            OR NEW.last_event = 'recover_stale_claim' AND NEW.status = 'failed') THEN
+        ELSIF OLD.status = 'in_progress' THEN
             RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from in_progress on % to %', OLD.wal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
                     HINT = 'From there lead succeed to succeeded, fail to failed, recover_stale_claim to failed.';
-        END IF;
-    ELSIF OLD.status = 'failed' THEN
-        IF NOT (
-               NEW.last_event = 'replay'     AND NEW.status = 'pending'
-            OR NEW.last_event = 'quarantine' AND NEW.status = 'quarantined') THEN
+        ELSIF OLD.status = 'failed' THEN
             RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from failed on % to %', OLD.wal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
                     HINT = 'From there lead replay to pending, quarantine to quarantined.';
-        END IF;
-    ELSIF OLD.status = 'quarantined' THEN
-        IF NOT (
-               NEW.last_event = 'release' AND NEW.status = 'pending') THEN
+        ELSIF OLD.status = 'quarantined' THEN
             RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from quarantined on % to %', OLD.wal_id, NEW.last_event, NEW.status
                 USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
                     HINT = 'From there lead release to pending.';
         END IF;
-    END IF;
-    IF OLD.status NOT IN ('pending', 'in_progress', 'failed', 'quarantined') THEN
         RAISE EXCEPTION 'fsmgen: wal %: edge: no transition from % on % to %', OLD.wal_id, OLD.status, NEW.last_event, NEW.status
             USING ERRCODE = 'FS001', TABLE = 'wal_records', CONSTRAINT = 'wal_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.wal_id IS DISTINCT FROM OLD.wal_id THEN
-        RAISE EXCEPTION 'fsmgen: wal %: immutable: wal_id never changes, not from % to %', OLD.wal_id, OLD.wal_id, NEW.wal_id
-            USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_wal_id_immutable',
-                HINT = 'Leave wal_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: wal %: immutable: created_at never changes, not from % to %', OLD.wal_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.dataset IS DISTINCT FROM OLD.dataset THEN
-        RAISE EXCEPTION 'fsmgen: wal %: immutable: dataset is written once, it stays % and does not become %', OLD.wal_id, OLD.dataset, NEW.dataset
-            USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_dataset_immutable',
-                HINT = 'Leave dataset as it is.';
-    END IF;
-    IF NEW.object_uri IS DISTINCT FROM OLD.object_uri THEN
-        RAISE EXCEPTION 'fsmgen: wal %: immutable: object_uri is written once, it stays % and does not become %', OLD.wal_id, OLD.object_uri, NEW.object_uri
-            USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_object_uri_immutable',
-                HINT = 'Leave object_uri as it is.';
-    END IF;
-    IF NEW.time_range_start IS DISTINCT FROM OLD.time_range_start THEN
-        RAISE EXCEPTION 'fsmgen: wal %: immutable: time_range_start is written once, it stays % and does not become %', OLD.wal_id, OLD.time_range_start, NEW.time_range_start
-            USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_time_range_start_immutable',
-                HINT = 'Leave time_range_start as it is.';
-    END IF;
-    IF NEW.attempts IS DISTINCT FROM OLD.attempts THEN
-        IF NOT (NEW.last_event = 'claim') THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: attempts is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.attempts, NEW.attempts
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave attempts as it is.';
+    IF NEW.wal_id IS DISTINCT FROM OLD.wal_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.dataset IS DISTINCT FROM OLD.dataset
+        OR NEW.object_uri IS DISTINCT FROM OLD.object_uri
+        OR NEW.time_range_start IS DISTINCT FROM OLD.time_range_start
+        OR NEW.attempts IS DISTINCT FROM OLD.attempts AND NOT (NEW.last_event = 'claim')
+        OR NEW.last_attempt_at IS DISTINCT FROM OLD.last_attempt_at AND NOT (NEW.last_event = 'claim')
+        OR NEW.claim_expires_at IS DISTINCT FROM OLD.claim_expires_at AND NOT (NEW.last_event IN ('claim', 'succeed', 'fail', 'recover_stale_claim'))
+        OR NEW.integrity_status IS DISTINCT FROM OLD.integrity_status AND NOT (NEW.last_event IN ('succeed', 'fail'))
+        OR NEW.metadata_status IS DISTINCT FROM OLD.metadata_status AND NOT (NEW.last_event IN ('succeed', 'fail'))
+        OR NEW.stac_status IS DISTINCT FROM OLD.stac_status AND NOT (NEW.last_event IN ('succeed', 'fail'))
+        OR NEW.provenance_status IS DISTINCT FROM OLD.provenance_status AND NOT (NEW.last_event IN ('succeed', 'fail'))
+        OR NEW.last_error_code IS DISTINCT FROM OLD.last_error_code AND NOT (NEW.last_event IN ('succeed', 'fail', 'quarantine', 'recover_stale_claim'))
+        OR NEW.last_error_message IS DISTINCT FROM OLD.last_error_message AND NOT (NEW.last_event IN ('succeed', 'fail', 'recover_stale_claim'))
+        OR NEW.replay_reason IS DISTINCT FROM OLD.replay_reason AND NOT (NEW.last_event = 'replay')
+        OR NEW.override_by IS DISTINCT FROM OLD.override_by AND NOT (NEW.last_event IN ('recover_stale_claim', 'release'))
+        OR NEW.override_reason IS DISTINCT FROM OLD.override_reason AND NOT (NEW.last_event IN ('recover_stale_claim', 'release'))
+        OR NEW.change_record IS DISTINCT FROM OLD.change_record AND NOT (NEW.last_event = 'release')
+        OR OLD.status = 'succeeded' AND NEW.status IN ('failed', 'pending')
+        OR OLD.status = 'in_progress' AND NEW.status IN ('pending', 'quarantined')
+        OR OLD.status = 'pending' AND NEW.status = 'succeeded'
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.wal_id IS DISTINCT FROM OLD.wal_id THEN
+            RAISE EXCEPTION 'fsmgen: wal %: immutable: wal_id never changes, not from % to %', OLD.wal_id, OLD.wal_id, NEW.wal_id
+                USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_wal_id_immutable',
+                    HINT = 'Leave wal_id as it is.';
         END IF;
-    END IF;
-    IF NEW.last_attempt_at IS DISTINCT FROM OLD.last_attempt_at THEN
-        IF NOT (NEW.last_event = 'claim') THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: last_attempt_at is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_attempt_at, NEW.last_attempt_at
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave last_attempt_at as it is.';
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: wal %: immutable: created_at never changes, not from % to %', OLD.wal_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
         END IF;
-    END IF;
-    IF NEW.claim_expires_at IS DISTINCT FROM OLD.claim_expires_at THEN
-        IF NOT (NEW.last_event IN ('claim', 'succeed', 'fail', 'recover_stale_claim')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: claim_expires_at is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.claim_expires_at, NEW.claim_expires_at
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave claim_expires_at as it is.';
+        IF NEW.dataset IS DISTINCT FROM OLD.dataset THEN
+            RAISE EXCEPTION 'fsmgen: wal %: immutable: dataset is written once, it stays % and does not become %', OLD.wal_id, OLD.dataset, NEW.dataset
+                USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_dataset_immutable',
+                    HINT = 'Leave dataset as it is.';
         END IF;
-    END IF;
-    IF NEW.integrity_status IS DISTINCT FROM OLD.integrity_status THEN
-        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: integrity_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.integrity_status, NEW.integrity_status
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave integrity_status as it is.';
+        IF NEW.object_uri IS DISTINCT FROM OLD.object_uri THEN
+            RAISE EXCEPTION 'fsmgen: wal %: immutable: object_uri is written once, it stays % and does not become %', OLD.wal_id, OLD.object_uri, NEW.object_uri
+                USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_object_uri_immutable',
+                    HINT = 'Leave object_uri as it is.';
         END IF;
-    END IF;
-    IF NEW.metadata_status IS DISTINCT FROM OLD.metadata_status THEN
-        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: metadata_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.metadata_status, NEW.metadata_status
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave metadata_status as it is.';
+        IF NEW.time_range_start IS DISTINCT FROM OLD.time_range_start THEN
+            RAISE EXCEPTION 'fsmgen: wal %: immutable: time_range_start is written once, it stays % and does not become %', OLD.wal_id, OLD.time_range_start, NEW.time_range_start
+                USING ERRCODE = 'FS003', TABLE = 'wal_records', CONSTRAINT = 'wal_time_range_start_immutable',
+                    HINT = 'Leave time_range_start as it is.';
         END IF;
-    END IF;
-    IF NEW.stac_status IS DISTINCT FROM OLD.stac_status THEN
-        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: stac_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.stac_status, NEW.stac_status
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave stac_status as it is.';
+        IF NEW.attempts IS DISTINCT FROM OLD.attempts THEN
+            IF NOT (NEW.last_event = 'claim') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: attempts is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.attempts, NEW.attempts
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave attempts as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.provenance_status IS DISTINCT FROM OLD.provenance_status THEN
-        IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: provenance_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.provenance_status, NEW.provenance_status
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave provenance_status as it is.';
+        IF NEW.last_attempt_at IS DISTINCT FROM OLD.last_attempt_at THEN
+            IF NOT (NEW.last_event = 'claim') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: last_attempt_at is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_attempt_at, NEW.last_attempt_at
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave last_attempt_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.last_error_code IS DISTINCT FROM OLD.last_error_code THEN
-        IF NOT (NEW.last_event IN ('succeed', 'fail', 'quarantine', 'recover_stale_claim')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: last_error_code is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_error_code, NEW.last_error_code
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave last_error_code as it is.';
+        IF NEW.claim_expires_at IS DISTINCT FROM OLD.claim_expires_at THEN
+            IF NOT (NEW.last_event IN ('claim', 'succeed', 'fail', 'recover_stale_claim')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: claim_expires_at is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.claim_expires_at, NEW.claim_expires_at
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave claim_expires_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.last_error_message IS DISTINCT FROM OLD.last_error_message THEN
-        IF NOT (NEW.last_event IN ('succeed', 'fail', 'recover_stale_claim')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: last_error_message is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_error_message, NEW.last_error_message
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave last_error_message as it is.';
+        IF NEW.integrity_status IS DISTINCT FROM OLD.integrity_status THEN
+            IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: integrity_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.integrity_status, NEW.integrity_status
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave integrity_status as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.replay_reason IS DISTINCT FROM OLD.replay_reason THEN
-        IF NOT (NEW.last_event = 'replay') THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: replay_reason is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.replay_reason, NEW.replay_reason
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave replay_reason as it is.';
+        IF NEW.metadata_status IS DISTINCT FROM OLD.metadata_status THEN
+            IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: metadata_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.metadata_status, NEW.metadata_status
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave metadata_status as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.override_by IS DISTINCT FROM OLD.override_by THEN
-        IF NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: override_by is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.override_by, NEW.override_by
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave override_by as it is.';
+        IF NEW.stac_status IS DISTINCT FROM OLD.stac_status THEN
+            IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: stac_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.stac_status, NEW.stac_status
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave stac_status as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.override_reason IS DISTINCT FROM OLD.override_reason THEN
-        IF NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: override_reason is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.override_reason, NEW.override_reason
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave override_reason as it is.';
+        IF NEW.provenance_status IS DISTINCT FROM OLD.provenance_status THEN
+            IF NOT (NEW.last_event IN ('succeed', 'fail')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: provenance_status is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.provenance_status, NEW.provenance_status
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave provenance_status as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.change_record IS DISTINCT FROM OLD.change_record THEN
-        IF NOT (NEW.last_event = 'release') THEN
-            RAISE EXCEPTION 'fsmgen: wal %: step: change_record is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.change_record, NEW.change_record
-                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                    HINT = 'Leave change_record as it is.';
+        IF NEW.last_error_code IS DISTINCT FROM OLD.last_error_code THEN
+            IF NOT (NEW.last_event IN ('succeed', 'fail', 'quarantine', 'recover_stale_claim')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: last_error_code is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_error_code, NEW.last_error_code
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave last_error_code as it is.';
+            END IF;
         END IF;
-    END IF;
-    -- no direct succeeded to failed or pending
-    IF OLD.status = 'succeeded' AND NEW.status IN ('failed', 'pending') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: invariant: success_is_not_undone forbids % to %', OLD.wal_id, OLD.status, NEW.status
-            USING ERRCODE = 'FS005', TABLE = 'wal_records', CONSTRAINT = 'wal_success_is_not_undone',
-                HINT = 'This edge does not exist.';
-    END IF;
-    -- a claim never ends in pending
-    IF OLD.status = 'in_progress' AND NEW.status IN ('pending', 'quarantined') THEN
-        RAISE EXCEPTION 'fsmgen: wal %: invariant: no_shortcut_to_pending forbids % to %', OLD.wal_id, OLD.status, NEW.status
-            USING ERRCODE = 'FS005', TABLE = 'wal_records', CONSTRAINT = 'wal_no_shortcut_to_pending',
-                HINT = 'This edge does not exist.';
-    END IF;
-    -- only what is in progress succeeds
-    IF OLD.status = 'pending' AND NEW.status = 'succeeded' THEN
-        RAISE EXCEPTION 'fsmgen: wal %: invariant: no_success_unclaimed forbids % to %', OLD.wal_id, OLD.status, NEW.status
-            USING ERRCODE = 'FS005', TABLE = 'wal_records', CONSTRAINT = 'wal_no_success_unclaimed',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: wal %: step: the state is entered when the step is taken, not at %', NEW.wal_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF NEW.last_error_message IS DISTINCT FROM OLD.last_error_message THEN
+            IF NOT (NEW.last_event IN ('succeed', 'fail', 'recover_stale_claim')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: last_error_message is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.last_error_message, NEW.last_error_message
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave last_error_message as it is.';
+            END IF;
+        END IF;
+        IF NEW.replay_reason IS DISTINCT FROM OLD.replay_reason THEN
+            IF NOT (NEW.last_event = 'replay') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: replay_reason is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.replay_reason, NEW.replay_reason
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave replay_reason as it is.';
+            END IF;
+        END IF;
+        IF NEW.override_by IS DISTINCT FROM OLD.override_by THEN
+            IF NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: override_by is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.override_by, NEW.override_by
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave override_by as it is.';
+            END IF;
+        END IF;
+        IF NEW.override_reason IS DISTINCT FROM OLD.override_reason THEN
+            IF NOT (NEW.last_event IN ('recover_stale_claim', 'release')) THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: override_reason is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.override_reason, NEW.override_reason
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave override_reason as it is.';
+            END IF;
+        END IF;
+        IF NEW.change_record IS DISTINCT FROM OLD.change_record THEN
+            IF NOT (NEW.last_event = 'release') THEN
+                RAISE EXCEPTION 'fsmgen: wal %: step: change_record is not written by % from %, it stays % and does not become %', NEW.wal_id, NEW.last_event, OLD.status, OLD.change_record, NEW.change_record
+                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                        HINT = 'Leave change_record as it is.';
+            END IF;
+        END IF;
+        -- no direct succeeded to failed or pending
+        IF OLD.status = 'succeeded' AND NEW.status IN ('failed', 'pending') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: invariant: success_is_not_undone forbids % to %', OLD.wal_id, OLD.status, NEW.status
+                USING ERRCODE = 'FS005', TABLE = 'wal_records', CONSTRAINT = 'wal_success_is_not_undone',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        -- a claim never ends in pending
+        IF OLD.status = 'in_progress' AND NEW.status IN ('pending', 'quarantined') THEN
+            RAISE EXCEPTION 'fsmgen: wal %: invariant: no_shortcut_to_pending forbids % to %', OLD.wal_id, OLD.status, NEW.status
+                USING ERRCODE = 'FS005', TABLE = 'wal_records', CONSTRAINT = 'wal_no_shortcut_to_pending',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        -- only what is in progress succeeds
+        IF OLD.status = 'pending' AND NEW.status = 'succeeded' THEN
+            RAISE EXCEPTION 'fsmgen: wal %: invariant: no_success_unclaimed forbids % to %', OLD.wal_id, OLD.status, NEW.status
+                USING ERRCODE = 'FS005', TABLE = 'wal_records', CONSTRAINT = 'wal_no_success_unclaimed',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: wal %: step: the state is entered when the step is taken, not at %', NEW.wal_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     IF OLD.status = 'pending' THEN
         IF NEW.last_event = 'claim' THEN
@@ -511,110 +571,136 @@ BEGIN
         END IF;
     ELSIF OLD.status = 'in_progress' THEN
         IF NEW.last_event = 'succeed' THEN
-            IF NOT (COALESCE(NEW.integrity_status IN ('ok', 'suspect'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands integrity_status in [ok, suspect]', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (COALESCE(NEW.metadata_status IN ('ok', 'suspect'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands metadata_status in [ok, suspect]', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (COALESCE(NEW.stac_status IN ('created', 'updated', 'no-op'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands stac_status in [created, updated, no-op]', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (COALESCE(NEW.provenance_status IN ('ok', 'partial'), false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands provenance_status in [ok, partial]', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.integrity_status IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes integrity_status', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.metadata_status IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes metadata_status', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.stac_status IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes stac_status', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.provenance_status IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes provenance_status', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.last_error_code IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets last_error_code: null, and last_error_code is %', NEW.wal_id, NEW.last_error_code
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.last_error_message IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets last_error_message: null, and last_error_message is %', NEW.wal_id, NEW.last_error_message
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.claim_expires_at IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(NEW.integrity_status IN ('ok', 'suspect'), false))
+                OR NOT (COALESCE(NEW.metadata_status IN ('ok', 'suspect'), false))
+                OR NOT (COALESCE(NEW.stac_status IN ('created', 'updated', 'no-op'), false))
+                OR NOT (COALESCE(NEW.provenance_status IN ('ok', 'partial'), false))
+                OR NOT (NEW.integrity_status IS NOT NULL)
+                OR NOT (NEW.metadata_status IS NOT NULL)
+                OR NOT (NEW.stac_status IS NOT NULL)
+                OR NOT (NEW.provenance_status IS NOT NULL)
+                OR NOT (NEW.last_error_code IS NULL)
+                OR NOT (NEW.last_error_message IS NULL)
+                OR NOT (NEW.claim_expires_at IS NULL) THEN
+                IF NOT (COALESCE(NEW.integrity_status IN ('ok', 'suspect'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands integrity_status in [ok, suspect]', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (COALESCE(NEW.metadata_status IN ('ok', 'suspect'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands metadata_status in [ok, suspect]', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (COALESCE(NEW.stac_status IN ('created', 'updated', 'no-op'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands stac_status in [created, updated, no-op]', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (COALESCE(NEW.provenance_status IN ('ok', 'partial'), false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed demands provenance_status in [ok, partial]', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.integrity_status IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes integrity_status', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.metadata_status IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes metadata_status', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.stac_status IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes stac_status', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.provenance_status IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed writes provenance_status', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.last_error_code IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets last_error_code: null, and last_error_code is %', NEW.wal_id, NEW.last_error_code
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.last_error_message IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets last_error_message: null, and last_error_message is %', NEW.wal_id, NEW.last_error_message
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.claim_expires_at IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: succeed from in_progress to succeeded: succeed sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'fail' THEN
-            IF NOT (NEW.last_error_code IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_code', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.last_error_message IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_message', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.claim_expires_at IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (
+            IF NOT (NEW.last_error_code IS NOT NULL)
+                OR NOT (NEW.last_error_message IS NOT NULL)
+                OR NOT (NEW.claim_expires_at IS NULL)
+                OR NOT (
                     NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))
                     OR COALESCE(NEW.last_error_code = 'governance_hard_fail', false)
                     OR NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: no row makes this of the record', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Of the rows fail comes after fail_hard; fail_hard demands last_error_code == governance_hard_fail; fail_for_good comes after fail_hard.';
+                IF NOT (NEW.last_error_code IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_code', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.last_error_message IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good writes last_error_message', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.claim_expires_at IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: fail or fail_hard or fail_for_good sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (
+                    NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))
+                    OR COALESCE(NEW.last_error_code = 'governance_hard_fail', false)
+                    OR NOT (COALESCE(NEW.last_error_code = 'governance_hard_fail', false))) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: fail from in_progress to failed: no row makes this of the record', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Of the rows fail comes after fail_hard; fail_hard demands last_error_code == governance_hard_fail; fail_for_good comes after fail_hard.';
+                END IF;
             END IF;
         ELSIF NEW.last_event = 'recover_stale_claim' THEN
-            IF NOT (COALESCE(OLD.claim_expires_at <= NEW.updated_at, false)) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim demands claim_expires_at <= $now', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.override_reason IS NOT NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim writes override_reason', NEW.wal_id
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.last_error_code IS NOT DISTINCT FROM 'stale_claim') THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_code: stale_claim, and last_error_code is %', NEW.wal_id, NEW.last_error_code
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.last_error_message IS NOT DISTINCT FROM 'the worker did not report') THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_message: the worker did not report, and last_error_message is %', NEW.wal_id, NEW.last_error_message
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.claim_expires_at IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
-                    USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(OLD.claim_expires_at <= NEW.updated_at, false))
+                OR NOT (NEW.override_reason IS NOT NULL)
+                OR NOT (NEW.last_error_code IS NOT DISTINCT FROM 'stale_claim')
+                OR NOT (NEW.last_error_message IS NOT DISTINCT FROM 'the worker did not report')
+                OR NOT (NEW.claim_expires_at IS NULL) THEN
+                IF NOT (COALESCE(OLD.claim_expires_at <= NEW.updated_at, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim demands claim_expires_at <= $now', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.override_reason IS NOT NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim writes override_reason', NEW.wal_id
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.last_error_code IS NOT DISTINCT FROM 'stale_claim') THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_code: stale_claim, and last_error_code is %', NEW.wal_id, NEW.last_error_code
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.last_error_message IS NOT DISTINCT FROM 'the worker did not report') THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets last_error_message: the worker did not report, and last_error_message is %', NEW.wal_id, NEW.last_error_message
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.claim_expires_at IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: wal %: step: recover_stale_claim from in_progress to failed: recover_stale_claim or recover_expired_claim sets claim_expires_at: null, and claim_expires_at is %', NEW.wal_id, NEW.claim_expires_at
+                        USING ERRCODE = 'FS008', TABLE = 'wal_records', CONSTRAINT = 'wal_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         END IF;
     ELSIF OLD.status = 'failed' THEN
@@ -711,53 +797,38 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_status IS NULL THEN
-        IF (
-                   NEW.transition = 'discover' AND NEW.event_type = 'discover' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('worker')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'pending' THEN
-        IF (
-                   NEW.transition = 'claim' AND NEW.event_type = 'claim' AND NEW.to_status = 'in_progress' AND NEW.actor_role IN ('worker')
-                OR NEW.transition = 'quarantine' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
-                OR NEW.transition = 'quarantine_with_cause' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
-                OR NEW.transition = 'quarantine_hard_fail' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'in_progress' THEN
-        IF (
-                   NEW.transition = 'succeed' AND NEW.event_type = 'succeed' AND NEW.to_status = 'succeeded' AND NEW.actor_role IN ('worker')
-                OR NEW.transition = 'fail' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
-                OR NEW.transition = 'fail_hard' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
-                OR NEW.transition = 'fail_for_good' AND NEW.event_type = 'fail' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'system')
-                OR NEW.transition = 'recover_stale_claim' AND NEW.event_type = 'recover_stale_claim' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('worker', 'operator')
-                OR NEW.transition = 'recover_expired_claim' AND NEW.event_type = 'recover_stale_claim' AND NEW.to_status = 'failed' AND NEW.actor_role IN ('system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'failed' THEN
-        IF (
-                   NEW.transition = 'replay' AND NEW.event_type = 'replay' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('replayer', 'worker', 'system')
-                OR NEW.transition = 'quarantine' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')
-                OR NEW.transition = 'quarantine_hard_fail' AND NEW.event_type = 'quarantine' AND NEW.to_status = 'quarantined' AND NEW.actor_role IN ('replayer', 'governance', 'system')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_status = 'quarantined' THEN
-        IF (
-                   NEW.transition = 'release' AND NEW.event_type = 'release' AND NEW.to_status = 'pending' AND NEW.actor_role IN ('operator')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_status NOT IN ('pending', 'in_progress', 'failed', 'quarantined') THEN
+    IF NEW.from_status = '' OR (COALESCE(NEW.from_status, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_status || ' ' || NEW.actor_role IN (
+            ' discover discover pending worker',
+            'pending claim claim in_progress worker',
+            'in_progress succeed succeed succeeded worker',
+            'in_progress fail fail failed worker',
+            'in_progress fail fail failed system',
+            'failed replay replay pending replayer',
+            'failed replay replay pending worker',
+            'failed replay replay pending system',
+            'pending quarantine quarantine quarantined replayer',
+            'pending quarantine quarantine quarantined governance',
+            'pending quarantine quarantine quarantined system',
+            'failed quarantine quarantine quarantined replayer',
+            'failed quarantine quarantine quarantined governance',
+            'failed quarantine quarantine quarantined system',
+            'pending quarantine_with_cause quarantine quarantined replayer',
+            'pending quarantine_with_cause quarantine quarantined governance',
+            'pending quarantine_with_cause quarantine quarantined system',
+            'pending quarantine_hard_fail quarantine quarantined replayer',
+            'pending quarantine_hard_fail quarantine quarantined governance',
+            'pending quarantine_hard_fail quarantine quarantined system',
+            'failed quarantine_hard_fail quarantine quarantined replayer',
+            'failed quarantine_hard_fail quarantine quarantined governance',
+            'failed quarantine_hard_fail quarantine quarantined system',
+            'in_progress fail_hard fail failed worker',
+            'in_progress fail_hard fail failed system',
+            'in_progress fail_for_good fail failed worker',
+            'in_progress fail_for_good fail failed system',
+            'in_progress recover_stale_claim recover_stale_claim failed worker',
+            'in_progress recover_stale_claim recover_stale_claim failed operator',
+            'in_progress recover_expired_claim recover_stale_claim failed system',
+            'quarantined release release pending operator')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: wal %: history: % is no transition from % on % to % by %', NEW.wal_id, NEW.transition, NEW.from_status, NEW.event_type, NEW.to_status, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'wal_history', CONSTRAINT = 'wal_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

@@ -38,68 +38,83 @@ CREATE TABLE exams (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION exam_rules(r exams) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.phase IN ('open', 'running', 'closed', 'done')) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_phase_declared: phase is %, which is not declared', r.exam_id, r.phase
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_phase_declared',
-                HINT = 'Declared are open, running, closed, done.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.exam_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (length(r.title) BETWEEN 2 AND 5) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_title_range: length(title) is %, not between 2 and 5', r.exam_id, length(r.title)
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_title_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.points BETWEEN 0 AND 10) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_points_range: points is %, not between 0 and 10', r.exam_id, r.points
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_points_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.grade IN ('good', 'no-op', 'bad')) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_grade_declared: grade is %, which is not declared', r.exam_id, r.grade
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_grade_declared',
-                HINT = 'Declared are good, no-op, bad.';
-    END IF;
-    IF NOT (r.starts_at >= '0001-01-01 00:00:00Z' AND r.starts_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_starts_at_time: starts_at is %, which is no time of the years 1 to 9999', r.exam_id, r.starts_at
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_starts_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.ends_at >= '0001-01-01 00:00:00Z' AND r.ends_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_ends_at_time: ends_at is %, which is no time of the years 1 to 9999', r.exam_id, r.ends_at
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_ends_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (array_position(r.topics, NULL) IS NULL) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_topics_list: topics is %, which is no list<string> without absent elements', r.exam_id, r.topics
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_topics_list',
-                HINT = 'Store a list<string> without absent elements.';
-    END IF;
-    IF NOT (r.marks <@ ARRAY['good', 'no-op', 'bad']) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_marks_list: marks is %, which is no list<grade> without absent elements', r.exam_id, r.marks
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_marks_list',
-                HINT = 'Store a list<grade> without absent elements.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.exam_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.exam_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (COALESCE(r.goal <= 100, false)) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: exam_small_goal: small_goal demands goal <= 100, and goal is %', r.exam_id, r.goal
-            USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_small_goal',
-                HINT = 'Make it true in the same step.';
+    IF NOT (r.phase IN ('open', 'running', 'closed', 'done'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (length(r.title) BETWEEN 2 AND 5)
+        OR NOT (r.points BETWEEN 0 AND 10)
+        OR NOT (r.grade IN ('good', 'no-op', 'bad'))
+        OR NOT (r.starts_at >= '0001-01-01 00:00:00Z' AND r.starts_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.ends_at >= '0001-01-01 00:00:00Z' AND r.ends_at < '10000-01-01 00:00:00Z')
+        OR NOT (array_position(r.topics, NULL) IS NULL)
+        OR NOT (r.marks <@ ARRAY['good', 'no-op', 'bad'])
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z')
+        OR NOT (COALESCE(r.goal <= 100, false)) THEN
+        IF NOT (r.phase IN ('open', 'running', 'closed', 'done')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_phase_declared: phase is %, which is not declared', r.exam_id, r.phase
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_phase_declared',
+                    HINT = 'Declared are open, running, closed, done.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.exam_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (length(r.title) BETWEEN 2 AND 5) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_title_range: length(title) is %, not between 2 and 5', r.exam_id, length(r.title)
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_title_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.points BETWEEN 0 AND 10) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_points_range: points is %, not between 0 and 10', r.exam_id, r.points
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_points_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.grade IN ('good', 'no-op', 'bad')) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_grade_declared: grade is %, which is not declared', r.exam_id, r.grade
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_grade_declared',
+                    HINT = 'Declared are good, no-op, bad.';
+        END IF;
+        IF NOT (r.starts_at >= '0001-01-01 00:00:00Z' AND r.starts_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_starts_at_time: starts_at is %, which is no time of the years 1 to 9999', r.exam_id, r.starts_at
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_starts_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.ends_at >= '0001-01-01 00:00:00Z' AND r.ends_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_ends_at_time: ends_at is %, which is no time of the years 1 to 9999', r.exam_id, r.ends_at
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_ends_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (array_position(r.topics, NULL) IS NULL) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_topics_list: topics is %, which is no list<string> without absent elements', r.exam_id, r.topics
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_topics_list',
+                    HINT = 'Store a list<string> without absent elements.';
+        END IF;
+        IF NOT (r.marks <@ ARRAY['good', 'no-op', 'bad']) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_marks_list: marks is %, which is no list<grade> without absent elements', r.exam_id, r.marks
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_marks_list',
+                    HINT = 'Store a list<grade> without absent elements.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.exam_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.exam_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (COALESCE(r.goal <= 100, false)) THEN
+            RAISE EXCEPTION 'fsmgen: exam %: exam_small_goal: small_goal demands goal <= 100, and goal is %', r.exam_id, r.goal
+                USING ERRCODE = 'check_violation', TABLE = 'exams', CONSTRAINT = 'exam_small_goal',
+                    HINT = 'Make it true in the same step.';
+        END IF;
     END IF;
     CASE r.phase
         WHEN 'running' THEN
@@ -135,26 +150,32 @@ CREATE UNIQUE INDEX exam_one_open ON exams (student_id)
 -- A record begins as the machine creates it.
 CREATE FUNCTION exam_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: exam %: version: a new record has version 1, not %', NEW.exam_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'exams', CONSTRAINT = 'exam_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'register' AND NEW.phase = 'open')
+        OR NEW.room IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: exam %: version: a new record has version 1, not %', NEW.exam_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'exams', CONSTRAINT = 'exam_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'register' AND NEW.phase = 'open') THEN
-        RAISE EXCEPTION 'fsmgen: exam %: edge: no record is created by % in %', NEW.exam_id, NEW.last_event, NEW.phase
-            USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.room IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: exam %: step: room is not written by %, it begins as NULL and not as %', NEW.exam_id, NEW.last_event, NEW.room
-            USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                HINT = 'Leave room as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: exam %: step: the state is entered when the step is taken, not at %', NEW.exam_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: exam %: edge: no record is created by % in %', NEW.exam_id, NEW.last_event, NEW.phase
+                USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.room IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: room is not written by %, it begins as NULL and not as %', NEW.exam_id, NEW.last_event, NEW.room
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'Leave room as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: the state is entered when the step is taken, not at %', NEW.exam_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -171,179 +192,197 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'exams', CONSTRAINT = 'exam_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.phase = 'open' THEN
-        IF NOT (
-               NEW.last_event = 'start' AND NEW.phase = 'running'
-            OR NEW.last_event = 'close' AND NEW.phase = 'closed') THEN
+    IF OLD.phase || ' ' || NEW.last_event || ' ' || NEW.phase NOT IN (
+            'open start running',
+            'open close closed',
+            'running answer running',
+            'running close closed',
+            'running finish done',
+            'running extra running',
+            'running annul closed',
+            'closed reopen open',
+            'closed judge done') THEN
+        IF OLD.phase = 'open' THEN
             RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from open on % to %', OLD.exam_id, NEW.last_event, NEW.phase
                 USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
                     HINT = 'From there lead start to running, close to closed.';
-        END IF;
-    ELSIF OLD.phase = 'running' THEN
-        IF NOT (
-               NEW.last_event = 'answer' AND NEW.phase = 'running'
-            OR NEW.last_event = 'close'  AND NEW.phase = 'closed'
-            OR NEW.last_event = 'finish' AND NEW.phase = 'done'
-            OR NEW.last_event = 'extra'  AND NEW.phase = 'running'
-            OR NEW.last_event = 'annul'  AND NEW.phase = 'closed') THEN
+        ELSIF OLD.phase = 'running' THEN
             RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from running on % to %', OLD.exam_id, NEW.last_event, NEW.phase
                 USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
                     HINT = 'From there lead answer to running, close to closed, finish to done, extra to running, annul to closed.';
-        END IF;
-    ELSIF OLD.phase = 'closed' THEN
-        IF NOT (
-               NEW.last_event = 'reopen' AND NEW.phase = 'open'
-            OR NEW.last_event = 'judge'  AND NEW.phase = 'done') THEN
+        ELSIF OLD.phase = 'closed' THEN
             RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from closed on % to %', OLD.exam_id, NEW.last_event, NEW.phase
                 USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
                     HINT = 'From there lead reopen to open, judge to done.';
         END IF;
-    END IF;
-    IF OLD.phase NOT IN ('open', 'running', 'closed') THEN
         RAISE EXCEPTION 'fsmgen: exam %: edge: no transition from % on % to %', OLD.exam_id, OLD.phase, NEW.last_event, NEW.phase
             USING ERRCODE = 'FS001', TABLE = 'exams', CONSTRAINT = 'exam_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.exam_id IS DISTINCT FROM OLD.exam_id THEN
-        RAISE EXCEPTION 'fsmgen: exam %: immutable: exam_id never changes, not from % to %', OLD.exam_id, OLD.exam_id, NEW.exam_id
-            USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_exam_id_immutable',
-                HINT = 'Leave exam_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: exam %: immutable: created_at never changes, not from % to %', OLD.exam_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.student_id IS DISTINCT FROM OLD.student_id THEN
-        RAISE EXCEPTION 'fsmgen: exam %: immutable: student_id is written once, it stays % and does not become %', OLD.exam_id, OLD.student_id, NEW.student_id
-            USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_student_id_immutable',
-                HINT = 'Leave student_id as it is.';
-    END IF;
-    IF NEW.title IS DISTINCT FROM OLD.title THEN
-        RAISE EXCEPTION 'fsmgen: exam %: step: title is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.title, NEW.title
-            USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                HINT = 'Leave title as it is.';
-    END IF;
-    IF NEW.points IS DISTINCT FROM OLD.points THEN
-        IF NOT (NEW.last_event IN ('answer', 'finish', 'extra')) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: points is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.points, NEW.points
+    IF NEW.exam_id IS DISTINCT FROM OLD.exam_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.student_id IS DISTINCT FROM OLD.student_id
+        OR NEW.title IS DISTINCT FROM OLD.title
+        OR NEW.points IS DISTINCT FROM OLD.points AND NOT (NEW.last_event IN ('answer', 'finish', 'extra'))
+        OR NEW.goal IS DISTINCT FROM OLD.goal AND NOT (NEW.last_event IN ('finish', 'extra'))
+        OR NEW.grade IS DISTINCT FROM OLD.grade AND NOT (NEW.last_event IN ('close', 'finish', 'annul'))
+        OR NEW.passed IS DISTINCT FROM OLD.passed AND NOT (NEW.last_event IN ('close', 'finish'))
+        OR NEW.starts_at IS DISTINCT FROM OLD.starts_at AND NOT (NEW.last_event IN ('finish', 'annul'))
+        OR NEW.ends_at IS DISTINCT FROM OLD.ends_at AND NOT (NEW.last_event IN ('finish', 'annul'))
+        OR NEW.length IS DISTINCT FROM OLD.length AND NOT (NEW.last_event = 'finish')
+        OR NEW.pause IS DISTINCT FROM OLD.pause AND NOT (NEW.last_event = 'finish')
+        OR NEW.token IS DISTINCT FROM OLD.token AND NOT (NEW.last_event = 'finish')
+        OR NEW.answers IS DISTINCT FROM OLD.answers AND NOT (NEW.last_event = 'finish')
+        OR NEW.topics IS DISTINCT FROM OLD.topics AND NOT (NEW.last_event = 'finish')
+        OR NEW.marks IS DISTINCT FROM OLD.marks AND NOT (NEW.last_event = 'finish')
+        OR NEW.room IS DISTINCT FROM OLD.room AND OLD.room IS NOT NULL
+        OR NEW.room IS DISTINCT FROM OLD.room AND NOT (NEW.last_event = 'start')
+        OR OLD.phase = 'closed' AND NEW.phase = 'open'
+            AND NOT (NEW.room IS NOT NULL AND COALESCE(NEW.passed = false, false) AND COALESCE(('exam-' || NEW.room || '-' || CAST(NEW.student_id AS text)) <> 'exam-none-7', false))
+        OR OLD.phase = 'closed' AND NEW.phase = 'done'
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('answer', 'extra')))
+        OR NEW.entered_at <> OLD.entered_at AND NEW.phase = OLD.phase AND (NEW.last_event IN ('answer', 'extra')) THEN
+        IF NEW.exam_id IS DISTINCT FROM OLD.exam_id THEN
+            RAISE EXCEPTION 'fsmgen: exam %: immutable: exam_id never changes, not from % to %', OLD.exam_id, OLD.exam_id, NEW.exam_id
+                USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_exam_id_immutable',
+                    HINT = 'Leave exam_id as it is.';
+        END IF;
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: exam %: immutable: created_at never changes, not from % to %', OLD.exam_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
+        END IF;
+        IF NEW.student_id IS DISTINCT FROM OLD.student_id THEN
+            RAISE EXCEPTION 'fsmgen: exam %: immutable: student_id is written once, it stays % and does not become %', OLD.exam_id, OLD.student_id, NEW.student_id
+                USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_student_id_immutable',
+                    HINT = 'Leave student_id as it is.';
+        END IF;
+        IF NEW.title IS DISTINCT FROM OLD.title THEN
+            RAISE EXCEPTION 'fsmgen: exam %: step: title is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.title, NEW.title
                 USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave points as it is.';
+                    HINT = 'Leave title as it is.';
         END IF;
-    END IF;
-    IF NEW.goal IS DISTINCT FROM OLD.goal THEN
-        IF NOT (NEW.last_event IN ('finish', 'extra')) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: goal is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.goal, NEW.goal
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave goal as it is.';
+        IF NEW.points IS DISTINCT FROM OLD.points THEN
+            IF NOT (NEW.last_event IN ('answer', 'finish', 'extra')) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: points is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.points, NEW.points
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave points as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.grade IS DISTINCT FROM OLD.grade THEN
-        IF NOT (NEW.last_event IN ('close', 'finish', 'annul')) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: grade is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.grade, NEW.grade
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave grade as it is.';
+        IF NEW.goal IS DISTINCT FROM OLD.goal THEN
+            IF NOT (NEW.last_event IN ('finish', 'extra')) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: goal is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.goal, NEW.goal
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave goal as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.passed IS DISTINCT FROM OLD.passed THEN
-        IF NOT (NEW.last_event IN ('close', 'finish')) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: passed is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.passed, NEW.passed
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave passed as it is.';
+        IF NEW.grade IS DISTINCT FROM OLD.grade THEN
+            IF NOT (NEW.last_event IN ('close', 'finish', 'annul')) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: grade is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.grade, NEW.grade
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave grade as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.starts_at IS DISTINCT FROM OLD.starts_at THEN
-        IF NOT (NEW.last_event IN ('finish', 'annul')) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: starts_at is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.starts_at, NEW.starts_at
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave starts_at as it is.';
+        IF NEW.passed IS DISTINCT FROM OLD.passed THEN
+            IF NOT (NEW.last_event IN ('close', 'finish')) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: passed is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.passed, NEW.passed
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave passed as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.ends_at IS DISTINCT FROM OLD.ends_at THEN
-        IF NOT (NEW.last_event IN ('finish', 'annul')) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: ends_at is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.ends_at, NEW.ends_at
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave ends_at as it is.';
+        IF NEW.starts_at IS DISTINCT FROM OLD.starts_at THEN
+            IF NOT (NEW.last_event IN ('finish', 'annul')) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: starts_at is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.starts_at, NEW.starts_at
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave starts_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.length IS DISTINCT FROM OLD.length THEN
-        IF NOT (NEW.last_event = 'finish') THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: length is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.length, NEW.length
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave length as it is.';
+        IF NEW.ends_at IS DISTINCT FROM OLD.ends_at THEN
+            IF NOT (NEW.last_event IN ('finish', 'annul')) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: ends_at is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.ends_at, NEW.ends_at
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave ends_at as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.pause IS DISTINCT FROM OLD.pause THEN
-        IF NOT (NEW.last_event = 'finish') THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: pause is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.pause, NEW.pause
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave pause as it is.';
+        IF NEW.length IS DISTINCT FROM OLD.length THEN
+            IF NOT (NEW.last_event = 'finish') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: length is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.length, NEW.length
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave length as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.token IS DISTINCT FROM OLD.token THEN
-        IF NOT (NEW.last_event = 'finish') THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: token is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.token, NEW.token
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave token as it is.';
+        IF NEW.pause IS DISTINCT FROM OLD.pause THEN
+            IF NOT (NEW.last_event = 'finish') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: pause is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.pause, NEW.pause
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave pause as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.answers IS DISTINCT FROM OLD.answers THEN
-        IF NOT (NEW.last_event = 'finish') THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: answers is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.answers, NEW.answers
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave answers as it is.';
+        IF NEW.token IS DISTINCT FROM OLD.token THEN
+            IF NOT (NEW.last_event = 'finish') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: token is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.token, NEW.token
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave token as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.topics IS DISTINCT FROM OLD.topics THEN
-        IF NOT (NEW.last_event = 'finish') THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: topics is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.topics, NEW.topics
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave topics as it is.';
+        IF NEW.answers IS DISTINCT FROM OLD.answers THEN
+            IF NOT (NEW.last_event = 'finish') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: answers is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.answers, NEW.answers
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave answers as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.marks IS DISTINCT FROM OLD.marks THEN
-        IF NOT (NEW.last_event = 'finish') THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: marks is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.marks, NEW.marks
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave marks as it is.';
+        IF NEW.topics IS DISTINCT FROM OLD.topics THEN
+            IF NOT (NEW.last_event = 'finish') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: topics is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.topics, NEW.topics
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave topics as it is.';
+            END IF;
         END IF;
-    END IF;
-    IF NEW.room IS DISTINCT FROM OLD.room THEN
-        IF OLD.room IS NOT NULL THEN
-            RAISE EXCEPTION 'fsmgen: exam %: immutable: room is written once, it stays % and does not become %', OLD.exam_id, OLD.room, NEW.room
-                USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_room_immutable',
-                    HINT = 'Leave room as it is.';
+        IF NEW.marks IS DISTINCT FROM OLD.marks THEN
+            IF NOT (NEW.last_event = 'finish') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: marks is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.marks, NEW.marks
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave marks as it is.';
+            END IF;
         END IF;
-        IF NOT (NEW.last_event = 'start') THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: room is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.room, NEW.room
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'Leave room as it is.';
+        IF NEW.room IS DISTINCT FROM OLD.room THEN
+            IF OLD.room IS NOT NULL THEN
+                RAISE EXCEPTION 'fsmgen: exam %: immutable: room is written once, it stays % and does not become %', OLD.exam_id, OLD.room, NEW.room
+                    USING ERRCODE = 'FS003', TABLE = 'exams', CONSTRAINT = 'exam_room_immutable',
+                        HINT = 'Leave room as it is.';
+            END IF;
+            IF NOT (NEW.last_event = 'start') THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: room is not written by % from %, it stays % and does not become %', NEW.exam_id, NEW.last_event, OLD.phase, OLD.room, NEW.room
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'Leave room as it is.';
+            END IF;
         END IF;
-    END IF;
-    -- reopening needs a room
-    IF OLD.phase = 'closed' AND NEW.phase = 'open'
+        -- reopening needs a room
+        IF OLD.phase = 'closed' AND NEW.phase = 'open'
             AND NOT (NEW.room IS NOT NULL AND COALESCE(NEW.passed = false, false) AND COALESCE(('exam-' || NEW.room || '-' || CAST(NEW.student_id AS text)) <> 'exam-none-7', false)) THEN
-        RAISE EXCEPTION 'fsmgen: exam %: invariant: paid_seat forbids % to %', OLD.exam_id, OLD.phase, NEW.phase
-            USING ERRCODE = 'FS005', TABLE = 'exams', CONSTRAINT = 'exam_paid_seat',
-                HINT = 'Allowed only when: room exists true, passed == false, label != exam-none-7.';
-    END IF;
-    IF OLD.phase = 'closed' AND NEW.phase = 'done' THEN
-        RAISE EXCEPTION 'fsmgen: exam %: invariant: never_judged forbids % to %', OLD.exam_id, OLD.phase, NEW.phase
-            USING ERRCODE = 'FS005', TABLE = 'exams', CONSTRAINT = 'exam_never_judged',
-                HINT = 'This edge does not exist.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('answer', 'extra'))) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: the state is entered when the step is taken, not at %', NEW.exam_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: exam %: invariant: paid_seat forbids % to %', OLD.exam_id, OLD.phase, NEW.phase
+                USING ERRCODE = 'FS005', TABLE = 'exams', CONSTRAINT = 'exam_paid_seat',
+                    HINT = 'Allowed only when: room exists true, passed == false, label != exam-none-7.';
         END IF;
-    END IF;
-    IF NEW.entered_at <> OLD.entered_at AND NEW.phase = OLD.phase THEN
-        IF (NEW.last_event IN ('answer', 'extra')) THEN
-            RAISE EXCEPTION 'fsmgen: exam %: step: the step does not enter its state, and entered_at does not become %', NEW.exam_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF OLD.phase = 'closed' AND NEW.phase = 'done' THEN
+            RAISE EXCEPTION 'fsmgen: exam %: invariant: never_judged forbids % to %', OLD.exam_id, OLD.phase, NEW.phase
+                USING ERRCODE = 'FS005', TABLE = 'exams', CONSTRAINT = 'exam_never_judged',
+                    HINT = 'This edge does not exist.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event IN ('answer', 'extra'))) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: the state is entered when the step is taken, not at %', NEW.exam_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
+        END IF;
+        IF NEW.entered_at <> OLD.entered_at AND NEW.phase = OLD.phase THEN
+            IF (NEW.last_event IN ('answer', 'extra')) THEN
+                RAISE EXCEPTION 'fsmgen: exam %: step: the step does not enter its state, and entered_at does not become %', NEW.exam_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
     END IF;
     IF OLD.phase = 'running' THEN
@@ -356,25 +395,30 @@ BEGIN
                         HINT = 'Of the rows extra demands points < 9, sets points: $points + 1, leaves goal; enough comes after extra, sets goal: $points, leaves points.';
             END IF;
         ELSIF NEW.last_event = 'annul' THEN
-            IF NOT (COALESCE(OLD.points = 0, false)) THEN
-                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul demands points == 0', NEW.exam_id
-                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                        HINT = 'Fire an event that the record accepts as it is.';
-            END IF;
-            IF NOT (NEW.grade IS NOT DISTINCT FROM 'bad') THEN
-                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets grade: bad, and grade is %', NEW.exam_id, NEW.grade
-                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.starts_at IS NOT DISTINCT FROM NEW.updated_at) THEN
-                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets starts_at: $now, and starts_at is %', NEW.exam_id, NEW.starts_at
-                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                        HINT = 'Write what the row writes, and nothing else.';
-            END IF;
-            IF NOT (NEW.ends_at IS NULL) THEN
-                RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets ends_at: null, and ends_at is %', NEW.exam_id, NEW.ends_at
-                    USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
-                        HINT = 'Write what the row writes, and nothing else.';
+            IF NOT (COALESCE(OLD.points = 0, false))
+                OR NOT (NEW.grade IS NOT DISTINCT FROM 'bad')
+                OR NOT (NEW.starts_at IS NOT DISTINCT FROM NEW.updated_at)
+                OR NOT (NEW.ends_at IS NULL) THEN
+                IF NOT (COALESCE(OLD.points = 0, false)) THEN
+                    RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul demands points == 0', NEW.exam_id
+                        USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                            HINT = 'Fire an event that the record accepts as it is.';
+                END IF;
+                IF NOT (NEW.grade IS NOT DISTINCT FROM 'bad') THEN
+                    RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets grade: bad, and grade is %', NEW.exam_id, NEW.grade
+                        USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.starts_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                    RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets starts_at: $now, and starts_at is %', NEW.exam_id, NEW.starts_at
+                        USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
+                IF NOT (NEW.ends_at IS NULL) THEN
+                    RAISE EXCEPTION 'fsmgen: exam %: step: annul from running to closed: annul sets ends_at: null, and ends_at is %', NEW.exam_id, NEW.ends_at
+                        USING ERRCODE = 'FS008', TABLE = 'exams', CONSTRAINT = 'exam_step',
+                            HINT = 'Write what the row writes, and nothing else.';
+                END IF;
             END IF;
         END IF;
     END IF;
@@ -443,43 +487,18 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_phase IS NULL THEN
-        IF (
-                   NEW.transition = 'register' AND NEW.event_type = 'register' AND NEW.to_phase = 'open' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_phase = 'open' THEN
-        IF (
-                   NEW.transition = 'start' AND NEW.event_type = 'start' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
-                OR NEW.transition = 'close' AND NEW.event_type = 'close' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_phase = 'running' THEN
-        IF (
-                   NEW.transition = 'answer' AND NEW.event_type = 'answer' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
-                OR NEW.transition = 'close' AND NEW.event_type = 'close' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')
-                OR NEW.transition = 'finish' AND NEW.event_type = 'finish' AND NEW.to_phase = 'done' AND NEW.actor_role IN ('student')
-                OR NEW.transition = 'extra' AND NEW.event_type = 'extra' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
-                OR NEW.transition = 'enough' AND NEW.event_type = 'extra' AND NEW.to_phase = 'running' AND NEW.actor_role IN ('student')
-                OR NEW.transition = 'annul' AND NEW.event_type = 'annul' AND NEW.to_phase = 'closed' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_phase = 'closed' THEN
-        IF (
-                   NEW.transition = 'reopen' AND NEW.event_type = 'reopen' AND NEW.to_phase = 'open' AND NEW.actor_role IN ('student')
-                OR NEW.transition = 'judge' AND NEW.event_type = 'judge' AND NEW.to_phase = 'done' AND NEW.actor_role IN ('student')) IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_phase NOT IN ('open', 'running', 'closed') THEN
+    IF NEW.from_phase = '' OR (COALESCE(NEW.from_phase, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_phase || ' ' || NEW.actor_role IN (
+            ' register register open student',
+            'open start start running student',
+            'running answer answer running student',
+            'open close close closed student',
+            'running close close closed student',
+            'closed reopen reopen open student',
+            'running finish finish done student',
+            'closed judge judge done student',
+            'running extra extra running student',
+            'running enough extra running student',
+            'running annul annul closed student')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: exam %: history: % is no transition from % on % to % by %', NEW.exam_id, NEW.transition, NEW.from_phase, NEW.event_type, NEW.to_phase, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'exam_steps', CONSTRAINT = 'exam_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

@@ -25,38 +25,47 @@ CREATE TABLE payment_records (
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
 -- anew for each statement, but keeps the plan of a function.
+-- Here and below, whether any of several rules is broken is asked at once, and then which: each
+-- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION payment_rules(r payment_records) RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    IF NOT (r.state IN ('opened', 'reserved', 'paying', 'paid', 'sealing', 'settled', 'unsealed', 'unpaid', 'declined')) THEN
-        RAISE EXCEPTION 'fsmgen: payment %: payment_state_declared: state is %, which is not declared', r.payment_id, r.state
-            USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_state_declared',
-                HINT = 'Declared are opened, reserved, paying, paid, sealing, settled, unsealed, unpaid, declined.';
-    END IF;
-    IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: payment %: payment_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.payment_id, r.entered_at
-            USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_entered_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.amount >= 1) THEN
-        RAISE EXCEPTION 'fsmgen: payment %: payment_amount_range: amount is %, not >= 1', r.payment_id, r.amount
-            USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_amount_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.notes >= 0) THEN
-        RAISE EXCEPTION 'fsmgen: payment %: payment_notes_range: notes is %, not >= 0', r.payment_id, r.notes
-            USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_notes_range',
-                HINT = 'Store a value within the bounds.';
-    END IF;
-    IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: payment %: payment_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.payment_id, r.created_at
-            USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_created_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
-    END IF;
-    IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
-        RAISE EXCEPTION 'fsmgen: payment %: payment_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.payment_id, r.updated_at
-            USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_updated_at_time',
-                HINT = 'Store a time of the years 1 to 9999.';
+    IF NOT (r.state IN ('opened', 'reserved', 'paying', 'paid', 'sealing', 'settled', 'unsealed', 'unpaid', 'declined'))
+        OR NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.amount >= 1)
+        OR NOT (r.notes >= 0)
+        OR NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z')
+        OR NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+        IF NOT (r.state IN ('opened', 'reserved', 'paying', 'paid', 'sealing', 'settled', 'unsealed', 'unpaid', 'declined')) THEN
+            RAISE EXCEPTION 'fsmgen: payment %: payment_state_declared: state is %, which is not declared', r.payment_id, r.state
+                USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_state_declared',
+                    HINT = 'Declared are opened, reserved, paying, paid, sealing, settled, unsealed, unpaid, declined.';
+        END IF;
+        IF NOT (r.entered_at >= '0001-01-01 00:00:00Z' AND r.entered_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: payment %: payment_entered_at_time: entered_at is %, which is no time of the years 1 to 9999', r.payment_id, r.entered_at
+                USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_entered_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.amount >= 1) THEN
+            RAISE EXCEPTION 'fsmgen: payment %: payment_amount_range: amount is %, not >= 1', r.payment_id, r.amount
+                USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_amount_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.notes >= 0) THEN
+            RAISE EXCEPTION 'fsmgen: payment %: payment_notes_range: notes is %, not >= 0', r.payment_id, r.notes
+                USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_notes_range',
+                    HINT = 'Store a value within the bounds.';
+        END IF;
+        IF NOT (r.created_at >= '0001-01-01 00:00:00Z' AND r.created_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: payment %: payment_created_at_time: created_at is %, which is no time of the years 1 to 9999', r.payment_id, r.created_at
+                USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_created_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
+        IF NOT (r.updated_at >= '0001-01-01 00:00:00Z' AND r.updated_at < '10000-01-01 00:00:00Z') THEN
+            RAISE EXCEPTION 'fsmgen: payment %: payment_updated_at_time: updated_at is %, which is no time of the years 1 to 9999', r.payment_id, r.updated_at
+                USING ERRCODE = 'check_violation', TABLE = 'payment_records', CONSTRAINT = 'payment_updated_at_time',
+                    HINT = 'Store a time of the years 1 to 9999.';
+        END IF;
     END IF;
     CASE r.state
         WHEN 'paid' THEN
@@ -84,36 +93,44 @@ ALTER TABLE payment_records ADD CONSTRAINT payment_rules
 -- A record begins as the machine creates it.
 CREATE FUNCTION payment_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.version <> 1 THEN
-        RAISE EXCEPTION 'fsmgen: payment %: version: a new record has version 1, not %', NEW.payment_id, NEW.version
-            USING ERRCODE = 'FS002', TABLE = 'payment_records', CONSTRAINT = 'payment_version',
-                HINT = 'Set version to 1.';
-    END IF;
-    IF NOT (
+    IF NEW.version <> 1
+        OR NOT (
+               NEW.last_event = 'open' AND NEW.state = 'opened')
+        OR NEW.notes IS DISTINCT FROM 0
+        OR NEW.receipt IS NOT NULL
+        OR NEW.cause IS NOT NULL
+        OR NEW.entered_at <> NEW.updated_at THEN
+        IF NEW.version <> 1 THEN
+            RAISE EXCEPTION 'fsmgen: payment %: version: a new record has version 1, not %', NEW.payment_id, NEW.version
+                USING ERRCODE = 'FS002', TABLE = 'payment_records', CONSTRAINT = 'payment_version',
+                    HINT = 'Set version to 1.';
+        END IF;
+        IF NOT (
                NEW.last_event = 'open' AND NEW.state = 'opened') THEN
-        RAISE EXCEPTION 'fsmgen: payment %: edge: no record is created by % in %', NEW.payment_id, NEW.last_event, NEW.state
-            USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
-                HINT = 'Create the record through one of its creation events.';
-    END IF;
-    IF NEW.notes IS DISTINCT FROM 0 THEN
-        RAISE EXCEPTION 'fsmgen: payment %: step: notes is not written by %, it begins as 0 and not as %', NEW.payment_id, NEW.last_event, NEW.notes
-            USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                HINT = 'Leave notes as it is.';
-    END IF;
-    IF NEW.receipt IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: payment %: step: receipt is not written by %, it begins as NULL and not as %', NEW.payment_id, NEW.last_event, NEW.receipt
-            USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                HINT = 'Leave receipt as it is.';
-    END IF;
-    IF NEW.cause IS NOT NULL THEN
-        RAISE EXCEPTION 'fsmgen: payment %: step: cause is not written by %, it begins as NULL and not as %', NEW.payment_id, NEW.last_event, NEW.cause
-            USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                HINT = 'Leave cause as it is.';
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        RAISE EXCEPTION 'fsmgen: payment %: step: the state is entered when the step is taken, not at %', NEW.payment_id, NEW.entered_at
-            USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            RAISE EXCEPTION 'fsmgen: payment %: edge: no record is created by % in %', NEW.payment_id, NEW.last_event, NEW.state
+                USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
+                    HINT = 'Create the record through one of its creation events.';
+        END IF;
+        IF NEW.notes IS DISTINCT FROM 0 THEN
+            RAISE EXCEPTION 'fsmgen: payment %: step: notes is not written by %, it begins as 0 and not as %', NEW.payment_id, NEW.last_event, NEW.notes
+                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                    HINT = 'Leave notes as it is.';
+        END IF;
+        IF NEW.receipt IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: payment %: step: receipt is not written by %, it begins as NULL and not as %', NEW.payment_id, NEW.last_event, NEW.receipt
+                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                    HINT = 'Leave receipt as it is.';
+        END IF;
+        IF NEW.cause IS NOT NULL THEN
+            RAISE EXCEPTION 'fsmgen: payment %: step: cause is not written by %, it begins as NULL and not as %', NEW.payment_id, NEW.last_event, NEW.cause
+                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                    HINT = 'Leave cause as it is.';
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            RAISE EXCEPTION 'fsmgen: payment %: step: the state is entered when the step is taken, not at %', NEW.payment_id, NEW.entered_at
+                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        END IF;
     END IF;
     RETURN NEW;
 END;
@@ -130,125 +147,122 @@ BEGIN
             USING ERRCODE = 'FS002', TABLE = 'payment_records', CONSTRAINT = 'payment_version',
                 HINT = 'Set version = version + 1, once per step.';
     END IF;
-    IF OLD.state = 'opened' THEN
-        IF NOT (
-               NEW.last_event = 'approve'  AND NEW.state IN ('paying', 'reserved')
-            OR NEW.last_event = 'decline'  AND NEW.state = 'declined'
-            OR NEW.last_event = 'cancel'   AND NEW.state = 'declined'
-            OR NEW.last_event = 'annotate' AND NEW.state = 'opened') THEN
+    IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
+            'opened approve paying',
+            'opened approve reserved',
+            'opened decline declined',
+            'opened cancel declined',
+            'opened annotate opened',
+            'reserved decline declined',
+            'reserved cancel declined',
+            'reserved confirm paying',
+            'reserved annotate reserved',
+            'paying pay_done paid',
+            'paying pay_fail unpaid',
+            'paying annotate paying',
+            'paid go_on sealing',
+            'sealing seal_done settled',
+            'sealing seal_fail unsealed',
+            'sealing seal_lost unsealed',
+            'sealing annotate sealing',
+            'settled annotate settled',
+            'unpaid annotate unpaid') THEN
+        IF OLD.state = 'opened' THEN
             RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from opened on % to %', OLD.payment_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                     HINT = 'From there lead approve to paying or reserved, decline to declined, cancel to declined, annotate to opened.';
-        END IF;
-    ELSIF OLD.state = 'reserved' THEN
-        IF NOT (
-               NEW.last_event = 'decline'  AND NEW.state = 'declined'
-            OR NEW.last_event = 'cancel'   AND NEW.state = 'declined'
-            OR NEW.last_event = 'confirm'  AND NEW.state = 'paying'
-            OR NEW.last_event = 'annotate' AND NEW.state = 'reserved') THEN
+        ELSIF OLD.state = 'reserved' THEN
             RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from reserved on % to %', OLD.payment_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                     HINT = 'From there lead decline to declined, cancel to declined, confirm to paying, annotate to reserved.';
-        END IF;
-    ELSIF OLD.state = 'paying' THEN
-        IF NOT (
-               NEW.last_event = 'pay_done' AND NEW.state = 'paid'
-            OR NEW.last_event = 'pay_fail' AND NEW.state = 'unpaid'
-            OR NEW.last_event = 'annotate' AND NEW.state = 'paying') THEN
+        ELSIF OLD.state = 'paying' THEN
             RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from paying on % to %', OLD.payment_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                     HINT = 'From there lead pay_done to paid, pay_fail to unpaid, annotate to paying.';
-        END IF;
-    ELSIF OLD.state = 'paid' THEN
-        IF NOT (
-               NEW.last_event = 'go_on' AND NEW.state = 'sealing') THEN
+        ELSIF OLD.state = 'paid' THEN
             RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from paid on % to %', OLD.payment_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                     HINT = 'From there lead go_on to sealing.';
-        END IF;
-    ELSIF OLD.state = 'sealing' THEN
-        IF NOT (
-               NEW.last_event = 'seal_done' AND NEW.state = 'settled'
-            OR NEW.last_event = 'seal_fail' AND NEW.state = 'unsealed'
-            OR NEW.last_event = 'seal_lost' AND NEW.state = 'unsealed'
-            OR NEW.last_event = 'annotate'  AND NEW.state = 'sealing') THEN
+        ELSIF OLD.state = 'sealing' THEN
             RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from sealing on % to %', OLD.payment_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                     HINT = 'From there lead seal_done to settled, seal_fail to unsealed, seal_lost to unsealed, annotate to sealing.';
-        END IF;
-    ELSIF OLD.state = 'settled' THEN
-        IF NOT (
-               NEW.last_event = 'annotate' AND NEW.state = 'settled') THEN
+        ELSIF OLD.state = 'settled' THEN
             RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from settled on % to %', OLD.payment_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                     HINT = 'From there lead annotate to settled.';
-        END IF;
-    ELSIF OLD.state = 'unpaid' THEN
-        IF NOT (
-               NEW.last_event = 'annotate' AND NEW.state = 'unpaid') THEN
+        ELSIF OLD.state = 'unpaid' THEN
             RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from unpaid on % to %', OLD.payment_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                     HINT = 'From there lead annotate to unpaid.';
         END IF;
-    END IF;
-    IF OLD.state NOT IN ('opened', 'reserved', 'paying', 'paid', 'sealing', 'settled', 'unpaid') THEN
         RAISE EXCEPTION 'fsmgen: payment %: edge: no transition from % on % to %', OLD.payment_id, OLD.state, NEW.last_event, NEW.state
             USING ERRCODE = 'FS001', TABLE = 'payment_records', CONSTRAINT = 'payment_edge',
                 HINT = 'The state is final.';
     END IF;
-    IF NEW.payment_id IS DISTINCT FROM OLD.payment_id THEN
-        RAISE EXCEPTION 'fsmgen: payment %: immutable: payment_id never changes, not from % to %', OLD.payment_id, OLD.payment_id, NEW.payment_id
-            USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_payment_id_immutable',
-                HINT = 'Leave payment_id as it is.';
-    END IF;
-    IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
-        RAISE EXCEPTION 'fsmgen: payment %: immutable: created_at never changes, not from % to %', OLD.payment_id, OLD.created_at, NEW.created_at
-            USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_created_at_immutable',
-                HINT = 'Leave created_at as it is.';
-    END IF;
-    IF NEW.amount IS DISTINCT FROM OLD.amount THEN
-        RAISE EXCEPTION 'fsmgen: payment %: immutable: amount is written once, it stays % and does not become %', OLD.payment_id, OLD.amount, NEW.amount
-            USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_amount_immutable',
-                HINT = 'Leave amount as it is.';
-    END IF;
-    IF NEW.instant IS DISTINCT FROM OLD.instant THEN
-        RAISE EXCEPTION 'fsmgen: payment %: immutable: instant is written once, it stays % and does not become %', OLD.payment_id, OLD.instant, NEW.instant
-            USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_instant_immutable',
-                HINT = 'Leave instant as it is.';
-    END IF;
-    IF NEW.notes IS DISTINCT FROM OLD.notes THEN
-        IF NOT (NEW.last_event = 'annotate') THEN
-            RAISE EXCEPTION 'fsmgen: payment %: step: notes is not written by % from %, it stays % and does not become %', NEW.payment_id, NEW.last_event, OLD.state, OLD.notes, NEW.notes
-                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                    HINT = 'Leave notes as it is.';
+    IF NEW.payment_id IS DISTINCT FROM OLD.payment_id
+        OR NEW.created_at IS DISTINCT FROM OLD.created_at
+        OR NEW.amount IS DISTINCT FROM OLD.amount
+        OR NEW.instant IS DISTINCT FROM OLD.instant
+        OR NEW.notes IS DISTINCT FROM OLD.notes AND NOT (NEW.last_event = 'annotate')
+        OR NEW.receipt IS DISTINCT FROM OLD.receipt AND NOT (NEW.last_event = 'pay_done')
+        OR NEW.cause IS DISTINCT FROM OLD.cause AND NOT (NEW.last_event IN ('decline', 'pay_fail', 'seal_fail'))
+        OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'annotate'))
+        OR NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state AND (NEW.last_event = 'annotate') THEN
+        IF NEW.payment_id IS DISTINCT FROM OLD.payment_id THEN
+            RAISE EXCEPTION 'fsmgen: payment %: immutable: payment_id never changes, not from % to %', OLD.payment_id, OLD.payment_id, NEW.payment_id
+                USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_payment_id_immutable',
+                    HINT = 'Leave payment_id as it is.';
         END IF;
-    END IF;
-    IF NEW.receipt IS DISTINCT FROM OLD.receipt THEN
-        IF NOT (NEW.last_event = 'pay_done') THEN
-            RAISE EXCEPTION 'fsmgen: payment %: step: receipt is not written by % from %, it stays % and does not become %', NEW.payment_id, NEW.last_event, OLD.state, OLD.receipt, NEW.receipt
-                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                    HINT = 'Leave receipt as it is.';
+        IF NEW.created_at IS DISTINCT FROM OLD.created_at THEN
+            RAISE EXCEPTION 'fsmgen: payment %: immutable: created_at never changes, not from % to %', OLD.payment_id, OLD.created_at, NEW.created_at
+                USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_created_at_immutable',
+                    HINT = 'Leave created_at as it is.';
         END IF;
-    END IF;
-    IF NEW.cause IS DISTINCT FROM OLD.cause THEN
-        IF NOT (NEW.last_event IN ('decline', 'pay_fail', 'seal_fail')) THEN
-            RAISE EXCEPTION 'fsmgen: payment %: step: cause is not written by % from %, it stays % and does not become %', NEW.payment_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
-                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                    HINT = 'Leave cause as it is.';
+        IF NEW.amount IS DISTINCT FROM OLD.amount THEN
+            RAISE EXCEPTION 'fsmgen: payment %: immutable: amount is written once, it stays % and does not become %', OLD.payment_id, OLD.amount, NEW.amount
+                USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_amount_immutable',
+                    HINT = 'Leave amount as it is.';
         END IF;
-    END IF;
-    IF NEW.entered_at <> NEW.updated_at THEN
-        IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'annotate')) THEN
-            RAISE EXCEPTION 'fsmgen: payment %: step: the state is entered when the step is taken, not at %', NEW.payment_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF NEW.instant IS DISTINCT FROM OLD.instant THEN
+            RAISE EXCEPTION 'fsmgen: payment %: immutable: instant is written once, it stays % and does not become %', OLD.payment_id, OLD.instant, NEW.instant
+                USING ERRCODE = 'FS003', TABLE = 'payment_records', CONSTRAINT = 'payment_instant_immutable',
+                    HINT = 'Leave instant as it is.';
         END IF;
-    END IF;
-    IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
-        IF (NEW.last_event = 'annotate') THEN
-            RAISE EXCEPTION 'fsmgen: payment %: step: the step does not enter its state, and entered_at does not become %', NEW.payment_id, NEW.entered_at
-                USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
-                    HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+        IF NEW.notes IS DISTINCT FROM OLD.notes THEN
+            IF NOT (NEW.last_event = 'annotate') THEN
+                RAISE EXCEPTION 'fsmgen: payment %: step: notes is not written by % from %, it stays % and does not become %', NEW.payment_id, NEW.last_event, OLD.state, OLD.notes, NEW.notes
+                    USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                        HINT = 'Leave notes as it is.';
+            END IF;
+        END IF;
+        IF NEW.receipt IS DISTINCT FROM OLD.receipt THEN
+            IF NOT (NEW.last_event = 'pay_done') THEN
+                RAISE EXCEPTION 'fsmgen: payment %: step: receipt is not written by % from %, it stays % and does not become %', NEW.payment_id, NEW.last_event, OLD.state, OLD.receipt, NEW.receipt
+                    USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                        HINT = 'Leave receipt as it is.';
+            END IF;
+        END IF;
+        IF NEW.cause IS DISTINCT FROM OLD.cause THEN
+            IF NOT (NEW.last_event IN ('decline', 'pay_fail', 'seal_fail')) THEN
+                RAISE EXCEPTION 'fsmgen: payment %: step: cause is not written by % from %, it stays % and does not become %', NEW.payment_id, NEW.last_event, OLD.state, OLD.cause, NEW.cause
+                    USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                        HINT = 'Leave cause as it is.';
+            END IF;
+        END IF;
+        IF NEW.entered_at <> NEW.updated_at THEN
+            IF NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'annotate')) THEN
+                RAISE EXCEPTION 'fsmgen: payment %: step: the state is entered when the step is taken, not at %', NEW.payment_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
+        END IF;
+        IF NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state THEN
+            IF (NEW.last_event = 'annotate') THEN
+                RAISE EXCEPTION 'fsmgen: payment %: step: the step does not enter its state, and entered_at does not become %', NEW.payment_id, NEW.entered_at
+                    USING ERRCODE = 'FS008', TABLE = 'payment_records', CONSTRAINT = 'payment_step',
+                        HINT = 'A step writes one time: to updated_at, and to entered_at if it enters the state.';
+            END IF;
         END IF;
     END IF;
     IF OLD.state = 'opened' THEN
@@ -406,76 +420,27 @@ BEGIN
             USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_matches_record',
                 HINT = 'Write the record first, then its history row with its updated_at and who fired, in one transaction.';
     END IF;
-    IF NEW.from_state IS NULL THEN
-        IF (
-                   NEW.transition = 'open' AND NEW.event_type = 'open' AND NEW.to_state = 'opened') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'opened' THEN
-        IF (
-                   NEW.transition = 'approve_instant' AND NEW.event_type = 'approve' AND NEW.to_state = 'paying'
-                OR NEW.transition = 'approve' AND NEW.event_type = 'approve' AND NEW.to_state = 'reserved'
-                OR NEW.transition = 'decline' AND NEW.event_type = 'decline' AND NEW.to_state = 'declined'
-                OR NEW.transition = 'cancel' AND NEW.event_type = 'cancel' AND NEW.to_state = 'declined'
-                OR NEW.transition = 'annotate' AND NEW.event_type = 'annotate' AND NEW.to_state = 'opened') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'reserved' THEN
-        IF (
-                   NEW.transition = 'decline' AND NEW.event_type = 'decline' AND NEW.to_state = 'declined'
-                OR NEW.transition = 'cancel' AND NEW.event_type = 'cancel' AND NEW.to_state = 'declined'
-                OR NEW.transition = 'confirm' AND NEW.event_type = 'confirm' AND NEW.to_state = 'paying'
-                OR NEW.transition = 'annotate' AND NEW.event_type = 'annotate' AND NEW.to_state = 'reserved') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'paying' THEN
-        IF (
-                   NEW.transition = 'pay_done' AND NEW.event_type = 'pay_done' AND NEW.to_state = 'paid'
-                OR NEW.transition = 'pay_fail' AND NEW.event_type = 'pay_fail' AND NEW.to_state = 'unpaid'
-                OR NEW.transition = 'annotate' AND NEW.event_type = 'annotate' AND NEW.to_state = 'paying') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'paid' THEN
-        IF (
-                   NEW.transition = 'go_on' AND NEW.event_type = 'go_on' AND NEW.to_state = 'sealing') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'sealing' THEN
-        IF (
-                   NEW.transition = 'seal_done' AND NEW.event_type = 'seal_done' AND NEW.to_state = 'settled'
-                OR NEW.transition = 'seal_fail' AND NEW.event_type = 'seal_fail' AND NEW.to_state = 'unsealed'
-                OR NEW.transition = 'seal_lost' AND NEW.event_type = 'seal_lost' AND NEW.to_state = 'unsealed'
-                OR NEW.transition = 'annotate' AND NEW.event_type = 'annotate' AND NEW.to_state = 'sealing') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'settled' THEN
-        IF (
-                   NEW.transition = 'annotate' AND NEW.event_type = 'annotate' AND NEW.to_state = 'settled') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    ELSIF NEW.from_state = 'unpaid' THEN
-        IF (
-                   NEW.transition = 'annotate' AND NEW.event_type = 'annotate' AND NEW.to_state = 'unpaid') IS NOT TRUE THEN
-            RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
-                USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
-                    HINT = 'Name the row of the table that was taken, and the role that fired it.';
-        END IF;
-    END IF;
-    IF NEW.from_state NOT IN ('opened', 'reserved', 'paying', 'paid', 'sealing', 'settled', 'unpaid') THEN
+    IF NEW.from_state = '' OR (COALESCE(NEW.from_state, '') || ' ' || NEW.transition || ' ' || NEW.event_type || ' ' || NEW.to_state IN (
+            ' open open opened',
+            'opened approve_instant approve paying',
+            'opened approve approve reserved',
+            'opened decline decline declined',
+            'reserved decline decline declined',
+            'opened cancel cancel declined',
+            'reserved cancel cancel declined',
+            'reserved confirm confirm paying',
+            'paying pay_done pay_done paid',
+            'paying pay_fail pay_fail unpaid',
+            'paid go_on go_on sealing',
+            'sealing seal_done seal_done settled',
+            'sealing seal_fail seal_fail unsealed',
+            'sealing seal_lost seal_lost unsealed',
+            'opened annotate annotate opened',
+            'reserved annotate annotate reserved',
+            'paying annotate annotate paying',
+            'sealing annotate annotate sealing',
+            'settled annotate annotate settled',
+            'unpaid annotate annotate unpaid')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: payment %: history: % is no transition from % on % to % by %', NEW.payment_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'payment_history', CONSTRAINT = 'payment_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';
