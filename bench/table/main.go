@@ -67,7 +67,8 @@ TestPollingNeverScans). These two run once.
 
 Hung destination: of the two messages of an event one goes to a destination that never answers, behind which 200,000 others are
 blocked, 200 of a record each. The time of the other one is from the beginning of its event to its handler, in another process
-in effect: events and worker have an engine and connections each. 300 events, one after the other, run once.
+in effect: events and worker have an engine and connections each. 300 events, one after the other, run once. Outage: a worker
+is cut off from the server while it has ten effects in hand that are at_most_once, and all of them end well meanwhile.
 
 Images (document 002), volumes in plain directories, on a file system without reflinks, so that a snapshot is a copy. Pipeline:
 an image of 1 GiB in 20,000 files from a bucket that is a directory to its snapshot, in turns of one run with a script that
@@ -109,6 +110,7 @@ var figures = []figure{
 	{"SQLite, one event at a time: what the triggers take of it", value("SQLite/sync=FULL/turns", "trigger-percent"), "%.0f percent", 15, false},
 	{"PostgreSQL, outbox relay against River", value("Relay", "of-river"), "%.2f times", 1, true},
 	{"PostgreSQL, a message beside a destination that hangs with 200,000 blocked behind it, 99 of 100", value("HungDestination/postgres/blocked=200000", "p99-ms"), "%.0f ms", 100, false},
+	{"PostgreSQL, told to be lost after an outage of 50 s with a lease of 60 s, of 10", value("Outage/postgres/lease=1m0s", "lost"), "%.0f", 0, false},
 	{"images, 1 GiB of 20,000 files to its snapshot, against cp, sha256sum and tar -x", value("ImagesPipeline/MiB=1024", "of-script"), "%.2f times", 1.15, false},
 	{"images, memory over idle, an image of 64 MiB", value("ImagesMemory/MiB=64", "MiB-over-idle"), "%.0f MiB", 64, false},
 	{"images, memory over idle, an image of 1 GiB", value("ImagesMemory/MiB=1024", "MiB-over-idle"), "%.0f MiB", 64, false},

@@ -25,6 +25,7 @@ BenchmarkRegistration/real/single-step/clients=16-2  4	 0.55 of-direct
 BenchmarkRegistration/real/single-step/fleet=512-2   4	 0.65 of-direct
 BenchmarkRelay-2                      4	 9876.5 engine-messages/s	 1.25 of-river
 BenchmarkHungDestination/postgres/blocked=200000-2  1	 6.5 p50-ms	 48.2 p99-ms
+BenchmarkOutage/postgres/lease=1m0s-2  1	 1 lost
 BenchmarkImagesPipeline/MiB=1024-2    1	 1.25 of-script
 BenchmarkImagesMemory/MiB=64-2        1	 9.4 MiB-over-idle
 BenchmarkImagesMemory/MiB=1024-2      1	 9.6 MiB-over-idle
@@ -47,6 +48,7 @@ func TestRunTellsWhatWasNotReached(t *testing.T) {
 		"| SQLite, one event at a time: what the triggers take of it | at most 15 percent | 12 percent | yes |",
 		"| PostgreSQL, FireBatch against one event at a time, 1 client | at least 8.0 times | 8.5 times | yes |",
 		"with 200,000 blocked behind it, 99 of 100 | at most 100 ms | 48 ms | yes |",
+		"after an outage of 50 s with a lease of 60 s, of 10 | at most 0 | 1 | **no** |",
 		"to its snapshot, against cp, sha256sum and tar -x | at most 1.15 times | 1.25 times | **no** |",
 		"| images, memory over idle, an image of 1 GiB | at most 64 MiB | 10 MiB | yes |",
 		"16 clients, 80 nodes: throughput against its two calls | at least 0.60 times | 0.55 times | **no** |",
