@@ -48,6 +48,9 @@ func (e *Engine[Tx]) Run(ctx context.Context) error {
 // claims what is due, does it in order and returns how much that was. Tests that
 // own the clock need no more.
 func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
+	if err := checkNested(ctx); err != nil {
+		return 0, err
+	}
 	tasks, until, err := e.claim(ctx, Claim{
 		Token: e.config.NewToken(), Lanes: e.destinations.allowed(e.wanted.lanes, e.config.Batch), Effects: e.config.Batch, Deadlines: e.config.Batch,
 	})
