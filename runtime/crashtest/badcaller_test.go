@@ -112,6 +112,28 @@ func panicInTx[Tx any](w *world[Tx]) {
 	w.in(e, "deal", id, "FUNDED")
 }
 
+// TestHandlerThatFiresInATransaction: its context is refused, where the call would wait
+// for its own transaction, and the event that it carries out is not hurt.
+func TestHandlerThatFiresInATransaction(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) { firesInTx(sqliteWorld(t)) })
+	t.Run("postgres", func(t *testing.T) { firesInTx(postgresWorld(t)) })
+}
+
+func firesInTx[Tx any](w *world[Tx]) {
+	e := w.engine(deal.Define[Tx](nil, deal.DefaultParams()))
+	id, other := w.awaitingPayment(e), w.offered(e)
+	w.inTx = func(ctx context.Context, _ Tx, _ fsm.Dispatch) error {
+		if _, err := e.Fire(ctx, "deal", other, deal.Accept{}, engine.Call{By: owner}); !errors.Is(err, engine.ErrNested) {
+			w.Errorf("the call inside says %v", err)
+		}
+		return nil
+	}
+	_, err := e.Fire(w.Context(), "deal", id, deal.DepositConfirmed{TxHash: id, AmountNano: 100}, engine.Call{By: system, Key: id})
+	must(w.T, err)
+	w.in(e, "deal", id, "FUNDED")
+	w.in(e, "deal", other, "OFFER_PENDING")
+}
+
 // TestClockThatJumpsBack: a deadline that was due when it was claimed is not
 // refused as too early; everything else comes when the clock is there again.
 func TestClockThatJumpsBack(t *testing.T) {
