@@ -17,7 +17,7 @@ func (s *Store) outboxCause(machines []string) function {
 	return s.cause("fsm_outbox_cause", `DECLARE
     why text := CASE
         WHEN NOT (CASE NEW.state WHEN 'pending' THEN NEW.attempts = 0 WHEN 'delivering' THEN NEW.attempts = 1 ELSE false END)
-            OR NEW.cancelled OR NEW.parked OR COALESCE(NEW.delivered_at, NEW.discarded_at) IS NOT NULL OR COALESCE(NEW.last_error, NEW.resolution) IS NOT NULL
+            OR NEW.cancelled OR NEW.parked OR NEW.cut <> 0 OR COALESCE(NEW.delivered_at, NEW.discarded_at) IS NOT NULL OR COALESCE(NEW.last_error, NEW.resolution) IS NOT NULL
             THEN 'a message begins as pending or claimed once'
         ELSE `+s.ask(machines, messageRule, "NEW")+` END;
 `, refusal("FS105", "fsm_outbox", "'message ' || NEW.message_id || ', ' || NEW.effect || ' of ' || NEW.machine || ' ' || NEW.record_id || ' at version ' || NEW.version"))

@@ -11,7 +11,7 @@ import (
 )
 
 const letterColumns = `message_id::text, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
-	state, attempts, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
+	state, attempts, cut, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
 // Both statements find their rows in an index that holds nothing that is done,
 // lock them, and change them by their keys. The keys go through arrays because
@@ -19,9 +19,9 @@ const letterColumns = `message_id::text, machine, record_id, version, seq, effec
 // join and scan the table; row addresses (ctid) would be wrong for a row that
 // another transaction changed after the snapshot.
 const (
-	// Of each lane the oldest rows that are due are looked at. Rows that another
-	// worker is claiming are skipped; one that it has just claimed is not due any
-	// more when its lock is free.
+	// Of each lane the oldest rows that are due are looked at: suspects, whose lease is
+	// over, and the rest have a place each. Rows that another worker is claiming are
+	// skipped; one that it has just claimed is not due any more when its lock is free.
 	//
 	// Rows are locked one by one until there are as many as depth. The limit that is
 	// a number is for the planner: without it a long lane seems so dear that the
@@ -39,13 +39,15 @@ const (
 				WHERE b.open AND b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
 					AND (b.version, b.seq) < (o.version, o.seq)
 					AND (NOT b.cancelled OR b.lease_until > $1)) AS head
-		FROM unnest($2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) WITH ORDINALITY AS l (machine, lane, effects, most, depth, place)
+		FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::bigint[])
+			WITH ORDINALITY AS l (machine, lane, effects, suspects, most, depth, place)
 		CROSS JOIN LATERAL (
 			SELECT *
 			FROM (
 				SELECT *
 				FROM fsm_outbox AS d
-				WHERE d.machine = l.machine AND d.lane = l.lane AND d.due_at <= $1 AND NOT d.parked AND d.effect = ANY(l.effects::text[])
+				WHERE d.machine = l.machine AND d.lane = l.lane AND (d.state = 'delivering') = l.suspects
+					AND d.due_at <= $1 AND NOT d.parked AND d.effect = ANY(l.effects::text[])
 				ORDER BY d.due_at, d.version, d.seq
 				LIMIT 2000 -- deepest
 				FOR UPDATE SKIP LOCKED
@@ -54,10 +56,14 @@ const (
 		) AS o
 	), heads AS MATERIALIZED (
 		SELECT message_id
-		FROM (SELECT *, row_number() OVER (PARTITION BY place ORDER BY due_at, version, seq) AS nth FROM due WHERE head) AS h
+		FROM (
+			SELECT *, row_number() OVER (PARTITION BY machine, lane ORDER BY due_at, version, seq) AS nth
+			FROM (SELECT *, row_number() OVER (PARTITION BY state = 'delivering' ORDER BY due_at, version, seq) AS turn FROM due WHERE head) AS h
+			WHERE state <> 'delivering' OR turn <= $8
+		) AS h
 		WHERE nth <= most
 		ORDER BY due_at, version, seq
-		LIMIT $7
+		LIMIT $9
 	), waiting AS MATERIALIZED (
 		SELECT o.message_id
 		FROM due AS o
@@ -75,7 +81,8 @@ const (
 		WHERE message_id = ANY(ARRAY(SELECT message_id FROM waiting))
 	), claimed AS (
 		UPDATE fsm_outbox
-		SET state = 'delivering', attempts = attempts + 1, lease_token = $8, lease_until = $9, worker = $10
+		SET state = 'delivering', attempts = attempts + 1, cut = cut + (state = 'delivering')::integer,
+			lease_token = $10, lease_until = $11, worker = $12
 		WHERE message_id = ANY(ARRAY(SELECT message_id FROM heads)) AND (SELECT count(*) FROM waiting) >= 0
 	)
 	SELECT ` + letterColumns + `, place, message_id IN (SELECT message_id FROM heads), message_id IN (SELECT message_id FROM waiting) FROM due`
@@ -155,7 +162,7 @@ func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxRow, err error) {
 	var seq int64
 	var delivery string
 	err = scan(rows, append([]any{&r.MessageID, &r.Machine, &r.RecordID, &r.Version, &seq, &r.Effect, &r.Lane, &delivery, &r.Work,
-		&payload, text{&r.Correlation}, instant(&r.CreatedAt), &r.State, &r.Attempts,
+		&payload, text{&r.Correlation}, instant(&r.CreatedAt), &r.State, &r.Attempts, &r.Cut,
 		optionalInstant(&r.AvailableAt), optionalInstant(&r.DeliveredAt), optionalInstant(&r.DiscardedAt),
 		text{&r.LastError}, text{&r.Resolution}, &r.Cancelled}, more...)...)
 	r.Payload, r.Seq, r.Delivery = payload, int(seq), fsm.Delivery(delivery)

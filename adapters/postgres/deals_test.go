@@ -113,6 +113,6 @@ func claim(token byte, limit int) engine.Claim {
 	return engine.Claim{
 		Worker: "w", Token: fsm.UUID{6: 0x40, 8: 0x80, 15: token}, Now: epoch, Until: epoch.Add(time.Minute),
 		Lanes:   []engine.Lane{{Machine: "deal", Name: "kafka", Effects: []string{"notify_owner"}, Most: limit}},
-		Effects: limit, Events: []engine.Events{{Machine: "deal", Names: []string{"EXPIRE"}}}, Deadlines: limit,
+		Effects: limit, Suspects: limit, Events: []engine.Events{{Machine: "deal", Names: []string{"EXPIRE"}}}, Deadlines: limit,
 	}
 }

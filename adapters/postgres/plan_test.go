@@ -45,11 +45,11 @@ func TestNoStatementScansATable(t *testing.T) {
 		name, sql string
 		params    int
 	}{
-		{"claim effects", claimEffects, 10},
+		{"claim effects", claimEffects, 12},
 		{"claim deadlines", claimDeadlines, 7},
 		{"settle an effect", settleEffect, 9},
 		{"settle effects", settleEffects, 9},
-		{"settle an effect by hand", settleByHand, 9},
+		{"settle an effect by hand", settleByHand, 10},
 		{"renew an effect", renewEffect, 4},
 		{"settle a deadline", settleDeadline, 4},
 		{"renew a deadline", renewDeadline, 5},
@@ -95,7 +95,7 @@ func TestIdlePollingTouchesFewPages(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		of   engine.Claim
-	}{{"effects", engine.Claim{Lanes: c.Lanes, Effects: 100}}, {"deadlines", engine.Claim{Events: c.Events, Deadlines: 100}}} {
+	}{{"effects", engine.Claim{Lanes: c.Lanes, Effects: 100, Suspects: 1}}, {"deadlines", engine.Claim{Events: c.Events, Deadlines: 100}}} {
 		tt.of.Now, tt.of.Until, tt.of.Worker = c.Now, c.Until, c.Worker
 		b := &pgx.Batch{}
 		newSearch(tt.of).queue(b)

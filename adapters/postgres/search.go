@@ -25,20 +25,25 @@ type search struct {
 	tasks     []engine.Task
 }
 
-// laneSearch is where a search is in a lane.
+// laneSearch is where a search is in a lane, among its suspects or among the rest.
 type laneSearch struct {
 	engine.Lane
-	depth   int // how many rows the statement looks at
-	seen    int // how many it found
-	claimed int
-	left    int // rows that are neither claimed nor parked: the next statement finds them again
+	suspects bool
+	depth    int // how many rows the statement looks at
+	seen     int // how many it found
+	claimed  int
+	left     int // rows that are neither claimed nor parked: the next statement finds them again
 }
 
 func newSearch(c engine.Claim) *search {
 	s := &search{claim: c, deadlines: c.Deadlines > 0 && len(c.Events) > 0}
 	for _, l := range c.Lanes {
-		if depth := min(l.Most, c.Effects, deepest); depth > 0 {
+		depth := min(l.Most, c.Effects, deepest)
+		if depth > 0 {
 			s.lanes = append(s.lanes, laneSearch{Lane: l, depth: depth})
+		}
+		if depth = min(depth, c.Suspects); depth > 0 {
+			s.lanes = append(s.lanes, laneSearch{Lane: l, suspects: true, depth: depth})
 		}
 	}
 	return s
@@ -52,9 +57,10 @@ func (s *search) queue(b *pgx.Batch) {
 			column(s.lanes, func(l laneSearch) string { return l.Machine }),
 			column(s.lanes, func(l laneSearch) string { return l.Name }),
 			column(s.lanes, func(l laneSearch) any { return listText(l.Effects) }),
+			column(s.lanes, func(l laneSearch) bool { return l.suspects }),
 			column(s.lanes, func(l laneSearch) int64 { return int64(l.Most) }),
 			column(s.lanes, func(l laneSearch) int64 { return int64(l.depth) }),
-			c.Effects, c.Token.String(), c.Until, nullable(c.Worker))
+			c.Suspects, c.Effects, c.Token.String(), c.Until, nullable(c.Worker))
 	}
 	if s.deadlines {
 		machines, events := eventsOf(c.Events)
@@ -114,12 +120,17 @@ func (s *search) readEffects(results pgx.BatchResults) error {
 // cancelled ones that are still under way as to fill a statement hold the others of
 // the lane up until these end.
 func (s *search) next() {
-	full := len(s.tasks) == s.claim.Effects
+	full, suspects := len(s.tasks) == s.claim.Effects, 0
+	for _, l := range s.lanes {
+		if l.suspects {
+			suspects += l.claimed
+		}
+	}
 	s.lanes = slices.DeleteFunc(s.lanes, func(l laneSearch) bool {
-		return full || l.seen < l.depth || l.claimed == l.Most || l.left == deepest
+		return full || l.suspects && suspects == s.claim.Suspects || l.seen < l.depth || l.claimed == l.Most || l.left == deepest
 	})
 	for i, l := range s.lanes {
-		s.lanes[i] = laneSearch{Lane: l.Lane, depth: min(deep+l.left, deepest)}
+		s.lanes[i] = laneSearch{Lane: l.Lane, suspects: l.suspects, depth: min(deep+l.left, deepest)}
 	}
 }
 

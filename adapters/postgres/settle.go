@@ -28,14 +28,14 @@ func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done engine.Settlement) e
 
 const (
 	letter = `UPDATE fsm_outbox SET state = $3, attempts = $4, available_at = $5, delivered_at = $6, discarded_at = $7,
-		last_error = $8, resolution = $9, lease_token = NULL, lease_until = NULL, worker = NULL WHERE message_id = $1`
+		last_error = $8, resolution = $9, lease_token = NULL, lease_until = NULL, worker = NULL`
 
 	// The worker that holds the row ends its task.
-	settleEffect = `WITH r AS (` + letter + ` AND state = 'delivering' AND lease_token = $2 RETURNING 1)
+	settleEffect = `WITH r AS (` + letter + ` WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2 RETURNING 1)
 		SELECT fsm_lease_lost($1::text) WHERE NOT EXISTS (SELECT FROM r)`
 
 	// A person decides about a row that nobody holds and that is in state $2.
-	settleByHand = `WITH r AS (` + letter + ` AND state = $2 AND lease_token IS NULL AND NOT cancelled RETURNING 1)
+	settleByHand = `WITH r AS (` + letter + `, cut = $10 WHERE message_id = $1 AND state = $2 AND lease_token IS NULL AND NOT cancelled RETURNING 1)
 		SELECT fsm_letter_moved($1::text) WHERE NOT EXISTS (SELECT FROM r)`
 
 	renewEffect = `WITH r AS (UPDATE fsm_outbox SET lease_until = $3 WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2
@@ -117,13 +117,15 @@ func (p *pipeline) settle(about subject, t engine.Settlement) {
 		p.add(about, renewEffect, t.MessageID, t.Token.String(), t.Renew, t.Now)
 		return
 	}
-	sql, holder := settleEffect, any(t.Token.String())
-	if t.Token == (fsm.UUID{}) {
-		sql, holder = settleByHand, t.From
-	}
 	l := t.Letter
-	p.add(about, sql, t.MessageID, holder, l.State, l.Attempts, nullableInstant(l.AvailableAt), nullableInstant(l.DeliveredAt),
-		nullableInstant(l.DiscardedAt), nullable(l.LastError), nullable(l.Resolution))
+	args := []any{t.MessageID, t.Token.String(), l.State, l.Attempts, nullableInstant(l.AvailableAt), nullableInstant(l.DeliveredAt),
+		nullableInstant(l.DiscardedAt), nullable(l.LastError), nullable(l.Resolution)}
+	if t.Token == (fsm.UUID{}) {
+		args[1] = t.From
+		p.add(about, settleByHand, append(args, l.Cut)...)
+	} else {
+		p.add(about, settleEffect, args...)
+	}
 	// The lane goes on: what is behind this row may be due.
 	p.work = true
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// What is due of a lane and not parked; ?2 is now.
+// What is due of a lane and not parked; ?2 is now. Suspects, whose lease is over, and
+// the rest are found separately, by whether state = 'delivering'.
 // The conditions that look redundant are those of the indices, word for word. The
 // indices are named because statistics (ANALYZE) mislead the planner: of all rows
 // many may be due, and yet the first of them is all that is looked for.
@@ -26,16 +27,22 @@ const before = `SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_lane
 				AND p.state <> 'delivered' AND (p.cancelled = 0 OR p.state = 'delivering')`
 
 const (
-	// dueEffects are at most ?3 messages of lane ?5 of machine ?1, oldest first; and
-	// for each whether a row before it is open and not cancelled, and whether a
+	// dueEffects are at most ?3 messages of lane ?5 of machine ?1, oldest first: suspects
+	// or the rest, as ?6 says; and for each whether a row before it is open and not cancelled, and whether a
 	// cancelled one is under way.
 	dueEffects = "SELECT " + outboxColumns + `, coalesce(lease_until, available_at),
 		EXISTS (` + before + ` AND p.cancelled = 0 AND (p.state <> 'dead_letter' OR p.discarded_at IS NULL)),
 		EXISTS (` + before + ` AND p.cancelled = 1 AND p.lease_until > ?2)
 	FROM fsm_outbox AS o INDEXED BY fsm_outbox_due
-	WHERE machine = ?1 AND lane = ?5` + dueOf + `(SELECT value FROM json_each(?4))
+	WHERE machine = ?1 AND lane = ?5 AND (state = 'delivering') = ?6` + dueOf + `(SELECT value FROM json_each(?4))
 	ORDER BY coalesce(lease_until, available_at), version, seq
 	LIMIT ?3`
+
+	// The places, in the list ?1, of the lanes of which something is due.
+	lanesWithEffects = `SELECT l.key FROM json_each(?1) AS l
+	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
+		WHERE machine = l.value ->> 'Machine' AND lane = l.value ->> 'Name'
+			AND (state = 'delivering') = (l.value ->> 'Suspects')` + dueOf + `(SELECT value FROM json_each(l.value, '$.Effects')))`
 
 	// dueDeadlines are at most ?3 deadlines of machine ?1, oldest first, of the
 	// events in the list ?4.
@@ -44,15 +51,8 @@ const (
 	WHERE machine = ?1 AND max(due_at, coalesce(lease_until, due_at)) <= ?2 AND event IN (SELECT value FROM json_each(?4))
 	ORDER BY max(due_at, coalesce(lease_until, due_at))
 	LIMIT ?3`
-)
 
-// The places, in the list ?1, of the lanes and of the machines of which something is
-// due.
-const (
-	lanesWithEffects = `SELECT l.key FROM json_each(?1) AS l
-	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
-		WHERE machine = l.value ->> 'Machine' AND lane = l.value ->> 'Name'` + dueOf + `(SELECT value FROM json_each(l.value, '$.Effects')))`
-
+	// The places, in the list ?1, of the machines of which something is due.
 	machinesWithDeadlines = `SELECT m.key FROM json_each(?1) AS m
 	WHERE EXISTS (SELECT 1 FROM fsm_deadlines INDEXED BY fsm_deadlines_due
 		WHERE machine = m.value ->> 'Machine' AND max(due_at, coalesce(lease_until, due_at)) <= ?2
@@ -61,7 +61,7 @@ const (
 
 const (
 	leaseEffect = `UPDATE fsm_outbox
-		SET state = 'delivering', attempts = attempts + 1, lease_token = ?, lease_until = ?, worker = ?
+		SET state = 'delivering', attempts = attempts + 1, cut = cut + (state = 'delivering'), lease_token = ?, lease_until = ?, worker = ?
 		WHERE message_id = ?`
 	park          = "UPDATE fsm_outbox SET parked = 1 WHERE message_id = ?"
 	leaseDeadline = `UPDATE fsm_deadlines SET lease_token = ?, lease_until = ?, worker = ?
@@ -78,7 +78,7 @@ func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error
 		return s.claimedBefore(ctx, c)
 	}
 	// Looking costs no lock, so many idle workers are in nobody's way.
-	lanes, err := dueAmong(ctx, s.readers, lanesWithEffects, c, c.Effects, c.Lanes)
+	lanes, err := dueAmong(ctx, s.readers, lanesWithEffects, c, c.Effects, places(c))
 	if err != nil {
 		return nil, wrap("claim", err)
 	}

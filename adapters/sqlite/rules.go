@@ -92,7 +92,7 @@ func causes(machines []string) []trigger {
 	return []trigger{
 		newTrigger("fsm_outbox_cause", "BEFORE INSERT ON fsm_outbox", unknown+`
         OR NOT CASE NEW.state WHEN 'pending' THEN NEW.attempts = 0 WHEN 'delivering' THEN NEW.attempts = 1 ELSE 0 END
-        OR NEW.cancelled OR NEW.parked OR coalesce(NEW.delivered_at, NEW.discarded_at, NEW.last_error, NEW.resolution) IS NOT NULL`,
+        OR NEW.cancelled OR NEW.parked OR NEW.cut <> 0 OR coalesce(NEW.delivered_at, NEW.discarded_at, NEW.last_error, NEW.resolution) IS NOT NULL`,
 			"fsmgen: fsm_outbox: a message is of a migrated machine and begins as pending or claimed once"),
 		newTrigger("fsm_deadlines_cause", "BEFORE INSERT ON fsm_deadlines", unknown, "fsmgen: fsm_deadlines: no such machine was migrated"),
 		newTrigger("fsm_keys_cause", "BEFORE INSERT ON fsm_keys", unknown, "fsmgen: fsm_keys: no such machine was migrated"),

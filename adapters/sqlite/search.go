@@ -19,20 +19,40 @@ type search struct {
 	lanes []laneSearch // that may have rows which no transaction has looked at
 }
 
-// laneSearch is where a search is in a lane.
-type laneSearch struct {
+// place is a lane, and whether its suspects are looked for or the rest.
+type place struct {
 	engine.Lane
+	Suspects bool
+}
+
+// places lists where a claim looks.
+func places(c engine.Claim) (list []place) {
+	for _, l := range c.Lanes {
+		list = append(list, place{Lane: l})
+		if c.Suspects > 0 {
+			list = append(list, place{l, true})
+		}
+	}
+	return list
+}
+
+// laneSearch is where a search is in a place.
+type laneSearch struct {
+	place
 	depth   int // how many rows the transaction looks at
 	seen    int // how many it found
 	claimed int
 	left    int // rows that are neither claimed nor parked: the next one finds them again
 }
 
-func newSearch(c engine.Claim, lanes []engine.Lane) *search {
+func newSearch(c engine.Claim, places []place) *search {
 	s := &search{Claim: c}
-	for _, l := range lanes {
-		if depth := min(l.Most, c.Effects); depth > 0 {
-			s.lanes = append(s.lanes, laneSearch{Lane: l, depth: depth})
+	for _, p := range places {
+		if p.Suspects {
+			p.Most = min(p.Most, c.Suspects)
+		}
+		if depth := min(p.Most, c.Effects); depth > 0 {
+			s.lanes = append(s.lanes, laneSearch{place: p, depth: depth})
 		}
 	}
 	return s
@@ -49,7 +69,7 @@ func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]engine.Task, error) {
 		}
 		heads = append(heads, found...)
 	}
-	tasks := oldest(heads, s.Effects, s.Token)
+	tasks := oldest(s.within(heads), s.Effects, s.Token)
 	for _, t := range tasks {
 		if _, err := tx.ExecContext(ctx, leaseEffect, s.Token.String(), instant(s.Until), null(s.Worker), t.Effect.MessageID); err != nil {
 			return nil, fmt.Errorf("lease %s: %w", t.Effect.MessageID, cause(ctx, err))
@@ -57,6 +77,27 @@ func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]engine.Task, error) {
 	}
 	s.next(len(tasks))
 	return tasks, nil
+}
+
+// within returns those of the heads that the limits of suspects and of lanes allow.
+func (s *search) within(heads []due) (allowed []due) {
+	slices.SortStableFunc(heads, func(a, b due) int { return a.since.Compare(b.since) })
+	suspects, most := s.Claim.Suspects, map[[2]string]int{}
+	for _, l := range s.Lanes {
+		most[[2]string{l.Machine, l.Name}] = l.Most
+	}
+	for _, d := range heads {
+		lane, suspect := [2]string{d.Effect.Machine, d.Effect.Lane}, d.Suspect()
+		if most[lane] == 0 || suspect && suspects == 0 {
+			continue
+		}
+		most[lane]--
+		if suspect {
+			suspects--
+		}
+		allowed = append(allowed, d)
+	}
+	return allowed
 }
 
 // look returns the heads among the oldest rows of a lane, at most Most.
@@ -74,7 +115,7 @@ func (s *search) look(ctx context.Context, tx *sql.Tx, l *laneSearch) (heads []d
 		default:
 			heads = append(heads, d)
 		}
-	}, dueEffects, l.Machine, instant(s.Now), l.depth, jsonList(l.Effects), l.Name)
+	}, dueEffects, l.Machine, instant(s.Now), l.depth, jsonList(l.Effects), l.Name, l.Suspects)
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +134,6 @@ func (s *search) next(claimed int) {
 		return claimed == s.Effects || l.seen < l.depth || l.claimed == l.Most
 	})
 	for i, l := range s.lanes {
-		s.lanes[i] = laneSearch{Lane: l.Lane, depth: deep + l.left}
+		s.lanes[i] = laneSearch{place: l.place, depth: deep + l.left}
 	}
 }

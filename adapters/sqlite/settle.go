@@ -12,10 +12,9 @@ import (
 const (
 	settleEffect = `UPDATE fsm_outbox
 		SET state = ?, attempts = ?, available_at = ?, delivered_at = ?, discarded_at = ?, last_error = ?, resolution = ?,
-			lease_token = NULL, lease_until = NULL, worker = NULL
-		WHERE message_id = ?`
-	ofWorker = " AND state = 'delivering' AND lease_token = ?"
-	ofPerson = " AND state = ? AND lease_token IS NULL AND cancelled = 0"
+			lease_token = NULL, lease_until = NULL, worker = NULL`
+	ofWorker = " WHERE message_id = ? AND state = 'delivering' AND lease_token = ?"
+	ofPerson = ", cut = ? WHERE message_id = ? AND state = ? AND lease_token IS NULL AND cancelled = 0"
 
 	renewEffect    = "UPDATE fsm_outbox SET lease_until = ? WHERE message_id = ? AND state = 'delivering' AND lease_token = ? AND (NOT cancelled OR lease_until > ?)"
 	renewDeadline  = "UPDATE fsm_deadlines SET lease_until = ? WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
@@ -63,12 +62,12 @@ func settlement(t engine.Settlement) (query string, args []any, lost error) {
 	l := t.Letter
 	args = []any{
 		l.State, l.Attempts, optionalInstant(l.AvailableAt), optionalInstant(l.DeliveredAt), optionalInstant(l.DiscardedAt),
-		null(l.LastError), null(l.Resolution), t.MessageID,
+		null(l.LastError), null(l.Resolution),
 	}
 	if t.Token == (fsm.UUID{}) {
-		return settleEffect + ofPerson, append(args, t.From), engine.ErrConflict
+		return settleEffect + ofPerson, append(args, l.Cut, t.MessageID, t.From), engine.ErrConflict
 	}
-	return settleEffect + ofWorker, append(args, token), engine.ErrLeaseLost
+	return settleEffect + ofWorker, append(args, t.MessageID, token), engine.ErrLeaseLost
 }
 
 func taskName(t engine.Settlement) string {

@@ -46,7 +46,7 @@ func messageEdits() []Attack {
 	}
 	for _, set := range []string{
 		`state = 'delivered', delivered_at = created_at`, `state = 'dead_letter'`, `state = 'retry_wait'`, `attempts = 99`, `cancelled = true`,
-		`state = 'dead_letter', discarded_at = created_at, resolution = 'mine'`, `last_error = 'none'`, `resolution = 'asked'`,
+		`state = 'dead_letter', discarded_at = created_at, resolution = 'mine'`, `last_error = 'none'`, `resolution = 'asked'`, `cut = 1`, `cut = -1`,
 		`state = 'delivering', lease_token = '00000000-0000-4000-8000-00000000aaaa', lease_until = created_at`,
 	} {
 		list = append(list, Attack{Name: "a message goes where no worker sends it: " + set, Refused: "fsm_outbox", SQL: []string{"UPDATE fsm_outbox SET " + set + " WHERE record_id = {funded} AND NOT work"}})
@@ -55,6 +55,8 @@ func messageEdits() []Attack {
 	return append(list,
 		Attack{Name: "a delivered message is sent again", Refused: "fsm_outbox", SQL: []string{claimed, delivered, `UPDATE fsm_outbox SET state = 'pending', attempts = 0, delivered_at = NULL WHERE record_id = {funded} AND NOT cancelled`}},
 		Attack{Name: "an attempt is forgotten", Refused: "fsm_outbox", SQL: []string{claimed, `UPDATE fsm_outbox SET state = 'pending', attempts = 0, lease_token = NULL, lease_until = NULL WHERE record_id = {funded} AND NOT cancelled`}},
+		Attack{Name: "an attempt that nothing cut short is counted so", Refused: "fsm_outbox", SQL: []string{strings.Replace(claimed, "attempts + 1", "attempts + 1, cut = 1", 1)}},
+		Attack{Name: "an attempt is cut short without a claim", Refused: "fsm_outbox", SQL: []string{claimed, `UPDATE fsm_outbox SET cut = 1 WHERE record_id = {funded} AND NOT cancelled`}},
 		Attack{Name: "a dead letter is requeued without a reason", Refused: "fsm_outbox", SQL: []string{
 			claimed, `UPDATE fsm_outbox SET state = 'dead_letter', lease_token = NULL, lease_until = NULL WHERE record_id = {funded} AND NOT cancelled`,
 			`UPDATE fsm_outbox SET state = 'pending', attempts = 0 WHERE record_id = {funded} AND NOT cancelled`,

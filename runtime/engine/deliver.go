@@ -96,7 +96,7 @@ func (e *Engine[Tx]) attempt(ctx context.Context, m *definition[Tx], info fsm.Ef
 	cleans := d.repeat() && info.Cleanup != ""
 	if d.repeat() {
 		// Recovery found the last attempt cut short, or only asking was left.
-		if d.row.Attempts >= d.limit() {
+		if d.used() > d.limit() {
 			return reply{err: d.failure(d.noneLeft(), false)}
 		}
 		if r := e.cleanUp(ctx, m, info, dispatch); r.err != nil {
@@ -182,7 +182,7 @@ func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.Effec
 	case errors.As(cause, &unasked):
 		return e.unknown(ctx, m, info, d, cause)
 	case !d.spent() && repeatable(info, cause):
-		return e.retryLater(ctx, d, d.policy, int(d.letter.Attempts), cause)
+		return e.retryLater(ctx, d, d.policy, int(d.used()), cause)
 	case info.Delivery == fsm.Queryable && !errors.Is(cause, errSpent):
 		switch r := e.query(ctx, m, d.dispatch()); {
 		case r.err != nil:
@@ -214,11 +214,11 @@ func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.Effec
 // fails permanently is not repeated.
 func (e *Engine[Tx]) unknown(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
 	var permanent *PermanentError
-	over := d.letter.Attempts - d.limit() // queries beyond the policy of the effect, this one included; negative: attempts left
+	over := d.used() - d.limit() // queries beyond the policy of the effect, this one included; negative: attempts left
 	switch {
 	case errors.As(cause, &permanent):
 	case over < 0:
-		return e.retryLater(ctx, d, d.policy, int(d.letter.Attempts), cause)
+		return e.retryLater(ctx, d, d.policy, int(d.used()), cause)
 	case over < int64(e.config.Retry.Attempts):
 		return e.retryLater(ctx, d, e.config.Retry, int(over)+1, cause)
 	}

@@ -26,12 +26,24 @@ func newLetter(now time.Time) Letter {
 	return Letter{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
 }
 
-// limit is how many claims a message gets: the first and the repeats.
+// limit is how many claims a message gets, of those that used counts: the first and
+// the repeats.
 func (d delivery) limit() int64 { return int64(d.policy.Attempts) + 1 }
 
 // cutShort reports whether an earlier attempt ended without an outcome: its
 // worker died, or lost its lease.
 func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.String() }
+
+// used is how many attempts count against the policy, this one included. The first that
+// was cut short does not: another message may have ended the process. After that d is
+// claimed alone, so it answers for itself.
+func (d delivery) used() int64 {
+	cut := d.row.Cut
+	if d.cutShort() {
+		cut++
+	}
+	return max(1, d.letter.Attempts-min(cut, 1))
+}
 
 // repeat reports whether the effect was attempted before: also where a person,
 // who leaves a resolution, gave it its attempts again.
@@ -43,7 +55,7 @@ func (d delivery) repeat() bool { return d.row.Attempts > 0 || d.row.Resolution 
 func (d delivery) reserved() bool { return d.known != nil }
 
 // spent reports whether no further attempt is allowed after this one.
-func (d delivery) spent() bool { return d.letter.Attempts >= d.limit() }
+func (d delivery) spent() bool { return d.used() >= d.limit() }
 
 // claimed takes an outbox row over from the store's claim: the letter goes
 // through the same transitions that the claim stands for.
@@ -150,10 +162,11 @@ func openLetter(row OutboxRow) (outbox.Record, error) {
 }
 
 // closeLetter is what is stored of a letter. before fills in what the machine
-// does not know: since when a row can be claimed.
+// does not know: since when a row can be claimed, and how many of the attempts were cut
+// short.
 func closeLetter(r outbox.Record, before Letter) Letter {
 	l := Letter{
-		State: r.State.String(), Attempts: r.Attempts, AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
+		State: r.State.String(), Attempts: r.Attempts, Cut: min(before.Cut, r.Attempts), AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
 		DiscardedAt: r.DiscardedAt, LastError: r.LastError.Or(""), Resolution: r.Resolution.Or(""), Cancelled: before.Cancelled,
 	}
 	if !l.AvailableAt.IsSet {

@@ -121,6 +121,11 @@ type Store[Tx any] interface {
 	// Rows that another worker is claiming at this moment are skipped, not
 	// waited for. A row that can't be read (say, someone broke its JSON) is
 	// returned with Task.Err, a *CorruptError, and as much of it as could be read.
+	//
+	// A row that is due in state delivering is a suspect: its last attempt was cut
+	// short, perhaps because it ends the process that carries it out. A claim takes at
+	// most Claim.Suspects of them, and counts them in cut. Many suspects do not keep
+	// other rows from being claimed, nor the other way round.
 	Claim(ctx context.Context, c Claim) ([]Task, error)
 
 	// Settle stores the outcome of a task: [ErrLeaseLost] if its row does not
@@ -275,6 +280,7 @@ type Lease struct {
 type Letter struct {
 	State       string                  // pending, delivering, delivered, retry_wait or dead_letter
 	Attempts    int64                   // claims so far
+	Cut         int64                   // those of them that were cut short, as later claims found; only an operator's Settle writes it
 	AvailableAt fsm.Optional[time.Time] // due from; always there when pending or retry_wait
 	DeliveredAt fsm.Optional[time.Time]
 	DiscardedAt fsm.Optional[time.Time]
@@ -284,10 +290,16 @@ type Letter struct {
 }
 
 // BeforeClaim is what the letter of a claimed message was before its claim, as far as
-// it tells: one that was attempted before may have been cut short.
+// it tells: one of which an attempt was cut short may have been a suspect.
 func (l Letter) BeforeClaim() Letter {
-	if l.Attempts--; l.Attempts == 0 {
+	l.Attempts--
+	switch {
+	case l.Attempts == 0:
 		l.State = outbox.Pending.String()
+	case l.Cut == 0:
+		l.State = outbox.RetryWait.String()
+	default:
+		l.Cut--
 	}
 	return l
 }
@@ -346,6 +358,7 @@ type Claim struct {
 	Until     time.Time // end of the lease
 	Lanes     []Lane    // the destinations of which messages are wanted, each once
 	Effects   int       // at most so many messages in all
+	Suspects  int       // at most so many of them whose last attempt was cut short; 0: none
 	Events    []Events  // the events of which deadlines are wanted
 	Deadlines int       // at most so many deadlines
 	// Again says that an earlier claim with this Token failed, and may have been
@@ -379,6 +392,11 @@ type Task struct {
 	Err      error // the row can't be read: a *CorruptError
 
 	known *Row // the record, as the step left it that asked for this effect
+}
+
+// Suspect reports whether t is a message whose last attempt was cut short.
+func (t Task) Suspect() bool {
+	return t.Kind == TaskEffect && t.Effect.State == outbox.Delivering.String()
 }
 
 // Settlement is what becomes of a task. It is one of four:

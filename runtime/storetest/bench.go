@@ -273,7 +273,7 @@ func (b *bench[Tx]) knowMachines() {
 
 // claim asks for everything that the machines know and this bench has saved.
 func (b *bench[Tx]) claim(token int, at time.Time) engine.Claim {
-	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Lanes: slices.Clone(b.lanes), Effects: 100, Deadlines: 100}
+	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Lanes: slices.Clone(b.lanes), Effects: 100, Suspects: 100, Deadlines: 100}
 	for _, m := range b.machines() {
 		c.Events = append(c.Events, engine.Events{Machine: m.Name(), Names: []string{"EXPIRE"}})
 	}

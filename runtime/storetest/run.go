@@ -23,6 +23,7 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		{"Lanes", lanes[Tx]()},
 		{"Parking", parking[Tx]()},
 		{"Lease", leases[Tx]()},
+		{"Suspects", suspects[Tx]()},
 		{"Deadlines", deadlines[Tx]()},
 		{"Transactions", transactions[Tx]()},
 		{"Read", reads[Tx]()},
