@@ -29,6 +29,7 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"11_AUnitIsOneTransaction", units[Tx]()},
 		{"12_OnlyAtTheVersionThatTheCallNames", onlyAtVersion[Tx]()},
 		{"13_AnOperatorActsOnMany", operator[Tx]()},
+		{"14_APoisonousMessageStandsAlone", poisonous[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {
