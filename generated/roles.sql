@@ -79,7 +79,7 @@ BEGIN
         EXECUTE format('GRANT INSERT ON %I.%I TO %I', home, item.t, prefix || 'engine');
     END LOOP;
     FOR item IN SELECT t FROM unnest(ARRAY['fsm_outbox']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP
-        EXECUTE format('GRANT UPDATE (state, attempts, available_at, discarded_at, last_error, resolution) ON %I.%I TO %I', home, item.t, prefix || 'operator');
+        EXECUTE format('GRANT UPDATE (state, attempts, cut, available_at, discarded_at, last_error, resolution) ON %I.%I TO %I', home, item.t, prefix || 'operator');
     END LOOP;
 END;
 $$;

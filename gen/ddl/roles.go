@@ -27,7 +27,7 @@ var grants = []grant{
 	{"engine", "fsm_outbox", "INSERT, UPDATE"},
 	{"engine", "fsm_deadlines", "INSERT, UPDATE, DELETE"},
 	{"engine", "fsm_keys", "INSERT"},
-	{"operator", "fsm_outbox", "UPDATE (state, attempts, available_at, discarded_at, last_error, resolution)"},
+	{"operator", "fsm_outbox", "UPDATE (state, attempts, cut, available_at, discarded_at, last_error, resolution)"},
 }
 
 // PostgresRoles returns the script that makes the roles of these machines' tables and
