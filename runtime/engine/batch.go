@@ -24,9 +24,14 @@ const abreast = 4
 // it, and the others carry it.
 func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(firings))
-	e.synchronise(ctx)
 	if err := checkNested(ctx); err != nil {
 		return outcomes, err
+	}
+	if err := e.synchronise(ctx); err != nil {
+		for i, f := range firings {
+			outcomes[i].Err = describe(f, err)
+		}
+		return outcomes, ctx.Err()
 	}
 	ctx, end := e.config.Trace(ctx, Operation{Kind: OpBatch, Size: len(firings)})
 	defer func() { end(refusals(outcomes)) }()

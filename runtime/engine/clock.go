@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,12 +15,22 @@ import (
 // Deadlines and leases then come later by as much.
 type Clock interface{ Now() time.Time }
 
-// SystemClock is the clock of the machine. Where the store has a clock of its own,
-// an engine with a SystemClock goes by that one: see TimeTeller.
+// SystemClock is the clock of the machine, a LocalClock. Where the store has a clock of
+// its own, an engine with a SystemClock goes by that one: see TimeTeller.
 type SystemClock struct{}
 
 // Now returns the current time.
 func (SystemClock) Now() time.Time { return time.Now() }
+
+// LocalClock is a clock of one machine, as SystemClock is: an engine corrects it by the
+// clock of its store, where that has one.
+type LocalClock interface {
+	Clock
+	Local()
+}
+
+// Local says that this is the clock of the machine.
+func (SystemClock) Local() {}
 
 // TimeTeller is implemented by stores whose database runs on machines of its own. The
 // processes that share it may disagree about the time; the database decides.
@@ -52,44 +63,53 @@ func (c *storeClock) Now() time.Time {
 
 // measure finds the offset, and reports whether it did: not where that was done a
 // moment ago, or is being done. The first to come wait for it. A store that does not
-// answer leaves the offset as it is.
-func (c *storeClock) measure(ctx context.Context) (offset time.Duration, done bool) {
+// answer leaves the offset as it is; it is an error where there is none yet.
+func (c *storeClock) measure(ctx context.Context) (offset time.Duration, done bool, err error) {
 	last := c.measured.Load()
 	switch {
 	case last == nil:
 		c.mu.Lock()
 	case c.local.Now().Sub(*last).Abs() < measureEvery || !c.mu.TryLock():
-		return 0, false
+		return 0, false, nil
 	}
 	defer c.mu.Unlock()
 	if c.measured.Load() != last {
-		return 0, false
+		return 0, false, nil
 	}
 	before := c.local.Now()
 	there, err := c.teller.Time(ctx)
 	after := c.local.Now()
 	took := after.Sub(before)
-	if err != nil || took > useful && last != nil {
-		return 0, false
+	switch {
+	case last == nil && err != nil:
+		return 0, false, err
+	case err != nil, last != nil && took > useful:
+		return 0, false, nil
 	}
 	offset = there.Sub(before.Add(took / 2))
 	c.offset.Store(int64(offset))
 	c.measured.Store(&after)
-	return offset, true
+	return offset, true, nil
 }
 
-// synchronise makes sure that the engine's clock agrees with the store's.
-func (e *Engine[Tx]) synchronise(ctx context.Context) {
+// synchronise makes sure that the engine's clock agrees with the store's. It fails
+// where the store has never told its time: a lease that began by another clock could
+// take work from a worker that has it in hand.
+func (e *Engine[Tx]) synchronise(ctx context.Context) error {
 	if e.storeClock == nil {
-		return
+		return nil
 	}
-	offset, measured := e.storeClock.measure(ctx)
+	offset, measured, err := e.storeClock.measure(ctx)
+	if err != nil {
+		return fmt.Errorf("time of the store: %w", err)
+	}
 	if !measured {
-		return
+		return nil
 	}
 	e.config.Metrics(Metric{Name: MetricClockOffset, Type: "gauge", Value: offset.Seconds()})
 	if offset.Abs() > noteworthy {
 		e.config.Logger.WarnContext(ctx, "the clock of this machine differs from that of the database, which is used: set it",
 			"offset", offset, "worker", e.config.Worker)
 	}
+	return nil
 }

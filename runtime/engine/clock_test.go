@@ -32,7 +32,7 @@ func TestTheClockOfTheStoreDecides(t *testing.T) {
 	}
 	away := errors.New("no route to host")
 	answers := []func() (time.Time, error){
-		func() (time.Time, error) { return time.Time{}, away }, // the first has to do without
+		func() (time.Time, error) { return time.Time{}, engine.StoreError("time", away) }, // there is no time to go by
 		func() (time.Time, error) { return time.Now().Add(-time.Hour), nil },
 	}
 	store := telling{&faulty{Store: s.store}, func() (time.Time, error) {
@@ -44,7 +44,11 @@ func TestTheClockOfTheStoreDecides(t *testing.T) {
 	if s.engine, err = engine.New(store, s.config, s.machines()...); err != nil {
 		t.Fatal(err)
 	}
-	for n, want := range []time.Duration{0, -time.Hour, -time.Hour} {
+	_, err = s.engine.Create(t.Context(), "deal", fullID("0"), deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
+	if !errors.Is(err, engine.ErrStore) || !errors.Is(err, away) {
+		t.Errorf("without the store's time: %v", err)
+	}
+	for n, want := range []time.Duration{-time.Hour, -time.Hour} {
 		o, err := s.engine.Create(t.Context(), "deal", fullID(string(rune('1'+n))), deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
 		if err != nil {
 			t.Fatal(err)

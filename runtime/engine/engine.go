@@ -51,7 +51,8 @@ func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx
 		return nil, errors.New("engine: a store is needed")
 	}
 	e := &Engine[Tx]{store: store, config: c, machines: map[string]*definition[Tx]{}}
-	if teller, ok := store.(TimeTeller); ok && c.Clock == (SystemClock{}) {
+	_, local := c.Clock.(LocalClock)
+	if teller, ok := store.(TimeTeller); ok && local {
 		e.storeClock = &storeClock{local: c.Clock, teller: teller}
 		e.config.Clock = e.storeClock
 	}
@@ -109,7 +110,9 @@ func (e *Engine[Tx]) Migrate(ctx context.Context) error {
 	for _, name := range e.names() {
 		machines = append(machines, e.machines[name].Machine)
 	}
-	e.synchronise(ctx)
+	if err := e.synchronise(ctx); err != nil {
+		return err
+	}
 	return e.store.Migrate(ctx, machines)
 }
 

@@ -60,7 +60,9 @@ func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
 }
 
 func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing) (o Outcome, err error) {
-	e.synchronise(ctx)
+	if err := e.synchronise(ctx); err != nil {
+		return Outcome{}, describe(f, err)
+	}
 	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, err)

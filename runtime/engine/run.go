@@ -70,7 +70,9 @@ func (e *Engine[Tx]) claim(ctx context.Context, c Claim) (tasks []Task, until ti
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.StoreTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.config.StopTimeout, cancel) })()
-	e.synchronise(claiming)
+	if err := e.synchronise(claiming); err != nil {
+		return nil, time.Time{}, err
+	}
 	c.Worker, c.Events, c.Now = e.config.Worker, e.wanted.events, e.now()
 	c.Until = c.Now.Add(e.config.Lease)
 	tasks, err = e.store.Claim(claiming, c)

@@ -35,7 +35,9 @@ func (e *Engine[Tx]) Transact(ctx context.Context, f func(context.Context, *Unit
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
-	e.synchronise(ctx)
+	if err := e.synchronise(ctx); err != nil {
+		return err
+	}
 	return e.within(ctx, func(s *scope[Tx]) error { return f(inside(ctx), &Unit[Tx]{s.tx, s}) })
 }
 

@@ -70,7 +70,7 @@ func (g *gate) left() int {
 // and then, the first transaction of several answers.
 func (p *play[Tx]) abreast(ctx context.Context) {
 	const most = 3
-	if p.depth > 0 || p.calm {
+	if p.depth > 0 || p.calm || p.tie(ctx) {
 		return
 	}
 	p.occupy(func(w *worker[Tx]) {
@@ -101,6 +101,31 @@ func (p *play[Tx]) abreast(ctx context.Context) {
 		}
 		p.journal.say("%s: end of that", w.name)
 	})
+}
+
+// tie reports whether several messages come due at once, as those that one dead worker
+// had claimed: which of them a claim of one takes, a store may choose.
+func (p *play[Tx]) tie(ctx context.Context) bool {
+	letters, err := p.letters(ctx)
+	if err != nil {
+		p.journal.problem("%v", err)
+	}
+	type turn struct {
+		due          time.Time
+		version, seq int64
+	}
+	taken := map[turn]bool{}
+	for _, l := range letters {
+		t := turn{l.due, l.version, l.seq}
+		if l.state == "delivered" || l.cancelled {
+			continue
+		}
+		if taken[t] {
+			return true
+		}
+		taken[t] = true
+	}
+	return false
 }
 
 // spoil fails the first transaction that stores several answers, if it is to.

@@ -35,7 +35,7 @@ func (p *play[Tx]) act(ctx context.Context) {
 	p.mourn()
 	draw(p.dice, []weighted[func(context.Context)]{
 		{28, p.fire}, {10, p.create}, {28, p.step}, {8, p.pause}, {10, p.skip}, {2, p.jump}, {2, p.jumpBack}, {3, p.restart},
-		{4, p.resolve}, {2, p.resume}, {3, p.batch}, {4, p.fireTx}, {5, p.unit}, {6, p.repeat}, {8, p.abreast},
+		{4, p.resolve}, {2, p.resume}, {3, p.batch}, {4, p.fireTx}, {5, p.unit}, {6, p.repeat}, {12, p.abreast}, {4, p.cutOff},
 	})(ctx)
 }
 

@@ -38,6 +38,18 @@ func (c *clock) move(d time.Duration) {
 	}
 }
 
+// skewed is the clock of a machine that differs from that of the database.
+type skewed struct {
+	*clock
+	by time.Duration
+}
+
+// Now returns the time as the machine has it.
+func (s skewed) Now() time.Time { return s.clock.Now().Add(s.by) }
+
+// Local makes the engine correct it.
+func (skewed) Local() {}
+
 // wait moves the clock to a time, unless that has come.
 func (c *clock) wait(until time.Time) {
 	if d := until.Sub(c.peek()); d > 0 {

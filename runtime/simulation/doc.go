@@ -19,8 +19,17 @@
 //     is unknown; a read or a claim fails; a commit is a conflict.
 //   - Handlers fail, for now or for good, panic, hang, hang whatever their context
 //     says, take longer than their lease, answer what is no event or is refused by
-//     then; and fail, panic or vanish after the effect has happened. A query can't
-//     say. A handler inside a transaction fails or panics.
+//     then; and fail, panic or vanish after the effect has happened. A handler inside
+//     a transaction fails or panics.
+//   - Queries fail, for now, for good or however often they are tried, panic, and
+//     answer late.
+//   - The store is away for longer than a lease: from one worker, whose tasks others
+//     take over meanwhile, or from all.
+//   - The clocks of some workers' machines differ by minutes from the database's,
+//     which does not always tell the time.
+//   - Some workers run an older version of a machine: one that lacks an effect, or the
+//     event of a deadline, and every transition that leads there. They are given
+//     neither.
 //   - Some workers carry some effects out within their transactions (engine.Inline):
 //     these have an answer, that may be refused, or none, fail, panic, are slow, have
 //     a statement fail, or end their worker.

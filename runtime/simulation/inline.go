@@ -17,9 +17,9 @@ func mayInline(e *ir.Effect) bool {
 // inlineSome has the worker carry out within its transactions what the seed says.
 func (w *worker[Tx]) inlineSome() error {
 	const some = 500
-	for _, r := range w.play.roles {
+	for _, r := range w.roles {
 		for _, e := range r.table.Effects {
-			if !mayInline(e) || !w.play.dice.chance(some) {
+			if !mayInline(e) || w.lacks(r.Name(), e.Text) || !w.play.dice.chance(some) {
 				continue
 			}
 			w.play.journal.say("%s carries out %s.%s in its transactions", w.name, r.Name(), e.Text)

@@ -55,11 +55,15 @@ func Happenings() []string {
 		"a batch", "a caller's own transaction",
 		"a unit", "a unit leads a record on more than once", "a unit forgets what it tried", "a unit that has written can't forget", "a unit is rolled back", "a transaction takes work back that it has written", "a unit runs again",
 		"a record is resumed", "a person requeues a dead letter", "a person discards a dead letter",
-		"a query", "a query fails", "a handler in a transaction fails", "something else happens in between", "log: another worker has taken over",
+		"a query fails however often it is tried", "a handler in a transaction fails", "something else happens in between", "log: another worker has taken over",
 		"a worker is killed", "a worker is killed at work", "a worker is replaced", "the clock jumps", "the clock jumps back", "a state is left while its work is under way",
 		"somebody fires while a handler is at work", "a lease runs out while a handler is at work", "what has happened is delivered again",
 		"log: the effects of a transaction are left to a worker", "effects of several records are carried out in one transaction",
-		"an inline effect has ended", "answers are stored together", "answers that were to be stored together are stored one by one", "an inline effect is left to a worker", "counted: fsm_late_timers_total", "counted: fsm_unrecordable_events_total",
+		"an inline effect has ended", "answers are stored together", "answers that were to be stored together are stored one by one", "an inline effect is left to a worker", "counted: fsm_late_timers_total",
+		"a worker is cut off for longer than a lease", "a worker is cut off at work", "the store is away for longer than a lease",
+		"the store is asked during an outage", "an effect is taken over from a worker that is cut off",
+		"the store does not tell the time", "log: the clock of this machine differs from that of the database, which is used: set it",
+		"a due effect is left to a version that knows it", "a due deadline is left to a version that knows it", "counted: fsm_unrecordable_events_total",
 	}
 	for _, f := range faults {
 		if f.what != none {
@@ -68,6 +72,9 @@ func Happenings() []string {
 	}
 	for _, c := range courses {
 		out = append(out, "a handler "+string(c.what))
+	}
+	for _, c := range queries {
+		out = append(out, "a query "+string(c.what))
 	}
 	for _, c := range inlineCourses {
 		out = append(out, "inline: "+string(c.what))

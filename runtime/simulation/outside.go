@@ -35,6 +35,8 @@ type message struct {
 	underWay atomic.Int32         // those that have not returned; one that hangs returns beside the play
 	happened bool
 	answer   *fsm.Event // what it answered when it happened
+	asked    bool       // a query was made
+	mute     bool       // its queries fail
 	failed   bool       // some attempt of it failed, so that it may end without having happened
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -114,6 +115,7 @@ type play[Tx any] struct {
 	calls        []*call
 	tried        map[string]int // deadlines, at the end: how often they came
 	depth        int            // of what is under way within something else
+	outage       outage         // the last
 	hanging      atomic.Bool    // a handler hangs: nothing else begins
 	calm         bool           // nothing goes wrong any more
 	over         chan struct{}
@@ -176,8 +178,11 @@ func (p *play[Tx]) hire() error {
 	return err
 }
 
-// meet notes a record.
+// meet notes a record, as the newest version knows it.
 func (p *play[Tx]) meet(r role[Tx], id string) {
+	if i := slices.IndexFunc(p.roles, func(full role[Tx]) bool { return full.Name() == r.Name() }); i >= 0 {
+		r = p.roles[i]
+	}
 	for _, known := range p.records {
 		if known.id == id && known.role.Name() == r.Name() {
 			return

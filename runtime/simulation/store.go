@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -37,8 +38,10 @@ var (
 // the worker is dead nothing it does reaches the database.
 type store[Tx any] struct {
 	engine.Store[Tx]
-	play *play[Tx]
-	dead atomic.Bool
+	play   *play[Tx]
+	worker string
+	lack   lack // of the version of the worker
+	dead   atomic.Bool
 	// keepOpen: the transaction under way is not to be committed by Save.
 	keepOpen atomic.Bool
 	// after is what to note when the transaction under way is committed.
@@ -59,6 +62,9 @@ func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	s.play.interlude()
 	if s.dead.Load() {
 		return errDead
+	}
+	if err := s.reach(); err != nil {
+		return err
 	}
 	fault := s.fault()
 	if fault == refused {
@@ -171,6 +177,9 @@ func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, e
 	if s.dead.Load() {
 		return nil, errDead
 	}
+	if err := s.reach(); err != nil {
+		return nil, err
+	}
 	fault := s.fault()
 	if fault == refused || fault == undone || fault == conflict {
 		return nil, engine.StoreError("claim", errInjected)
@@ -180,7 +189,11 @@ func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, e
 		return nil, err
 	}
 	slices.SortStableFunc(tasks, inOrder)
+	s.play.noteTakeOvers(c, tasks)
 	s.play.outside.claimed(c, tasks)
+	if err := s.leave(ctx, c, tasks); err != nil {
+		return nil, err
+	}
 	if s.gate != nil {
 		s.gate.claimed = append(s.gate.claimed, tasks...)
 	}
@@ -217,8 +230,27 @@ func (s *store[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error
 	if s.dead.Load() {
 		return engine.Page{}, errDead
 	}
+	if err := s.reach(); err != nil {
+		return engine.Page{}, err
+	}
 	if !s.play.calm && s.play.dice.chance(20) {
 		return engine.Page{}, engine.StoreError("read", errInjected)
 	}
 	return s.Store.Read(ctx, q)
+}
+
+// Time is that of the database; it can't always be had. Nothing else happens
+// meanwhile: an engine that asks makes its other callers wait.
+func (s *store[Tx]) Time(context.Context) (time.Time, error) {
+	if s.dead.Load() {
+		return time.Time{}, errDead
+	}
+	if err := s.connect(); err != nil {
+		return time.Time{}, err
+	}
+	if !s.play.calm && s.play.dice.chance(100) {
+		s.play.journal.count("the store does not tell the time")
+		return time.Time{}, engine.StoreError("time", errInjected)
+	}
+	return s.play.clock.Now(), nil
 }

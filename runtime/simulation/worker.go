@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -17,17 +18,20 @@ type worker[Tx any] struct {
 	name   string
 	store  *store[Tx]
 	engine *engine.Engine[Tx]
+	roles  []role[Tx]
 	busy   bool // ends tasks
 	// decided is what the machines have said last, of what may not be stored yet.
 	decided map[string]fsm.Record
 }
 
 func (p *play[Tx]) newWorker(name string) (*worker[Tx], error) {
-	w := &worker[Tx]{play: p, name: name, store: &store[Tx]{Store: p.subject.Store, play: p}, decided: map[string]fsm.Record{}}
+	s := &store[Tx]{Store: p.subject.Store, play: p, worker: name, lack: p.drawLack()}
+	w := &worker[Tx]{play: p, name: name, store: s, decided: map[string]fsm.Record{}}
 	c := p.config
-	c.Worker = name
+	c.Worker, c.Clock = name, p.machineClock()
+	w.roles = w.cast()
 	var machines []engine.Machine[Tx]
-	for _, r := range p.roles {
+	for _, r := range w.roles {
 		machines = append(machines, actors[Tx]{r, w})
 	}
 	var err error
@@ -35,6 +39,29 @@ func (p *play[Tx]) newWorker(name string) (*worker[Tx], error) {
 		return nil, err
 	}
 	return w, w.inlineSome()
+}
+
+// cast returns the roles as the version of the worker's program knows them.
+func (w *worker[Tx]) cast() (roles []role[Tx]) {
+	lack := w.store.lack
+	for _, r := range w.play.roles {
+		if lack.machine == r.Name() {
+			w.play.journal.say("%s knows no %s%s of %s", w.name, lack.effect, lack.event, r.Name())
+			r.Machine = older[Tx]{r.Machine, lack}
+		}
+		roles = append(roles, r)
+	}
+	return roles
+}
+
+// machineClock is the clock of a worker's machine, which may differ by minutes from
+// that of the database.
+func (p *play[Tx]) machineClock() engine.Clock {
+	const some, most = 400, 10 * time.Minute
+	if p.calm || !p.dice.chance(some) {
+		return p.clock
+	}
+	return skewed{p.clock, p.dice.span(-most, most)}
 }
 
 // round lets the worker do what is due.
@@ -259,21 +286,50 @@ func (m actors[Tx]) invent(effect *ir.Effect, record fsm.Record, a author) *fsm.
 	return &e
 }
 
-// Query knows what has happened, unless it can't say.
-func (m actors[Tx]) Query(_ context.Context, d fsm.Dispatch) (*fsm.Event, bool, error) {
+// queries are how asking goes.
+var queries = []weighted[course]{{800, succeeds}, {80, fails}, {30, isRefused}, {30, panics}, {60, slow}}
+
+// Query knows what has happened, unless it can't say. A slow answer tells what was so
+// when it was asked for.
+func (m actors[Tx]) Query(ctx context.Context, d fsm.Dispatch) (*fsm.Event, bool, error) {
 	p := m.worker.play
-	msg := p.outside.messages[d.ID]
-	switch {
-	case m.worker.store.dead.Load():
+	if m.worker.store.dead.Load() {
 		return nil, false, errDead
-	case !p.calm && p.dice.chance(150):
-		msg.failed = true
-		p.journal.count("a query fails")
-		return nil, false, errOutside
 	}
-	p.journal.count("a query")
-	p.journal.say("  %s: query %s %s.%s: %t", m.worker.name, alias(d.Record), d.Machine, d.Effect, msg.happened)
-	return msg.answer, msg.happened, nil
+	msg := p.outside.messages[d.ID]
+	answer, happened := msg.answer, msg.happened
+	c := p.query(msg)
+	p.journal.count("a query " + string(c))
+	p.journal.say("  %s: query %s %s.%s: %t, %s", m.worker.name, alias(d.Record), d.Machine, d.Effect, happened, c)
+	msg.failed = msg.failed || c != succeeds && c != slow
+	switch c {
+	case fails:
+		return nil, false, errOutside
+	case isRefused:
+		return nil, false, errPermanent
+	case panics:
+		panic("asked")
+	case slow:
+		m.dawdle(ctx)
+	}
+	return answer, happened, nil
+}
+
+// query draws how asking about a message goes. About some it fails until nothing goes
+// wrong any more.
+func (p *play[Tx]) query(msg *message) course {
+	const some = 150
+	if p.calm {
+		return succeeds
+	}
+	if !msg.asked {
+		msg.asked, msg.mute = true, p.dice.chance(some)
+	}
+	if msg.mute {
+		p.journal.count("a query fails however often it is tried")
+		return fails
+	}
+	return draw(p.dice, queries)
 }
 
 func (m actors[Tx]) effect(name string) *ir.Effect {
