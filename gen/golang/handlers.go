@@ -108,18 +108,28 @@ func (g *generator) queryResults(e *ir.Effect) *jen.Statement {
 // is what an unreadable payload leaves with, besides the error.
 //
 //	case "create_device":
-//		e, err := fsm.PayloadOf[CreateDeviceEffect](d)
+//		e, err := fsm.PayloadOf[CreateDeviceEffect](d, "pool_name")
 //		if err != nil {
 //			return nil, err
 //		}
 //		...
 func (g *generator) handlerCall(e *ir.Effect, out []jen.Code, then ...jen.Code) jen.Code {
+	args := []jen.Code{jen.Id("d")}
+	for _, it := range g.items(e) {
+		if requires(it.typ) {
+			args = append(args, jen.Lit(it.name))
+		}
+	}
 	code := []jen.Code{
-		jen.List(jen.Id("e"), jen.Err()).Op(":=").Add(g.fsm("PayloadOf")).Types(jen.Id(naming.GoEffect.Of(e.Text))).Call(jen.Id("d")),
+		jen.List(jen.Id("e"), jen.Err()).Op(":=").Add(g.fsm("PayloadOf")).Types(jen.Id(naming.GoEffect.Of(e.Text))).Call(args...),
 		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(append(out, jen.Err())...)),
 	}
 	return jen.Case(jen.Lit(e.Text)).Block(append(code, then...)...)
 }
+
+// requires reports whether a field of an effect is always in its payload. An empty list
+// and an empty JSON value are null there.
+func requires(t ir.Type) bool { return !t.Optional && t.Base != ir.ListOf && t.Base != ir.JSON }
 
 // method calls a handler.
 func (g *generator) callHandler(name string, e *ir.Effect) *jen.Statement {

@@ -95,7 +95,9 @@ func (h registrationHandlers) PostgresUpsertRegistration(context.Context, fsm.Di
 func TestBoundFieldsAreSetWhateverTheHandlerSays(t *testing.T) {
 	failed := registration.PostgresFailed{PostgresApplied: true, PostgresError: "down", ErrorType: registration.FailureTypeUnavailable}
 	m := registration.Define[string](registrationHandlers{answer: failed}, registration.DefaultParams())
-	got, err := m.Handle(context.Background(), fsm.Dispatch{Effect: "postgres.upsert_registration"})
+	got, err := m.Handle(context.Background(), fsm.Dispatch{
+		Effect: "postgres.upsert_registration", Payload: []byte(`{"registration_id":"00000000-0000-4000-8000-000000000001","node_id":"n"}`),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_snapshot":
-		e, err := fsm.PayloadOf[CheckSnapshotEffect](d)
+		e, err := fsm.PayloadOf[CheckSnapshotEffect](d, "image_id", "snapshot_id", "snapshot_device")
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindCheckSnapshot(answer)
 	case "create_snapshot":
-		e, err := fsm.PayloadOf[CreateSnapshotEffect](d)
+		e, err := fsm.PayloadOf[CreateSnapshotEffect](d, "device_id", "device_name", "snapshot_id", "snapshot_device")
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindCreateSnapshot(answer)
 	case "destroy_snapshot":
-		e, err := fsm.PayloadOf[DestroySnapshotEffect](d)
+		e, err := fsm.PayloadOf[DestroySnapshotEffect](d, "snapshot_id", "snapshot_device")
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "create_snapshot":
-		e, err := fsm.PayloadOf[CreateSnapshotEffect](d)
+		e, err := fsm.PayloadOf[CreateSnapshotEffect](d, "device_id", "device_name", "snapshot_id", "snapshot_device")
 		if err != nil {
 			return nil, false, err
 		}

@@ -134,31 +134,31 @@ func bindVerifyCallback(answer VerifyCallbackAnswer) (*fsm.Event, error) {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "ledger_deposit":
-		e, err := fsm.PayloadOf[LedgerDepositEffect](d)
+		e, err := fsm.PayloadOf[LedgerDepositEffect](d, "deal_id")
 		if err != nil {
 			return err
 		}
 		return m.handlers.LedgerDeposit(ctx, tx, d, e)
 	case "freeze_escrow":
-		e, err := fsm.PayloadOf[FreezeEscrowEffect](d)
+		e, err := fsm.PayloadOf[FreezeEscrowEffect](d, "deal_id")
 		if err != nil {
 			return err
 		}
 		return m.handlers.FreezeEscrow(ctx, tx, d, e)
 	case "release_escrow":
-		e, err := fsm.PayloadOf[ReleaseEscrowEffect](d)
+		e, err := fsm.PayloadOf[ReleaseEscrowEffect](d, "deal_id", "owner_id")
 		if err != nil {
 			return err
 		}
 		return m.handlers.ReleaseEscrow(ctx, tx, d, e)
 	case "deduct_commission":
-		e, err := fsm.PayloadOf[DeductCommissionEffect](d)
+		e, err := fsm.PayloadOf[DeductCommissionEffect](d, "deal_id")
 		if err != nil {
 			return err
 		}
 		return m.handlers.DeductCommission(ctx, tx, d, e)
 	case "return_escrow":
-		e, err := fsm.PayloadOf[ReturnEscrowEffect](d)
+		e, err := fsm.PayloadOf[ReturnEscrowEffect](d, "deal_id", "advertiser_id")
 		if err != nil {
 			return err
 		}
@@ -171,25 +171,25 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "deal.events":
-		e, err := fsm.PayloadOf[DealEventsEffect](d)
+		e, err := fsm.PayloadOf[DealEventsEffect](d, "deal_id", "event_type", "to_status", "created_at")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.DealEvents(ctx, d, e)
 	case "notify_advertiser":
-		e, err := fsm.PayloadOf[NotifyAdvertiserEffect](d)
+		e, err := fsm.PayloadOf[NotifyAdvertiserEffect](d, "advertiser_id", "status")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.NotifyAdvertiser(ctx, d, e)
 	case "notify_owner":
-		e, err := fsm.PayloadOf[NotifyOwnerEffect](d)
+		e, err := fsm.PayloadOf[NotifyOwnerEffect](d, "owner_id", "status")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.NotifyOwner(ctx, d, e)
 	case "generate_deposit_address":
-		e, err := fsm.PayloadOf[GenerateDepositAddressEffect](d)
+		e, err := fsm.PayloadOf[GenerateDepositAddressEffect](d, "deal_id")
 		if err != nil {
 			return nil, err
 		}
@@ -199,43 +199,43 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindGenerateDepositAddress(answer)
 	case "execute_payout":
-		e, err := fsm.PayloadOf[ExecutePayoutEffect](d)
+		e, err := fsm.PayloadOf[ExecutePayoutEffect](d, "deal_id", "owner_id")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.ExecutePayout(ctx, d, e)
 	case "execute_refund":
-		e, err := fsm.PayloadOf[ExecuteRefundEffect](d)
+		e, err := fsm.PayloadOf[ExecuteRefundEffect](d, "deal_id", "advertiser_id")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.ExecuteRefund(ctx, d, e)
 	case "refund_deposit":
-		e, err := fsm.PayloadOf[RefundDepositEffect](d)
+		e, err := fsm.PayloadOf[RefundDepositEffect](d, "deal_id", "tx_hash", "amount_nano")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.RefundDeposit(ctx, d, e)
 	case "refund_surplus":
-		e, err := fsm.PayloadOf[RefundSurplusEffect](d)
+		e, err := fsm.PayloadOf[RefundSurplusEffect](d, "deal_id", "tx_hash", "amount_nano")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.RefundSurplus(ctx, d, e)
 	case "enable_publishing":
-		e, err := fsm.PayloadOf[EnablePublishingEffect](d)
+		e, err := fsm.PayloadOf[EnablePublishingEffect](d, "deal_id")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.EnablePublishing(ctx, d, e)
 	case "schedule_post":
-		e, err := fsm.PayloadOf[SchedulePostEffect](d)
+		e, err := fsm.PayloadOf[SchedulePostEffect](d, "deal_id", "publish_at")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.SchedulePost(ctx, d, e)
 	case "publish_post":
-		e, err := fsm.PayloadOf[PublishPostEffect](d)
+		e, err := fsm.PayloadOf[PublishPostEffect](d, "deal_id")
 		if err != nil {
 			return nil, err
 		}
@@ -245,7 +245,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindPublishPost(answer)
 	case "verify_callback":
-		e, err := fsm.PayloadOf[VerifyCallbackEffect](d)
+		e, err := fsm.PayloadOf[VerifyCallbackEffect](d, "deal_id")
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +255,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindVerifyCallback(answer)
 	case "start_verification":
-		e, err := fsm.PayloadOf[StartVerificationEffect](d)
+		e, err := fsm.PayloadOf[StartVerificationEffect](d, "deal_id")
 		if err != nil {
 			return nil, err
 		}
@@ -268,28 +268,28 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "execute_payout":
-		e, err := fsm.PayloadOf[ExecutePayoutEffect](d)
+		e, err := fsm.PayloadOf[ExecutePayoutEffect](d, "deal_id", "owner_id")
 		if err != nil {
 			return nil, false, err
 		}
 		done, err := m.handlers.QueryExecutePayout(ctx, d, e)
 		return nil, done, err
 	case "execute_refund":
-		e, err := fsm.PayloadOf[ExecuteRefundEffect](d)
+		e, err := fsm.PayloadOf[ExecuteRefundEffect](d, "deal_id", "advertiser_id")
 		if err != nil {
 			return nil, false, err
 		}
 		done, err := m.handlers.QueryExecuteRefund(ctx, d, e)
 		return nil, done, err
 	case "refund_deposit":
-		e, err := fsm.PayloadOf[RefundDepositEffect](d)
+		e, err := fsm.PayloadOf[RefundDepositEffect](d, "deal_id", "tx_hash", "amount_nano")
 		if err != nil {
 			return nil, false, err
 		}
 		done, err := m.handlers.QueryRefundDeposit(ctx, d, e)
 		return nil, done, err
 	case "refund_surplus":
-		e, err := fsm.PayloadOf[RefundSurplusEffect](d)
+		e, err := fsm.PayloadOf[RefundSurplusEffect](d, "deal_id", "tx_hash", "amount_nano")
 		if err != nil {
 			return nil, false, err
 		}

@@ -87,7 +87,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_exists":
-		e, err := fsm.PayloadOf[CheckExistsEffect](d)
+		e, err := fsm.PayloadOf[CheckExistsEffect](d, "image_id", "bucket", "s3_key")
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindCheckExists(answer)
 	case "download_object":
-		e, err := fsm.PayloadOf[DownloadObjectEffect](d)
+		e, err := fsm.PayloadOf[DownloadObjectEffect](d, "bucket", "s3_key", "image_id")
 		if err != nil {
 			return nil, err
 		}
@@ -107,7 +107,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindDownloadObject(answer)
 	case "remove_temp_file":
-		e, err := fsm.PayloadOf[RemoveTempFileEffect](d)
+		e, err := fsm.PayloadOf[RemoveTempFileEffect](d, "image_id")
 		if err != nil {
 			return nil, err
 		}

@@ -27,13 +27,13 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "mark_candidate":
-		e, err := fsm.PayloadOf[MarkCandidateEffect](d)
+		e, err := fsm.PayloadOf[MarkCandidateEffect](d, "digest")
 		if err != nil {
 			return err
 		}
 		return m.handlers.MarkCandidate(ctx, tx, d, e)
 	case "clear_candidate":
-		e, err := fsm.PayloadOf[ClearCandidateEffect](d)
+		e, err := fsm.PayloadOf[ClearCandidateEffect](d, "digest")
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "delete_object_blob":
-		e, err := fsm.PayloadOf[DeleteObjectBlobEffect](d)
+		e, err := fsm.PayloadOf[DeleteObjectBlobEffect](d, "digest")
 		if err != nil {
 			return nil, err
 		}

@@ -20,7 +20,7 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "operator_queue":
-		e, err := fsm.PayloadOf[OperatorQueueEffect](d)
+		e, err := fsm.PayloadOf[OperatorQueueEffect](d, "topic", "attempts")
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 		}
 		return m.handlers.LiftTombstone(ctx, tx, d, e)
 	case "audit":
-		e, err := fsm.PayloadOf[AuditEffect](d)
+		e, err := fsm.PayloadOf[AuditEffect](d, "to_state")
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return nil, m.handlers.ArtifactPublished(ctx, d, e)
 	case "artifact.quarantined":
-		e, err := fsm.PayloadOf[ArtifactQuarantinedEffect](d)
+		e, err := fsm.PayloadOf[ArtifactQuarantinedEffect](d, "digest")
 		if err != nil {
 			return nil, err
 		}

@@ -148,7 +148,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "validate_payload":
-		e, err := fsm.PayloadOf[ValidatePayloadEffect](d)
+		e, err := fsm.PayloadOf[ValidatePayloadEffect](d, "node_id")
 		if err != nil {
 			return nil, err
 		}
@@ -158,7 +158,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindValidatePayload(answer)
 	case "postgres.upsert_registration":
-		e, err := fsm.PayloadOf[PostgresUpsertRegistrationEffect](d)
+		e, err := fsm.PayloadOf[PostgresUpsertRegistrationEffect](d, "registration_id", "node_id")
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindPostgresUpsertRegistration(answer)
 	case "consul.register":
-		e, err := fsm.PayloadOf[ConsulRegisterEffect](d)
+		e, err := fsm.PayloadOf[ConsulRegisterEffect](d, "registration_id", "node_id")
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindConsulRegister(answer)
 	case "consul.deregister":
-		e, err := fsm.PayloadOf[ConsulDeregisterEffect](d)
+		e, err := fsm.PayloadOf[ConsulDeregisterEffect](d, "registration_id", "node_id")
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +188,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindConsulDeregister(answer)
 	case "postgres.delete_registration":
-		e, err := fsm.PayloadOf[PostgresDeleteRegistrationEffect](d)
+		e, err := fsm.PayloadOf[PostgresDeleteRegistrationEffect](d, "registration_id", "node_id")
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindPostgresDeleteRegistration(answer)
 	case "consul.withdraw":
-		e, err := fsm.PayloadOf[ConsulWithdrawEffect](d)
+		e, err := fsm.PayloadOf[ConsulWithdrawEffect](d, "registration_id", "node_id")
 		if err != nil {
 			return nil, err
 		}

@@ -131,7 +131,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_unpacked":
-		e, err := fsm.PayloadOf[CheckUnpackedEffect](d)
+		e, err := fsm.PayloadOf[CheckUnpackedEffect](d, "image_id")
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindCheckUnpacked(answer)
 	case "create_device":
-		e, err := fsm.PayloadOf[CreateDeviceEffect](d)
+		e, err := fsm.PayloadOf[CreateDeviceEffect](d, "pool_name")
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindCreateDevice(answer)
 	case "extract_layers":
-		e, err := fsm.PayloadOf[ExtractLayersEffect](d)
+		e, err := fsm.PayloadOf[ExtractLayersEffect](d, "local_path", "checksum")
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +181,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindUnmountDevice(answer)
 	case "destroy_device":
-		e, err := fsm.PayloadOf[DestroyDeviceEffect](d)
+		e, err := fsm.PayloadOf[DestroyDeviceEffect](d, "pool_name")
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +194,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "create_device":
-		e, err := fsm.PayloadOf[CreateDeviceEffect](d)
+		e, err := fsm.PayloadOf[CreateDeviceEffect](d, "pool_name")
 		if err != nil {
 			return nil, false, err
 		}

@@ -38,7 +38,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 		}
 		return m.handlers.InsertBlobRow(ctx, tx, d, e)
 	case "audit_failure":
-		e, err := fsm.PayloadOf[AuditFailureEffect](d)
+		e, err := fsm.PayloadOf[AuditFailureEffect](d, "digest", "length", "expected_digest", "expected_length")
 		if err != nil {
 			return err
 		}

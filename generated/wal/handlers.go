@@ -26,7 +26,7 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "governance_audit":
-		e, err := fsm.PayloadOf[GovernanceAuditEffect](d)
+		e, err := fsm.PayloadOf[GovernanceAuditEffect](d, "wal_id")
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "sqs.delete_message":
-		e, err := fsm.PayloadOf[SQSDeleteMessageEffect](d)
+		e, err := fsm.PayloadOf[SQSDeleteMessageEffect](d, "receipt_handle")
 		if err != nil {
 			return nil, err
 		}

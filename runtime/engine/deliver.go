@@ -176,7 +176,10 @@ func (e *Engine[Tx]) conclude(ctx context.Context, m *definition[Tx], d delivery
 func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
 	e.tellFailure(ctx, d, cause)
 	var unasked *queryError
+	var foreign *fsm.PayloadError
 	switch {
+	case errors.As(cause, &foreign): // no attempt began, and none would here
+		return e.bury(ctx, d, cause)
 	case info.Delivery == fsm.AtMostOnce && unknownOutcome(cause):
 		return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
 	case errors.As(cause, &unasked):
@@ -240,11 +243,12 @@ func (e *Engine[Tx]) retryLater(ctx context.Context, d delivery, policy fsm.Retr
 // repeatable reports whether a failed attempt may be followed by another. An
 // effect that names no failure class and has an event for its failure is not
 // repeated when its handler says that it failed: the table decides what then.
-// It is repeated when nobody could say.
+// It is repeated when nobody could say. A payload of another version stays one.
 func repeatable(info fsm.EffectInfo, cause error) bool {
 	var permanent *PermanentError
+	var foreign *fsm.PayloadError
 	switch {
-	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent):
+	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent), errors.As(cause, &foreign):
 		return false
 	case info.HasRetry || !info.HasFails:
 		return true

@@ -15,13 +15,20 @@ import (
 // present and not null; unknown names, invalid UTF-8 and NUL characters are
 // refused. The error is a [Rejection] with [ErrInvalidEvent].
 func Decode[P any](machine, event string, data []byte, required ...string) (P, error) {
-	var p P
-	if len(required) == 0 && string(data) == "{}" {
-		return p, nil
-	}
-	reject := func(field, problem string) (P, error) {
+	p, field, problem := decode[P](data, required)
+	if problem != "" {
 		return *new(P), &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: field, Problem: problem}
 	}
+	return p, nil
+}
+
+// decode reads the JSON payload of an event or an effect, or says what is wrong with
+// which field; "": nothing.
+func decode[P any](data []byte, required []string) (p P, field, problem string) {
+	if len(required) == 0 && string(data) == "{}" {
+		return p, "", ""
+	}
+	reject := func(field, problem string) (P, string, string) { return *new(P), field, problem }
 	if err := checkText(data); err != nil {
 		return reject("payload", err.Error())
 	}
@@ -39,7 +46,7 @@ func Decode[P any](machine, event string, data []byte, required ...string) (P, e
 	if err := dec.Decode(&p); err != nil {
 		return reject(fieldOf(err, present), "is not valid: "+err.Error())
 	}
-	return p, nil
+	return p, "", ""
 }
 
 // fieldOf names the field that a decoding error speaks of.

@@ -135,16 +135,29 @@ type Dispatch struct {
 	Payload     json.RawMessage
 }
 
-// PayloadOf decodes the payload of an effect. No payload is an empty one.
-func PayloadOf[P any](d Dispatch) (P, error) {
-	var p P
-	if len(d.Payload) == 0 {
-		return p, nil
+// PayloadOf decodes the payload of an effect as strictly as [Decode] does that of an
+// event. No payload is an empty one. The error is a *PayloadError.
+func PayloadOf[P any](d Dispatch, required ...string) (P, error) {
+	data := d.Payload
+	if len(data) == 0 || string(data) == "null" {
+		data = json.RawMessage("{}")
 	}
-	if err := json.Unmarshal(d.Payload, &p); err != nil {
-		return p, fmt.Errorf("payload of effect %s of %s %s: %w", d.Effect, d.Machine, d.Record, err)
+	p, field, problem := decode[P](data, required)
+	if problem != "" {
+		return p, &PayloadError{Machine: d.Machine, Record: d.Record, Effect: d.Effect, Field: field, Problem: problem}
 	}
 	return p, nil
+}
+
+// PayloadError says that the payload of an effect is not that of this version of its
+// machine: another version asked for the effect.
+type PayloadError struct {
+	Machine, Record, Effect string
+	Field, Problem          string // the field that is wrong, and what is wrong with it
+}
+
+func (e *PayloadError) Error() string {
+	return fmt.Sprintf("payload of effect %s of %s %s: %s %s: run the version of the machine that asked for it", e.Effect, e.Machine, e.Record, e.Field, e.Problem)
 }
 
 // Column is a column with what to store there, see Plain.

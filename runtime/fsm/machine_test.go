@@ -66,18 +66,32 @@ func TestMessageFitsEveryField(t *testing.T) {
 }
 
 func TestPayloadOf(t *testing.T) {
-	type payload struct{ N int }
+	type payload struct{ N, Other int }
 	for _, tt := range []struct {
-		text string
-		want int
-		bad  bool
-	}{{"", 0, false}, {`{"N":3,"more":1}`, 3, false}, {"[]", 0, true}, {`{"N":`, 0, true}} {
-		p, err := fsm.PayloadOf[payload](fsm.Dispatch{Machine: "m", Record: "r", Effect: "e", Payload: json.RawMessage(tt.text)})
-		if p.N != tt.want || (err != nil) != tt.bad {
+		text     string
+		required []string
+		want     int
+		problem  string // "": none
+	}{
+		{"", nil, 0, ""},
+		{"null", nil, 0, ""},
+		{`{"N":3}`, []string{"N"}, 3, ""},
+		{"", []string{"N"}, 0, "N is required"},
+		{`{"Other":3}`, []string{"N"}, 0, "N is required"},
+		{`{"N":null}`, []string{"N"}, 0, "N is required"},
+		{`{"N":3,"more":1}`, nil, 0, "more is not valid"},
+		{`{"N":3} {}`, nil, 0, "payload is no JSON object"},
+		{"[]", nil, 0, "payload is no JSON object"},
+		{`{"N":`, nil, 0, "payload is no JSON object"},
+		{`{"N":"3"}`, nil, 0, "N is not valid"},
+	} {
+		p, err := fsm.PayloadOf[payload](fsm.Dispatch{Machine: "m", Record: "r", Effect: "e", Payload: json.RawMessage(tt.text)}, tt.required...)
+		var foreign *fsm.PayloadError
+		if p.N != tt.want || errors.As(err, &foreign) != (tt.problem != "") {
 			t.Errorf("%q: %v, %v", tt.text, p, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "effect e of m r") {
-			t.Errorf("the error does not say where: %v", err)
+		if err != nil && !strings.HasPrefix(err.Error(), "payload of effect e of m r: "+tt.problem) {
+			t.Errorf("%q: got %v", tt.text, err)
 		}
 	}
 }

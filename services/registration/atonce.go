@@ -33,7 +33,7 @@ func (s *Server) validateAtOnce(ctx context.Context, q querier, effects []fsm.Di
 	first := map[string]int{} // of several that want the same, the others ask again
 	var wanted []claim
 	for i, d := range effects {
-		e, err := fsm.PayloadOf[registration.ValidatePayloadEffect](d)
+		e, err := fsm.PayloadOf[registration.ValidatePayloadEffect](d, "node_id")
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (s *Server) validateAtOnce(ctx context.Context, q querier, effects []fsm.Di
 func (s *Server) upsertAtOnce(ctx context.Context, q querier, effects []fsm.Dispatch) ([]*fsm.Event, error) {
 	rows, nodes := make([]Row, len(effects)), make([]string, len(effects))
 	for i, d := range effects {
-		e, err := fsm.PayloadOf[registration.PostgresUpsertRegistrationEffect](d)
+		e, err := fsm.PayloadOf[registration.PostgresUpsertRegistrationEffect](d, "registration_id", "node_id")
 		if err != nil {
 			return nil, err
 		}

@@ -94,13 +94,13 @@ func bindSeal(answer SealAnswer) (*fsm.Event, error) {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "book_payment":
-		e, err := fsm.PayloadOf[BookPaymentEffect](d)
+		e, err := fsm.PayloadOf[BookPaymentEffect](d, "payment_id", "amount")
 		if err != nil {
 			return err
 		}
 		return m.handlers.BookPayment(ctx, tx, d, e)
 	case "book_note":
-		e, err := fsm.PayloadOf[BookNoteEffect](d)
+		e, err := fsm.PayloadOf[BookNoteEffect](d, "payment_id", "note")
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_limit":
-		e, err := fsm.PayloadOf[CheckLimitEffect](d)
+		e, err := fsm.PayloadOf[CheckLimitEffect](d, "payment_id", "amount")
 		if err != nil {
 			return nil, err
 		}
@@ -123,25 +123,25 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindCheckLimit(answer)
 	case "ask_payer":
-		e, err := fsm.PayloadOf[AskPayerEffect](d)
+		e, err := fsm.PayloadOf[AskPayerEffect](d, "payment_id", "amount")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.AskPayer(ctx, d, e)
 	case "notify_payee":
-		e, err := fsm.PayloadOf[NotifyPayeeEffect](d)
+		e, err := fsm.PayloadOf[NotifyPayeeEffect](d, "payment_id", "note")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.NotifyPayee(ctx, d, e)
 	case "archive":
-		e, err := fsm.PayloadOf[ArchiveEffect](d)
+		e, err := fsm.PayloadOf[ArchiveEffect](d, "payment_id", "state")
 		if err != nil {
 			return nil, err
 		}
 		return nil, m.handlers.Archive(ctx, d, e)
 	case "pay":
-		e, err := fsm.PayloadOf[PayEffect](d)
+		e, err := fsm.PayloadOf[PayEffect](d, "payment_id", "amount")
 		if err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 		}
 		return bindPay(answer)
 	case "seal":
-		e, err := fsm.PayloadOf[SealEffect](d)
+		e, err := fsm.PayloadOf[SealEffect](d, "payment_id")
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "pay":
-		e, err := fsm.PayloadOf[PayEffect](d)
+		e, err := fsm.PayloadOf[PayEffect](d, "payment_id", "amount")
 		if err != nil {
 			return nil, false, err
 		}

@@ -1,0 +1,67 @@
+package engine_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/generated/activate"
+	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// laterPayload is an unpack of a later version, whose check_unpacked says more, or less.
+type laterPayload struct {
+	engine.Machine[*sql.Tx]
+	payload any
+}
+
+func (m laterPayload) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
+	d, err := m.Machine.Create(id, e, in)
+	for i := range d.Steps {
+		for j := range d.Steps[i].Effects {
+			d.Steps[i].Effects[j].Payload = m.payload
+		}
+	}
+	return d, err
+}
+
+// TestThePayloadOfAnotherVersionIsADeadLetter: a handler is not called with a part of
+// what was asked for, and the record is not told that the effect has failed.
+func TestThePayloadOfAnotherVersionIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	for problem, payload := range map[string]any{
+		"deep is not valid":    map[string]any{"image_id": "i", "deep": true},
+		"image_id is required": map[string]any{},
+	} {
+		t.Run(problem, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			plain := unpack.Define[*sql.Tx](nil, unpack.DefaultParams())
+			later, err := engine.New[*sql.Tx](s.store, s.config, laterPayload{plain, payload}, activate.Define[*sql.Tx](nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			o, err := later.Create(t.Context(), "unpack", fullID("1"), unpack.Start{ImageID: "i", LocalPath: "/p", Checksum: "c", PoolName: "pool"}, engine.Call{By: fsm.System()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := engine.New[*sql.Tx](s.store, s.config, plain, activate.Define[*sql.Tx](nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Step(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			letters, err := e.DeadLetters(t.Context(), engine.Filter{}, "", 0)
+			if err != nil || len(letters) != 1 || letters[0].Attempts != 1 || !strings.Contains(letters[0].LastError, problem) ||
+				!strings.Contains(letters[0].LastError, "run the version of the machine that asked for it") {
+				t.Fatalf("dead letters %+v, %v", letters, err)
+			}
+			if now, err := e.Get(t.Context(), "unpack", o.ID); err != nil || now.Version != o.Version {
+				t.Errorf("the record is at %d, %v", now.Version, err)
+			}
+		})
+	}
+}
