@@ -64,6 +64,12 @@ func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, err
 			p.Unknown = append(p.Unknown, u)
 			return err
 		}, nil
+	case engine.ReadPauses:
+		return readPauses(), func(p *engine.Page, rows pgx.Rows) error {
+			pause, err := scanPause(rows)
+			p.Pauses = append(p.Pauses, pause)
+			return err
+		}, nil
 	case engine.ReadDeadLetters, engine.ReadLetter:
 		return readLetters(q), func(p *engine.Page, rows pgx.Rows) error {
 			l, err := scanLetter(rows)

@@ -33,6 +33,7 @@ func engineMetrics() []ownMetric {
 		counter(engine.MetricRefused, "Answers of effects that the record refused.", "event"),
 		counter(engine.MetricFatal, "Accepted events that could not be recorded.", "event"),
 		gauge(engine.MetricUnknown, "Work that is due and that this program does not know.", "kind", "name"),
+		gauge(engine.MetricPaused, "Whether an operator has paused a machine, an effect of it, or a destination.", "effect", "destination"),
 		gauge(engine.MetricBreaker, "Whether attempts at a destination run one at a time, since they fail.", "destination"),
 		gauge(engine.MetricClockOffset, "By how much the clock of the database is ahead of that of this machine."),
 		histogram(engine.MetricOutboxLag, "How long after an effect was due a worker began it.", lag, "effect"),

@@ -59,6 +59,8 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 		return ask(outbox, deadLetters, deadLetterValues(q)...)
 	case engine.ReadLetter:
 		return ask(outbox, letter, q.MessageID)
+	case engine.ReadPauses:
+		return ask(func(c *cells) { p.Pauses = append(p.Pauses, readPause(c)) }, selectPauses)
 	case engine.ReadUnknown:
 		known, err := json.Marshal(knownTo(q))
 		if err != nil {

@@ -70,6 +70,9 @@
 // or older version of a machine stay for the processes that run it; a message that
 // no process knows waits, and holds up what is behind it in its lane.
 //
+// Pause holds back a machine, an effect or a destination in all processes. Nothing that
+// the engine can begin passes a pause by; what is claimed already ends as usual.
+//
 // What goes wrong with one record stays with it: a row that can't be read, a handler that panics or does not return
 // is an error or a dead letter that names the record, and the worker goes on.
 //

@@ -20,7 +20,8 @@ type Engine[Tx any] struct {
 	config   Config
 	machines map[string]*definition[Tx] // never written after New
 	inlines  bool                       // Inline names something
-	wanted   wanted                     // what its workers claim
+	wanted   wanted                     // what its workers claim where nothing is paused
+	pauses   pauses
 	endings  gather.Queue[place, *Settlement]
 	firings  gather.Queue[place, *firing[Tx]]
 	crew     crew[Tx]

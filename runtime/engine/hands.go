@@ -89,7 +89,7 @@ func (e *Engine[Tx]) grasp(drafts []draft) (g grip[Tx]) {
 	if len(heads) == 0 {
 		return g
 	}
-	heads = slices.DeleteFunc(heads, func(h head) bool { return !e.destinations.take(h.row.Lane) })
+	heads = slices.DeleteFunc(heads, func(h head) bool { return !e.pauses.begin(*h.row) || !e.destinations.take(h.row.Lane) })
 	kept := 0
 	if len(heads) > 0 {
 		g.worker, kept = e.crew.reserve(len(heads))

@@ -105,7 +105,7 @@ func (s *scope[Tx]) due(tried map[string]bool) (due []OutboxRow) {
 			case len(due) > 0 && (due[0].Machine != row.Machine || due[0].Effect != row.Effect):
 			default:
 				tried[row.MessageID] = true
-				if s.engine.enterInline(*row) {
+				if s.engine.pauses.begin(*row) && s.engine.enterInline(*row) {
 					due = append(due, *row)
 				}
 			}

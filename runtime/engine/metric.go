@@ -28,6 +28,7 @@ const (
 	MetricFatal         = "fsm_unrecordable_events_total" // event
 	MetricUnknown       = "fsm_unknown_work"              // a gauge: kind, name
 	MetricBreaker       = "fsm_breaker_open"              // a gauge: destination
+	MetricPaused        = "fsm_paused"                    // a gauge: effect, destination; "" each where the scope has none
 	MetricClockOffset   = "fsm_clock_offset_seconds"      // a gauge of the process, of no machine
 )
 

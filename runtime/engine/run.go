@@ -24,6 +24,9 @@ func (e *Engine[Tx]) Run(ctx context.Context) error {
 	}
 	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
+	if !e.awaitPauses(ctx) {
+		return nil
+	}
 	w := newWorker(e, working)
 	e.crew.join(w)
 	defer e.crew.leave(w)
@@ -51,8 +54,13 @@ func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
 	if err := checkNested(ctx); err != nil {
 		return 0, err
 	}
+	err = e.readPauses(ctx)
+	e.warnPauses(ctx, err)
+	if known, _ := e.pauses.state(); !known {
+		return 0, err
+	}
 	tasks, until, err := e.claim(ctx, Claim{
-		Token: e.config.NewToken(), Lanes: e.destinations.allowed(e.wanted.lanes, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
+		Token: e.config.NewToken(), Lanes: e.destinations.allowed(e.pauses.left().lanes, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
 	})
 	if err != nil {
 		return 0, err
@@ -73,7 +81,7 @@ func (e *Engine[Tx]) claim(ctx context.Context, c Claim) (tasks []Task, until ti
 	if err := e.synchronise(claiming); err != nil {
 		return nil, time.Time{}, err
 	}
-	c.Worker, c.Events, c.Now = e.config.Worker, e.wanted.events, e.now()
+	c.Worker, c.Events, c.Now = e.config.Worker, e.pauses.left().events, e.now()
 	c.Until = c.Now.Add(e.config.Lease)
 	tasks, err = e.store.Claim(claiming, c)
 	return tasks, c.Until, err

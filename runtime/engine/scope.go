@@ -32,6 +32,9 @@ type scope[Tx any] struct {
 // that leaves. f may run twice: again where an effect could not be carried out
 // within the transaction after all.
 func (e *Engine[Tx]) within(ctx context.Context, f func(*scope[Tx]) error) error {
+	if e.inlines {
+		e.followPauses(ctx)
+	}
 	err := e.once(ctx, e.inlines, f)
 	var d *declinedError
 	if errors.As(err, &d) && ctx.Err() == nil {

@@ -137,6 +137,13 @@ type Store[Tx any] interface {
 	// can't be read is in the page with its Err.
 	Read(ctx context.Context, q Read) (Page, error)
 
+	// Pause stores a pause, in the place of one of the same scope. InTx commits it.
+	Pause(ctx context.Context, tx Tx, p Pause) error
+
+	// Unpause removes the pause of a scope, and reports whether there was one. The commit
+	// by InTx ends the Wait of workers.
+	Unpause(ctx context.Context, tx Tx, s Scope) (there bool, err error)
+
 	// Wait returns nil when work may have arrived, at the latest after d. It
 	// may return early for no reason. Commits of other processes wake it where
 	// the database can tell (LISTEN and NOTIFY). A context that ends returns
@@ -440,9 +447,11 @@ const (
 	ReadLetter      ReadKind = "letter" // the outbox row MessageID: Page.Letters
 	// due work of the machines of Lanes and Events that these do not name: Page.Unknown
 	ReadUnknown ReadKind = "unknown"
+	ReadPauses  ReadKind = "pauses" // by machine, effect and destination: Page.Pauses
 )
 
-// Read is a question. Limit is always set, so that an answer fits in memory.
+// Read is a question. Limit is always set, so that an answer fits in memory, but for
+// pauses: there are at most as many as machines, effects and destinations.
 type Read struct {
 	Kind         ReadKind
 	Machine      string
@@ -468,6 +477,7 @@ type Page struct {
 	History []HistoryRow
 	Letters []OutboxRow
 	Unknown []UnknownWork // by kind, machine and name
+	Pauses  []Pause
 }
 
 // UnknownWork is work that is due and that a process does not know: another version of its

@@ -26,12 +26,35 @@ func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm
 	w.events = append(w.events, Events{Machine: machine, Names: slices.Compact(names)})
 }
 
+// destinations lists the destinations of all machines, by name.
+func (w wanted) destinations() (names []string) {
+	for _, l := range w.lanes {
+		names = append(names, l.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// effects lists the effects of a machine that workers carry out, by name.
+func (w wanted) effects(machine string) (names []string) {
+	for _, l := range w.lanes {
+		if l.Machine == machine {
+			names = append(names, l.Effects...)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// destinationOf is where an effect goes to.
+func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Lane, info.Name) }
+
 // lanesOf lists the destinations of the messages of a machine, by name.
 func lanesOf(machine string, effects []fsm.EffectInfo) (lanes []Lane) {
 	known := map[string][]string{}
 	for _, info := range effects {
 		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
-			name := cmp.Or(info.Lane, info.Name)
+			name := destinationOf(info)
 			known[name] = append(known[name], info.Name)
 		}
 	}

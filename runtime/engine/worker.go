@@ -104,7 +104,7 @@ func (w *worker[Tx]) round(ctx context.Context) error {
 		return nil
 	}
 	asked := w.ask(w.engine.config.Batch)
-	lanes := w.engine.destinations.reserve(w.engine.wanted.lanes, asked[TaskEffect])
+	lanes := w.engine.destinations.reserve(w.engine.pauses.left().lanes, asked[TaskEffect])
 	c := Claim{
 		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Lanes: lanes, Effects: asked[TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[TaskDeadline],
 	}
@@ -225,6 +225,7 @@ func (w *worker[Tx]) listen(ctx context.Context) {
 		if err := w.engine.store.Wait(ctx, w.engine.config.PollInterval); err != nil && ctx.Err() == nil {
 			w.engine.backOff(ctx, 1, err)
 		}
+		w.engine.refreshPauses(ctx)
 		w.wake()
 	}
 }

@@ -30,6 +30,7 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"12_OnlyAtTheVersionThatTheCallNames", onlyAtVersion[Tx]()},
 		{"13_AnOperatorActsOnMany", operator[Tx]()},
 		{"14_APoisonousMessageStandsAlone", poisonous[Tx]()},
+		{"15_APauseHolds", pausing[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {

@@ -28,6 +28,7 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		{"Transactions", transactions[Tx]()},
 		{"Read", reads[Tx]()},
 		{"Migrate", migrations[Tx]()},
+		{"Pauses", pauses[Tx]()},
 		{"Race", races[Tx]()},
 	} {
 		t.Run(group.name, func(t *testing.T) {

@@ -76,6 +76,9 @@ func (s *stage[Tx]) calls(e *engine.Engine[Tx], of engine.Store[Tx], id string) 
 		"Requeue":     func() error { return e.Requeue(s.ctx, message, "me", "why") },
 		"Discard":     func() error { return e.Discard(s.ctx, message, "me", "why") },
 		"Resume":      func() error { _, err := e.Resume(s.ctx, "deal", id, "me", "why"); return err },
+		"Pause":       func() error { return e.Pause(s.ctx, engine.Scope{Machine: "deal"}, "me", "why") },
+		"Unpause":     func() error { return e.Unpause(s.ctx, engine.Scope{Machine: "deal"}, "me", "why") },
+		"Pauses":      func() error { _, err := e.Pauses(s.ctx); return err },
 		"Step":        func() error { _, err := e.Step(s.ctx); return err },
 	}
 }

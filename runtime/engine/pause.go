@@ -1,0 +1,134 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Scope is what a pause is about. Exactly one of these is set: Machine, Machine and
+// Effect, or Destination.
+type Scope struct {
+	Machine     string // its effects and its deadlines
+	Effect      string // this effect of Machine
+	Destination string // the effects with this `to` (or name, without one), of all machines
+}
+
+// String names the scope.
+func (s Scope) String() string {
+	switch {
+	case s.Destination != "":
+		return "destination " + s.Destination
+	case s.Effect != "":
+		return "effect " + s.Effect + " of machine " + s.Machine
+	}
+	return "machine " + s.Machine
+}
+
+// Pause is a scope that an operator has paused.
+type Pause struct {
+	Scope
+	Who, Why string
+	At       time.Time
+}
+
+// ErrNotPaused is returned by Unpause where nothing is paused in that scope.
+var ErrNotPaused = errors.New("not paused")
+
+// Pause stops the workers of all processes from beginning effects of a scope, and
+// deadlines if the scope is a machine. A process that can read the store heeds it within
+// its PollInterval. What is claimed already ends as usual; Create and Fire go on. An
+// effect whose cleanup is in the scope waits too. The pause lasts until Unpause, also
+// when processes are restarted. Who and why are kept with it; a second pause of the same
+// scope replaces them.
+//
+// A scope that no machine of this engine knows is an error.
+func (e *Engine[Tx]) Pause(ctx context.Context, s Scope, who, why string) error {
+	if err := checkNested(ctx); err != nil {
+		return err
+	}
+	err := e.checkScope(s)
+	if err == nil {
+		err = checkReason(who, why)
+	}
+	if err != nil {
+		return fmt.Errorf("pause %s: %w", s, err)
+	}
+	p := Pause{Scope: s, Who: tidy(who), Why: tidy(why), At: e.now()}
+	if err := e.store.InTx(ctx, func(tx Tx) error { return e.store.Pause(ctx, tx, p) }); err != nil {
+		return fmt.Errorf("pause %s: %w", s, err)
+	}
+	e.refreshPauses(ctx)
+	return nil
+}
+
+// Unpause ends a pause, and makes workers look for work. Without one of exactly this scope it is
+// ErrNotPaused.
+func (e *Engine[Tx]) Unpause(ctx context.Context, s Scope, who, why string) error {
+	if err := checkNested(ctx); err != nil {
+		return err
+	}
+	err := checkReason(who, why)
+	if err == nil {
+		err = e.store.InTx(ctx, func(tx Tx) error {
+			there, err := e.store.Unpause(ctx, tx, s)
+			if err == nil && !there {
+				err = ErrNotPaused
+			}
+			return err
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("unpause %s: %w", s, err)
+	}
+	e.config.Logger.InfoContext(ctx, "unpaused by an operator", append(s.attributes(), "who", who, "why", why)...)
+	e.refreshPauses(ctx)
+	e.crew.wake()
+	return nil
+}
+
+// Pauses returns every pause, by machine, effect and destination.
+func (e *Engine[Tx]) Pauses(ctx context.Context) ([]Pause, error) {
+	page, err := e.store.Read(ctx, Read{Kind: ReadPauses})
+	if err != nil {
+		return nil, fmt.Errorf("pauses: %w", err)
+	}
+	return page.Pauses, nil
+}
+
+// checkScope refuses a scope that this engine does not know.
+func (e *Engine[Tx]) checkScope(s Scope) error {
+	if (s.Machine == "") == (s.Destination == "") || s.Machine == "" && s.Effect != "" {
+		return errors.New("engine: a scope is a machine, an effect of a machine, or a destination")
+	}
+	if s.Destination != "" {
+		return oneOf("destination", s.Destination, e.wanted.destinations())
+	}
+	if _, err := e.lookup(s.Machine); err != nil || s.Effect == "" {
+		return err
+	}
+	return oneOf("effect for workers", s.Effect, e.wanted.effects(s.Machine))
+}
+
+// oneOf returns an error unless a name is in a list.
+func oneOf(what, name string, there []string) error {
+	if slices.Contains(there, name) {
+		return nil
+	}
+	return fmt.Errorf("engine: there is no %s %q; there are %v", what, name, there)
+}
+
+// checkReason refuses an act of an operator without a name or without a reason.
+func checkReason(who, why string) error {
+	if who == "" || why == "" {
+		return errors.New("engine: who does it, and why, must be said")
+	}
+	return nil
+}
+
+// attributes are those of a log line.
+func (s Scope) attributes() []any {
+	return []any{"machine", s.Machine, "effect", s.Effect, "destination", s.Destination}
+}
