@@ -61,6 +61,8 @@ func TestNoStatementScansATable(t *testing.T) {
 		{"are effects held", selectHeldEffects, 1},
 		{"is anything open", selectAlone, 2},
 		{"is a deadline held", selectHeldDeadline, 4},
+		{"backlog", backlog, 6},
+		{"unknown work", sqlOf(readUnknown(engine.Read{Limit: 1})), 7},
 		{"dead letters", sqlOf(readLetters(engine.Read{Kind: engine.ReadDeadLetters, Limit: 1})), 1},
 		{"a letter", sqlOf(readLetters(engine.Read{Kind: engine.ReadLetter})), 1},
 		{"many steps", manySteps, atColumns - 1 + len(every)},

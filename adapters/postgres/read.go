@@ -64,6 +64,12 @@ func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, err
 			p.Unknown = append(p.Unknown, u)
 			return err
 		}, nil
+	case engine.ReadBacklog:
+		return readBacklog(q), func(p *engine.Page, rows pgx.Rows) error {
+			line, err := scanBacklog(rows)
+			p.Backlog = append(p.Backlog, line)
+			return err
+		}, nil
 	case engine.ReadPauses:
 		return readPauses(), func(p *engine.Page, rows pgx.Rows) error {
 			pause, err := scanPause(rows)

@@ -59,6 +59,12 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 		return ask(outbox, deadLetters, deadLetterValues(q)...)
 	case engine.ReadLetter:
 		return ask(outbox, letter, q.MessageID)
+	case engine.ReadBacklog:
+		values, err := backlogValues(q)
+		if err != nil {
+			return p, err
+		}
+		return ask(func(c *cells) { p.Backlog = append(p.Backlog, readBacklog(c)) }, backlog, values...)
 	case engine.ReadPauses:
 		return ask(func(c *cells) { p.Pauses = append(p.Pauses, readPause(c)) }, selectPauses)
 	case engine.ReadUnknown:

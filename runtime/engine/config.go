@@ -43,6 +43,9 @@ type Config struct {
 	// announced: what became due, or what died with another worker. Default: a
 	// second.
 	PollInterval time.Duration
+	// WatchInterval is how often Run, and Watch, measure what waits in the store.
+	// Default: a minute.
+	WatchInterval time.Duration
 	// HandlerTimeout is how long a handler may take. Its context ends then; a
 	// handler that goes on is left alone and its result is not taken. Default:
 	// 30 seconds.
@@ -115,6 +118,7 @@ func (c Config) WithDefaults() Config {
 	}
 	c.Lease = cmp.Or(c.Lease, outbox.DefaultParams().Lease)
 	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
+	c.WatchInterval = cmp.Or(c.WatchInterval, time.Minute)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
 	c.StoreTimeout = cmp.Or(c.StoreTimeout, 30*time.Second)
 	c.StopTimeout = cmp.Or(c.StopTimeout, 10*time.Second)
@@ -131,7 +135,7 @@ func (c Config) validate() error {
 		name  string
 		value int64
 	}{
-		{"Lease", int64(c.Lease)}, {"PollInterval", int64(c.PollInterval)}, {"HandlerTimeout", int64(c.HandlerTimeout)},
+		{"Lease", int64(c.Lease)}, {"PollInterval", int64(c.PollInterval)}, {"WatchInterval", int64(c.WatchInterval)}, {"HandlerTimeout", int64(c.HandlerTimeout)},
 		{"StoreTimeout", int64(c.StoreTimeout)}, {"StopTimeout", int64(c.StopTimeout)}, {"Batch", int64(c.Batch)}, {"Concurrency", int64(c.Concurrency)}, {"MaxPayload", int64(c.MaxPayload)},
 	} {
 		if field.value < 0 {

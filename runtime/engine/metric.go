@@ -28,6 +28,11 @@ const (
 	MetricFatal         = "fsm_unrecordable_events_total" // event
 	MetricUnknown       = "fsm_unknown_work"              // a gauge: kind, name
 	MetricBreaker       = "fsm_breaker_open"              // a gauge: destination
+	MetricOpen          = "fsm_open_messages"             // a gauge: effect, state (not dead_letter)
+	MetricDeadLetters   = "fsm_dead_letters"              // a gauge: effect
+	MetricOldestDue     = "fsm_oldest_due_seconds"        // a gauge: effect
+	MetricBlocked       = "fsm_blocked_orders"            // a gauge: destination
+	MetricOverdue       = "fsm_overdue_deadlines"         // a gauge: event
 	MetricPaused        = "fsm_paused"                    // a gauge: effect, destination; "" each where the scope has none
 	MetricClockOffset   = "fsm_clock_offset_seconds"      // a gauge of the process, of no machine
 )

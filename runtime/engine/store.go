@@ -447,6 +447,9 @@ const (
 	ReadLetter      ReadKind = "letter" // the outbox row MessageID: Page.Letters
 	// due work of the machines of Lanes and Events that these do not name: Page.Unknown
 	ReadUnknown ReadKind = "unknown"
+	// what waits of the machines of Lanes and Events, of at most Limit messages and as
+	// many deadlines: Page.Backlog
+	ReadBacklog ReadKind = "backlog"
 	ReadPauses  ReadKind = "pauses" // by machine, effect and destination: Page.Pauses
 )
 
@@ -465,7 +468,7 @@ type Read struct {
 	MessageID    string
 	Filter       Filter
 	AfterLetter  *OutboxRow // only its place counts; nil: from the start
-	Now          time.Time  // when unknown work has to be due
+	Now          time.Time  // when unknown work, or the backlog, has to be due
 	Lanes        []Lane     // with the effects that the caller knows
 	Events       []Events   // with the events that it knows
 	Limit        int
@@ -478,6 +481,7 @@ type Page struct {
 	Letters []OutboxRow
 	Unknown []UnknownWork // by kind, machine and name
 	Pauses  []Pause
+	Backlog []Backlog // by kind, machine, name and state
 }
 
 // UnknownWork is work that is due and that a process does not know: another version of its

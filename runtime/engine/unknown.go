@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// lookEvery is how often a worker looks for work that it does not know.
-const lookEvery = time.Minute
-
 // mostUnknown is how many kinds of unknown work a worker tells of.
 const mostUnknown = 100
 
@@ -16,18 +13,20 @@ const mostUnknown = 100
 type watcher[Tx any] struct {
 	engine *Engine[Tx]
 	looked time.Time
-	told   map[UnknownWork]bool // without record and count
+	backlog
+	told map[UnknownWork]bool // without record and count
 }
 
 // look looks, if it is time to. A store that fails is asked again next time.
 func (w *watcher[Tx]) look(ctx context.Context) {
-	if time.Since(w.looked) < lookEvery {
+	if time.Since(w.looked) < w.engine.config.WatchInterval {
 		return
 	}
 	w.looked = time.Now()
 	e := w.engine
 	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
 	defer cancel()
+	e.measureBacklog(ctx, &w.backlog)
 	page, err := e.store.Read(ctx, Read{
 		Kind: ReadUnknown, Now: e.now(), Lanes: e.wanted.lanes, Events: e.wanted.events, Limit: mostUnknown,
 	})

@@ -13,6 +13,7 @@ import (
 func reads[Tx any]() []test[Tx] {
 	return []test[Tx]{
 		{"WorkThatIsNotKnownIsCounted", readUnknown[Tx]},
+		{"TheBacklogIsCounted", readBacklog[Tx]},
 		{"ARecordIsFoundByItsID", readRecord[Tx]},
 		{"NothingFoundIsAnEmptyPage", readNothing[Tx]},
 		{"RecordsComeInPages", readPages[Tx]},

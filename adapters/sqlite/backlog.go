@@ -1,0 +1,67 @@
+package sqlite
+
+import (
+	"encoding/json"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// ?1 are the machines, ?2 the lanes, ?3 is now; each part counts at most ?4 rows, in an
+// index that holds few that are done. The parts that count do so in the order of their
+// index, so that an order is counted as a whole.
+//
+// Of an order with a dead letter and something else open, that one waits: what came
+// before the dead letter was closed when it was claimed.
+const backlog = `WITH open AS MATERIALIZED (
+		SELECT machine, record_id, lane, effect, state, cancelled
+		FROM fsm_outbox INDEXED BY fsm_outbox_lane
+		WHERE state <> 'delivered' AND (cancelled = 0 OR state = 'delivering') AND discarded_at IS NULL
+			AND machine IN (SELECT value FROM json_each(?1))
+		ORDER BY machine, record_id, lane
+		LIMIT ?4
+	), wanted AS (
+		SELECT l.value ->> 'Machine' AS machine, l.value ->> 'Name' AS lane, e.value AS effect
+		FROM json_each(?2) AS l, json_each(l.value, '$.Effects') AS e
+	), due AS (
+		SELECT machine, effect, (
+			SELECT coalesce(o.lease_until, o.available_at)
+			FROM fsm_outbox AS o INDEXED BY fsm_outbox_due
+			WHERE o.machine = w.machine AND o.lane = w.lane AND o.effect = w.effect AND coalesce(o.lease_until, o.available_at) <= ?3
+				AND o.parked = 0 AND o.cancelled = 0 AND o.state IN ('pending', 'retry_wait', 'delivering')
+			ORDER BY coalesce(o.lease_until, o.available_at)
+			LIMIT 1
+		) AS since
+		FROM wanted AS w
+	)
+	SELECT 'blocked' AS kind, machine, lane AS name, '' AS state, count(*), NULL AS since
+	FROM (
+		SELECT machine, lane FROM open WHERE cancelled = 0
+		GROUP BY machine, record_id, lane
+		HAVING max(state = 'dead_letter') AND count(*) > 1
+	)
+	GROUP BY machine, lane
+	UNION ALL
+	SELECT 'due', machine, effect, '', 1, since FROM due WHERE since IS NOT NULL
+	UNION ALL
+	SELECT 'open', machine, effect, state, count(*), NULL FROM open GROUP BY machine, effect, state
+	UNION ALL
+	SELECT 'overdue', machine, event, '', count(*), NULL
+	FROM (
+		SELECT machine, event FROM fsm_deadlines INDEXED BY fsm_deadlines_due
+		WHERE machine IN (SELECT value FROM json_each(?1)) AND max(due_at, coalesce(lease_until, due_at)) <= ?3
+		LIMIT ?4
+	)
+	GROUP BY machine, event
+	ORDER BY 1, 2, 3, 4`
+
+// backlogValues are the parameters of backlog.
+func backlogValues(q engine.Read) ([]any, error) {
+	lanes, err := json.Marshal(q.Lanes)
+	return []any{jsonList(q.Machines()), string(lanes), instant(q.Now), q.Limit}, err
+}
+
+func readBacklog(c *cells) (b engine.Backlog) {
+	b.Kind, b.Machine, b.Name, b.State, b.Count = engine.BacklogKind(c.text()), c.text(), c.text(), c.text(), c.int()
+	b.Since = c.optionalTime().V
+	return b
+}
