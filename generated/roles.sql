@@ -11,7 +11,7 @@ DECLARE
     records   text[] := ARRAY['activate_records', 'deals', 'download_records', 'gc_records', 'outbox_records', 'publish_records', 'registration_records', 'unpack_records', 'upload_records', 'wal_records']::text[];
     histories text[] := ARRAY['activate_history', 'deal_events', 'download_history', 'gc_history', 'outbox_history', 'publish_history', 'registration_history', 'unpack_history', 'upload_history', 'wal_history']::text[];
     others    text[] := ARRAY['snapshots', 'images', 'unpacked_images']::text[];
-    engines   text[] := ARRAY['fsm_outbox', 'fsm_deadlines', 'fsm_keys', 'fsm_pauses', 'fsm_schema'];
+    engines   text[] := ARRAY['fsm_outbox', 'fsm_deadlines', 'fsm_keys', 'fsm_forced', 'fsm_pauses', 'fsm_schema'];
     role      text;
     item      record;
 BEGIN
@@ -76,6 +76,12 @@ BEGIN
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', home, item.t, prefix || 'engine');
     END LOOP;
     FOR item IN SELECT t FROM unnest(ARRAY['fsm_keys']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP
+        EXECUTE format('GRANT INSERT ON %I.%I TO %I', home, item.t, prefix || 'engine');
+    END LOOP;
+    FOR item IN SELECT t FROM unnest(ARRAY['fsm_forced']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP
+        EXECUTE format('GRANT INSERT ON %I.%I TO %I', home, item.t, prefix || 'service');
+    END LOOP;
+    FOR item IN SELECT t FROM unnest(ARRAY['fsm_forced']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP
         EXECUTE format('GRANT INSERT ON %I.%I TO %I', home, item.t, prefix || 'engine');
     END LOOP;
     FOR item IN SELECT t FROM unnest(ARRAY['fsm_pauses']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP

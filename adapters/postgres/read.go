@@ -105,16 +105,21 @@ func readRecords(q engine.Read) (s statement) {
 
 func readHistory(q engine.Read) (s statement) {
 	t := q.Tables
-	s.write("SELECT event_id, version, transition, %s, event_type, %s, actor_role, actor_id::text, payload, correlation_id, created_at FROM %s",
+	s.write("SELECT h.event_id, h.version, h.transition, h.%s, h.event_type, h.%s, h.actor_role, h.actor_id::text, h.payload, h.correlation_id, h.created_at, f.who, f.why FROM %s AS h",
 		quoted(t.From), quoted(t.To), quoted(t.History))
-	s.write(" WHERE %s = %s AND version > %s ORDER BY version LIMIT %s", quoted(t.ID), s.param(q.Key), s.param(q.AfterVersion), s.param(q.Limit))
+	s.write(" LEFT JOIN fsm_forced AS f ON f.machine = %s AND f.record_id = %s AND f.version = h.version", s.param(q.Machine), s.param(q.ID))
+	s.write(" WHERE h.%s = %s AND h.version > %s ORDER BY h.version LIMIT %s", quoted(t.ID), s.param(q.Key), s.param(q.AfterVersion), s.param(q.Limit))
 	return s
 }
 
 func scanHistory(rows pgx.Rows) (h engine.HistoryRow, err error) {
 	var payload []byte
+	var forced engine.Forced
 	err = scan(rows, fsm.Into(&h.EventID), &h.Version, &h.Transition, text{&h.From}, &h.Event, &h.To,
-		text{&h.By.Role}, text{&h.By.ID}, &payload, text{&h.Correlation}, instant(&h.At))
+		text{&h.By.Role}, text{&h.By.ID}, &payload, text{&h.Correlation}, instant(&h.At), text{&forced.Who}, text{&forced.Why})
+	if forced != (engine.Forced{}) {
+		h.Forced = &forced
+	}
 	h.Payload = payload
 	return h, err
 }

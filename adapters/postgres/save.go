@@ -94,6 +94,7 @@ func (p *pipeline) add(about subject, sql string, args ...any) {
 func (p *pipeline) waves(commits []engine.Commit) {
 	for _, wave := range waves(commits) {
 		p.steps(wave)
+		p.forced(wave)
 		p.writes(wave)
 		p.tasks(wave)
 		p.cancel(wave)

@@ -54,7 +54,7 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 		query, args := s.statementsOf(q.Tables).page(q)
 		return ask(record, query, args...)
 	case engine.ReadHistory:
-		return ask(story, s.statementsOf(q.Tables).history, q.Key, q.AfterVersion, q.Limit)
+		return ask(story, s.statementsOf(q.Tables).history, q.Machine, q.ID, q.Key, q.AfterVersion, q.Limit)
 	case engine.ReadDeadLetters:
 		return ask(outbox, deadLetters, deadLetterValues(q)...)
 	case engine.ReadLetter:
@@ -101,6 +101,9 @@ func readHistory(c *cells) engine.HistoryRow {
 	h.Version, h.Transition, h.From, h.Event, h.To = c.int(), c.text(), c.text(), c.text(), c.text()
 	h.By = fsm.Caller{Role: c.text(), ID: c.text()}
 	h.Payload, h.Correlation, h.At = c.json(), c.text(), c.time()
+	if f := (engine.Forced{Who: c.text(), Why: c.text()}); f != (engine.Forced{}) {
+		h.Forced = &f
+	}
 	return h
 }
 

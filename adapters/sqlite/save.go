@@ -92,8 +92,9 @@ const (
 	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_lane SET cancelled = 1, parked = 0
 		WHERE machine = ? AND record_id = ? AND work = 1 AND cancelled = 0
 			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it
-	disarm = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
-	arm    = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
+	insertForced = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"
+	disarm       = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
+	arm          = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
 	insertKey = `INSERT INTO fsm_keys (machine, key, record_id, event, version, created_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (machine, key) DO NOTHING`
@@ -130,6 +131,10 @@ func (w *writer) step(ctx context.Context, st *engine.StepWrite) error {
 	}
 	_, err := w.exec(ctx, w.sql().narrate, w.commit.Key, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
 		null(st.By.Role), null(st.By.ID), null(st.Payload), null(st.Correlation), instant(st.At))
+	if err != nil || st.Forced == nil {
+		return err
+	}
+	_, err = w.exec(ctx, insertForced, w.commit.Machine, w.commit.ID, st.Version, st.Forced.Who, st.Forced.Why, instant(st.At))
 	return err
 }
 

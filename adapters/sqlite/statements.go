@@ -47,11 +47,17 @@ func newStatements(t fsm.Tables) *statements {
 			record, quotedAll(t.Columns), marks(len(t.Columns)+5)),
 		updates: newUpdates(t),
 		now:     fmt.Sprintf("SELECT version, %s FROM %s WHERE %s = ?", state, record, id),
-		history: fmt.Sprintf("SELECT %s FROM %s WHERE %s = ? AND version > ? ORDER BY version LIMIT ?", narrated, quoted(t.History), id),
+		history: fmt.Sprintf("SELECT %s, %s, %s FROM %s AS h WHERE %s = ?3 AND version > ?4 ORDER BY version LIMIT ?5",
+			narrated, forced("who"), forced("why"), quoted(t.History), id),
 		consumer: fmt.Sprintf("SELECT actor_role, actor_id, payload FROM %s WHERE %s = ? AND version <= ? AND event_type = ? AND created_at = ? ORDER BY version DESC LIMIT 1",
 			quoted(t.History), id),
 		narrate: fmt.Sprintf("INSERT INTO %s (%s, %s) VALUES (%s)", quoted(t.History), id, narrated, marks(12)),
 	}
+}
+
+// forced is what a row of a history, h, says about who forced it.
+func forced(column string) string {
+	return "(SELECT " + column + " FROM fsm_forced AS f WHERE f.machine = ?1 AND f.record_id = ?2 AND f.version = h.version)"
 }
 
 // page returns the statement that lists records, and its parameters. One that

@@ -27,6 +27,8 @@ var grants = []grant{
 	{"engine", "fsm_outbox", "INSERT, UPDATE"},
 	{"engine", "fsm_deadlines", "INSERT, UPDATE, DELETE"},
 	{"engine", "fsm_keys", "INSERT"},
+	{"service", "fsm_forced", "INSERT"},
+	{"engine", "fsm_forced", "INSERT"},
 	{"engine", "fsm_pauses", "INSERT, UPDATE, DELETE"},
 	{"operator", "fsm_pauses", "INSERT, UPDATE, DELETE"},
 	{"operator", "fsm_outbox", "UPDATE (state, attempts, cut, available_at, discarded_at, last_error, resolution)"},
@@ -49,7 +51,7 @@ func PostgresRoles(machines []*ir.Machine) string {
 	for _, kind := range []string{"records", "histories", "others"} {
 		s.line("    %-9s text[] := ARRAY[%s]::text[];", kind, quoteAll(tablesOf(machines, kind)))
 	}
-	s.line("    engines   text[] := ARRAY['fsm_outbox', 'fsm_deadlines', 'fsm_keys', 'fsm_pauses', 'fsm_schema'];")
+	s.line("    engines   text[] := ARRAY['fsm_outbox', 'fsm_deadlines', 'fsm_keys', 'fsm_forced', 'fsm_pauses', 'fsm_schema'];")
 	s.line("    role      text;")
 	s.line("    item      record;")
 	s.line("BEGIN")

@@ -26,6 +26,8 @@ func TestRoles(t *testing.T) {
 		empty     = `TRUNCATE deals CASCADE`
 		disable   = `ALTER TABLE deals DISABLE TRIGGER deal_update`
 		pause     = `INSERT INTO fsm_pauses VALUES ('deal', '', '', 'ann', 'to see', now()); DELETE FROM fsm_pauses WHERE machine = 'deal'`
+		force     = `INSERT INTO fsm_forced SELECT 'deal', deal_id::text, version, 'ann', 'to see', updated_at FROM deals WHERE false`
+		unforce   = `DELETE FROM fsm_forced WHERE false`
 		create    = `CREATE TABLE mine (n int)`
 		read      = `CREATE TEMPORARY TABLE seen AS SELECT d.deal_id, m.state, k.key, l.due_at, p.who, e.version, s.version AS schema
 			FROM deals AS d, fsm_outbox AS m, fsm_keys AS k, fsm_deadlines AS l, fsm_pauses AS p, deal_events AS e, fsm_schema AS s LIMIT 1`
@@ -34,15 +36,15 @@ func TestRoles(t *testing.T) {
 	may := map[attacks.Role][]string{
 		attacks.Reader:   {read},
 		attacks.Operator: {read, resolve, pause},
-		attacks.Service:  {read, step + ";" + told, cancel, disarm},
-		attacks.Engine:   {read, step + ";" + told, cancel, disarm, deliver, resolve, pause},
+		attacks.Service:  {read, step + ";" + told, cancel, disarm, force},
+		attacks.Engine:   {read, step + ";" + told, cancel, disarm, deliver, resolve, pause, force},
 		attacks.Owner:    {read, disable, create},
 	}
 	mayNot := map[attacks.Role][]string{
-		attacks.Reader:   {step, told, pause, resolve, cancel, deliver, disarm, forget, drop, erase, narrate, partition, empty, disable, create},
-		attacks.Operator: {step, told, rewrite, cancel, deliver, disarm, forget, drop, erase, narrate, partition, empty, disable, create},
-		attacks.Service:  {pause, resolve, deliver, rewrite, forget, drop, erase, narrate, partition, empty, disable, create},
-		attacks.Engine:   {forget, drop, erase, narrate, partition, empty, disable, create},
+		attacks.Reader:   {step, told, pause, force, unforce, resolve, cancel, deliver, disarm, forget, drop, erase, narrate, partition, empty, disable, create},
+		attacks.Operator: {step, told, force, unforce, rewrite, cancel, deliver, disarm, forget, drop, erase, narrate, partition, empty, disable, create},
+		attacks.Service:  {pause, unforce, resolve, deliver, rewrite, forget, drop, erase, narrate, partition, empty, disable, create},
+		attacks.Engine:   {unforce, forget, drop, erase, narrate, partition, empty, disable, create},
 	}
 	for role, list := range may {
 		for _, s := range list {

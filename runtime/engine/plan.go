@@ -46,6 +46,9 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 		version++
 		eventID := e.config.NewToken()
 		c.Steps = append(c.Steps, r.step(s, eventID, version, before))
+		if i == 0 {
+			c.Steps[0].Forced = r.forced
+		}
 		before = s.Record
 		if !s.Internal && s.From != "" {
 			left = true

@@ -28,6 +28,7 @@ type request[Tx any] struct {
 	now         time.Time
 	notBefore   time.Time   // of a deadline: when it was due
 	task        *Settlement // what ends with this event; nil: a caller fires
+	forced      *Forced     // by an operator; nil: it was not
 	lock        bool        // other writers wait until this is stored: one of them was first before
 	known       *Row        // what a load would find, unless there is something newer; nil: not known
 }

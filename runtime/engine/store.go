@@ -62,7 +62,8 @@ type Store[Tx any] interface {
 	//     those that StepWrite.Changed lists, all on creation. A store may write
 	//     more of them as they were read. A chain is several updates, since
 	//     triggers judge each edge. After
-	//     each step its history row is inserted, created_at being At.
+	//     each step its history row is inserted, created_at being At; and what
+	//     Forced says, if anything, with the machine, the record and the version.
 	//     Without steps, and with Expect > 0: the record's row is locked and
 	//     must be at that version.
 	//  2. Writes, in their order.
@@ -243,6 +244,7 @@ type HistoryRow struct {
 	Payload     json.RawMessage
 	Correlation string
 	At          time.Time
+	Forced      *Forced // by an operator: a row of fsm_forced; nil: it was not
 }
 
 // StepWrite is one transition to be written: the record's row and the row of

@@ -31,6 +31,7 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"13_AnOperatorActsOnMany", operator[Tx]()},
 		{"14_APoisonousMessageStandsAlone", poisonous[Tx]()},
 		{"15_APauseHolds", pausing[Tx]()},
+		{"16_AnOperatorForcesAStep", forcing[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {

@@ -11,7 +11,7 @@ DECLARE
     records   text[] := ARRAY['payment_records']::text[];
     histories text[] := ARRAY['payment_history']::text[];
     others    text[] := ARRAY[]::text[];
-    engines   text[] := ARRAY['fsm_outbox', 'fsm_deadlines', 'fsm_keys', 'fsm_pauses', 'fsm_schema'];
+    engines   text[] := ARRAY['fsm_outbox', 'fsm_deadlines', 'fsm_keys', 'fsm_forced', 'fsm_pauses', 'fsm_schema'];
     role      text;
     item      record;
 BEGIN
@@ -76,6 +76,12 @@ BEGIN
         EXECUTE format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', home, item.t, prefix || 'engine');
     END LOOP;
     FOR item IN SELECT t FROM unnest(ARRAY['fsm_keys']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP
+        EXECUTE format('GRANT INSERT ON %I.%I TO %I', home, item.t, prefix || 'engine');
+    END LOOP;
+    FOR item IN SELECT t FROM unnest(ARRAY['fsm_forced']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP
+        EXECUTE format('GRANT INSERT ON %I.%I TO %I', home, item.t, prefix || 'service');
+    END LOOP;
+    FOR item IN SELECT t FROM unnest(ARRAY['fsm_forced']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP
         EXECUTE format('GRANT INSERT ON %I.%I TO %I', home, item.t, prefix || 'engine');
     END LOOP;
     FOR item IN SELECT t FROM unnest(ARRAY['fsm_pauses']) AS t WHERE to_regclass(format('%I.%I', home, t)) IS NOT NULL LOOP

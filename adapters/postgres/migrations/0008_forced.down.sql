@@ -1,0 +1,2 @@
+DROP TABLE fsm_forced;
+DROP FUNCTION fsm_forced_stay();
