@@ -24,10 +24,15 @@ func (e *Engine[Tx]) Force(ctx context.Context, machine, id string, event fsm.Pa
 		call.By = fsm.System()
 	}
 	f := Firing{Machine: machine, ID: id, Event: event, Call: call}
+	if err := checkNested(ctx); err != nil {
+		return Outcome{}, err
+	}
 	if err := checkReason(who, why); err != nil {
 		return Outcome{}, describe(f, fmt.Errorf("force: %w", err))
 	}
-	e.synchronise(ctx)
+	if err := e.synchronise(ctx); err != nil {
+		return Outcome{}, describe(f, fmt.Errorf("force: %w", err))
+	}
 	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, fmt.Errorf("force: %w", err))

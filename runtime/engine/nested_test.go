@@ -38,6 +38,12 @@ func TestATransactionInsideAnother(t *testing.T) {
 		"Transact": func(ctx context.Context) error {
 			return e.Transact(ctx, func(context.Context, *engine.Unit[*sql.Tx]) error { return nil })
 		},
+		"Force": func(ctx context.Context) error {
+			_, err := e.Force(ctx, "deal", id, deal.Expire{}, "w", "y", engine.Call{})
+			return err
+		},
+		"Pause":   func(ctx context.Context) error { return e.Pause(ctx, engine.Scope{Machine: "deal"}, "w", "y") },
+		"Unpause": func(ctx context.Context) error { return e.Unpause(ctx, engine.Scope{Machine: "deal"}, "w", "y") },
 		"Run":     e.Run,
 		"Step":    func(ctx context.Context) error { _, err := e.Step(ctx); return err },
 		"Requeue": func(ctx context.Context) error { return e.Requeue(ctx, letter, "w", "y") },
