@@ -176,9 +176,8 @@ func (e *Engine[Tx]) conclude(ctx context.Context, m *definition[Tx], d delivery
 func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
 	e.tellFailure(ctx, d, cause)
 	var unasked *queryError
-	var foreign *fsm.PayloadError
 	switch {
-	case errors.As(cause, &foreign): // no attempt began, and none would here
+	case foreign(cause): // no attempt began, and none would here
 		return e.bury(ctx, d, cause)
 	case info.Delivery == fsm.AtMostOnce && unknownOutcome(cause):
 		return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
@@ -246,15 +245,20 @@ func (e *Engine[Tx]) retryLater(ctx context.Context, d delivery, policy fsm.Retr
 // It is repeated when nobody could say. A payload of another version stays one.
 func repeatable(info fsm.EffectInfo, cause error) bool {
 	var permanent *PermanentError
-	var foreign *fsm.PayloadError
 	switch {
-	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent), errors.As(cause, &foreign):
+	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent), foreign(cause):
 		return false
 	case info.HasRetry || !info.HasFails:
 		return true
 	}
 	var handler *HandlerError
 	return !errors.As(cause, &handler) || handler.Unknown
+}
+
+// foreign reports whether the effect is one of another version of its machine.
+func foreign(cause error) bool {
+	var payload *fsm.PayloadError
+	return errors.As(cause, &payload) && payload.Foreign
 }
 
 // finish ends an effect that has failed for good by the event that says so; a

@@ -15,20 +15,25 @@ import (
 // present and not null; unknown names, invalid UTF-8 and NUL characters are
 // refused. The error is a [Rejection] with [ErrInvalidEvent].
 func Decode[P any](machine, event string, data []byte, required ...string) (P, error) {
-	p, field, problem := decode[P](data, required)
-	if problem != "" {
-		return *new(P), &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: field, Problem: problem}
+	p, wrong := decode[P](data, required)
+	if wrong != nil {
+		return p, &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: wrong.field, Problem: wrong.problem}
 	}
 	return p, nil
 }
 
-// decode reads the JSON payload of an event or an effect, or says what is wrong with
-// which field; "": nothing.
-func decode[P any](data []byte, required []string) (p P, field, problem string) {
+// flaw is what is wrong with a payload.
+type flaw struct {
+	field, problem string
+	foreign        bool // it has other fields than are declared
+}
+
+// decode reads the JSON payload of an event or an effect.
+func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
 	if len(required) == 0 && string(data) == "{}" {
-		return p, "", ""
+		return p, nil
 	}
-	reject := func(field, problem string) (P, string, string) { return *new(P), field, problem }
+	reject := func(field, problem string) (P, *flaw) { return *new(P), &flaw{field: field, problem: problem} }
 	if err := checkText(data); err != nil {
 		return reject("payload", err.Error())
 	}
@@ -38,16 +43,19 @@ func decode[P any](data []byte, required []string) (p P, field, problem string) 
 	}
 	for _, name := range required {
 		if raw, ok := present[name]; !ok || bytes.Equal(raw, []byte("null")) {
-			return reject(name, "is required")
+			return *new(P), &flaw{name, "is required", true}
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return reject(fieldOf(err, present), "is not valid: "+err.Error())
+		return *new(P), &flaw{fieldOf(err, present), "is not valid: " + err.Error(), strings.HasPrefix(err.Error(), unknownField)}
 	}
-	return p, "", ""
+	return p, nil
 }
+
+// unknownField begins the error of encoding/json about a name that is not declared.
+const unknownField = "json: unknown field "
 
 // fieldOf names the field that a decoding error speaks of.
 func fieldOf(err error, present map[string]json.RawMessage) string {
@@ -55,7 +63,7 @@ func fieldOf(err error, present map[string]json.RawMessage) string {
 	if errors.As(err, &wrongType) && wrongType.Field != "" {
 		return wrongType.Field
 	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+	if name, ok := strings.CutPrefix(err.Error(), unknownField); ok {
 		return strings.Trim(name, `"`)
 	}
 	if len(present) == 1 {

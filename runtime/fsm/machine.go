@@ -142,22 +142,28 @@ func PayloadOf[P any](d Dispatch, required ...string) (P, error) {
 	if len(data) == 0 || string(data) == "null" {
 		data = json.RawMessage("{}")
 	}
-	p, field, problem := decode[P](data, required)
-	if problem != "" {
-		return p, &PayloadError{Machine: d.Machine, Record: d.Record, Effect: d.Effect, Field: field, Problem: problem}
+	p, wrong := decode[P](data, required)
+	if wrong != nil {
+		return p, &PayloadError{Machine: d.Machine, Record: d.Record, Effect: d.Effect, Field: wrong.field, Problem: wrong.problem, Foreign: wrong.foreign}
 	}
 	return p, nil
 }
 
-// PayloadError says that the payload of an effect is not that of this version of its
-// machine: another version asked for the effect.
+// PayloadError says that the payload of an effect can't be read.
 type PayloadError struct {
 	Machine, Record, Effect string
 	Field, Problem          string // the field that is wrong, and what is wrong with it
+	// Foreign: a field is unknown, or a required one is missing. Another version of the
+	// machine asked for the effect.
+	Foreign bool
 }
 
 func (e *PayloadError) Error() string {
-	return fmt.Sprintf("payload of effect %s of %s %s: %s %s: run the version of the machine that asked for it", e.Effect, e.Machine, e.Record, e.Field, e.Problem)
+	advice := ""
+	if e.Foreign {
+		advice = ": run the version of the machine that asked for it"
+	}
+	return fmt.Sprintf("payload of effect %s of %s %s: %s %s%s", e.Effect, e.Machine, e.Record, e.Field, e.Problem, advice)
 }
 
 // Column is a column with what to store there, see Plain.

@@ -90,6 +90,9 @@ func TestPayloadOf(t *testing.T) {
 		if p.N != tt.want || errors.As(err, &foreign) != (tt.problem != "") {
 			t.Errorf("%q: %v, %v", tt.text, p, err)
 		}
+		if foreign != nil && foreign.Foreign != (strings.HasSuffix(tt.problem, "required") || strings.HasPrefix(tt.problem, "more")) {
+			t.Errorf("%q: foreign %t", tt.text, foreign.Foreign)
+		}
 		if err != nil && !strings.HasPrefix(err.Error(), "payload of effect e of m r: "+tt.problem) {
 			t.Errorf("%q: got %v", tt.text, err)
 		}

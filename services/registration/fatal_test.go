@@ -201,7 +201,7 @@ func TestUnreadableIntents(t *testing.T) {
 			<-taken.reached
 			outbox := s.options.Schema + ".fsm_outbox"
 			s.sql("ALTER TABLE " + outbox + " DISABLE TRIGGER fsm_outbox_fixed")
-			s.sql("UPDATE " + outbox + " SET payload = '{\"node_id\": 7}' WHERE effect = '" + effect + "'")
+			s.sql("UPDATE " + outbox + " SET payload = jsonb_set(payload::jsonb, '{node_id}', '7')::json WHERE effect = '" + effect + "'")
 			s.sql("ALTER TABLE " + outbox + " ENABLE TRIGGER fsm_outbox_fixed")
 			s.clock.advance(lease) // so that it is claimed once more, and read
 			taken.release()
