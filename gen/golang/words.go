@@ -105,8 +105,16 @@ func (g *generator) wordParse(f *jen.File, w *wordType) {
 					cases.Case(jen.Lit(c.text)).Block(jen.Return(jen.Id(c.constant), jen.Nil()))
 				}
 			}),
-			jen.Return(jen.Lit(0), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": no "+w.noun+" %q"), jen.Id("name"))),
+			jen.Return(jen.Lit(0), g.noWord(w)),
 		))
+}
+
+// noWord is the error for a name that is none of the words: that of a state has a type.
+func (g *generator) noWord(w *wordType) *jen.Statement {
+	if w.name == "State" {
+		return jen.Op("&").Add(g.fsm("StateError")).Values(jen.Id("Machine").Op(":").Id("MachineName"), jen.Id("State").Op(":").Id("name"))
+	}
+	return jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": no "+w.noun+" %q"), jen.Id("name"))
 }
 
 // wordEncodings emits the Text (and so JSON) and SQL encodings.

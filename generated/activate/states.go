@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // State is a state of the machine.
@@ -77,7 +79,7 @@ func ParseState(name string) (State, error) {
 	case "aborted":
 		return Aborted, nil
 	}
-	return 0, fmt.Errorf("activate: no state %q", name)
+	return 0, &fsm.StateError{Machine: MachineName, State: name}
 }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.

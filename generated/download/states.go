@@ -6,6 +6,8 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // State is a state of the machine.
@@ -88,7 +90,7 @@ func ParseState(name string) (State, error) {
 	case "aborted":
 		return Aborted, nil
 	}
-	return 0, fmt.Errorf("download: no state %q", name)
+	return 0, &fsm.StateError{Machine: MachineName, State: name}
 }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.

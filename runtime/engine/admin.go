@@ -137,7 +137,7 @@ func (e *Engine[Tx]) rearm(ctx context.Context, tx Tx, r request[Tx]) (bool, err
 	row := rows[0]
 	switch {
 	case row.Err != nil:
-		return false, row.Err
+		return false, r.machine.unreadable(row.Err)
 	case row.Record == nil:
 		return false, ErrNotFound
 	}

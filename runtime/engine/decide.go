@@ -88,7 +88,7 @@ func (e *Engine[Tx]) loadHolder(ctx context.Context, tx Tx, r request[Tx], row *
 		return err
 	}
 	row.holder = &holder{q.ID, found[0].Record}
-	return found[0].Err
+	return r.machine.unreadable(found[0].Err)
 }
 
 // foreseen is what a load would find for an event without a key: nothing for a
@@ -115,7 +115,7 @@ func (e *Engine[Tx]) decide(r request[Tx], row Row) (plan[Tx], error) {
 		return plan[Tx]{}, ErrStateLeft
 	}
 	if row.Err != nil {
-		return plan[Tx]{}, row.Err
+		return plan[Tx]{}, r.machine.unreadable(row.Err)
 	}
 	if o, ok, err := r.replay(row); ok || err != nil {
 		return e.ended(r, o, row.Alone), err

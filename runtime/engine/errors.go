@@ -17,6 +17,7 @@ var (
 	ErrKeyUsed        = errors.New("idempotency key is used")                // see KeyError
 	ErrRefused        = errors.New("can't be recorded")                      // see RefusedError
 	ErrCorrupt        = errors.New("corrupt row")                            // see CorruptError
+	ErrUnknownState   = errors.New("unknown state")                          // see UnknownStateError
 	ErrLeaseLost      = errors.New("lease lost")
 	ErrStore          = errors.New("store failed") // see StoreError
 )

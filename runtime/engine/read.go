@@ -24,7 +24,7 @@ type Snapshot struct {
 }
 
 // Get returns a record: ErrNotFound if there is none, ErrCorrupt if it can't be
-// read.
+// read, ErrUnknownState if that is for its state.
 func (e *Engine[Tx]) Get(ctx context.Context, machine, id string) (Snapshot, error) {
 	s, err := e.get(ctx, machine, id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (e *Engine[Tx]) get(ctx context.Context, machine, id string) (Snapshot, err
 	case len(page.Records) == 0:
 		return Snapshot{}, ErrNotFound
 	}
-	s := snapshot(page.Records[0])
+	s := m.snapshot(page.Records[0])
 	return s, s.Err
 }
 
@@ -86,7 +86,7 @@ func (e *Engine[Tx]) List(ctx context.Context, machine, state, after string, lim
 	}
 	out := make([]Snapshot, len(page.Records))
 	for i, row := range page.Records {
-		out[i] = snapshot(row)
+		out[i] = m.snapshot(row)
 	}
 	return out, nil
 }
@@ -107,8 +107,8 @@ func (e *Engine[Tx]) History(ctx context.Context, machine, id string, after int6
 	return page.History, nil
 }
 
-func snapshot(row Row) Snapshot {
-	s := Snapshot{Record: row.Record, Version: row.Version, EnteredAt: row.EnteredAt, Err: row.Err}
+func (d *definition[Tx]) snapshot(row Row) Snapshot {
+	s := Snapshot{Record: row.Record, Version: row.Version, EnteredAt: row.EnteredAt, Err: d.unreadable(row.Err)}
 	if row.Record != nil {
 		s.ID = fsm.Text(row.Record.Values()[0])
 		return s

@@ -277,8 +277,8 @@ func TestRunSurvivesItsStore(t *testing.T) {
 	}
 }
 
-// TestCorruptRowIsItsOwnError: a row that someone broke by hand is an error that
-// names it; the others go on.
+// TestCorruptRowIsItsOwnError: a row in a state that this program does not know is an
+// error that names it; the others go on.
 func TestCorruptRowIsItsOwnError(t *testing.T) {
 	s := newStage(t)
 	broken, whole := s.offered("1"), s.offered("2")
@@ -294,9 +294,13 @@ func TestCorruptRowIsItsOwnError(t *testing.T) {
 		if !errors.As(err, &corrupt) || corrupt.ID != broken {
 			t.Errorf("%s says %v", what, err)
 		}
+		var state *engine.UnknownStateError
+		if !errors.As(err, &state) || !errors.Is(err, engine.ErrUnknownState) || state.ID != broken || state.State != "GONE" || state.Version != deal.MachineVersion {
+			t.Errorf("%s says %v", what, err)
+		}
 	}
 	list, err := s.engine.List(t.Context(), "deal", "", "", 0)
-	if err != nil || len(list) != 2 || !errors.Is(list[0].Err, engine.ErrCorrupt) || list[0].ID != broken || list[1].Err != nil {
+	if err != nil || len(list) != 2 || !errors.Is(list[0].Err, engine.ErrUnknownState) || list[0].ID != broken || list[1].Err != nil {
 		t.Errorf("the list is %+v, %v", list, err)
 	}
 	if seen := s.flush(); !strings.Contains(seen, "task failed") || !strings.Contains(seen, broken) {

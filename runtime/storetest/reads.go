@@ -220,6 +220,9 @@ func readCorrupt[Tx any](b *bench[Tx]) {
 	if e.Machine != "deal" || e.ID != h.id || page.Records[1].Record != nil {
 		b.Fatalf("the error says %v", e)
 	}
+	if s := as[*fsm.StateError](b, e); s.State != "nowhere" {
+		b.Fatalf("the state is %q", s.State)
+	}
 	b.stands(before)
 	b.stands(after)
 	if page := b.read(h, engine.Read{Kind: engine.ReadRecord, Limit: 1}); len(page.Records) != 1 || page.Records[0].Err == nil {
@@ -233,6 +236,9 @@ func loadCorrupt[Tx any](b *bench[Tx]) {
 	row := b.load(h, engine.Query{})
 	if e := as[*engine.CorruptError](b, row.Err); e.ID != h.id || row.Record != nil {
 		b.Fatalf("the row is %+v", row)
+	}
+	if s := as[*fsm.StateError](b, row.Err); s.State != "nowhere" {
+		b.Fatalf("the state is %q", s.State)
 	}
 	b.stands(other)
 }
