@@ -14,7 +14,7 @@ const (
 		SET state = ?, attempts = ?, available_at = ?, delivered_at = ?, discarded_at = ?, last_error = ?, resolution = ?,
 			lease_token = NULL, lease_until = NULL, worker = NULL`
 	ofWorker = " WHERE message_id = ? AND state = 'delivering' AND lease_token = ?"
-	ofPerson = ", cut = ? WHERE message_id = ? AND state = ? AND lease_token IS NULL AND cancelled = 0"
+	ofPerson = ", cut = ?, parked = 0 WHERE message_id = ? AND state = ? AND lease_token IS NULL AND cancelled = 0"
 
 	renewEffect    = "UPDATE fsm_outbox SET lease_until = ? WHERE message_id = ? AND state = 'delivering' AND lease_token = ? AND (NOT cancelled OR lease_until > ?)"
 	renewDeadline  = "UPDATE fsm_deadlines SET lease_until = ? WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"

@@ -32,6 +32,8 @@ func Fire(r *Record, e Payload, c Call) (Steps, error) {
 		return r.Requeue(e, c.Now)
 	case Discard:
 		return r.Discard(e, c.Now)
+	case Cancel:
+		return r.Cancel(e, c.Now)
 	case Create:
 		return r.fireCreate(e, c.Now)
 	}
@@ -55,6 +57,8 @@ func Step(r *Record, e Payload, c Call) (Steps, error) {
 		return r.Requeue(e, c.Now)
 	case Discard:
 		return r.Discard(e, c.Now)
+	case Cancel:
+		return r.Cancel(e, c.Now)
 	case Create:
 		return r.fireCreate(e, c.Now)
 	}

@@ -24,6 +24,7 @@ const (
 	EventLeaseExpired
 	EventRequeue
 	EventDiscard
+	EventCancel
 	EventCreate
 )
 
@@ -37,7 +38,8 @@ func _() {
 	_ = x[EventLeaseExpired-5]
 	_ = x[EventRequeue-6]
 	_ = x[EventDiscard-7]
-	_ = x[EventCreate-8]
+	_ = x[EventCancel-8]
+	_ = x[EventCreate-9]
 }
 
 // String returns the word of the spec for e.
@@ -57,6 +59,8 @@ func (e Event) String() string {
 		return "requeue"
 	case EventDiscard:
 		return "discard"
+	case EventCancel:
+		return "cancel"
 	case EventCreate:
 		return "create"
 	}
@@ -85,6 +89,8 @@ func ParseEvent(name string) (Event, error) {
 		return EventRequeue, nil
 	case "discard":
 		return EventDiscard, nil
+	case "cancel":
+		return EventCancel, nil
 	case "create":
 		return EventCreate, nil
 	}
@@ -126,7 +132,7 @@ func (e *Event) Scan(src any) error {
 
 // Events lists every event in the order of the spec.
 func Events() []Event {
-	return []Event{EventWorkerClaim, EventHandlerSuccess, EventHandlerFailure, EventTimeReached, EventLeaseExpired, EventRequeue, EventDiscard, EventCreate}
+	return []Event{EventWorkerClaim, EventHandlerSuccess, EventHandlerFailure, EventTimeReached, EventLeaseExpired, EventRequeue, EventDiscard, EventCancel, EventCreate}
 }
 
 // Internal reports whether only the machine itself fires e.
@@ -236,7 +242,7 @@ func (LeaseExpired) payload() {}
 type Requeue struct {
 	// Resolution is resolution.
 	//
-	// who requeued or discarded the dead letter, and why
+	// who requeued, discarded or cancelled it, and why
 	Resolution string `json:"resolution"`
 }
 
@@ -256,7 +262,7 @@ func (Requeue) payload() {}
 type Discard struct {
 	// Resolution is resolution.
 	//
-	// who requeued or discarded the dead letter, and why
+	// who requeued, discarded or cancelled it, and why
 	Resolution string `json:"resolution"`
 }
 
@@ -271,6 +277,26 @@ func (Discard) EventName() string {
 }
 
 func (Discard) payload() {}
+
+// Cancel is the payload of cancel.
+type Cancel struct {
+	// Resolution is resolution.
+	//
+	// who requeued, discarded or cancelled it, and why
+	Resolution string `json:"resolution"`
+}
+
+// Event returns EventCancel.
+func (Cancel) Event() Event {
+	return EventCancel
+}
+
+// EventName returns the event's name in the spec.
+func (Cancel) EventName() string {
+	return "cancel"
+}
+
+func (Cancel) payload() {}
 
 // Create is the payload of create.
 //
@@ -310,6 +336,8 @@ func DecodeEvent(name string, data []byte) (Payload, error) {
 		return fsm.Decode[Requeue](MachineName, name, data, "resolution")
 	case "discard":
 		return fsm.Decode[Discard](MachineName, name, data, "resolution")
+	case "cancel":
+		return fsm.Decode[Cancel](MachineName, name, data, "resolution")
 	case "create":
 		return fsm.Decode[Create](MachineName, name, data, "topic", "payload")
 	}

@@ -153,6 +153,28 @@ func (r *Record) Discard(e Discard, now time.Time) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventDiscard)
 }
 
+// Cancel applies cancel. It changes r only when it returns a step.
+func (r *Record) Cancel(e Cancel, now time.Time) (Steps, error) {
+	now = fsm.Instant(now)
+	switch r.State {
+	case Pending:
+		// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
+		r.State, r.DiscardedAt, r.Resolution = DeadLetter, fsm.Some(now), fsm.Some(e.Resolution)
+		return took(TransitionCancelPending), nil
+	case Delivering:
+		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("under_way", "refused", 409)
+	case RetryWait:
+		// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
+		r.State, r.DiscardedAt, r.Resolution = DeadLetter, fsm.Some(now), fsm.Some(e.Resolution)
+		return took(TransitionCancelRetryWait), nil
+	case DeadLetter:
+		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("given_up_before", "refused", 409)
+	case Delivered:
+		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel)
+	}
+	return Steps{}, r.reject(fsm.ErrCorrupt, EventCancel)
+}
+
 // createCreate fills a blank record by create. It changes r only when it returns a step.
 func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 	if e.Topic == "" {

@@ -21,6 +21,7 @@ func (r *Record) Legal(c Call) []fsm.Verdict {
 		"lease_expired",
 		"requeue",
 		"discard",
+		"cancel",
 		"create",
 	}, options, func(event string) error {
 		payload, err := DecodeEvent(event, []byte("{}"))
@@ -48,6 +49,7 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 		return []fsm.Option{
 			{Event: "worker_claim", Row: "claim", May: true, Needs: []fsm.Need{{Row: "claim", Clause: "locked == true", Fields: []string{"locked"}}}, Carries: true},
 			{Event: "worker_claim", Row: "row_is_locked", May: true, Needs: []fsm.Need{{Row: "row_is_locked", Clause: "locked == false", Fields: []string{"locked"}}}, Carries: true, Refuses: true, Failure: "refused", Status: 409},
+			{Event: "cancel", Row: "cancel", May: true, Carries: true},
 		}
 	case Delivering:
 		return []fsm.Option{
@@ -58,11 +60,13 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "handler_failure", Row: "stale_failure", May: true, Carries: true, Refuses: true, Failure: "lease_lost", Status: 409},
 			{Event: "lease_expired", Row: "lease_lost", May: true, Known: []fsm.Clause{fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts))}},
 			{Event: "lease_expired", Row: "lease_last", May: true, Known: []fsm.Clause{fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts))}},
+			{Event: "cancel", Row: "under_way", May: true, Carries: true, Refuses: true, Failure: "refused", Status: 409},
 		}
 	case RetryWait:
 		return []fsm.Option{
 			{Event: "time_reached", Row: "wake", May: true, Known: []fsm.Clause{fsm.Check("available_at <= $now", r.AvailableAt.IsSet && !r.AvailableAt.V.After(now), fsm.Read("available_at", r.AvailableAt), fsm.Read("$now", now))}},
 			{Event: "time_reached", Row: "too_early", May: true, Refuses: true, Failure: "refused", Status: 409},
+			{Event: "cancel", Row: "cancel", May: true, Carries: true},
 		}
 	case DeadLetter:
 		return []fsm.Option{
@@ -70,6 +74,7 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "requeue", Row: "already_resolved", May: true, Carries: true, Refuses: true, Failure: "refused", Status: 409},
 			{Event: "discard", Row: "discard", May: true, Known: []fsm.Clause{fsm.Check("discarded_at exists false", !r.DiscardedAt.IsSet, fsm.Read("discarded_at", r.DiscardedAt))}, Carries: true},
 			{Event: "discard", Row: "already_resolved", May: true, Carries: true, Refuses: true, Failure: "refused", Status: 409},
+			{Event: "cancel", Row: "given_up_before", May: true, Carries: true, Refuses: true, Failure: "refused", Status: 409},
 		}
 	case Delivered:
 	}
@@ -83,12 +88,14 @@ func (r *Record) offer(x *fsm.Rejection) {
 		x.May("create", true)
 	case Pending:
 		x.May("worker_claim", true)
+		x.May("cancel", true)
 	case Delivering:
 		x.May("handler_success", true)
 		x.May("handler_failure", true)
 		x.May("lease_expired", true)
 	case RetryWait:
 		x.May("time_reached", true)
+		x.May("cancel", true)
 	case DeadLetter:
 		x.May("requeue", true)
 		x.May("discard", true)

@@ -20,9 +20,9 @@ CREATE TABLE outbox_records (
     last_error   text,
     -- who holds the row; see claim
     lease_token  uuid,
-    -- a dead letter that a person gave up; it blocks nothing any more
+    -- when an operator gave it up; it blocks nothing any more
     discarded_at timestamptz,
-    -- who requeued or discarded the dead letter, and why
+    -- who requeued, discarded or cancelled it, and why
     resolution   text,
     created_at   timestamptz NOT NULL DEFAULT now(),
     updated_at   timestamptz NOT NULL DEFAULT now(),
@@ -210,18 +210,20 @@ BEGIN
     END IF;
     IF OLD.state || ' ' || NEW.last_event || ' ' || NEW.state NOT IN (
             'pending worker_claim delivering',
+            'pending cancel dead_letter',
             'delivering handler_success delivered',
             'delivering handler_failure retry_wait',
             'delivering handler_failure dead_letter',
             'delivering lease_expired pending',
             'delivering lease_expired dead_letter',
             'retry_wait time_reached pending',
+            'retry_wait cancel dead_letter',
             'dead_letter requeue pending',
             'dead_letter discard dead_letter') THEN
         IF OLD.state = 'pending' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from pending on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
-                    HINT = 'From there lead worker_claim to delivering.';
+                    HINT = 'From there lead worker_claim to delivering, cancel to dead_letter.';
         ELSIF OLD.state = 'delivering' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from delivering on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
@@ -229,7 +231,7 @@ BEGIN
         ELSIF OLD.state = 'retry_wait' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from retry_wait on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
-                    HINT = 'From there lead time_reached to pending.';
+                    HINT = 'From there lead time_reached to pending, cancel to dead_letter.';
         ELSIF OLD.state = 'dead_letter' THEN
             RAISE EXCEPTION 'fsmgen: outbox %: edge: no transition from dead_letter on % to %', OLD.message_id, NEW.last_event, NEW.state
                 USING ERRCODE = 'FS001', TABLE = 'outbox_records', CONSTRAINT = 'outbox_edge',
@@ -250,8 +252,8 @@ BEGIN
         OR NEW.delivered_at IS DISTINCT FROM OLD.delivered_at AND NOT (NEW.last_event = 'handler_success')
         OR NEW.last_error IS DISTINCT FROM OLD.last_error AND NOT (NEW.last_event IN ('handler_failure', 'lease_expired'))
         OR NEW.lease_token IS DISTINCT FROM OLD.lease_token AND NOT (NEW.last_event IN ('worker_claim', 'handler_success', 'handler_failure', 'lease_expired'))
-        OR NEW.discarded_at IS DISTINCT FROM OLD.discarded_at AND NOT (NEW.last_event = 'discard')
-        OR NEW.resolution IS DISTINCT FROM OLD.resolution AND NOT (NEW.last_event IN ('requeue', 'discard'))
+        OR NEW.discarded_at IS DISTINCT FROM OLD.discarded_at AND NOT (NEW.last_event IN ('discard', 'cancel'))
+        OR NEW.resolution IS DISTINCT FROM OLD.resolution AND NOT (NEW.last_event IN ('requeue', 'discard', 'cancel'))
         OR NEW.entered_at <> NEW.updated_at AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'discard'))
         OR NEW.entered_at <> OLD.entered_at AND NEW.state = OLD.state AND (NEW.last_event = 'discard') THEN
         IF NEW.message_id IS DISTINCT FROM OLD.message_id THEN
@@ -316,14 +318,14 @@ BEGIN
             END IF;
         END IF;
         IF NEW.discarded_at IS DISTINCT FROM OLD.discarded_at THEN
-            IF NOT (NEW.last_event = 'discard') THEN
+            IF NOT (NEW.last_event IN ('discard', 'cancel')) THEN
                 RAISE EXCEPTION 'fsmgen: outbox %: step: discarded_at is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.discarded_at, NEW.discarded_at
                     USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
                         HINT = 'Leave discarded_at as it is.';
             END IF;
         END IF;
         IF NEW.resolution IS DISTINCT FROM OLD.resolution THEN
-            IF NOT (NEW.last_event IN ('requeue', 'discard')) THEN
+            IF NOT (NEW.last_event IN ('requeue', 'discard', 'cancel')) THEN
                 RAISE EXCEPTION 'fsmgen: outbox %: step: resolution is not written by % from %, it stays % and does not become %', NEW.message_id, NEW.last_event, OLD.state, OLD.resolution, NEW.resolution
                     USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
                         HINT = 'Leave resolution as it is.';
@@ -353,6 +355,17 @@ BEGIN
             END IF;
             IF NOT (NEW.attempts = (OLD.attempts::numeric + 1)) THEN
                 RAISE EXCEPTION 'fsmgen: outbox %: step: worker_claim from pending to delivering: claim sets attempts: $attempts + 1, and attempts is %', NEW.message_id, NEW.attempts
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'cancel' THEN
+            IF NOT (NEW.resolution IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: cancel from pending to dead_letter: cancel writes resolution', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.discarded_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: cancel from pending to dead_letter: cancel sets discarded_at: $now, and discarded_at is %', NEW.message_id, NEW.discarded_at
                     USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
@@ -428,6 +441,17 @@ BEGIN
             END IF;
             IF NOT (NEW.available_at IS NULL) THEN
                 RAISE EXCEPTION 'fsmgen: outbox %: step: time_reached from retry_wait to pending: wake sets available_at: null, and available_at is %', NEW.message_id, NEW.available_at
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+        ELSIF NEW.last_event = 'cancel' THEN
+            IF NOT (NEW.resolution IS NOT NULL) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: cancel from retry_wait to dead_letter: cancel writes resolution', NEW.message_id
+                    USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
+                        HINT = 'Write what the row writes, and nothing else.';
+            END IF;
+            IF NOT (NEW.discarded_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+                RAISE EXCEPTION 'fsmgen: outbox %: step: cancel from retry_wait to dead_letter: cancel sets discarded_at: $now, and discarded_at is %', NEW.message_id, NEW.discarded_at
                     USING ERRCODE = 'FS008', TABLE = 'outbox_records', CONSTRAINT = 'outbox_step',
                         HINT = 'Write what the row writes, and nothing else.';
             END IF;
@@ -541,7 +565,9 @@ BEGIN
             'delivering lease_lost lease_expired pending',
             'delivering lease_last lease_expired dead_letter',
             'dead_letter requeue requeue pending',
-            'dead_letter discard discard dead_letter')) IS NOT TRUE THEN
+            'dead_letter discard discard dead_letter',
+            'pending cancel cancel dead_letter',
+            'retry_wait cancel cancel dead_letter')) IS NOT TRUE THEN
         RAISE EXCEPTION 'fsmgen: outbox %: history: % is no transition from % on % to % by %', NEW.message_id, NEW.transition, NEW.from_state, NEW.event_type, NEW.to_state, NEW.actor_role
             USING ERRCODE = 'FS004', TABLE = 'outbox_history', CONSTRAINT = 'outbox_history_transition',
                 HINT = 'Name the row of the table that was taken, and the role that fired it.';

@@ -29,11 +29,11 @@ type Record struct {
 	LeaseToken fsm.Optional[fsm.UUID] `json:"lease_token,omitzero"`
 	// DiscardedAt is discarded_at.
 	//
-	// a dead letter that a person gave up; it blocks nothing any more
+	// when an operator gave it up; it blocks nothing any more
 	DiscardedAt fsm.Optional[time.Time] `json:"discarded_at,omitzero"`
 	// Resolution is resolution.
 	//
-	// who requeued or discarded the dead letter, and why
+	// who requeued, discarded or cancelled it, and why
 	Resolution fsm.Optional[string] `json:"resolution,omitzero"`
 }
 
@@ -110,13 +110,13 @@ func (s State) Legal() []Event {
 	case 0:
 		return []Event{EventCreate}
 	case Pending:
-		return []Event{EventWorkerClaim}
+		return []Event{EventWorkerClaim, EventCancel}
 	case Delivering:
 		return []Event{EventHandlerSuccess, EventHandlerFailure, EventLeaseExpired}
 	case Delivered:
 		return nil
 	case RetryWait:
-		return []Event{EventTimeReached}
+		return []Event{EventTimeReached, EventCancel}
 	case DeadLetter:
 		return []Event{EventRequeue, EventDiscard}
 	}

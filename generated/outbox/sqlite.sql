@@ -21,9 +21,9 @@ CREATE TABLE outbox_records (
     last_error   text,
     -- who holds the row; see claim
     lease_token  text,
-    -- a dead letter that a person gave up; it blocks nothing any more
+    -- when an operator gave it up; it blocks nothing any more
     discarded_at text,
-    -- who requeued or discarded the dead letter, and why
+    -- who requeued, discarded or cancelled it, and why
     resolution   text,
     created_at   text    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
     updated_at   text    NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
@@ -125,8 +125,9 @@ BEGIN
             RAISE(ABORT, 'fsmgen: outbox: version: a step leads from version OLD.version to the next, not to NEW.version. Set version = version + 1, once per step.')
         WHEN OLD.state = 'pending'
             AND NOT (
-               NEW.last_event = 'worker_claim' AND NEW.state = 'delivering') THEN
-            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from pending on NEW.last_event to NEW.state. From there lead worker_claim to delivering.')
+               NEW.last_event = 'worker_claim' AND NEW.state = 'delivering'
+            OR NEW.last_event = 'cancel'       AND NEW.state = 'dead_letter') THEN
+            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from pending on NEW.last_event to NEW.state. From there lead worker_claim to delivering, cancel to dead_letter.')
         WHEN OLD.state = 'delivering'
             AND NOT (
                NEW.last_event = 'handler_success' AND NEW.state = 'delivered'
@@ -135,8 +136,9 @@ BEGIN
             RAISE(ABORT, 'fsmgen: outbox: edge: no transition from delivering on NEW.last_event to NEW.state. From there lead handler_success to delivered, handler_failure to retry_wait or dead_letter, lease_expired to pending or dead_letter.')
         WHEN OLD.state = 'retry_wait'
             AND NOT (
-               NEW.last_event = 'time_reached' AND NEW.state = 'pending') THEN
-            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from retry_wait on NEW.last_event to NEW.state. From there lead time_reached to pending.')
+               NEW.last_event = 'time_reached' AND NEW.state = 'pending'
+            OR NEW.last_event = 'cancel'       AND NEW.state = 'dead_letter') THEN
+            RAISE(ABORT, 'fsmgen: outbox: edge: no transition from retry_wait on NEW.last_event to NEW.state. From there lead time_reached to pending, cancel to dead_letter.')
         WHEN OLD.state = 'dead_letter'
             AND NOT (
                NEW.last_event = 'requeue' AND NEW.state = 'pending'
@@ -172,10 +174,10 @@ BEGIN
             AND NOT (NEW.last_event IN ('worker_claim', 'handler_success', 'handler_failure', 'lease_expired')) THEN
             RAISE(ABORT, 'fsmgen: outbox: step: lease_token is not written by NEW.last_event from OLD.state, it stays OLD.lease_token and does not become NEW.lease_token. Leave lease_token as it is.')
         WHEN NEW.discarded_at IS DISTINCT FROM OLD.discarded_at
-            AND NOT (NEW.last_event = 'discard') THEN
+            AND NOT (NEW.last_event IN ('discard', 'cancel')) THEN
             RAISE(ABORT, 'fsmgen: outbox: step: discarded_at is not written by NEW.last_event from OLD.state, it stays OLD.discarded_at and does not become NEW.discarded_at. Leave discarded_at as it is.')
         WHEN NEW.resolution IS DISTINCT FROM OLD.resolution
-            AND NOT (NEW.last_event IN ('requeue', 'discard')) THEN
+            AND NOT (NEW.last_event IN ('requeue', 'discard', 'cancel')) THEN
             RAISE(ABORT, 'fsmgen: outbox: step: resolution is not written by NEW.last_event from OLD.state, it stays OLD.resolution and does not become NEW.resolution. Leave resolution as it is.')
         WHEN NEW.entered_at <> NEW.updated_at
             AND NOT (NEW.entered_at = OLD.entered_at AND (NEW.last_event = 'discard')) THEN
@@ -191,6 +193,14 @@ BEGIN
             AND NEW.last_event = 'worker_claim'
             AND NOT (NEW.attempts = (OLD.attempts + 1)) THEN
             RAISE(ABORT, 'fsmgen: outbox: step: worker_claim from pending to delivering: claim sets attempts: $attempts + 1, and attempts is NEW.attempts. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'pending'
+            AND NEW.last_event = 'cancel'
+            AND NOT (NEW.resolution IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: cancel from pending to dead_letter: cancel writes resolution. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'pending'
+            AND NEW.last_event = 'cancel'
+            AND NOT (NEW.discarded_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: cancel from pending to dead_letter: cancel sets discarded_at: $now, and discarded_at is NEW.discarded_at. Write what the row writes, and nothing else.')
         WHEN OLD.state = 'delivering'
             AND NEW.last_event = 'handler_success'
             AND NOT (NEW.delivered_at IS NOT DISTINCT FROM NEW.updated_at) THEN
@@ -243,6 +253,14 @@ BEGIN
             AND NEW.last_event = 'time_reached'
             AND NOT (NEW.available_at IS NULL) THEN
             RAISE(ABORT, 'fsmgen: outbox: step: time_reached from retry_wait to pending: wake sets available_at: null, and available_at is NEW.available_at. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'retry_wait'
+            AND NEW.last_event = 'cancel'
+            AND NOT (NEW.resolution IS NOT NULL) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: cancel from retry_wait to dead_letter: cancel writes resolution. Write what the row writes, and nothing else.')
+        WHEN OLD.state = 'retry_wait'
+            AND NEW.last_event = 'cancel'
+            AND NOT (NEW.discarded_at IS NOT DISTINCT FROM NEW.updated_at) THEN
+            RAISE(ABORT, 'fsmgen: outbox: step: cancel from retry_wait to dead_letter: cancel sets discarded_at: $now, and discarded_at is NEW.discarded_at. Write what the row writes, and nothing else.')
         WHEN OLD.state = 'dead_letter'
             AND NEW.last_event = 'requeue'
             AND NOT (OLD.discarded_at IS NULL) THEN
@@ -338,7 +356,8 @@ BEGIN
             RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_state = 'pending'
             AND (
-                   NEW.transition = 'claim' AND NEW.event_type = 'worker_claim' AND NEW.to_state = 'delivering') IS NOT TRUE THEN
+                   NEW.transition = 'claim' AND NEW.event_type = 'worker_claim' AND NEW.to_state = 'delivering'
+                OR NEW.transition = 'cancel' AND NEW.event_type = 'cancel' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_state = 'delivering'
             AND (
@@ -350,7 +369,8 @@ BEGIN
             RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_state = 'retry_wait'
             AND (
-                   NEW.transition = 'wake' AND NEW.event_type = 'time_reached' AND NEW.to_state = 'pending') IS NOT TRUE THEN
+                   NEW.transition = 'wake' AND NEW.event_type = 'time_reached' AND NEW.to_state = 'pending'
+                OR NEW.transition = 'cancel' AND NEW.event_type = 'cancel' AND NEW.to_state = 'dead_letter') IS NOT TRUE THEN
             RAISE(ABORT, 'fsmgen: outbox: history: NEW.transition is no transition from NEW.from_state on NEW.event_type to NEW.to_state by NEW.actor_role. Name the row of the table that was taken, and the role that fired it.')
         WHEN NEW.from_state = 'dead_letter'
             AND (

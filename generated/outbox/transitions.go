@@ -35,6 +35,14 @@ const (
 	TransitionRequeue
 	// TransitionDiscard is discard: discard stays in dead_letter.
 	TransitionDiscard
+	// TransitionCancelPending is cancel: cancel leads from pending to dead_letter.
+	//
+	// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
+	TransitionCancelPending
+	// TransitionCancelRetryWait is cancel: cancel leads from retry_wait to dead_letter.
+	//
+	// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
+	TransitionCancelRetryWait
 )
 
 // row is what the spec says about a transition.
@@ -50,16 +58,18 @@ type row struct {
 
 // table is never written.
 var table = [...]row{
-	TransitionCreate:     {name: "create", event: EventCreate, to: Pending},
-	TransitionClaim:      {name: "claim", from: Pending, event: EventWorkerClaim, to: Delivering},
-	TransitionDeliver:    {name: "deliver", from: Delivering, event: EventHandlerSuccess, to: Delivered},
-	TransitionRetryLater: {name: "retry_later", from: Delivering, event: EventHandlerFailure, to: RetryWait},
-	TransitionWake:       {name: "wake", from: RetryWait, event: EventTimeReached, to: Pending},
-	TransitionGiveUp:     {name: "give_up", from: Delivering, event: EventHandlerFailure, to: DeadLetter, effects: []string{"alert", "operator_queue"}},
-	TransitionLeaseLost:  {name: "lease_lost", from: Delivering, event: EventLeaseExpired, to: Pending},
-	TransitionLeaseLast:  {name: "lease_last", from: Delivering, event: EventLeaseExpired, to: DeadLetter, effects: []string{"alert", "operator_queue"}},
-	TransitionRequeue:    {name: "requeue", from: DeadLetter, event: EventRequeue, to: Pending},
-	TransitionDiscard:    {name: "discard", from: DeadLetter, event: EventDiscard, to: DeadLetter, internal: true},
+	TransitionCreate:          {name: "create", event: EventCreate, to: Pending},
+	TransitionClaim:           {name: "claim", from: Pending, event: EventWorkerClaim, to: Delivering},
+	TransitionDeliver:         {name: "deliver", from: Delivering, event: EventHandlerSuccess, to: Delivered},
+	TransitionRetryLater:      {name: "retry_later", from: Delivering, event: EventHandlerFailure, to: RetryWait},
+	TransitionWake:            {name: "wake", from: RetryWait, event: EventTimeReached, to: Pending},
+	TransitionGiveUp:          {name: "give_up", from: Delivering, event: EventHandlerFailure, to: DeadLetter, effects: []string{"alert", "operator_queue"}},
+	TransitionLeaseLost:       {name: "lease_lost", from: Delivering, event: EventLeaseExpired, to: Pending},
+	TransitionLeaseLast:       {name: "lease_last", from: Delivering, event: EventLeaseExpired, to: DeadLetter, effects: []string{"alert", "operator_queue"}},
+	TransitionRequeue:         {name: "requeue", from: DeadLetter, event: EventRequeue, to: Pending},
+	TransitionDiscard:         {name: "discard", from: DeadLetter, event: EventDiscard, to: DeadLetter, internal: true},
+	TransitionCancelPending:   {name: "cancel", from: Pending, event: EventCancel, to: DeadLetter},
+	TransitionCancelRetryWait: {name: "cancel", from: RetryWait, event: EventCancel, to: DeadLetter},
 }
 
 // row looks t up; an undeclared transition has an empty row.
@@ -118,6 +128,8 @@ func Transitions() []Transition {
 		TransitionLeaseLast,
 		TransitionRequeue,
 		TransitionDiscard,
+		TransitionCancelPending,
+		TransitionCancelRetryWait,
 	}
 }
 

@@ -179,6 +179,21 @@ func FireDiscard[S DiscardFrom](in S, e Discard, now time.Time) (View, error) {
 	return r.View(), nil
 }
 
+// CancelFrom are the states in which cancel has a transition.
+type CancelFrom interface {
+	InPending | InRetryWait
+	View
+}
+
+// FireCancel applies cancel. For a record in any other state it does not compile.
+func FireCancel[S CancelFrom](in S, e Cancel, now time.Time) (View, error) {
+	r := in.Record()
+	if _, err := r.Cancel(e, now); err != nil {
+		return nil, err
+	}
+	return r.View(), nil
+}
+
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
 type nowhere struct {

@@ -46,7 +46,7 @@ func messageEdits() []Attack {
 	}
 	for _, set := range []string{
 		`state = 'delivered', delivered_at = created_at`, `state = 'dead_letter'`, `state = 'retry_wait'`, `attempts = 99`, `cancelled = true`,
-		`state = 'dead_letter', discarded_at = created_at, resolution = 'mine'`, `last_error = 'none'`, `resolution = 'asked'`, `cut = 1`, `cut = -1`,
+		`state = 'dead_letter', discarded_at = created_at`, `last_error = 'none'`, `resolution = 'asked'`, `cut = 1`, `cut = -1`,
 		`state = 'delivering', lease_token = '00000000-0000-4000-8000-00000000aaaa', lease_until = created_at`,
 	} {
 		list = append(list, Attack{Name: "a message goes where no worker sends it: " + set, Refused: "fsm_outbox", SQL: []string{"UPDATE fsm_outbox SET " + set + " WHERE record_id = {funded} AND NOT work"}})

@@ -69,7 +69,7 @@ func (e *Engine[Tx]) resolve(ctx context.Context, what, messageID string, event 
 	if err := e.settle(ctx, s); err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
-	e.config.Logger.InfoContext(ctx, "dead letter resolved", "how", what, "message", messageID, "machine", row.Machine,
+	e.config.Logger.InfoContext(ctx, "message resolved", "how", what, "message", messageID, "machine", row.Machine,
 		"record", row.RecordID, "effect", row.Effect, "resolution", d.letter.Resolution.Or(""), "correlation", row.Correlation)
 	return nil
 }

@@ -417,7 +417,7 @@ func (t Task) Suspect() bool {
 //     (lease_token and lease_until null). It must be delivering and carry the
 //     token, else ErrLeaseLost.
 //   - An effect without a Token, by a person: the same, if its state is From and
-//     it carries no lease and is not cancelled; else ErrConflict.
+//     it carries no lease and is not cancelled; else ErrConflict. It is parked no more.
 //   - A deadline: its row is deleted. It must carry the token, else
 //     ErrLeaseLost: an arming that replaced it has none.
 type Settlement struct {

@@ -32,6 +32,7 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"14_APoisonousMessageStandsAlone", poisonous[Tx]()},
 		{"15_APauseHolds", pausing[Tx]()},
 		{"16_AnOperatorForcesAStep", forcing[Tx]()},
+		{"17_AnOperatorCancelsAMessage", cancelling[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {

@@ -22,6 +22,8 @@ func parking[Tx any]() []test[Tx] {
 		{"AnUnknownEventIsLeft", unknownEventIsLeft[Tx]},
 		{"ADeliveredHeadUnparksTheNext", parkedBehindDelivered[Tx]},
 		{"ADiscardedHeadUnparksTheNext", parkedBehindDiscarded[Tx]},
+		{"ACancelledHeadUnparksTheNext", parkedBehindCancelledByHand[Tx]},
+		{"AParkedMessageIsCancelled", parkedIsCancelledByHand[Tx]},
 		{"ARequeuedHeadKeepsTheNextParked", parkedBehindRequeued[Tx]},
 		{"CancelledWorkUnparksTheNext", parkedBehindCancelled[Tx]},
 		{"ParkedWorkIsCancelled", parkedIsCancelled[Tx]},
@@ -186,6 +188,40 @@ func parkedBehindDiscarded[Tx any](b *bench[Tx]) {
 	b.must(b.settle(person(dead, l)))
 	b.parked(1)
 	b.gets(b.claim(903, epoch), second)
+}
+
+// cancelled gives a message up before it was delivered.
+func (b *bench[Tx]) cancelled(id string) {
+	b.Helper()
+	row := b.letter(id)
+	l := row.Letter
+	l.State, l.DiscardedAt, l.Resolution = "dead_letter", fsm.Some(epoch), "ann: moot"
+	b.must(b.settle(person(row, l)))
+	if got := b.letter(id); text(got.Letter) != text(l) {
+		b.Errorf("it is %s\nwant %s", text(got.Letter), text(l))
+	}
+}
+
+func parkedBehindCancelledByHand[Tx any](b *bench[Tx]) {
+	_, first, second, third := b.queued(b.message)
+	b.must(b.settle(outcome(first, engine.Letter{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Hour)), LastError: "x"})))
+	b.gets(b.claim(902, epoch))
+	b.cancelled(first.Effect.MessageID)
+	b.parked(1)
+	b.must(b.settle(delivered(b.gets(b.claim(903, epoch), second)[0], epoch)))
+	b.gets(b.claim(904, epoch), third)
+}
+
+// parkedIsCancelledByHand gives up a message that waits behind one that is under way.
+func parkedIsCancelledByHand[Tx any](b *bench[Tx]) {
+	_, first, second, third := b.queued(b.message)
+	b.cancelled(second.MessageID)
+	CheckParked(b.T, b.Count)
+	b.counts("fsm_outbox WHERE parked AND state = 'dead_letter'", 0)
+	b.gets(b.claim(902, epoch))
+	b.must(b.settle(delivered(first, epoch)))
+	b.gets(b.claim(903, epoch), third)
+	b.parked(0)
 }
 
 func parkedBehindRequeued[Tx any](b *bench[Tx]) {

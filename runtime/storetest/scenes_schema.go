@@ -75,6 +75,7 @@ func (s *stage[Tx]) calls(e *engine.Engine[Tx], of engine.Store[Tx], id string) 
 		"DeadLetters": func() error { _, err := e.DeadLetters(s.ctx, engine.Filter{}, "", 10); return err },
 		"Requeue":     func() error { return e.Requeue(s.ctx, message, "me", "why") },
 		"Discard":     func() error { return e.Discard(s.ctx, message, "me", "why") },
+		"Cancel":      func() error { return e.Cancel(s.ctx, message, "me", "why") },
 		"Resume":      func() error { _, err := e.Resume(s.ctx, "deal", id, "me", "why"); return err },
 		"Pause":       func() error { return e.Pause(s.ctx, engine.Scope{Machine: "deal"}, "me", "why") },
 		"Unpause":     func() error { return e.Unpause(s.ctx, engine.Scope{Machine: "deal"}, "me", "why") },
