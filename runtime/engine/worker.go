@@ -23,6 +23,7 @@ type worker[Tx any] struct {
 	reserved int               // of the open ones: those of transactions under way
 	behind   map[TaskKind]bool // there is more of a kind than there were hands for
 	due      bool              // there may be something to claim
+	wakeups  wakeups           // of the store
 	stopped  bool              // it takes nothing more
 }
 
@@ -30,6 +31,7 @@ func newWorker[Tx any](e *Engine[Tx], working context.Context) *worker[Tx] {
 	return &worker[Tx]{
 		engine: e, working: working, changed: make(chan struct{}, 1),
 		busy: map[TaskKind]int{}, open: map[TaskKind]int{}, behind: map[TaskKind]bool{},
+		wakeups: newWakeups(e.config.PollInterval),
 	}
 }
 
@@ -124,6 +126,9 @@ func (w *worker[Tx]) round(ctx context.Context) error {
 	}
 	w.change(func() {
 		w.due = w.due || err != nil || c.Again
+		if err == nil && asked[TaskEffect] > 0 {
+			w.wakeups.end(len(tasks) > 0)
+		}
 		for kind, n := range asked {
 			w.occupy(kind, got[kind]-n)
 			if n > 0 && err == nil {
@@ -151,6 +156,7 @@ func (w *worker[Tx]) ask(most int) map[TaskKind]int {
 		}
 	}
 	w.due = false
+	w.wakeups.begin()
 	return asked
 }
 
@@ -220,14 +226,41 @@ func (w *worker[Tx]) wait(ctx context.Context) {
 // PollInterval, until ctx ends.
 func (w *worker[Tx]) listen(ctx context.Context) {
 	watch := &watcher[Tx]{engine: w.engine}
+	read := time.Now() // the pauses
 	for ctx.Err() == nil {
 		watch.look(ctx)
+		began := time.Now()
 		if err := w.engine.store.Wait(ctx, w.engine.config.PollInterval); err != nil && ctx.Err() == nil {
 			w.engine.backOff(ctx, 1, err)
 		}
-		w.engine.refreshPauses(ctx)
-		w.wake()
+		if time.Since(read) >= w.engine.config.PollInterval {
+			w.engine.refreshPauses(ctx)
+			read = time.Now()
+		}
+		if time.Since(began) < w.engine.config.PollInterval {
+			w.heed(ctx)
+		} else {
+			w.wake()
+		}
 	}
+}
+
+// heed wakes the worker by a wake-up of the store. What comes in while it waits is
+// found by the same claim.
+func (w *worker[Tx]) heed(ctx context.Context) {
+	var claims int
+	var pause time.Duration
+	w.is(func() bool {
+		claims, pause = w.wakeups.claims, w.wakeups.pause(w.engine.config.Rand())
+		return true
+	})
+	if pause > 0 {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	w.change(func() { w.due = w.wakeups.heed(claims) || w.due })
 }
 
 // finish waits for what is going on; after the timeout it abandons the

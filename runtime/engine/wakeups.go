@@ -1,0 +1,59 @@
+package engine
+
+import "time"
+
+// What lies between a wake-up of the store and the claim that heeds it, after claims
+// that found nothing: from firstDelay, doubled each time, to a quarter of PollInterval
+// and at most longestDelay.
+const (
+	firstDelay   = 2 * time.Millisecond
+	longestDelay = time.Second
+)
+
+// wakeups decides when a worker heeds the wake-ups of the store. Each wakes every
+// worker of every process, and one of them gets the work. So a worker whose claims find
+// nothing waits ever longer, and leaves it to those whose claims do.
+type wakeups struct {
+	most   time.Duration // that it waits
+	delay  time.Duration // 0: the last claim found something
+	claims int           // begun
+	heeded bool          // a wake-up has led to the claim that begins next
+	woken  bool          // a wake-up has led to the last claim that has begun
+}
+
+func newWakeups(pollInterval time.Duration) wakeups {
+	return wakeups{most: min(pollInterval/4, longestDelay)}
+}
+
+// pause is how long a wake-up waits: the delay, of which share, in [0, 1), spreads the
+// second half.
+func (u *wakeups) pause(share float64) time.Duration {
+	return time.Duration(float64(u.delay) * (1 + share) / 2)
+}
+
+// heed reports whether a wake-up that came after so many claims is to lead to one: no
+// claim has begun since.
+func (u *wakeups) heed(claims int) bool {
+	if u.claims > claims {
+		return false
+	}
+	u.heeded = true
+	return true
+}
+
+// begin notes that a claim begins.
+func (u *wakeups) begin() {
+	u.claims++
+	u.woken, u.heeded = u.heeded, false
+}
+
+// end notes whether the claim found something. What a worker looks for without having
+// been woken says nothing about wake-ups.
+func (u *wakeups) end(found bool) {
+	switch {
+	case found:
+		u.delay = 0
+	case u.woken:
+		u.delay = min(max(2*u.delay, firstDelay), u.most)
+	}
+}
