@@ -40,8 +40,9 @@ type Config struct {
 	// runs. Default: a minute.
 	Lease time.Duration
 	// PollInterval is how often an idle worker looks for work that nobody
-	// announced: what became due, or what died with another worker. Default: a
-	// second.
+	// announced: what became due, or what died with another worker. A worker whose
+	// claims find nothing lets wake-ups of the store wait for up to a quarter of it,
+	// and at most a second. Default: a second.
 	PollInterval time.Duration
 	// WatchInterval is how often Run, and Watch, measure what waits in the store.
 	// Default: a minute.
