@@ -82,7 +82,7 @@ func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]engine.Task, error) {
 // within returns those of the heads that the limits of suspects and of lanes allow.
 func (s *search) within(heads []due) (allowed []due) {
 	slices.SortStableFunc(heads, func(a, b due) int { return a.since.Compare(b.since) })
-	suspects, most := s.Claim.Suspects, map[[2]string]int{}
+	suspects, most := s.Suspects, map[[2]string]int{}
 	for _, l := range s.Lanes {
 		most[[2]string{l.Machine, l.Name}] = l.Most
 	}
