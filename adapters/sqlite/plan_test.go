@@ -82,7 +82,7 @@ func plansGoByIndex(t *testing.T, s *Store, st *statements) {
 		"loading":                 {st.load, "deals USING PRIMARY KEY"},
 		"records above an id":     {st.list[0][1], "deals USING PRIMARY KEY (deal_id>?)"},
 		"moving":                  {st.updates.text([]int{1, 2}), "deals USING PRIMARY KEY"},
-		"history":                 {st.history, "deal_events USING PRIMARY KEY"},
+		"history":                 {st.history, "h USING PRIMARY KEY (deal_id=? AND version>?)"},
 	} {
 		plan := explain(t, s, tt.query)
 		if scans(plan) || !strings.Contains(plan, tt.index) {
