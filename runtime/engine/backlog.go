@@ -96,9 +96,12 @@ func (e *Engine[Tx]) Watch(ctx context.Context) error {
 	}
 	w := &watcher[Tx]{engine: e}
 	for ctx.Err() == nil {
-		e.synchronise(ctx)
-		e.refreshPauses(ctx)
-		w.look(ctx)
+		if err := e.synchronise(ctx); err == nil {
+			e.refreshPauses(ctx)
+			w.look(ctx)
+		} else if ctx.Err() == nil {
+			e.config.Logger.WarnContext(ctx, "what waits can't be measured", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(e.config.WatchInterval):
