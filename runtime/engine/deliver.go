@@ -177,8 +177,8 @@ func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.Effec
 	e.tellFailure(ctx, d, cause)
 	var unasked *queryError
 	switch {
-	case foreign(cause): // no attempt began, and none would here
-		return e.bury(ctx, d, cause)
+	case foreign(cause):
+		return e.leave(ctx, info, d, cause)
 	case info.Delivery == fsm.AtMostOnce && unknownOutcome(cause):
 		return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
 	case errors.As(cause, &unasked):
@@ -227,6 +227,16 @@ func (e *Engine[Tx]) unknown(ctx context.Context, m *definition[Tx], info fsm.Ef
 	return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
 }
 
+// leave ends an attempt that did not begin, since the payload is one of another version of
+// the machine: a program of that version may claim it next. It is a dead letter when its
+// attempts are used up, and at once where there is one.
+func (e *Engine[Tx]) leave(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
+	if d.spent() || info.Delivery == fsm.AtMostOnce {
+		return e.bury(ctx, d, cause)
+	}
+	return e.retryLater(ctx, d, d.policy, int(d.used()), cause)
+}
+
 // retryLater stores that d is claimed again after the delay that the policy has
 // before repeat number n.
 func (e *Engine[Tx]) retryLater(ctx context.Context, d delivery, policy fsm.RetryPolicy, n int, cause error) error {
@@ -242,11 +252,11 @@ func (e *Engine[Tx]) retryLater(ctx context.Context, d delivery, policy fsm.Retr
 // repeatable reports whether a failed attempt may be followed by another. An
 // effect that names no failure class and has an event for its failure is not
 // repeated when its handler says that it failed: the table decides what then.
-// It is repeated when nobody could say. A payload of another version stays one.
+// It is repeated when nobody could say.
 func repeatable(info fsm.EffectInfo, cause error) bool {
 	var permanent *PermanentError
 	switch {
-	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent), foreign(cause):
+	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent):
 		return false
 	case info.HasRetry || !info.HasFails:
 		return true

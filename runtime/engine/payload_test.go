@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fsmgen/fsmgen/generated/activate"
 	"github.com/fsmgen/fsmgen/generated/unpack"
@@ -27,8 +28,9 @@ func (m laterPayload) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision
 	return d, err
 }
 
-// TestThePayloadOfAnotherVersionIsADeadLetter: a handler is not called with a part of
-// what was asked for, and the record is not told that the effect has failed.
+// TestThePayloadOfAnotherVersionIsADeadLetter, when no program of that version has claimed
+// it in all its attempts: a handler is not called with a part of what was asked for, and
+// the record is not told that the effect has failed.
 func TestThePayloadOfAnotherVersionIsADeadLetter(t *testing.T) {
 	t.Parallel()
 	for problem, payload := range map[string]any{
@@ -38,6 +40,8 @@ func TestThePayloadOfAnotherVersionIsADeadLetter(t *testing.T) {
 		t.Run(problem, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
+			const repeats = 3
+			s.config.Retry = fsm.RetryPolicy{First: time.Second, Factor: 1, Max: time.Second, Attempts: repeats}
 			plain := unpack.Define[*sql.Tx](nil, unpack.DefaultParams())
 			later, err := engine.New[*sql.Tx](s.store, s.config, laterPayload{plain, payload}, activate.Define[*sql.Tx](nil))
 			if err != nil {
@@ -51,11 +55,17 @@ func TestThePayloadOfAnotherVersionIsADeadLetter(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := e.Step(t.Context()); err != nil {
-				t.Fatal(err)
+			for range 1 + repeats {
+				if got := s.texts("SELECT state FROM fsm_outbox"); got[0] == "dead_letter" {
+					t.Fatal("it is given up before its attempts are")
+				}
+				if n, err := e.Step(t.Context()); err != nil || n != 1 {
+					t.Fatalf("%d tasks, %v", n, err)
+				}
+				s.clock.tick(time.Hour)
 			}
 			letters, err := e.DeadLetters(t.Context(), engine.Filter{}, "", 0)
-			if err != nil || len(letters) != 1 || letters[0].Attempts != 1 || !strings.Contains(letters[0].LastError, problem) ||
+			if err != nil || len(letters) != 1 || letters[0].Attempts != 1+repeats || !strings.Contains(letters[0].LastError, problem) ||
 				!strings.Contains(letters[0].LastError, "run the version of the machine that asked for it") {
 				t.Fatalf("dead letters %+v, %v", letters, err)
 			}
