@@ -17,7 +17,7 @@ import (
 var at = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // clock stands still.
-type clock struct{ engine.SystemClock }
+type clock struct{}
 
 // Now is the time of the fixture.
 func (clock) Now() time.Time { return at }
