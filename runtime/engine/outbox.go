@@ -35,8 +35,7 @@ func (d delivery) limit() int64 { return int64(d.policy.Attempts) + 1 }
 func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.String() }
 
 // used is how many attempts count against the policy, this one included. The first that
-// was cut short does not: another message may have ended the process. After that d is
-// claimed alone, so it answers for itself.
+// was cut short does not: another message may have ended the process.
 func (d delivery) used() int64 {
 	cut := d.row.Cut
 	if d.cutShort() {
