@@ -225,12 +225,17 @@ func (s *store[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) erro
 	return s.Store.Settle(ctx, tx, t)
 }
 
-// Read fails now and then.
+// Read fails now and then. While an engine reads the pauses nothing else happens: its
+// other callers wait for them.
 func (s *store[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
 	if s.dead.Load() {
 		return engine.Page{}, errDead
 	}
-	if err := s.reach(); err != nil {
+	reach := s.reach
+	if q.Kind == engine.ReadPauses {
+		reach = s.connect
+	}
+	if err := reach(); err != nil {
 		return engine.Page{}, err
 	}
 	if !s.play.calm && s.play.dice.chance(20) {
