@@ -23,7 +23,7 @@ import (
 
 // BenchmarkOutage cuts a worker off from PostgreSQL for five sixths of a lease, while
 // it has ten extractions in hand, which are at_most_once. All end well during the
-// outage. lost is how many of them the table was told to be lost.
+// outage. lost is how many of them the engine reported as lost.
 func BenchmarkOutage(b *testing.B) {
 	lease := time.Duration(sized(60, 6)) * time.Second
 	b.Run(fmt.Sprintf("postgres/lease=%s", lease), func(b *testing.B) {
@@ -84,7 +84,7 @@ func newOutage(b *testing.B, lease time.Duration) *outage {
 	store, err := postgres.New(pool, postgres.Options{Schema: s.schema})
 	must(b, err)
 	b.Cleanup(func() { must(b, store.Close(context.Background())) })
-	// Extractions are not held to half of the hands: no other destination is of use here.
+	// Half of it is the share of one destination.
 	settings := engine.Config{Logger: slog.New(slog.DiscardHandler), Lease: lease, Concurrency: 20}
 	o.engine, err = engine.New(store, settings, unpack.Define[pgx.Tx](o, unpack.DefaultParams()), activate.Define[pgx.Tx](nil), download.Define[pgx.Tx](nil, download.DefaultParams()))
 	must(b, err)
@@ -126,7 +126,7 @@ func (o *outage) left(id fsm.UUID) bool {
 	return found.Record.StateName() != unpack.ExtractLayers.String()
 }
 
-// lost is 1 for a record that was told to have lost its extraction.
+// lost is 1 for a record whose extraction was reported as lost.
 func (o *outage) lost(id fsm.UUID) int {
 	steps, err := o.engine.History(context.Background(), "unpack", id.String(), 0, 0)
 	must(o.b, err)

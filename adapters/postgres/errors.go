@@ -45,7 +45,7 @@ func (e *SearchPathError) Error() string {
 const (
 	transactionRollback = "40"    // a class: serialisation failures, deadlocks
 	lockNotAvailable    = "55P03" // within lock_timeout
-	readOnly            = "25006" // a standby, or a server that was told so
+	readOnly            = "25006" // a standby, or a server that is set so
 	uniqueViolation     = "23505"
 	stateConflict       = "FS101"
 	stateLeaseLost      = "FS102"

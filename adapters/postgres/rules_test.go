@@ -39,7 +39,7 @@ func (d *database) as(t *testing.T, role string, statements ...string) error {
 }
 
 // TestPrune: the owner of the table deletes messages that are done and old enough,
-// and nobody else any.
+// and another role deletes none.
 func TestPrune(t *testing.T) {
 	t.Parallel()
 	d := openDatabase(t)

@@ -74,7 +74,7 @@ func newFleet(t *testing.T, workers int, handle func(worker int)) *fleet {
 	for n := range workers {
 		s, err := New(d.newPool(t, func(c *pgxpool.Config) { c.MaxConns = 2 }), Options{Schema: d.schema})
 		must(t, err)
-		t.Cleanup(func() { _ = s.Close(context.Background()) }) // nothing is left to be told
+		t.Cleanup(func() { _ = s.Close(context.Background()) }) // the test is over
 		m := handled{deals(), func(fsm.Dispatch) { handle(n) }}
 		e, err := engine.New[pgx.Tx](counting{s, &f.claims, &f.found}, config, m)
 		must(t, err)
@@ -115,7 +115,7 @@ func TestWakeUpsDoNotStampede(t *testing.T) {
 	}
 }
 
-// TestABurstSpreads: when the hands of the worker that got all messages so far are busy,
+// TestABurstSpreads: when the worker that got all messages so far has no free slot,
 // the others wake up.
 func TestABurstSpreads(t *testing.T) {
 	const workers, before, burst = 4, 20, 50

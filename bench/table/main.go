@@ -110,7 +110,7 @@ var figures = []figure{
 	{"SQLite, one event at a time: what the triggers take of it", value("SQLite/sync=FULL/turns", "trigger-percent"), "%.0f percent", 15, false},
 	{"PostgreSQL, outbox relay against River", value("Relay", "of-river"), "%.2f times", 1, true},
 	{"PostgreSQL, a message beside a destination that hangs with 200,000 blocked behind it, 99 of 100", value("HungDestination/postgres/blocked=200000", "p99-ms"), "%.0f ms", 100, false},
-	{"PostgreSQL, told to be lost after an outage of 50 s with a lease of 60 s, of 10", value("Outage/postgres/lease=1m0s", "lost"), "%.0f", 0, false},
+	{"PostgreSQL, reported as lost after an outage of 50 s with a lease of 60 s, of 10", value("Outage/postgres/lease=1m0s", "lost"), "%.0f", 0, false},
 	{"images, 1 GiB of 20,000 files to its snapshot, against cp, sha256sum and tar -x", value("ImagesPipeline/MiB=1024", "of-script"), "%.2f times", 1.15, false},
 	{"images, memory over idle, an image of 64 MiB", value("ImagesMemory/MiB=64", "MiB-over-idle"), "%.0f MiB", 64, false},
 	{"images, memory over idle, an image of 1 GiB", value("ImagesMemory/MiB=1024", "MiB-over-idle"), "%.0f MiB", 64, false},

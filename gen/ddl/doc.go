@@ -33,7 +33,7 @@
 //
 // In PostgreSQL the record table has one CHECK besides its keys, upload_rules,
 // which asks a function of that name: PostgreSQL would parse the many CHECKs of a
-// record anew for each statement. The function raises what each of them would,
+// record again for each statement. The function raises what each of them would,
 // under its name and with the SQLSTATE of a CHECK (23514), in the manner of the
 // triggers:
 //

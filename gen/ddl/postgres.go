@@ -81,7 +81,7 @@ func (s *script) searchPath() {
 func (s *script) postgresDemands(m *ir.Machine) {
 	function, table := ruleName(m.Text, "rules"), recordTable(m)
 	s.section("What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table\n" +
-		"anew for each statement, but keeps the plan of a function.\n" +
+		"again for each statement, but keeps the plan of a function.\n" +
 		"Here and below, whether any of several rules is broken is asked at once, and then which: each\n" +
 		"expression of a function that is come to is prepared in each transaction.")
 	s.function(function, "r "+table, "RETURNS boolean\nLANGUAGE plpgsql IMMUTABLE PARALLEL SAFE")

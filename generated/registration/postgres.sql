@@ -44,7 +44,7 @@ CREATE TABLE registration_records (
 );
 
 -- What a record has to satisfy. It is a function because PostgreSQL parses the CHECKs of a table
--- anew for each statement, but keeps the plan of a function.
+-- again for each statement, but keeps the plan of a function.
 -- Here and below, whether any of several rules is broken is asked at once, and then which: each
 -- expression of a function that is come to is prepared in each transaction.
 CREATE FUNCTION registration_rules(r registration_records) RETURNS boolean

@@ -63,6 +63,7 @@ var stages = map[string]func(testing.TB) stage{"postgres": postgresStage, "sqlit
 func TestSoak(t *testing.T) {
 	text := os.Getenv(roundsVariable)
 	if text == "" {
+		proptest.Count(t, "jepsen: the soak was not played; make soak ROUNDS=20 plays 20 rounds of %s", long)
 		t.Skipf("%s is not set: it says how many rounds of %s to play", roundsVariable, long)
 	}
 	rounds, err := strconv.Atoi(text)

@@ -76,20 +76,7 @@ func (p *plays) add(t *testing.T, r simulation.Report) {
 // proof logs a line, and adds it to those that a run over many packages prints.
 func proof(t *testing.T, format string, args ...any) {
 	t.Helper()
-	line := "simulation: " + fmt.Sprintf(format, args...)
-	t.Log(line)
-	path := os.Getenv(proptest.CountsVariable)
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.WriteString(line + "\n"); err != nil {
-		t.Error(err)
-	}
+	proptest.Count(t, "simulation: "+format, args...)
 }
 
 // play plays a seed and fails the test with what it found, and with the test that

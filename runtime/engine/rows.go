@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/fsmgen/fsmgen/generated/outbox"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// HistoryRow is one transition taken: a row of the history.
+type HistoryRow struct {
+	EventID     fsm.UUID
+	Version     int64 // after the step; 1: creation
+	Transition  string
+	From        string // "": creation; null in the history
+	Event       string
+	To          string
+	By          fsm.Caller // the role is null where empty, and so is the id
+	Payload     json.RawMessage
+	Correlation string
+	At          time.Time
+	Forced      *Forced // by an operator: a row of fsm_forced; nil: it was not
+}
+
+// StepWrite is one transition to be written: the record's row and the row of
+// the history.
+type StepWrite struct {
+	HistoryRow
+	Entered bool       // To was entered, also by leaving and entering it again
+	Record  fsm.Record // after the step
+	Before  fsm.Record // as it was read, or after the step before; nil: not known, or a creation
+}
+
+// OutboxRow is an effect to be delivered: a row of fsm_outbox. Delivering never
+// changes anything but its letter and its lease.
+type OutboxRow struct {
+	MessageID   string // a UUID, the same however often the step is tried
+	Machine     string
+	RecordID    string
+	Version     int64 // of the step that asked for it
+	Seq         int   // its place within the step
+	Effect      string
+	Lane        string
+	Delivery    fsm.Delivery
+	Work        bool
+	Payload     json.RawMessage
+	Correlation string
+	CreatedAt   time.Time
+	Letter
+	// Lease, in a Commit, is that of the worker who has the row in hand from its
+	// beginning: it is in state delivering. nil: it has none.
+	Lease *Lease
+}
+
+// Lease is a claim on a row.
+type Lease struct {
+	Token  fsm.UUID
+	Until  time.Time
+	Worker string // for people who look into the database
+}
+
+// Letter is the part of an outbox row that the machine outbox governs. Empty
+// texts are null in the database.
+type Letter struct {
+	State       string                  // pending, delivering, delivered, retry_wait or dead_letter
+	Attempts    int64                   // claims so far
+	Cut         int64                   // those of them that were cut short, as later claims found; only an operator's Settle writes it
+	AvailableAt fsm.Optional[time.Time] // due from; always there when pending or retry_wait
+	DeliveredAt fsm.Optional[time.Time]
+	DiscardedAt fsm.Optional[time.Time]
+	LastError   string
+	Resolution  string
+	Cancelled   bool // never written by Settle: only CancelWork sets it
+}
+
+// BeforeClaim is what the letter of a claimed message was before its claim, as far as
+// it tells: one of which an attempt was cut short may have been a suspect.
+func (l Letter) BeforeClaim() Letter {
+	l.Attempts--
+	switch {
+	case l.Attempts == 0:
+		l.State = outbox.Pending.String()
+	case l.Cut == 0:
+		l.State = outbox.RetryWait.String()
+	default:
+		l.Cut--
+	}
+	return l
+}
+
+// TimerKind tells what a deadline is for. A record has at most one of each.
+type TimerKind string
+
+// The kinds of deadlines.
+const (
+	TimerTimeout TimerKind = "timeout" // the state's timeout
+	TimerRaise   TimerKind = "raise"   // what the last step raised, with Config.TwoStep
+)
+
+// TimerRow is a deadline: a row of fsm_deadlines, whose key is machine, record
+// and kind.
+type TimerRow struct {
+	Machine     string
+	RecordID    string
+	Kind        TimerKind
+	Version     int64 // of the step that armed it
+	DueAt       time.Time
+	Event       fsm.Event
+	Correlation string
+}
+
+// KeyRow is an idempotency key that was consumed: a row of fsm_keys, whose key
+// is machine and key. It is kept for ever.
+type KeyRow struct {
+	Machine   string
+	Key       string
+	RecordID  string
+	Event     string
+	Version   int64 // of the record after the event
+	CreatedAt time.Time
+	// By and Payload are those of the event's history row, from where Load reads them:
+	// the key's row does not repeat them. Payload nil: there is no such history row.
+	By      fsm.Caller
+	Payload json.RawMessage
+}
