@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -81,7 +82,9 @@ func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]engine.Task, error) {
 
 // within returns those of the heads that the limits of suspects and of lanes allow.
 func (s *search) within(heads []due) (allowed []due) {
-	slices.SortStableFunc(heads, func(a, b due) int { return a.since.Compare(b.since) })
+	slices.SortStableFunc(heads, func(a, b due) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
+	})
 	suspects, most := s.Suspects, map[[2]string]int{}
 	for _, l := range s.Lanes {
 		most[[2]string{l.Machine, l.Name}] = l.Most

@@ -2,7 +2,6 @@ package simulation_test
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 	"sync"
