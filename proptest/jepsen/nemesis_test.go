@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 )
 
@@ -188,7 +189,7 @@ func proxyFaults(proxies []*proxytest.Proxy) []fault {
 }
 
 // serverFaults crash the server.
-func serverFaults(s *server) []fault {
+func serverFaults(s *pgtest.Server) []fault {
 	v := newTargets("server", s)
-	return []fault{{"server crashes", v.instant(func(_ *rand.Rand, s *server) { s.crash() })}}
+	return []fault{{"server crashes", v.instant(func(_ *rand.Rand, s *pgtest.Server) { s.Crash() })}}
 }

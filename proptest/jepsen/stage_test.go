@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -34,12 +35,12 @@ type stage struct {
 func postgresStage(t testing.TB) stage {
 	t.Helper()
 	const workers = 3
-	s := newServer(t)
+	s := pgtest.NewServer(t, "fsync=on", "synchronous_commit=on")
 	var proxies []*proxytest.Proxy
 	for range workers + 1 {
-		proxies = append(proxies, proxytest.New(t, "unix", s.socket()))
+		proxies = append(proxies, proxytest.New(t, "unix", s.Socket()))
 	}
-	db, err := openSQL("pgx", s.dsn())
+	db, err := openSQL("pgx", s.DSN())
 	must(t, err)
 	t.Cleanup(func() { must(t, db.Close()) })
 	return stage{
@@ -49,7 +50,7 @@ func postgresStage(t testing.TB) stage {
 			return order{Postgres: fmt.Sprintf("host=%s port=%s user=postgres dbname=postgres sslmode=disable connect_timeout=1 pool_max_conns=8", host, port)}
 		},
 		faults:  append(proxyFaults(proxies), serverFaults(s)...),
-		resolve: prepare[pgx.Tx](t, postgresDatabase(s.dsn()), db, postgresWatch),
+		resolve: prepare[pgx.Tx](t, postgresDatabase(s.DSN()), db, postgresWatch),
 	}
 }
 

@@ -3,18 +3,9 @@
 package crashtest_test
 
 import (
-	"cmp"
-	"context"
-	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"syscall"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/internal/parts"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/crashtest"
 )
 
@@ -22,119 +13,6 @@ import (
 // clients in the middle of their commits.
 func TestServerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	crashtest.Storm(t, postgresIn(s.dsn()+" pool_max_conns=40", "storm"), 32, func() {
-		s.run("pg_ctl", "stop", "-D", s.data, "-m", "immediate", "-s")
-		s.start()
-	})
-}
-
-// server is a PostgreSQL server of the test's own, reached by a socket in its
-// folder.
-type server struct {
-	*testing.T
-	bin, dir, data string
-	account        *syscall.Credential
-}
-
-// newServer starts a server that ends with the test, however that ends.
-// Without PostgreSQL's programs they are missing.
-func newServer(t *testing.T) *server {
-	t.Helper()
-	bin := findServer()
-	if bin == "" {
-		parts.Missing(t, "initdb and pg_ctl are neither in PG_BIN, on the PATH, nor in /usr/lib/postgresql/*/bin")
-	}
-	dir, err := os.MkdirTemp("", "fsmgen-server-")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	s := &server{T: t, bin: bin, dir: dir, data: filepath.Join(dir, "data")}
-	s.descend()
-	s.run("initdb", "-D", s.data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
-	s.start()
-	// The kernel closes its input when this process is gone.
-	guard := s.command("sh", "-c", `cat >/dev/null; exec "$0" stop -s -D "$1" -m immediate`, filepath.Join(bin, "pg_ctl"), s.data)
-	alive, err := guard.StdinPipe()
-	must(t, err)
-	must(t, guard.Start())
-	t.Cleanup(func() {
-		must(t, alive.Close())
-		must(t, guard.Wait())
-	})
-	return s
-}
-
-// findServer returns the folder of the server's programs: PG_BIN, then the
-// PATH, then Debian's newest.
-func findServer() string {
-	candidates := []string{os.Getenv("PG_BIN")}
-	if initdb, err := exec.LookPath("initdb"); err == nil {
-		candidates = append(candidates, filepath.Dir(initdb))
-	}
-	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is well formed
-	major := func(bin string) int {
-		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(bin))) // 0 sorts last
-		return n
-	}
-	slices.SortFunc(debian, func(a, b string) int { return cmp.Compare(major(b), major(a)) })
-	for _, bin := range append(candidates, debian...) {
-		_, err := os.Stat(filepath.Join(bin, "initdb"))
-		_, problem := os.Stat(filepath.Join(bin, "pg_ctl"))
-		if bin != "" && err == nil && problem == nil {
-			return bin
-		}
-	}
-	return ""
-}
-
-// descend gives the folder to somebody else where this process is root: the
-// server refuses to run as root.
-func (s *server) descend() {
-	s.Helper()
-	if os.Geteuid() != 0 {
-		return
-	}
-	for _, name := range []string{"postgres", "nobody"} {
-		u, err := user.Lookup(name)
-		if err != nil {
-			continue
-		}
-		uid, err := strconv.Atoi(u.Uid)
-		must(s.T, err)
-		gid, err := strconv.Atoi(u.Gid)
-		must(s.T, err)
-		s.account = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		must(s.T, os.Chown(s.dir, uid, gid))
-		return
-	}
-	s.Fatal("the server will not run as root, and there is no user postgres or nobody")
-}
-
-func (s *server) dsn() string {
-	return "host=" + s.dir + " user=postgres dbname=postgres sslmode=disable"
-}
-
-// start starts the server and waits until it takes connections.
-func (s *server) start() {
-	s.Helper()
-	// What was written survives the server in the kernel's cache; what was not
-	// committed does not.
-	s.run("pg_ctl", "start", "-w", "-s", "-t", "60", "-D", s.data, "-l", filepath.Join(s.dir, "log"),
-		"-o", "-c listen_addresses= -c unix_socket_directories="+s.dir+" -c fsync=off -c synchronous_commit=on")
-}
-
-// run runs one of the server's programs.
-func (s *server) run(program string, args ...string) {
-	s.Helper()
-	if out, err := s.command(filepath.Join(s.bin, program), args...).CombinedOutput(); err != nil {
-		log, _ := os.ReadFile(filepath.Join(s.dir, "log")) // it may say why
-		s.Fatalf("%s: %v\n%s%s", program, err, out, log)
-	}
-}
-
-func (s *server) command(program string, args ...string) *exec.Cmd {
-	c := exec.CommandContext(context.WithoutCancel(s.Context()), program, args...)
-	c.Dir, c.Env = s.dir, append(os.Environ(), "LC_ALL=C", "HOME="+s.dir)
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
-	return c
+	s := pgtest.NewServer(t, "fsync=off", "synchronous_commit=on")
+	crashtest.Storm(t, postgresIn(s.DSN()+" pool_max_conns=40", "storm"), 32, s.Crash)
 }

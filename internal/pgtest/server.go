@@ -1,6 +1,6 @@
 //go:build unix
 
-package jepsen_test
+package pgtest
 
 import (
 	"cmp"
@@ -17,25 +17,31 @@ import (
 	"github.com/fsmgen/fsmgen/internal/parts"
 )
 
-// server is a PostgreSQL server of the harness's own, which it can crash. It is
-// reached by a socket in its folder.
-type server struct {
+// Server is a PostgreSQL server of the test's own, which it can crash. It is reached by
+// a socket in its folder.
+type Server struct {
 	t              testing.TB
 	bin, dir, data string
+	settings       string
 	account        *syscall.Credential
 }
 
-// newServer starts a server that ends with the test, however the test ends.
-func newServer(t testing.TB) *server {
+// NewServer starts a server that ends with the test, however that ends. settings are
+// like "fsync=off". Without PostgreSQL's programs they are missing.
+func NewServer(t testing.TB, settings ...string) *Server {
 	t.Helper()
-	bin := findServer()
+	bin := programs()
 	if bin == "" {
 		parts.Missing(t, "initdb and pg_ctl are neither in PG_BIN, on the PATH, nor in /usr/lib/postgresql/*/bin")
 	}
-	dir, err := os.MkdirTemp("", "fsmgen-jepsen-")
+	dir, err := os.MkdirTemp("", "fsmgen-server-")
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
-	s := &server{t: t, bin: bin, dir: dir, data: filepath.Join(dir, "data")}
+	s := &Server{t: t, bin: bin, dir: dir, data: filepath.Join(dir, "data")}
+	s.settings = "-c listen_addresses= -c unix_socket_directories=" + dir
+	for _, setting := range settings {
+		s.settings += " -c " + setting
+	}
 	s.descend()
 	s.run("initdb", "-D", s.data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
 	s.start()
@@ -51,9 +57,9 @@ func newServer(t testing.TB) *server {
 	return s
 }
 
-// findServer returns the folder of the server's programs: PG_BIN, then the PATH,
-// then Debian's newest.
-func findServer() string {
+// programs returns the folder of the server's programs: PG_BIN, then the PATH, then
+// Debian's newest.
+func programs() string {
 	candidates := []string{os.Getenv("PG_BIN")}
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		candidates = append(candidates, filepath.Dir(initdb))
@@ -76,7 +82,7 @@ func findServer() string {
 
 // descend gives the folder to another account where this process is root: the
 // server refuses to run as root.
-func (s *server) descend() {
+func (s *Server) descend() {
 	s.t.Helper()
 	if os.Geteuid() != 0 {
 		return
@@ -97,30 +103,30 @@ func (s *server) descend() {
 	s.t.Fatal("the server will not run as root, and there is no user postgres or nobody: create one of them")
 }
 
-// socket is where the server listens.
-func (s *server) socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
+// Socket is where the server listens.
+func (s *Server) Socket() string { return filepath.Join(s.dir, ".s.PGSQL.5432") }
 
-// dsn reaches the server without a proxy.
-func (s *server) dsn() string {
+// DSN reaches the server by its socket.
+func (s *Server) DSN() string {
 	return "host=" + s.dir + " user=postgres dbname=postgres sslmode=disable"
 }
 
-// crash stops the server without a checkpoint, and starts it again.
-func (s *server) crash() {
+// Crash stops the server without a checkpoint, and starts it again. What was written
+// survives in the kernel's cache; what was not committed does not.
+func (s *Server) Crash() {
 	s.t.Helper()
 	s.run("pg_ctl", "stop", "-D", s.data, "-m", "immediate", "-s")
 	s.start()
 }
 
-// start starts the server, with fsync on, and waits until it takes connections.
-func (s *server) start() {
+// start starts the server and waits until it takes connections.
+func (s *Server) start() {
 	s.t.Helper()
-	s.run("pg_ctl", "start", "-w", "-s", "-t", "60", "-D", s.data, "-l", filepath.Join(s.dir, "log"),
-		"-o", "-c listen_addresses= -c unix_socket_directories="+s.dir+" -c fsync=on -c synchronous_commit=on")
+	s.run("pg_ctl", "start", "-w", "-s", "-t", "60", "-D", s.data, "-l", filepath.Join(s.dir, "log"), "-o", s.settings)
 }
 
 // run runs one of the server's programs.
-func (s *server) run(program string, args ...string) {
+func (s *Server) run(program string, args ...string) {
 	s.t.Helper()
 	if out, err := s.command(filepath.Join(s.bin, program), args...).CombinedOutput(); err != nil {
 		log, _ := os.ReadFile(filepath.Join(s.dir, "log")) // it may say why
@@ -128,9 +134,16 @@ func (s *server) run(program string, args ...string) {
 	}
 }
 
-func (s *server) command(program string, args ...string) *exec.Cmd {
+func (s *Server) command(program string, args ...string) *exec.Cmd {
 	c := exec.CommandContext(context.WithoutCancel(s.t.Context()), program, args...)
 	c.Dir, c.Env = s.dir, append(os.Environ(), "LC_ALL=C", "HOME="+s.dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
 	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
