@@ -118,7 +118,9 @@ func (n notified) NotifyOwner(context.Context, fsm.Dispatch, deal.NotifyOwnerEff
 
 func newOutbox(b *testing.B) *outbox {
 	o := &outbox{server: newServer(b), begun: new(func())}
-	o.engine = o.server.engine(notified{begun: o.begun}, engine.Config{Concurrency: hands, Batch: hands})
+	o.engine = o.server.engine(notified{begun: o.begun}, engine.Config{
+		Concurrency: hands, Batch: hands, Limits: map[string]engine.Limit{"owner_notifications": {AtOnce: hands}},
+	})
 	return o
 }
 

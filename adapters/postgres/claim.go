@@ -19,8 +19,8 @@ const letterColumns = `message_id::text, machine, record_id, version, seq, effec
 // join and scan the table; row addresses (ctid) would be wrong for a row that
 // another transaction changed after the snapshot.
 const (
-	// Of each lane the oldest rows that are due are looked at: suspects, whose lease is
-	// over, and the rest have a place each. Rows that another worker is claiming are
+	// Of each lane the oldest rows that are due are looked at: suspects and the rest have
+	// a place each. Rows that another worker is claiming are
 	// skipped; one that it has just claimed is not due any more when its lock is free.
 	//
 	// Rows are locked one by one until there are as many as depth. The limit that is
@@ -34,7 +34,7 @@ const (
 	// come before the claims, since a row that this statement has changed can't be
 	// locked by it.
 	claimEffects = `WITH due AS MATERIALIZED (
-		SELECT o.*, l.place, l.most, NOT EXISTS (
+		SELECT o.*, l.place, l.most, l.suspects, NOT EXISTS (
 				SELECT FROM fsm_outbox AS b
 				WHERE b.open AND b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
 					AND (b.version, b.seq) < (o.version, o.seq)
@@ -46,7 +46,7 @@ const (
 			FROM (
 				SELECT *
 				FROM fsm_outbox AS d
-				WHERE d.machine = l.machine AND d.lane = l.lane AND (d.state = 'delivering') = l.suspects
+				WHERE d.machine = l.machine AND d.lane = l.lane AND (d.state = 'delivering' AND d.cut > 0) = l.suspects
 					AND d.due_at <= $1 AND NOT d.parked AND d.effect = ANY(l.effects::text[])
 				ORDER BY d.due_at, d.version, d.seq
 				LIMIT 2000 -- deepest
@@ -58,8 +58,8 @@ const (
 		SELECT message_id
 		FROM (
 			SELECT *, row_number() OVER (PARTITION BY machine, lane ORDER BY due_at, version, seq) AS nth
-			FROM (SELECT *, row_number() OVER (PARTITION BY state = 'delivering' ORDER BY due_at, version, seq) AS turn FROM due WHERE head) AS h
-			WHERE state <> 'delivering' OR turn <= $8
+			FROM (SELECT *, row_number() OVER (PARTITION BY suspects ORDER BY due_at, version, seq) AS turn FROM due WHERE head) AS h
+			WHERE NOT suspects OR turn <= $8
 		) AS h
 		WHERE nth <= most
 		ORDER BY due_at, version, seq

@@ -13,8 +13,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// What is due of a lane and not parked; ?2 is now. Suspects, whose lease is over, and
-// the rest are found separately, by whether state = 'delivering'.
+// What is due of a lane and not parked; ?2 is now. Suspects and the rest are found
+// separately.
 // The conditions that look redundant are those of the indices, word for word. The
 // indices are named because statistics (ANALYZE) mislead the planner: of all rows
 // many may be due, and yet the first of them is all that is looked for.
@@ -34,7 +34,7 @@ const (
 		EXISTS (` + before + ` AND p.cancelled = 0 AND (p.state <> 'dead_letter' OR p.discarded_at IS NULL)),
 		EXISTS (` + before + ` AND p.cancelled = 1 AND p.lease_until > ?2)
 	FROM fsm_outbox AS o INDEXED BY fsm_outbox_due
-	WHERE machine = ?1 AND lane = ?5 AND (state = 'delivering') = ?6` + dueOf + `(SELECT value FROM json_each(?4))
+	WHERE machine = ?1 AND lane = ?5 AND (state = 'delivering' AND cut > 0) = ?6` + dueOf + `(SELECT value FROM json_each(?4))
 	ORDER BY coalesce(lease_until, available_at), version, seq
 	LIMIT ?3`
 
@@ -42,7 +42,7 @@ const (
 	lanesWithEffects = `SELECT l.key FROM json_each(?1) AS l
 	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
 		WHERE machine = l.value ->> 'Machine' AND lane = l.value ->> 'Name'
-			AND (state = 'delivering') = (l.value ->> 'Suspects')` + dueOf + `(SELECT value FROM json_each(l.value, '$.Effects')))`
+			AND (state = 'delivering' AND cut > 0) = (l.value ->> 'Suspects')` + dueOf + `(SELECT value FROM json_each(l.value, '$.Effects')))`
 
 	// dueDeadlines are at most ?3 deadlines of machine ?1, oldest first, of the
 	// events in the list ?4.

@@ -12,13 +12,13 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// TestTheFirstAttemptThatIsCutShortDoesNotCount: another message may have ended the
-// process. So a message gets one attempt more than its policy allows.
-func TestTheFirstAttemptThatIsCutShortDoesNotCount(t *testing.T) {
+// TestTheFirstAttemptsThatAreCutShortDoNotCount: another message may have ended the
+// process, twice. So a message gets two attempts more than its policy allows.
+func TestTheFirstAttemptsThatAreCutShortDoNotCount(t *testing.T) {
 	t.Parallel()
 	effects := deal.Define[*sql.Tx](nil, deal.DefaultParams()).Effects()
 	repeats := effects[slices.IndexFunc(effects, func(e fsm.EffectInfo) bool { return e.Name == "notify_owner" })].Retry.Attempts
-	for deaths, want := range map[int]int{repeats + 1: 1, repeats + 2: 0} {
+	for deaths, want := range map[int]int{repeats + 2: 1, repeats + 3: 0} {
 		s := newStage(t)
 		s.offered("1")
 		calls := 0

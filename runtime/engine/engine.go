@@ -25,6 +25,7 @@ type Engine[Tx any] struct {
 	endings  gather.Queue[place, *Settlement]
 	firings  gather.Queue[place, *firing[Tx]]
 	crew     crew[Tx]
+	suspects suspects
 
 	destinations *destinations
 	storeClock   *storeClock // nil: the clock is not the store's

@@ -34,14 +34,18 @@ func (d delivery) limit() int64 { return int64(d.policy.Attempts) + 1 }
 // worker died, or lost its lease.
 func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.String() }
 
-// used is how many attempts count against the policy, this one included. The first that
-// was cut short does not: another message may have ended the process.
+// forgiven is how many attempts that were cut short don't count: another message may have
+// ended the process. After that a message is a suspect and claimed alone, so it answers for
+// itself.
+const forgiven = 2
+
+// used is how many attempts count against the policy, this one included.
 func (d delivery) used() int64 {
 	cut := d.row.Cut
 	if d.cutShort() {
 		cut++
 	}
-	return max(1, d.letter.Attempts-min(cut, 1))
+	return max(1, d.letter.Attempts-min(cut, forgiven))
 }
 
 // repeat reports whether the effect was attempted before: also where a person,

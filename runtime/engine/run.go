@@ -60,7 +60,7 @@ func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	tasks, until, err := e.claim(ctx, Claim{
-		Token: e.config.NewToken(), Lanes: e.destinations.allowed(e.pauses.left().lanes, e.config.Batch), Effects: e.config.Batch, Suspects: e.config.Batch, Deadlines: e.config.Batch,
+		Token: e.config.NewToken(), Lanes: e.destinations.allowed(e.pauses.left().lanes, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
 	})
 	if err != nil {
 		return 0, err

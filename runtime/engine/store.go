@@ -121,10 +121,11 @@ type Store[Tx any] interface {
 	// waited for. A row that can't be read (say, someone broke its JSON) is
 	// returned with Task.Err, a *CorruptError, and as much of it as could be read.
 	//
-	// A row that is due in state delivering is a suspect: its last attempt was cut
-	// short, perhaps because it ends the process that carries it out. A claim takes at
-	// most Claim.Suspects of them, and counts them in cut. Many suspects do not keep
-	// other rows from being claimed, nor the other way round.
+	// A row that is due in state delivering was cut short: its worker died, or lost its
+	// lease. The claim counts that in cut. One whose cut is above 0 before the claim is a
+	// suspect: perhaps it ends the process that carries it out. A claim takes at most
+	// Claim.Suspects of them. Many suspects do not keep other rows from being claimed, nor
+	// the other way round.
 	Claim(ctx context.Context, c Claim) ([]Task, error)
 
 	// Settle stores the outcome of a task: [ErrLeaseLost] if its row does not

@@ -25,7 +25,7 @@ type Claim struct {
 	Until     time.Time // end of the lease
 	Lanes     []Lane    // the destinations of which messages are wanted, each once
 	Effects   int       // at most so many messages in all
-	Suspects  int       // at most so many of them whose last attempt was cut short; 0: none
+	Suspects  int       // at most so many of them that are suspects; 0: none
 	Events    []Events  // the events of which deadlines are wanted
 	Deadlines int       // at most so many deadlines
 	// Again says that an earlier claim with this Token failed, and may have been
@@ -61,9 +61,10 @@ type Task struct {
 	known *Row // the record, as the step left it that asked for this effect
 }
 
-// Suspect reports whether t is a message whose last attempt was cut short.
+// Suspect reports whether t is a message whose last attempt was cut short, and one before
+// that: it may be what ends the processes that carry it out.
 func (t Task) Suspect() bool {
-	return t.Kind == TaskEffect && t.Effect.State == outbox.Delivering.String()
+	return t.Kind == TaskEffect && t.Effect.State == outbox.Delivering.String() && t.Effect.Cut > 0
 }
 
 // Settlement is what becomes of a task. It is one of four:

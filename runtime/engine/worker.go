@@ -108,13 +108,14 @@ func (w *worker[Tx]) round(ctx context.Context) error {
 	asked := w.ask(w.engine.config.Batch)
 	lanes := w.engine.destinations.reserve(w.engine.pauses.left().lanes, asked[TaskEffect])
 	c := Claim{
-		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Lanes: lanes, Effects: asked[TaskEffect], Suspects: asked[TaskEffect], Deadlines: asked[TaskDeadline],
+		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Lanes: lanes, Effects: asked[TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[TaskDeadline],
 	}
 	if !c.Again {
 		c.Token = w.engine.config.NewToken()
 	}
 	tasks, until, err := w.engine.claim(ctx, c)
 	w.engine.destinations.claimed(lanes, tasks)
+	w.engine.suspects.claimed(c.Suspects, tasks)
 	w.unsure = fsm.UUID{}
 	if err != nil {
 		w.unsure = c.Token
@@ -171,7 +172,13 @@ func (w *worker[Tx]) begin(t Task, until time.Time) {
 				}
 			})
 		}
-		defer func() { w.change(func() { w.open[t.Kind]-- }) }()
+		defer func() {
+			w.change(func() { w.open[t.Kind]-- })
+			if t.Suspect() {
+				w.engine.suspects.done()
+				w.engine.crew.wake() // there may be more
+			}
+		}()
 		defer handled()
 		w.engine.do(w.working, t, until, handled)
 	}()

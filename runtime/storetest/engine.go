@@ -32,6 +32,7 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"14_APauseHolds", pausing[Tx]()},
 		{"15_AnOperatorForcesAStep", forcing[Tx]()},
 		{"16_AnOperatorCancelsAMessage", cancelling[Tx]()},
+		{"17_APoisonousMessageStandsAlone", poisonous[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {

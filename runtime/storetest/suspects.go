@@ -11,6 +11,7 @@ import (
 func suspects[Tx any]() []test[Tx] {
 	return []test[Tx]{
 		{"AClaimTakesAtMostSoManySuspects", atMostSoManySuspects[Tx]},
+		{"WhatWasCutShortOnceIsNoSuspect", onceIsNoSuspect[Tx]},
 		{"ALaneGivesNoMoreForItsSuspects", suspectsWithinTheirLane[Tx]},
 		{"ManySuspectsKeepNothingBack", manySuspects[Tx]},
 		{"ASuspectComesBeforeWhatIsNewer", suspectBeforeNewer[Tx]},
@@ -20,9 +21,9 @@ func suspects[Tx any]() []test[Tx] {
 	}
 }
 
-// suspicious saves a message for each lane and has them claimed, a second later each;
-// their leases last for a minute.
-func (b *bench[Tx]) suspicious(lanes ...string) (rows []engine.OutboxRow) {
+// cutShort saves a message for each lane and has them claimed, a second later each; their
+// leases last for a minute.
+func (b *bench[Tx]) cutShort(lanes ...string) (rows []engine.OutboxRow) {
 	b.Helper()
 	for i, lane := range lanes {
 		h := b.deal()
@@ -31,6 +32,16 @@ func (b *bench[Tx]) suspicious(lanes ...string) (rows []engine.OutboxRow) {
 		b.send(h, row)
 		b.gets(b.claim(801+i, at), row)
 		rows = append(rows, row)
+	}
+	return rows
+}
+
+// suspicious has messages cut short twice: their leases end after two minutes.
+func (b *bench[Tx]) suspicious(lanes ...string) []engine.OutboxRow {
+	b.Helper()
+	rows := b.cutShort(lanes...)
+	for i, row := range rows {
+		b.gets(b.claim(821+i, epoch.Add(time.Minute+time.Duration(i)*time.Second)), row)
 	}
 	return rows
 }
@@ -59,6 +70,17 @@ func atMostSoManySuspects[Tx any](b *bench[Tx]) {
 	c.Suspects = 2
 	b.gets(c, s[1], s[2])
 	b.gets(c)
+}
+
+func onceIsNoSuspect[Tx any](b *bench[Tx]) {
+	rows := b.cutShort("kafka", "ton", "kafka")
+	c := b.claim(901, epoch.Add(time.Hour))
+	c.Suspects = 0
+	for _, task := range b.gets(c, rows...) {
+		if task.Suspect() {
+			b.Fatalf("a suspect: %s", text(task))
+		}
+	}
 }
 
 // suspectsWithinTheirLane: of a lane that has room for one message a claim takes the
@@ -93,12 +115,15 @@ func manySuspects[Tx any](b *bench[Tx]) {
 	leasing := b.claim(801, epoch)
 	leasing.Lanes = []engine.Lane{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, Most: many}}
 	leasing.Effects = many
-	for n := 0; n < many; {
-		tasks, err := b.Store.Claim(b.ctx, leasing)
-		b.must(err)
-		if n += len(tasks); len(tasks) == 0 {
-			b.Fatalf("claimed %d of %d", n, many)
+	for range 2 {
+		for n := 0; n < many; {
+			tasks, err := b.Store.Claim(b.ctx, leasing)
+			b.must(err)
+			if n += len(tasks); len(tasks) == 0 {
+				b.Fatalf("claimed %d of %d", n, many)
+			}
 		}
+		leasing.Now, leasing.Until = leasing.Until, leasing.Until.Add(time.Minute)
 	}
 	after := epoch.Add(time.Hour)
 	row := b.fresh("kafka", after)
@@ -116,9 +141,9 @@ func manySuspects[Tx any](b *bench[Tx]) {
 
 func suspectBeforeNewer[Tx any](b *bench[Tx]) {
 	s := b.suspicious("kafka")
-	older := b.fresh("kafka", epoch.Add(30*time.Second))
+	older := b.fresh("kafka", epoch.Add(90*time.Second))
 	for range 3 {
-		b.fresh("kafka", epoch.Add(2*time.Minute))
+		b.fresh("kafka", epoch.Add(3*time.Minute))
 	}
 	c := b.claim(901, epoch.Add(time.Hour))
 	c.Effects = 1
@@ -127,7 +152,7 @@ func suspectBeforeNewer[Tx any](b *bench[Tx]) {
 }
 
 func cutIsCounted[Tx any](b *bench[Tx]) {
-	row := b.suspicious("kafka")[0]
+	row := b.cutShort("kafka")[0]
 	cut := func(want int64) {
 		b.Helper()
 		if got := b.letter(row.MessageID); got.Cut != want {
@@ -137,18 +162,21 @@ func cutIsCounted[Tx any](b *bench[Tx]) {
 	cut(0)
 	at := epoch.Add(time.Minute)
 	second := b.gets(b.claim(901, at), row)[0]
-	if second.Effect.Cut != 0 || !second.Suspect() {
+	if second.Effect.Cut != 0 || second.Suspect() {
 		b.Fatalf("the row before the claim is %s", text(second))
 	}
 	cut(1)
 	again := b.claim(901, at)
 	again.Again = true
-	if task := b.gets(again, row)[0]; task.Effect.Cut != 0 || !task.Suspect() {
+	if task := b.gets(again, row)[0]; task.Effect.Cut != 0 || task.Suspect() {
 		b.Fatalf("asked again, the row before the claim is %s", text(task))
 	}
 	cut(1)
 	at = at.Add(time.Minute)
 	third := b.gets(b.claim(902, at), row)[0]
+	if third.Effect.Cut != 1 || !third.Suspect() {
+		b.Fatalf("the row before the third claim is %s", text(third))
+	}
 	cut(2)
 	b.must(b.settle(outcome(third, engine.Letter{State: "retry_wait", AvailableAt: fsm.Some(at)})))
 	cut(2)
@@ -161,7 +189,7 @@ func cutIsCounted[Tx any](b *bench[Tx]) {
 }
 
 func requeueForgetsCut[Tx any](b *bench[Tx]) {
-	row := b.suspicious("kafka")[0]
+	row := b.cutShort("kafka")[0]
 	task := b.gets(b.claim(901, epoch.Add(time.Minute)), row)[0]
 	b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter", AvailableAt: row.AvailableAt})))
 	b.must(b.settle(engine.Settlement{
@@ -174,7 +202,7 @@ func requeueForgetsCut[Tx any](b *bench[Tx]) {
 }
 
 func cutNotByHand[Tx any](b *bench[Tx]) {
-	row := b.suspicious("kafka")[0]
+	row := b.cutShort("kafka")[0]
 	for _, set := range []string{"cut = 1", "cut = cut - 1", "cut = 1, attempts = attempts + 1, state = 'dead_letter'"} {
 		err := b.Store.InTx(b.ctx, func(tx Tx) error {
 			return b.Exec(b.ctx, tx, "UPDATE fsm_outbox SET "+set+" WHERE message_id = '"+row.MessageID+"'")
