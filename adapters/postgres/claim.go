@@ -10,7 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-const letterColumns = `message_id::text, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
+const letterColumns = `message_id::text, machine, record_id, version, seq, effect, lane, delivery, work, payload, record_state, correlation, created_at,
 	state, attempts, cut, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
 // Both statements find their rows in an index that holds nothing that is done,
@@ -39,8 +39,8 @@ const (
 				WHERE b.open AND b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
 					AND (b.version, b.seq) < (o.version, o.seq)
 					AND (NOT b.cancelled OR b.lease_until > $1)) AS head
-		FROM unnest($2::text[], $3::text[], $4::text[], $5::boolean[], $6::bigint[], $7::bigint[])
-			WITH ORDINALITY AS l (machine, lane, effects, suspects, most, depth, place)
+		FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[])
+			WITH ORDINALITY AS l (machine, lane, effects, states, suspects, most, depth, place)
 		CROSS JOIN LATERAL (
 			SELECT *
 			FROM (
@@ -48,6 +48,7 @@ const (
 				FROM fsm_outbox AS d
 				WHERE d.machine = l.machine AND d.lane = l.lane AND (d.state = 'delivering' AND d.cut > 0) = l.suspects
 					AND d.due_at <= $1 AND NOT d.parked AND d.effect = ANY(l.effects::text[])
+					AND (d.record_state IS NULL OR d.record_state = ANY(l.states::text[]))
 				ORDER BY d.due_at, d.version, d.seq
 				LIMIT 2000 -- deepest
 				FOR UPDATE SKIP LOCKED
@@ -59,11 +60,11 @@ const (
 		FROM (
 			SELECT *, row_number() OVER (PARTITION BY machine, lane ORDER BY due_at, version, seq) AS nth
 			FROM (SELECT *, row_number() OVER (PARTITION BY suspects ORDER BY due_at, version, seq) AS turn FROM due WHERE head) AS h
-			WHERE NOT suspects OR turn <= $8
+			WHERE NOT suspects OR turn <= $9
 		) AS h
 		WHERE nth <= most
 		ORDER BY due_at, version, seq
-		LIMIT $9
+		LIMIT $10
 	), waiting AS MATERIALIZED (
 		SELECT o.message_id
 		FROM due AS o
@@ -82,7 +83,7 @@ const (
 	), claimed AS (
 		UPDATE fsm_outbox
 		SET state = 'delivering', attempts = attempts + 1, cut = cut + (state = 'delivering')::integer,
-			lease_token = $10, lease_until = $11, worker = $12
+			lease_token = $11, lease_until = $12, worker = $13
 		WHERE message_id = ANY(ARRAY(SELECT message_id FROM heads)) AND (SELECT count(*) FROM waiting) >= 0
 	)
 	SELECT ` + letterColumns + `, place, message_id IN (SELECT message_id FROM heads), message_id IN (SELECT message_id FROM waiting) FROM due`
@@ -97,16 +98,17 @@ const (
 		SELECT *
 		FROM fsm_deadlines
 		WHERE claim_at <= $1 AND ((machine, event) IN (SELECT * FROM unnest($2::text[], $3::text[]))) IS TRUE
+			AND (record_state IS NULL OR (machine, record_state) IN (SELECT * FROM unnest($4::text[], $5::text[])))
 		ORDER BY claim_at
-		LIMIT $4
+		LIMIT $6
 		FOR UPDATE SKIP LOCKED
 	), claimed AS (
 		UPDATE fsm_deadlines AS d
-		SET lease_token = $5, lease_until = $6, worker = $7
+		SET lease_token = $7, lease_until = $8, worker = $9
 		FROM unnest(ARRAY(SELECT machine FROM due), ARRAY(SELECT record_id FROM due), ARRAY(SELECT kind FROM due)) AS c (machine, record_id, kind)
 		WHERE d.machine = c.machine AND d.record_id = c.record_id AND d.kind = c.kind
 	)
-	SELECT machine, record_id, kind, version, due_at, event, payload, correlation FROM due`
+	SELECT machine, record_id, kind, version, due_at, event, payload, record_state, correlation FROM due`
 )
 
 // Claim leases what is due, in one round trip. Only where all messages that it
@@ -162,7 +164,7 @@ func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxRow, err error) {
 	var seq int64
 	var delivery string
 	err = scan(rows, append([]any{&r.MessageID, &r.Machine, &r.RecordID, &r.Version, &seq, &r.Effect, &r.Lane, &delivery, &r.Work,
-		&payload, text{&r.Correlation}, instant(&r.CreatedAt), &r.State, &r.Attempts, &r.Cut,
+		&payload, text{&r.RecordState}, text{&r.Correlation}, instant(&r.CreatedAt), &r.State, &r.Attempts, &r.Cut,
 		optionalInstant(&r.AvailableAt), optionalInstant(&r.DeliveredAt), optionalInstant(&r.DiscardedAt),
 		text{&r.LastError}, text{&r.Resolution}, &r.Cancelled}, more...)...)
 	r.Payload, r.Seq, r.Delivery = payload, int(seq), fsm.Delivery(delivery)
@@ -175,7 +177,7 @@ func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxRow, err error) {
 func scanTimer(rows pgx.Rows) (r engine.TimerRow, err error) {
 	var payload []byte
 	var kind string
-	err = scan(rows, &r.Machine, &r.RecordID, &kind, &r.Version, instant(&r.DueAt), &r.Event.Name, &payload, text{&r.Correlation})
+	err = scan(rows, &r.Machine, &r.RecordID, &kind, &r.Version, instant(&r.DueAt), &r.Event.Name, &payload, text{&r.RecordState}, text{&r.Correlation})
 	r.Event.Payload, r.Kind = payload, engine.TimerKind(kind)
 	if err != nil {
 		err = &engine.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: fmt.Errorf("deadline: %w", err)}

@@ -17,10 +17,10 @@ var migrations embed.FS
 
 // Version is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const Version = 10
+const Version = 11
 
 // names of the migrations, in their order.
-var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_alone"}
+var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_alone", "0011_states"}
 
 // Migrate creates the schema, brings the engine's tables to the current version,
 // creates what the machines lack, and writes what their steps may leave in the

@@ -45,8 +45,8 @@ func TestNoStatementScansATable(t *testing.T) {
 		name, sql string
 		params    int
 	}{
-		{"claim effects", claimEffects, 12},
-		{"claim deadlines", claimDeadlines, 7},
+		{"claim effects", claimEffects, 13},
+		{"claim deadlines", claimDeadlines, 9},
 		{"settle an effect", settleEffect, 9},
 		{"settle effects", settleEffects, 9},
 		{"settle an effect by hand", settleByHand, 10},
@@ -62,7 +62,7 @@ func TestNoStatementScansATable(t *testing.T) {
 		{"is anything open", selectAlone, 2},
 		{"is a deadline held", selectHeldDeadline, 4},
 		{"backlog", backlog, 6},
-		{"unknown work", sqlOf(readUnknown(engine.Read{Limit: 1})), 7},
+		{"unknown work", sqlOf(readUnknown(engine.Read{Limit: 1})), 11},
 		{"dead letters", sqlOf(readLetters(engine.Read{Kind: engine.ReadDeadLetters, Limit: 1})), 1},
 		{"a letter", sqlOf(readLetters(engine.Read{Kind: engine.ReadLetter})), 1},
 		{"many steps", manySteps, atColumns - 1 + len(every)},

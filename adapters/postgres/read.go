@@ -60,7 +60,7 @@ func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, err
 	case engine.ReadUnknown:
 		return readUnknown(q), func(p *engine.Page, rows pgx.Rows) error {
 			var u engine.UnknownWork
-			err := rows.Scan(&u.Kind, &u.Machine, &u.Name, &u.Record, &u.Count)
+			err := rows.Scan(&u.Kind, &u.Machine, &u.Name, &u.State, &u.Record, &u.Count)
 			p.Unknown = append(p.Unknown, u)
 			return err
 		}, nil
@@ -154,19 +154,25 @@ func readLetters(q engine.Read) (s statement) {
 
 // readUnknown counts what is due of the machines and is not among what is known.
 func readUnknown(q engine.Read) (s statement) {
-	var machines, effects []string
-	for _, l := range q.Lanes {
-		for _, name := range l.Effects {
-			machines, effects = append(machines, l.Machine), append(effects, name)
-		}
-	}
-	owner, name := s.param(machines), s.param(effects)
-	s.write("SELECT 'effect', machine, effect, min(record_id), count(*) FROM fsm_outbox WHERE due_at <= %s AND NOT parked", s.param(q.Now))
-	s.write(" AND machine = ANY(%s::text[]) AND (machine, effect) NOT IN (SELECT * FROM unnest(%s::text[], %s::text[])) GROUP BY machine, effect", owner, owner, name)
-	machines, events := eventsOf(q.Events)
-	owner, name = s.param(machines), s.param(events)
-	s.write(" UNION ALL SELECT 'deadline', machine, event, min(record_id), count(*) FROM fsm_deadlines WHERE claim_at <= %s", s.param(q.Now))
-	s.write(" AND machine = ANY(%s::text[]) AND (machine, event) NOT IN (SELECT * FROM unnest(%s::text[], %s::text[])) GROUP BY machine, event", owner, owner, name)
-	s.write(" ORDER BY 1, 2, 3 LIMIT %s", s.param(q.Limit))
+	machines, effects := pairs(q.Lanes, func(l engine.Lane) (string, []string) { return l.Machine, l.Effects })
+	owners, states := pairs(q.Lanes, func(l engine.Lane) (string, []string) { return l.Machine, l.States })
+	s.unknown(engine.TaskEffect, "effect", "fsm_outbox WHERE NOT parked AND due_at <= "+s.param(q.Now), machines, effects, owners, states)
+	s.write(" UNION ALL ")
+	machines, events := pairs(q.Events, func(e engine.Events) (string, []string) { return e.Machine, e.Names })
+	owners, states = pairs(q.Events, func(e engine.Events) (string, []string) { return e.Machine, e.States })
+	s.unknown(engine.TaskDeadline, "event", "fsm_deadlines WHERE claim_at <= "+s.param(q.Now), machines, events, owners, states)
+	s.write(" ORDER BY 1, 2, 3, 4 LIMIT %s", s.param(q.Limit))
 	return s
+}
+
+// unknown counts the rows of a kind whose name, or the state of whose record, is not
+// among what is known.
+func (q *statement) unknown(kind engine.TaskKind, name, due string, machines, names, owners, states []string) {
+	machine := q.param(machines)
+	q.write(`SELECT %s, machine, name, state, min(record_id), count(*) FROM (
+		SELECT machine, %s AS name, record_id, CASE WHEN record_state IS NULL OR (machine, record_state) IN (SELECT * FROM unnest(%s::text[], %s::text[])) THEN '' ELSE record_state END AS state
+		FROM %s AND machine = ANY(%s::text[])) AS due
+		WHERE state <> '' OR (machine, name) NOT IN (SELECT * FROM unnest(%s::text[], %s::text[]))
+		GROUP BY machine, name, state`,
+		literal(string(kind)), name, q.param(owners), q.param(states), due, machine, machine, q.param(names))
 }

@@ -143,7 +143,7 @@ func along(wave []*engine.Commit) bool {
 	for i := range c.Outbox {
 		r := &c.Outbox[i]
 		if !fresh(r) && !held(r) || r.Lease != c.Outbox[0].Lease || r.Work && c.CancelWork || r.Machine != c.Machine || r.RecordID != c.ID || r.Version != s.Version ||
-			r.Correlation != s.Correlation || !r.CreatedAt.Equal(s.At) {
+			r.RecordState != s.To || r.Correlation != s.Correlation || !r.CreatedAt.Equal(s.At) {
 			return false
 		}
 	}
@@ -161,9 +161,9 @@ func messagesText(first int, w stepShape) string {
 			next++
 		}
 	}
-	return fmt.Sprintf(`INSERT INTO fsm_outbox (machine, record_id, version, correlation, created_at, available_at, %s, %s)
-	SELECT $%d::text, $%d::text, $%d, $%d, $%d, $%[7]d, %[8]s, m.* FROM r, %[9]s AS m`,
-		columns, list(messageFields), first, atKey, atVersion, atCorrelation, atTime, values, rowsOf(messageFields, next, w.messages))
+	return fmt.Sprintf(`INSERT INTO fsm_outbox (machine, record_id, version, record_state, correlation, created_at, available_at, %s, %s)
+	SELECT $%d::text, $%d::text, $%d, $%d, $%d, $%d, $%[8]d, %[9]s, m.* FROM r, %[10]s AS m`,
+		columns, list(messageFields), first, atKey, atVersion, atTo, atCorrelation, atTime, values, rowsOf(messageFields, next, w.messages))
 }
 
 // list is the names of fields.
@@ -186,6 +186,7 @@ var (
 		{"machine", "text", func(r *engine.OutboxRow) any { return r.Machine }},
 		{"record_id", "text", func(r *engine.OutboxRow) any { return r.RecordID }},
 		{"version", "bigint", func(r *engine.OutboxRow) any { return r.Version }},
+		{"record_state", "text", func(r *engine.OutboxRow) any { return nullable(r.RecordState) }},
 		{"correlation", "text", func(r *engine.OutboxRow) any { return nullable(r.Correlation) }},
 		{"created_at", "timestamptz", func(r *engine.OutboxRow) any { return r.CreatedAt }},
 	}
@@ -233,7 +234,7 @@ const (
 	// An arming never keeps the lease of the row that it replaces, which is of an
 	// earlier step.
 	rearm = ` ON CONFLICT (machine, record_id, kind) DO UPDATE SET version = EXCLUDED.version, due_at = EXCLUDED.due_at,
-		event = EXCLUDED.event, payload = EXCLUDED.payload, correlation = EXCLUDED.correlation,
+		event = EXCLUDED.event, payload = EXCLUDED.payload, record_state = EXCLUDED.record_state, correlation = EXCLUDED.correlation,
 		lease_token = NULL, lease_until = NULL, worker = NULL WHERE fsm_deadlines.version < EXCLUDED.version`
 )
 
@@ -310,6 +311,7 @@ var deadlineInserts = newInserts("fsm_deadlines", "", "", rearm,
 	field[engine.TimerRow]{"due_at", "timestamptz", func(r *engine.TimerRow) any { return r.DueAt }},
 	field[engine.TimerRow]{"event", "text", func(r *engine.TimerRow) any { return r.Event.Name }},
 	field[engine.TimerRow]{"payload", "json", func(r *engine.TimerRow) any { return nullable(r.Event.Payload) }},
+	field[engine.TimerRow]{"record_state", "text", func(r *engine.TimerRow) any { return nullable(r.RecordState) }},
 	field[engine.TimerRow]{"correlation", "text", func(r *engine.TimerRow) any { return nullable(r.Correlation) }},
 )
 

@@ -169,17 +169,17 @@ func (b ruleBuilder) message() function {
 	}
 	body := fmt.Sprintf(`    SELECT h.transition || ' ' || COALESCE(h.%s, '') || ' ' || h.event_type,
         sha256(convert_to('7:message36:' || h.event_id || length(m.seq::text) || ':' || m.seq, 'UTF8')) INTO step, place
-    FROM %s.%s AS h WHERE h.%s = %s AND h.version = m.version AND h.created_at = m.created_at;
+    FROM %s.%s AS h WHERE h.%s = %s AND h.version = m.version AND h.created_at = m.created_at AND (h.%s = m.record_state) IS NOT FALSE;
     IF %s AND %s
         AND m.message_id = encode(set_byte(set_byte(substr(place, 1, 16), 6, get_byte(place, 6) & 15 | 128), 8, get_byte(place, 8) & 63 | 128), 'hex')::uuid
         AND %s
         AND %s THEN
         RETURN NULL;
     END IF;
-`, quoted(t.From), b.schema, quoted(t.History), quoted(t.ID), b.id("m"), b.spelled("m"), isAsked, isSent, isAbout)
+`, quoted(t.From), b.schema, quoted(t.History), quoted(t.ID), b.id("m"), quoted(t.To), b.spelled("m"), isAsked, isSent, isAbout)
 	body += b.elsewhere("m")
 	for _, because := range [][2]string{
-		{"step IS NULL", "'no step led to that version at that time'"},
+		{"step IS NULL", "'no step led to that version at that time, and to that state'"},
 		{"m.effect NOT IN (" + oneOf(effects) + ")", "'there is no such effect'"}, // also of a machine without any
 		{"NOT (" + isAsked + ")", "'the step ' || step || ' does not ask for it at that place'"},
 		{"NOT (" + isSent + ")", "'lane, delivery or work are not those of the effect'"},
@@ -208,8 +208,8 @@ func (b ruleBuilder) deadline() function {
         END IF;
         RETURN NULL;
     END IF;
-    IF here.version IS NULL OR d.version < 1 OR d.version > here.version THEN
-        RETURN 'no step led to that version';
+    IF here.version IS NULL OR d.version < 1 OR d.version > here.version OR d.record_state <> here.state THEN
+        RETURN 'no step led to that version, and to that state';
     END IF;
     IF NOT (%s) THEN
         RETURN 'the record in ' || here.state || ' does not set it';

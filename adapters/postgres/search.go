@@ -57,22 +57,25 @@ func (s *search) queue(b *pgx.Batch) {
 			column(s.lanes, func(l laneSearch) string { return l.Machine }),
 			column(s.lanes, func(l laneSearch) string { return l.Name }),
 			column(s.lanes, func(l laneSearch) any { return listText(l.Effects) }),
+			column(s.lanes, func(l laneSearch) any { return listText(l.States) }),
 			column(s.lanes, func(l laneSearch) bool { return l.suspects }),
 			column(s.lanes, func(l laneSearch) int64 { return int64(l.Most) }),
 			column(s.lanes, func(l laneSearch) int64 { return int64(l.depth) }),
 			c.Suspects, c.Effects, c.Token.String(), c.Until, nullable(c.Worker))
 	}
 	if s.deadlines {
-		machines, events := eventsOf(c.Events)
-		b.Queue(claimDeadlines, c.Now, machines, events, c.Deadlines, c.Token.String(), c.Until, nullable(c.Worker))
+		machines, events := pairs(c.Events, func(e engine.Events) (string, []string) { return e.Machine, e.Names })
+		owners, states := pairs(c.Events, func(e engine.Events) (string, []string) { return e.Machine, e.States })
+		b.Queue(claimDeadlines, c.Now, machines, events, owners, states, c.Deadlines, c.Token.String(), c.Until, nullable(c.Worker))
 	}
 }
 
-// eventsOf lists each event with its machine.
-func eventsOf(list []engine.Events) (machines, names []string) {
+// pairs lists each name of each element of a list, with its machine.
+func pairs[E any](list []E, of func(E) (machine string, names []string)) (machines, names []string) {
 	for _, e := range list {
-		for _, name := range e.Names {
-			machines, names = append(machines, e.Machine), append(names, name)
+		machine, its := of(e)
+		for _, name := range its {
+			machines, names = append(machines, machine), append(names, name)
 		}
 	}
 	return machines, names

@@ -18,23 +18,29 @@ import (
 // The conditions that look redundant are those of the indices, word for word. The
 // indices are named because statistics (ANALYZE) mislead the planner: of all rows
 // many may be due, and yet the first of them is all that is looked for.
+// The two lists are those of the effects and of the states that the worker knows.
 const dueOf = ` AND coalesce(lease_until, available_at) <= ?2
-		AND parked = 0 AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering') AND effect IN `
+		AND parked = 0 AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering')
+		AND effect IN (SELECT value FROM json_each(%s)) AND (record_state IS NULL OR record_state IN (SELECT value FROM json_each(%s)))`
+
+// The same of deadlines: the lists are those of events and of states.
+const overdueOf = `max(due_at, coalesce(lease_until, due_at)) <= ?2
+		AND event IN (SELECT value FROM json_each(%s)) AND (record_state IS NULL OR record_state IN (SELECT value FROM json_each(%s)))`
 
 // A row before o in its lane that is open.
 const before = `SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_lane
 			WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.lane = o.lane AND (p.version, p.seq) < (o.version, o.seq)
 				AND p.state <> 'delivered' AND (p.cancelled = 0 OR p.state = 'delivering')`
 
-const (
+var (
 	// dueEffects are at most ?3 messages of lane ?5 of machine ?1, oldest first: suspects
-	// or the rest, as ?6 says; and for each whether a row before it is open and not cancelled, and whether a
-	// cancelled one is under way.
+	// or the rest, as ?6 says, with the effects ?4 and the states ?7; and for each whether
+	// a row before it is open and not cancelled, and whether a cancelled one is under way.
 	dueEffects = "SELECT " + outboxColumns + `, coalesce(lease_until, available_at),
 		EXISTS (` + before + ` AND p.cancelled = 0 AND (p.state <> 'dead_letter' OR p.discarded_at IS NULL)),
 		EXISTS (` + before + ` AND p.cancelled = 1 AND p.lease_until > ?2)
 	FROM fsm_outbox AS o INDEXED BY fsm_outbox_due
-	WHERE machine = ?1 AND lane = ?5 AND (state = 'delivering' AND cut > 0) = ?6` + dueOf + `(SELECT value FROM json_each(?4))
+	WHERE machine = ?1 AND lane = ?5 AND (state = 'delivering' AND cut > 0) = ?6` + fmt.Sprintf(dueOf, "?4", "?7") + `
 	ORDER BY coalesce(lease_until, available_at), version, seq
 	LIMIT ?3`
 
@@ -42,21 +48,20 @@ const (
 	lanesWithEffects = `SELECT l.key FROM json_each(?1) AS l
 	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
 		WHERE machine = l.value ->> 'Machine' AND lane = l.value ->> 'Name'
-			AND (state = 'delivering' AND cut > 0) = (l.value ->> 'Suspects')` + dueOf + `(SELECT value FROM json_each(l.value, '$.Effects')))`
+			AND (state = 'delivering' AND cut > 0) = (l.value ->> 'Suspects')` + fmt.Sprintf(dueOf, "l.value, '$.Effects'", "l.value, '$.States'") + `)`
 
 	// dueDeadlines are at most ?3 deadlines of machine ?1, oldest first, of the
-	// events in the list ?4.
-	dueDeadlines = `SELECT machine, record_id, kind, version, due_at, event, payload, correlation, max(due_at, coalesce(lease_until, due_at))
+	// events ?4 and the states ?5.
+	dueDeadlines = `SELECT machine, record_id, kind, version, due_at, event, payload, record_state, correlation, max(due_at, coalesce(lease_until, due_at))
 	FROM fsm_deadlines INDEXED BY fsm_deadlines_due
-	WHERE machine = ?1 AND max(due_at, coalesce(lease_until, due_at)) <= ?2 AND event IN (SELECT value FROM json_each(?4))
+	WHERE machine = ?1 AND ` + fmt.Sprintf(overdueOf, "?4", "?5") + `
 	ORDER BY max(due_at, coalesce(lease_until, due_at))
 	LIMIT ?3`
 
 	// The places, in the list ?1, of the machines of which something is due.
 	machinesWithDeadlines = `SELECT m.key FROM json_each(?1) AS m
 	WHERE EXISTS (SELECT 1 FROM fsm_deadlines INDEXED BY fsm_deadlines_due
-		WHERE machine = m.value ->> 'Machine' AND max(due_at, coalesce(lease_until, due_at)) <= ?2
-			AND event IN (SELECT value FROM json_each(m.value, '$.Names')))`
+		WHERE machine = m.value ->> 'Machine' AND ` + fmt.Sprintf(overdueOf, "m.value, '$.Names'", "m.value, '$.States'") + `)`
 )
 
 const (
@@ -180,7 +185,7 @@ func oldest(found []due, limit int, token fsm.UUID) []engine.Task {
 func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, events []engine.Events) ([]engine.Task, error) {
 	var found []due
 	for _, e := range events {
-		err := each(ctx, tx, func(row *cells) { found = append(found, readDue(row)) }, dueDeadlines, e.Machine, instant(c.Now), c.Deadlines, jsonList(e.Names))
+		err := each(ctx, tx, func(row *cells) { found = append(found, readDue(row)) }, dueDeadlines, e.Machine, instant(c.Now), c.Deadlines, jsonList(e.Names), jsonList(e.States))
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +204,7 @@ func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, events []en
 func readDue(row *cells) due {
 	t := engine.TimerRow{
 		Machine: row.text(), RecordID: row.text(), Kind: engine.TimerKind(row.text()), Version: row.int(), DueAt: row.time(),
-		Event: fsm.Event{Name: row.text(), Payload: row.json()}, Correlation: row.text(),
+		Event: fsm.Event{Name: row.text(), Payload: row.json()}, RecordState: row.text(), Correlation: row.text(),
 	}
 	d := due{Task: engine.Task{Kind: engine.TaskDeadline, Deadline: t}, since: row.time(), at: t.DueAt}
 	if row.err != nil {

@@ -6,10 +6,10 @@ import (
 )
 
 // outboxColumns are those of a row of the outbox but its lease.
-const outboxColumns = `message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
+const outboxColumns = `message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, record_state, correlation, created_at,
 	state, attempts, cut, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
-const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ", lease_token, lease_until, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ", lease_token, lease_until, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 func outboxValues(r *engine.OutboxRow) []any {
 	l := r.Letter
@@ -19,7 +19,7 @@ func outboxValues(r *engine.OutboxRow) []any {
 	}
 	return []any{
 		r.MessageID, r.Machine, r.RecordID, r.Version, r.Seq, r.Effect, r.Lane, string(r.Delivery), r.Work, null(r.Payload),
-		null(r.Correlation), instant(r.CreatedAt),
+		null(r.RecordState), null(r.Correlation), instant(r.CreatedAt),
 		l.State, l.Attempts, l.Cut, optionalInstant(l.AvailableAt), optionalInstant(l.DeliveredAt), optionalInstant(l.DiscardedAt),
 		null(l.LastError), null(l.Resolution), l.Cancelled, token, until, worker,
 	}
@@ -30,7 +30,7 @@ func outboxValues(r *engine.OutboxRow) []any {
 func readOutbox(c *cells) (engine.OutboxRow, error) {
 	r := engine.OutboxRow{
 		MessageID: c.text(), Machine: c.text(), RecordID: c.text(), Version: c.int(), Seq: int(c.int()), Effect: c.text(), Lane: c.text(),
-		Delivery: fsm.Delivery(c.text()), Work: c.bool(), Payload: c.json(), Correlation: c.text(), CreatedAt: c.time(),
+		Delivery: fsm.Delivery(c.text()), Work: c.bool(), Payload: c.json(), RecordState: c.text(), Correlation: c.text(), CreatedAt: c.time(),
 		Letter: engine.Letter{
 			State: c.text(), Attempts: c.int(), Cut: c.int(), AvailableAt: c.optionalTime(), DeliveredAt: c.optionalTime(), DiscardedAt: c.optionalTime(),
 			LastError: c.text(), Resolution: c.text(), Cancelled: c.bool(),

@@ -113,7 +113,7 @@ func scans(plan string) bool {
 // explain returns the plan of a statement.
 func explain(t *testing.T, s *Store, query string) string {
 	t.Helper()
-	args := []any{"deal", "~", 1, "[]", "l", false} // of a machine, until a time that is later than any
+	args := []any{"deal", "~", 1, "[]", "l", false, "[]"} // of a machine, until a time that is later than any
 	if query == deadLetters {
 		args = deadLetterValues(engine.Read{Filter: engine.Filter{Machine: "deal"}, AfterLetter: &engine.OutboxRow{}, Limit: 1})
 	} else {

@@ -74,7 +74,7 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 		}
 		return ask(func(c *cells) {
 			p.Unknown = append(p.Unknown, engine.UnknownWork{
-				Kind: engine.TaskKind(c.text()), Machine: c.text(), Name: c.text(), Record: c.text(), Count: c.int(),
+				Kind: engine.TaskKind(c.text()), Machine: c.text(), Name: c.text(), State: c.text(), Record: c.text(), Count: c.int(),
 			})
 		}, unknownWork, string(known), instant(q.Now), q.Limit)
 	}
@@ -109,20 +109,27 @@ func readHistory(c *cells) engine.HistoryRow {
 
 // unknownWork counts what is due of the machines in the list ?1 and is not in it, by
 // time ?2, at most ?3 kinds.
-const unknownWork = `WITH known AS (SELECT value ->> 'kind' AS kind, value ->> 'machine' AS machine, value ->> 'name' AS name FROM json_each(?1))
-	SELECT 'effect' AS kind, machine, effect AS name, min(record_id), count(*) FROM fsm_outbox
-		WHERE parked = 0 AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering') AND coalesce(lease_until, available_at) <= ?2
-			AND machine IN (SELECT machine FROM known WHERE kind = 'effect')
-			AND (machine, effect) NOT IN (SELECT machine, name FROM known WHERE kind = 'effect')
-		GROUP BY machine, effect
-	UNION ALL SELECT 'deadline', machine, event, min(record_id), count(*) FROM fsm_deadlines
-		WHERE max(due_at, coalesce(lease_until, due_at)) <= ?2
-			AND machine IN (SELECT machine FROM known WHERE kind = 'deadline')
-			AND (machine, event) NOT IN (SELECT machine, name FROM known WHERE kind = 'deadline')
-		GROUP BY machine, event
-	ORDER BY 1, 2, 3 LIMIT ?3`
+const unknownWork = `WITH known AS (SELECT value ->> 'kind' AS kind, value ->> 'machine' AS machine, value ->> 'name' AS name FROM json_each(?1)),
+	due AS (
+		SELECT 'effect' AS kind, machine, effect AS name, record_state, record_id FROM fsm_outbox
+			WHERE parked = 0 AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering') AND coalesce(lease_until, available_at) <= ?2
+				AND machine IN (SELECT machine FROM known WHERE kind = 'effect')
+		UNION ALL
+		SELECT 'deadline', machine, event, record_state, record_id FROM fsm_deadlines
+			WHERE max(due_at, coalesce(lease_until, due_at)) <= ?2
+				AND machine IN (SELECT machine FROM known WHERE kind = 'deadline')
+	), judged AS (
+		SELECT kind, machine, name, record_id, CASE
+			WHEN record_state IS NULL OR (machine, record_state) IN (SELECT machine, name FROM known WHERE kind = 'state') THEN ''
+			ELSE record_state END AS state
+		FROM due
+	)
+	SELECT kind, machine, name, state, min(record_id), count(*) FROM judged
+	WHERE state <> '' OR (kind, machine, name) NOT IN (SELECT kind, machine, name FROM known)
+	GROUP BY kind, machine, name, state
+	ORDER BY 1, 2, 3, 4 LIMIT ?3`
 
-// work names an effect or a deadline's event of a machine.
+// work names an effect, a deadline's event or a state of a machine.
 type work struct {
 	Kind    engine.TaskKind `json:"kind"`
 	Machine string          `json:"machine"`
@@ -131,15 +138,18 @@ type work struct {
 
 // knownTo lists the work that a question names.
 func knownTo(q engine.Read) (known []work) {
-	for _, l := range q.Lanes {
-		for _, name := range l.Effects {
-			known = append(known, work{engine.TaskEffect, l.Machine, name})
+	add := func(kind engine.TaskKind, machine string, names []string) {
+		for _, name := range names {
+			known = append(known, work{kind, machine, name})
 		}
 	}
+	for _, l := range q.Lanes {
+		add(engine.TaskEffect, l.Machine, l.Effects)
+		add("state", l.Machine, l.States)
+	}
 	for _, e := range q.Events {
-		for _, name := range e.Names {
-			known = append(known, work{engine.TaskDeadline, e.Machine, name})
-		}
+		add(engine.TaskDeadline, e.Machine, e.Names)
+		add("state", e.Machine, e.States)
 	}
 	return known
 }

@@ -151,8 +151,8 @@ func (r rules) message() []trigger {
         SELECT CASE NEW.effect
 %s        END
         FROM (SELECT NEW.seq || ' ' || h.transition || ' ' || coalesce(h.%s, '') || ' ' || h.event_type AS step
-            FROM %s AS h WHERE %s AND h.version = NEW.version AND h.created_at = NEW.created_at)), 0)`,
-		legal.String(), quoted(t.From), quoted(t.History), r.of("h", "NEW")), "fsmgen: fsm_outbox: no step of its record asks for this message")}
+            FROM %s AS h WHERE %s AND h.version = NEW.version AND h.created_at = NEW.created_at AND coalesce(h.%s = NEW.record_state, 1))), 0)`,
+		legal.String(), quoted(t.From), quoted(t.History), r.of("h", "NEW"), quoted(t.To)), "fsmgen: fsm_outbox: no step of its record asks for this message")}
 }
 
 // deadlines judges a deadline by the record as it is.
@@ -166,12 +166,12 @@ func (r rules) deadlines() []trigger {
 		legal = append(legal, "NEW.kind = 'raise' AND NEW.version = r.version AND NEW.event IN ("+literals(r.Raises)+")")
 	}
 	set := fmt.Sprintf(`NOT EXISTS (
-        SELECT 1 FROM %s AS r WHERE %s AND NEW.version BETWEEN 1 AND r.version AND (%s))`,
-		quoted(t.Record), r.of("r", "NEW"), strings.Join(legal, "\n            OR "))
+        SELECT 1 FROM %s AS r WHERE %s AND NEW.version BETWEEN 1 AND r.version AND coalesce(r.%s = NEW.record_state, 1) AND (%s))`,
+		quoted(t.Record), r.of("r", "NEW"), quoted(t.State), strings.Join(legal, "\n            OR "))
 	const refusal = "fsmgen: fsm_deadlines: the record does not set this deadline"
 	return []trigger{
 		r.trigger(deadlineRule, "BEFORE INSERT ON fsm_deadlines", "NEW", set, refusal),
-		r.trigger(movedRule, "BEFORE UPDATE OF version, due_at, event, payload, correlation ON fsm_deadlines", "NEW", set, refusal),
+		r.trigger(movedRule, "BEFORE UPDATE OF version, due_at, event, payload, record_state, correlation ON fsm_deadlines", "NEW", set, refusal),
 		r.trigger(clearedRule, "BEFORE DELETE ON fsm_deadlines", "OLD", fmt.Sprintf(`OLD.lease_token IS NULL
         AND EXISTS (SELECT 1 FROM %s AS r WHERE %s AND r.version = OLD.version)`, quoted(t.Record), r.of("r", "OLD")),
 			"fsmgen: fsm_deadlines: the record has not left the state, and no worker claimed the deadline"),

@@ -76,7 +76,7 @@ func (w *writer) engineRows(ctx context.Context) error {
 	}
 	for _, t := range c.Arm {
 		if _, err := w.exec(ctx, arm, t.Machine, t.RecordID, string(t.Kind), t.Version, instant(t.DueAt),
-			t.Event.Name, payload(t.Event.Payload), null(t.Correlation)); err != nil {
+			t.Event.Name, payload(t.Event.Payload), null(t.RecordState), null(t.Correlation)); err != nil {
 			return err
 		}
 	}
@@ -94,8 +94,8 @@ const (
 			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it
 	insertForced = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"
 	disarm       = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
-	arm          = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, correlation)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	arm          = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, record_state, correlation)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertKey = `INSERT INTO fsm_keys (machine, key, record_id, event, version, created_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (machine, key) DO NOTHING`
 )

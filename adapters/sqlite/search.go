@@ -118,7 +118,7 @@ func (s *search) look(ctx context.Context, tx *sql.Tx, l *laneSearch) (heads []d
 		default:
 			heads = append(heads, d)
 		}
-	}, dueEffects, l.Machine, instant(s.Now), l.depth, jsonList(l.Effects), l.Name, l.Suspects)
+	}, dueEffects, l.Machine, instant(s.Now), l.depth, jsonList(l.Effects), l.Name, l.Suspects, jsonList(l.States))
 	if err != nil {
 		return nil, err
 	}

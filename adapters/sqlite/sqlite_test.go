@@ -64,7 +64,7 @@ func subjectOf(t *testing.T, store *sqlite.Store, path string) storetest.Subject
 		Vandalise: func(t *testing.T, table, statement string) { vandalise(t, path, table, statement) },
 		Unjudged:  func(t *testing.T) { unjudged(t, path) },
 		MigrateTo: store.MigrateTo,
-		Version:   9,
+		Version:   10,
 	}
 }
 

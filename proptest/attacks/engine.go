@@ -40,7 +40,7 @@ func messageEdits() []Attack {
 	for _, set := range []string{
 		`message_id = '00000000-0000-4000-8000-00000000ffff'`, `machine = 'registration'`, `record_id = {draft}`, `version = version + 1`,
 		`seq = seq + 7`, `effect = 'execute_payout'`, `lane = 'elsewhere'`, `delivery = 'at_most_once'`, `work = NOT work`,
-		`payload = '{"owner_id":9,"status":"FUNDED"}'`, `correlation = 'another'`, `created_at = available_at`,
+		`payload = '{"owner_id":9,"status":"FUNDED"}'`, `record_state = 'DRAFT'`, `correlation = 'another'`, `created_at = available_at`,
 	} {
 		list = append(list, Attack{Name: "a message is rewritten: " + set, Refused: "fsm_outbox", SQL: []string{"UPDATE fsm_outbox SET " + set + " WHERE record_id = {funded}"}})
 	}
@@ -99,7 +99,7 @@ func plantedMessages() []Attack {
 func deadlineAttacks() []Attack {
 	var list []Attack
 	for _, set := range []string{
-		`due_at = {now}`, `event = 'AUTO_APPROVE'`, `payload = '{"x":1}'`, `version = version - 1`, `record_id = {draft}`, `machine = 'registration'`, `kind = 'raise'`,
+		`due_at = {now}`, `event = 'AUTO_APPROVE'`, `payload = '{"x":1}'`, `version = version - 1`, `record_id = {draft}`, `machine = 'registration'`, `kind = 'raise'`, `record_state = 'DRAFT'`,
 		`version = version + 1, due_at = {now}`,
 	} {
 		list = append(list, Attack{

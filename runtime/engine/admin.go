@@ -147,6 +147,6 @@ func (e *Engine[Tx]) rearm(ctx context.Context, tx Tx, r request[Tx]) (bool, err
 	}
 	return true, e.store.Save(ctx, tx, []Commit{{
 		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Expect: row.Version,
-		Arm: []TimerRow{r.timer(TimerTimeout, row.Version, *timer)},
+		Arm: []TimerRow{r.timer(TimerTimeout, row.Version, row.Record.StateName(), *timer)},
 	}})
 }

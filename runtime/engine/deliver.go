@@ -227,8 +227,9 @@ func (e *Engine[Tx]) unknown(ctx context.Context, m *definition[Tx], info fsm.Ef
 	return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
 }
 
-// leave ends an attempt that did not begin, since the payload is one of another version of
-// the machine: a program of that version may claim it next. It is a dead letter when its
+// leave ends an attempt whose payload, or the state of whose record, is one of another
+// version of the machine: a program of that version may claim it next. No failure is
+// reported, since the effect has not failed. It is a dead letter when its
 // attempts are used up, and at once where there is one.
 func (e *Engine[Tx]) leave(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
 	if d.spent() || info.Delivery == fsm.AtMostOnce {
@@ -265,10 +266,11 @@ func repeatable(info fsm.EffectInfo, cause error) bool {
 	return !errors.As(cause, &handler) || handler.Unknown
 }
 
-// foreign reports whether the effect is one of another version of its machine.
+// foreign reports whether the effect, or the state of its record, is one of another
+// version of the machine.
 func foreign(cause error) bool {
 	var payload *fsm.PayloadError
-	return errors.As(cause, &payload) && payload.Foreign
+	return errors.As(cause, &payload) && payload.Foreign || errors.Is(cause, ErrUnknownState)
 }
 
 // finish ends an effect that has failed for good by the event that says so; a

@@ -78,7 +78,7 @@ func addCall[Tx any](p *plan[Tx], c *Commit, at asking[Tx], effect fsm.Effect, i
 	m := OutboxRow{
 		MessageID: at.id("message").String(), Machine: c.Machine, RecordID: r.id, Version: at.version, Seq: at.seq,
 		Effect: effect.Name, Lane: info.Lane, Delivery: info.Delivery, Work: info.Work, Payload: payload,
-		Correlation: r.correlation, CreatedAt: r.now, Letter: newLetter(r.now),
+		RecordState: at.step.To, Correlation: r.correlation, CreatedAt: r.now, Letter: newLetter(r.now),
 	}
 	if m.Lane == "" {
 		m.Lane = effect.Name

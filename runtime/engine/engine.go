@@ -65,7 +65,7 @@ func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx
 	}
 	for _, name := range e.names() {
 		m := e.machines[name]
-		e.wanted.add(name, m.Effects(), m.Transitions(), m.Timeouts())
+		e.wanted.add(name, m.Effects(), m.Transitions(), m.Timeouts(), m.States())
 	}
 	e.destinations = newDestinations(e.wanted.lanes, e.config)
 	if err := e.destinations.checkLimits(c.Limits); err != nil {

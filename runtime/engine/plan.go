@@ -74,7 +74,7 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 		}
 	}
 	if d.Raised != nil {
-		c.Arm = append(c.Arm, r.timer(TimerRaise, version, fsm.Timer{At: r.now, Fire: *d.Raised}))
+		c.Arm = append(c.Arm, r.timer(TimerRaise, version, d.Record.StateName(), fsm.Timer{At: r.now, Fire: *d.Raised}))
 	}
 	keys := r.keys(row.Record)
 	if err := r.checkKeys(keys); err != nil {
@@ -118,7 +118,7 @@ func (r request[Tx]) setTimer(c *Commit, s fsm.Step, version int64) {
 	}
 	c.Arm = nil
 	if s.Timer != nil {
-		c.Arm = []TimerRow{r.timer(TimerTimeout, version, *s.Timer)}
+		c.Arm = []TimerRow{r.timer(TimerTimeout, version, s.To, *s.Timer)}
 	}
 	switch {
 	case s.From == "":
@@ -129,10 +129,10 @@ func (r request[Tx]) setTimer(c *Commit, s fsm.Step, version int64) {
 	}
 }
 
-func (r request[Tx]) timer(kind TimerKind, version int64, t fsm.Timer) TimerRow {
+func (r request[Tx]) timer(kind TimerKind, version int64, state string, t fsm.Timer) TimerRow {
 	return TimerRow{
 		Machine: r.machine.Name(), RecordID: r.id, Kind: kind, Version: version,
-		DueAt: fsm.Instant(t.At), Event: t.Fire, Correlation: r.correlation,
+		DueAt: fsm.Instant(t.At), Event: t.Fire, RecordState: state, Correlation: r.correlation,
 	}
 }
 

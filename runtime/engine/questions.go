@@ -52,7 +52,7 @@ type Page struct {
 	Records []Row
 	History []HistoryRow
 	Letters []OutboxRow
-	Unknown []UnknownWork // by kind, machine and name
+	Unknown []UnknownWork // by kind, machine, name and state
 	Pauses  []Pause
 	Backlog []Backlog // by kind, machine, name and state
 }
@@ -62,6 +62,7 @@ type Page struct {
 type UnknownWork struct {
 	Kind          TaskKind
 	Machine, Name string // of the effect, or of the deadline's event
+	State         string // of the record, if it is not known either; else ""
 	Record        string // one of those that it is about
 	Count         int64
 }

@@ -45,6 +45,7 @@ type OutboxRow struct {
 	Delivery    fsm.Delivery
 	Work        bool
 	Payload     json.RawMessage
+	RecordState string // after that step; "": not known
 	Correlation string
 	CreatedAt   time.Time
 	Letter
@@ -107,6 +108,7 @@ type TimerRow struct {
 	Version     int64 // of the step that armed it
 	DueAt       time.Time
 	Event       fsm.Event
+	RecordState string // that it is set in; "": not known
 	Correlation string
 }
 

@@ -104,8 +104,8 @@ type Store[Tx any] interface {
 	// lease_until > Now. Claimed rows get state delivering, attempts + 1,
 	// lease_token Token and lease_until Until; available_at stays. A cancelled
 	// row is never claimed. Only rows whose machine and lane are in Claim.Lanes
-	// are considered, and of these only the effects that the Lane names; other
-	// rows stay for workers that know them.
+	// are considered, and of these only the effects that the Lane names, asked for in
+	// states that it names or in none; other rows stay for workers that know them.
 	//
 	// A claim costs nothing for rows that wait behind others. A due row that is
 	// no head may be parked: Claim marks it, and later claims do not look at it.
@@ -115,7 +115,7 @@ type Store[Tx any] interface {
 	//
 	// A deadline is due if due_at <= Now and its lease_until is null or
 	// <= Now. Claimed ones get lease_token and lease_until. Only deadlines of the
-	// machines and events in Claim.Events are considered.
+	// machines, events and states in Claim.Events are considered.
 	//
 	// Rows that another worker is claiming at this moment are skipped, not
 	// waited for. A row that can't be read (say, someone broke its JSON) is

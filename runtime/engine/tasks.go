@@ -38,6 +38,7 @@ type Claim struct {
 type Lane struct {
 	Machine, Name string
 	Effects       []string // that the worker knows; other effects are left for workers that know them
+	States        []string // of the machine, that the worker knows; what was asked for in others is left, too
 	Most          int      // at most so many messages of this lane in one claim
 }
 
@@ -45,6 +46,7 @@ type Lane struct {
 type Events struct {
 	Machine string
 	Names   []string // that the worker knows; deadlines of other events are left alone
+	States  []string // that it knows; deadlines of other states are left alone
 }
 
 // Task is a leased row.

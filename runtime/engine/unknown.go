@@ -36,12 +36,12 @@ func (w *watcher[Tx]) look(ctx context.Context) {
 	before := w.told
 	w.told = map[UnknownWork]bool{}
 	for _, u := range page.Unknown {
-		name := UnknownWork{Kind: u.Kind, Machine: u.Machine, Name: u.Name}
+		name := UnknownWork{Kind: u.Kind, Machine: u.Machine, Name: u.Name, State: u.State}
 		w.told[name] = true
 		delete(before, name)
 		e.measureUnknown(u)
 		e.config.Logger.WarnContext(ctx, "work is due that this program does not know: run the version of the machine that asked for it",
-			"kind", string(u.Kind), "machine", u.Machine, "name", u.Name, "count", u.Count, "record", u.Record)
+			"kind", string(u.Kind), "machine", u.Machine, "name", u.Name, "state", u.State, "count", u.Count, "record", u.Record)
 	}
 	for name := range before { // it is done
 		e.measureUnknown(name)
@@ -51,6 +51,6 @@ func (w *watcher[Tx]) look(ctx context.Context) {
 // measureUnknown measures how much there is of it.
 func (e *Engine[Tx]) measureUnknown(u UnknownWork) {
 	e.config.Metrics(Metric{
-		Machine: u.Machine, Name: MetricUnknown, Type: "gauge", Value: float64(u.Count), Labels: labels([]string{"kind", string(u.Kind), "name", u.Name}),
+		Machine: u.Machine, Name: MetricUnknown, Type: "gauge", Value: float64(u.Count), Labels: labels([]string{"kind", string(u.Kind), "name", u.Name, "state", u.State}),
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// wanted is what the workers of an engine claim: the effects and events that its
+// wanted is what the workers of an engine claim: the effects, events and states that its
 // machines know. A process with another version of a machine claims the others.
 type wanted struct {
 	lanes  []Lane
@@ -16,14 +16,14 @@ type wanted struct {
 }
 
 // add adds a machine.
-func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm.TransitionInfo, timeouts map[string]string) {
-	w.lanes = append(w.lanes, lanesOf(machine, effects)...)
+func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm.TransitionInfo, timeouts map[string]string, states []string) {
+	w.lanes = append(w.lanes, lanesOf(machine, effects, states)...)
 	names := slices.Collect(maps.Values(timeouts))
 	for _, t := range transitions {
 		names = append(names, t.Event)
 	}
 	slices.Sort(names)
-	w.events = append(w.events, Events{Machine: machine, Names: slices.Compact(names)})
+	w.events = append(w.events, Events{Machine: machine, Names: slices.Compact(names), States: states})
 }
 
 // destinations lists the destinations of all machines, by name.
@@ -50,7 +50,7 @@ func (w wanted) effects(machine string) (names []string) {
 func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Lane, info.Name) }
 
 // lanesOf lists the destinations of the messages of a machine, by name.
-func lanesOf(machine string, effects []fsm.EffectInfo) (lanes []Lane) {
+func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes []Lane) {
 	known := map[string][]string{}
 	for _, info := range effects {
 		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
@@ -59,7 +59,7 @@ func lanesOf(machine string, effects []fsm.EffectInfo) (lanes []Lane) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		lanes = append(lanes, Lane{Machine: machine, Name: name, Effects: known[name]})
+		lanes = append(lanes, Lane{Machine: machine, Name: name, Effects: known[name], States: states})
 	}
 	return lanes
 }

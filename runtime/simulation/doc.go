@@ -27,9 +27,9 @@
 //     take over meanwhile, or from all.
 //   - The clocks of some workers' machines differ by minutes from the database's,
 //     which does not always tell the time.
-//   - Some workers run an older version of a machine: one that lacks an effect, or the
-//     event of a deadline, and every transition that leads there. They are given
-//     neither.
+//   - Some workers run an older version of a machine: one that lacks an effect, the
+//     event of a deadline or a state, and every transition that leads there. They are
+//     given none of what was asked for by or in these.
 //   - Some workers carry some effects out within their transactions (engine.Inline):
 //     these have an answer, that may be refused, or none, fail, panic, are slow, have
 //     a statement fail, or end their worker.

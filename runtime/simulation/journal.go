@@ -63,7 +63,8 @@ func Happenings() []string {
 		"a worker is cut off for longer than a lease", "a worker is cut off at work", "the store is away for longer than a lease",
 		"the store is asked during an outage", "an effect is taken over from a worker that is cut off",
 		"the store does not tell the time", "log: the clock of this machine differs from that of the database, which is used: set it",
-		"a due effect is left to a version that knows it", "a due deadline is left to a version that knows it", "counted: fsm_unrecordable_events_total",
+		"a due effect is left to a version that knows it", "a due deadline is left to a version that knows it",
+		"a due effect is left to a version that knows its state", "a due deadline is left to a version that knows its state", "a record is in a state that the version does not have", "counted: fsm_unrecordable_events_total",
 	}
 	for _, f := range faults {
 		if f.what != none {

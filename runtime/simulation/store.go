@@ -241,7 +241,11 @@ func (s *store[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error
 	if !s.play.calm && s.play.dice.chance(20) {
 		return engine.Page{}, engine.StoreError("read", errInjected)
 	}
-	return s.Store.Read(ctx, q)
+	page, err := s.Store.Read(ctx, q)
+	for i := range page.Records {
+		s.unread(&page.Records[i], q.Machine)
+	}
+	return page, err
 }
 
 // Time is that of the database; it can't always be had. Nothing else happens

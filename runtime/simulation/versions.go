@@ -11,9 +11,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// lack is what an older version of a machine does not have: an effect, or an event
-// that a deadline fires. The zero value lacks nothing.
-type lack struct{ machine, effect, event string }
+// lack is what an older version of a machine does not have: an effect, an event that a
+// deadline fires, or a state. The zero value lacks nothing.
+type lack struct{ machine, effect, event, state string }
 
 // drawLack draws what the version of a new worker lacks.
 func (p *play[Tx]) drawLack() lack {
@@ -31,6 +31,11 @@ func (p *play[Tx]) drawLack() lack {
 	for _, state := range slices.Sorted(maps.Keys(r.Timeouts())) {
 		lacks = append(lacks, lack{machine: r.Name(), event: r.Timeouts()[state]})
 	}
+	for _, state := range r.States() {
+		if begins := func(t fsm.TransitionInfo) bool { return t.From == "" && t.To == state }; !slices.ContainsFunc(r.Transitions(), begins) {
+			lacks = append(lacks, lack{machine: r.Name(), state: state})
+		}
+	}
 	if len(lacks) == 0 {
 		return lack{}
 	}
@@ -42,13 +47,13 @@ func (l lack) timer(t *fsm.Timer) bool { return t != nil && l.event != "" && t.F
 
 // transition reports whether the older version does not have a transition.
 func (l lack) transition(t fsm.TransitionInfo) bool {
-	return l.event != "" && (t.Event == l.event || t.Raises == l.event) || l.effect != "" && slices.Contains(t.Effects, l.effect)
+	return l.state != "" && (t.From == l.state || t.To == l.state) || l.event != "" && (t.Event == l.event || t.Raises == l.event) || l.effect != "" && slices.Contains(t.Effects, l.effect)
 }
 
 // decision reports whether the older version can't have decided so.
 func (l lack) decision(d fsm.Decision) bool {
 	return d.Raised != nil && d.Raised.Name == l.event || slices.ContainsFunc(d.Steps, func(s fsm.Step) bool {
-		return s.Event == l.event || l.timer(s.Timer) || slices.ContainsFunc(s.Effects, func(e fsm.Effect) bool { return e.Name == l.effect })
+		return s.Event == l.event || s.To == l.state || l.timer(s.Timer) || slices.ContainsFunc(s.Effects, func(e fsm.Effect) bool { return e.Name == l.effect })
 	})
 }
 
@@ -57,6 +62,11 @@ func (l lack) decision(d fsm.Decision) bool {
 type older[Tx any] struct {
 	engine.Machine[Tx]
 	lack lack
+}
+
+// States leaves out the state that is not there.
+func (m older[Tx]) States() []string {
+	return slices.DeleteFunc(slices.Clone(m.Machine.States()), func(s string) bool { return s == m.lack.state })
 }
 
 // Effects leaves out the effect that is not there.
@@ -72,7 +82,7 @@ func (m older[Tx]) Transitions() []fsm.TransitionInfo {
 // Timeouts leaves out the event that is not there.
 func (m older[Tx]) Timeouts() map[string]string {
 	out := maps.Clone(m.Machine.Timeouts())
-	maps.DeleteFunc(out, func(_, event string) bool { return event == m.lack.event })
+	maps.DeleteFunc(out, func(state, event string) bool { return event == m.lack.event || state == m.lack.state })
 	return out
 }
 
@@ -115,8 +125,10 @@ func (s *store[Tx]) leave(ctx context.Context, c engine.Claim, tasks []engine.Ta
 		return nil
 	}
 	for _, t := range tasks {
-		if t.Effect.Machine == s.lack.machine && t.Effect.Effect == s.lack.effect || t.Deadline.Machine == s.lack.machine && t.Deadline.Event.Name == s.lack.event {
-			s.play.journal.problem("%s was given what it does not know: %s%s", s.worker, t.Effect.Effect, t.Deadline.Event.Name)
+		e, d := t.Effect, t.Deadline
+		if e.Machine == s.lack.machine && (e.Effect == s.lack.effect || e.RecordState == s.lack.state) ||
+			d.Machine == s.lack.machine && (d.Event.Name == s.lack.event || d.RecordState == s.lack.state) {
+			s.play.journal.problem("%s was given what it does not know: %s%s in %s%s", s.worker, e.Effect, d.Event.Name, e.RecordState, d.RecordState)
 		}
 	}
 	page, err := s.Store.Read(ctx, engine.Read{Kind: engine.ReadUnknown, Now: c.Now, Lanes: c.Lanes, Events: c.Events, Limit: most})
@@ -124,8 +136,31 @@ func (s *store[Tx]) leave(ctx context.Context, c engine.Claim, tasks []engine.Ta
 		return fmt.Errorf("unknown work: %w", err)
 	}
 	for _, u := range page.Unknown {
-		s.play.journal.count(fmt.Sprintf("a due %s is left to a version that knows it", u.Kind))
-		s.play.journal.say("  %s leaves %d of %s %s to another version", s.worker, u.Count, u.Machine, u.Name)
+		what := "it"
+		if u.State != "" {
+			what = "its state"
+		}
+		s.play.journal.count(fmt.Sprintf("a due %s is left to a version that knows %s", u.Kind, what))
+		s.play.journal.say("  %s leaves %d of %s %s %s to another version", s.worker, u.Count, u.Machine, u.Name, u.State)
 	}
 	return nil
+}
+
+// Load can't read a record in a state that the worker's version does not have.
+func (s *store[Tx]) Load(ctx context.Context, tx Tx, queries []engine.Query) ([]engine.Row, error) {
+	rows, err := s.Store.Load(ctx, tx, queries)
+	for i := range rows {
+		s.unread(&rows[i], queries[i].Machine)
+	}
+	return rows, err
+}
+
+// unread makes a record in such a state one that can't be read.
+func (s *store[Tx]) unread(row *engine.Row, machine string) {
+	if row.Record == nil || s.lack.state == "" || machine != s.lack.machine || row.Record.StateName() != s.lack.state {
+		return
+	}
+	s.play.journal.count("a record is in a state that the version does not have")
+	id := fsm.Text(row.Record.Values()[0])
+	row.Record, row.Err = nil, &engine.CorruptError{Machine: machine, ID: id, Err: &fsm.StateError{Machine: machine, State: s.lack.state}}
 }

@@ -46,7 +46,7 @@ func (w *worker[Tx]) cast() (roles []role[Tx]) {
 	lack := w.store.lack
 	for _, r := range w.play.roles {
 		if lack.machine == r.Name() {
-			w.play.journal.say("%s knows no %s%s of %s", w.name, lack.effect, lack.event, r.Name())
+			w.play.journal.say("%s knows no %s%s%s of %s", w.name, lack.effect, lack.event, lack.state, r.Name())
 			r.Machine = older[Tx]{r.Machine, lack}
 		}
 		roles = append(roles, r)

@@ -82,6 +82,14 @@ type head[Tx any] struct {
 	version int64
 }
 
+// state is that of the record; "" where there is none.
+func (h head[Tx]) state() string {
+	if h.record == nil {
+		return ""
+	}
+	return h.record.StateName()
+}
+
 // commit decides an event and returns what is to be saved, and the record after
 // it. Effects, timers and tables are for the test to add.
 func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Time) (engine.Commit, head[Tx]) {
@@ -205,7 +213,8 @@ func (b *bench[Tx]) message(h head[Tx], seq int, lane string) engine.OutboxRow {
 	b.ids++
 	b.know(h.machine.Name(), lane, "notify_owner")
 	return engine.OutboxRow{
-		MessageID: uuid(b.ids).String(), Machine: h.machine.Name(), RecordID: h.id, Version: h.version, Seq: seq,
+		RecordState: h.state(),
+		MessageID:   uuid(b.ids).String(), Machine: h.machine.Name(), RecordID: h.id, Version: h.version, Seq: seq,
 		Effect: "notify_owner", Lane: lane, Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
 		Letter: engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch)},
 	}
@@ -236,7 +245,8 @@ func (b *bench[Tx]) about(h head[Tx]) engine.Commit {
 // timer is a deadline of h.
 func (b *bench[Tx]) timer(h head[Tx], at time.Time) engine.TimerRow {
 	return engine.TimerRow{
-		Machine: h.machine.Name(), RecordID: h.id, Kind: engine.TimerTimeout, Version: h.version, DueAt: at,
+		RecordState: h.state(),
+		Machine:     h.machine.Name(), RecordID: h.id, Kind: engine.TimerTimeout, Version: h.version, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",
 	}
 }
@@ -249,6 +259,16 @@ func (b *bench[Tx]) claims(token int, at time.Time) []engine.Task {
 	return tasks
 }
 
+// statesOf lists the states of a machine.
+func (b *bench[Tx]) statesOf(machine string) []string {
+	for _, m := range b.machines() {
+		if m.Name() == machine {
+			return m.States()
+		}
+	}
+	return nil
+}
+
 // know makes later claims ask for an effect.
 func (b *bench[Tx]) know(machine, lane, effect string) {
 	for i := range b.lanes {
@@ -257,7 +277,7 @@ func (b *bench[Tx]) know(machine, lane, effect string) {
 			return
 		}
 	}
-	b.lanes = append(b.lanes, engine.Lane{Machine: machine, Name: lane, Effects: []string{effect}, Most: 100})
+	b.lanes = append(b.lanes, engine.Lane{Machine: machine, Name: lane, Effects: []string{effect}, States: b.statesOf(machine), Most: 100})
 }
 
 // knowMachines makes later claims ask for the effects of the machines.
@@ -275,7 +295,7 @@ func (b *bench[Tx]) knowMachines() {
 func (b *bench[Tx]) claim(token int, at time.Time) engine.Claim {
 	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Lanes: slices.Clone(b.lanes), Effects: 100, Suspects: 100, Deadlines: 100}
 	for _, m := range b.machines() {
-		c.Events = append(c.Events, engine.Events{Machine: m.Name(), Names: []string{"EXPIRE"}})
+		c.Events = append(c.Events, engine.Events{Machine: m.Name(), Names: []string{"EXPIRE"}, States: m.States()})
 	}
 	return c
 }

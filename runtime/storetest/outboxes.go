@@ -114,7 +114,7 @@ func onlyTheseMachines[Tx any](b *bench[Tx]) {
 	b.send(w, of)
 	c := b.claim(901, epoch)
 	c.Lanes = slices.DeleteFunc(c.Lanes, func(l engine.Lane) bool { return l.Machine != "wal" })
-	c.Events = []engine.Events{{Machine: "wal", Names: []string{"EXPIRE"}}}
+	c.Events = []engine.Events{{Machine: "wal", Names: []string{"EXPIRE"}, States: b.statesOf("wal")}}
 	tasks, err := b.Store.Claim(b.ctx, c)
 	b.must(err)
 	if len(tasks) != 1 || tasks[0].Effect.MessageID != of.MessageID {

@@ -276,8 +276,8 @@ func readUnknown[Tx any](b *bench[Tx]) {
 	ask := func(now time.Time, effects, events []string) []engine.UnknownWork {
 		page, err := b.Store.Read(b.ctx, engine.Read{
 			Kind: engine.ReadUnknown, Now: now, Limit: 10,
-			Lanes:  []engine.Lane{{Machine: "deal", Name: "kafka", Effects: effects}},
-			Events: []engine.Events{{Machine: "deal", Names: events}},
+			Lanes:  []engine.Lane{{Machine: "deal", Name: "kafka", Effects: effects, States: h.machine.States()}},
+			Events: []engine.Events{{Machine: "deal", Names: events, States: h.machine.States()}},
 		})
 		b.must(err)
 		return page.Unknown

@@ -24,6 +24,7 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		{"Parking", parking[Tx]()},
 		{"Lease", leases[Tx]()},
 		{"Suspects", suspects[Tx]()},
+		{"States", states[Tx]()},
 		{"Deadlines", deadlines[Tx]()},
 		{"Transactions", transactions[Tx]()},
 		{"Read", reads[Tx]()},

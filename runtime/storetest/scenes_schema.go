@@ -18,6 +18,9 @@ func schemas[Tx any]() []scene[Tx] {
 		{"AnOlderSchemaIsRefusedUntilMigrate", olderSchema[Tx]},
 		{"ANewerSchemaIsRefused", newerSchemaRefused[Tx]},
 		{"ATableOfAnOlderSpecNamesItsColumns", olderSpec[Tx]},
+		{"WorkOfAnUnknownStateIsLeft", workOfAnUnknownState[Tx]},
+		{"ARowOfAnotherStateIsRefused", anotherState[Tx]},
+		{"AnAnswerThatMeetsAnUnknownStateTellsNoFailure", answerToAnUnknownState[Tx]},
 	}
 }
 

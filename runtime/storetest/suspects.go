@@ -113,7 +113,7 @@ func manySuspects[Tx any](b *bench[Tx]) {
 	}
 	b.must(b.save(c))
 	leasing := b.claim(801, epoch)
-	leasing.Lanes = []engine.Lane{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, Most: many}}
+	leasing.Lanes = []engine.Lane{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, States: h.machine.States(), Most: many}}
 	leasing.Effects = many
 	for range 2 {
 		for n := 0; n < many; {

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+func states[Tx any]() []test[Tx] {
+	return []test[Tx]{
+		{"AClaimLeavesWhatWasAskedForInOtherStates", otherStatesLeft[Tx]},
+		{"WhatNamesNoStateIsForEveryWorker", noStateNamed[Tx]},
+		{"WhatIsLeftForItsStateIsCounted", readUnknownStates[Tx]},
+	}
+}
+
+// without makes a claim one of a worker that does not know a state of any machine.
+func without(c engine.Claim, state string) engine.Claim {
+	lacks := func(states []string) []string {
+		return slices.DeleteFunc(slices.Clone(states), func(s string) bool { return s == state })
+	}
+	c.Lanes, c.Events = slices.Clone(c.Lanes), slices.Clone(c.Events)
+	for i := range c.Lanes {
+		c.Lanes[i].States = lacks(c.Lanes[i].States)
+	}
+	for i := range c.Events {
+		c.Events[i].States = lacks(c.Events[i].States)
+	}
+	return c
+}
+
+// waiting saves a deal in DRAFT with a message and a deadline that are due. State is
+// that which the two name.
+func (b *bench[Tx]) waiting(state string) engine.OutboxRow {
+	b.Helper()
+	h := b.deal()
+	row, timer := b.message(h, 1, "kafka"), b.timer(h, epoch)
+	row.RecordState, timer.RecordState = state, state
+	c := b.about(h)
+	c.Outbox, c.Arm = []engine.OutboxRow{row}, []engine.TimerRow{timer}
+	b.must(b.save(c))
+	return row
+}
+
+func otherStatesLeft[Tx any](b *bench[Tx]) {
+	row := b.waiting("DRAFT")
+	c := b.claim(901, epoch)
+	b.gets(without(c, "DRAFT"))
+	tasks := b.gets(c, row)
+	if len(tasks) != 2 || tasks[0].Effect.RecordState != "DRAFT" || tasks[1].Deadline.RecordState != "DRAFT" {
+		b.Fatalf("claimed %s", text(tasks))
+	}
+}
+
+func noStateNamed[Tx any](b *bench[Tx]) {
+	row := b.waiting("")
+	if tasks := b.gets(without(b.claim(901, epoch), "DRAFT"), row); len(tasks) != 2 {
+		b.Fatalf("claimed %s", text(tasks))
+	}
+}
+
+func readUnknownStates[Tx any](b *bench[Tx]) {
+	row := b.waiting("DRAFT")
+	other := b.waiting("DRAFT")
+	b.waiting("")
+	ask := func(c engine.Claim) []engine.UnknownWork {
+		page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadUnknown, Now: epoch.Add(time.Second), Limit: 10, Lanes: c.Lanes, Events: c.Events})
+		b.must(err)
+		return page.Unknown
+	}
+	c := b.claim(901, epoch)
+	if u := ask(c); len(u) != 0 {
+		b.Errorf("of what is known it finds %s", text(u))
+	}
+	least := min(row.RecordID, other.RecordID)
+	want := []engine.UnknownWork{
+		{Kind: engine.TaskDeadline, Machine: "deal", Name: "EXPIRE", State: "DRAFT", Record: least, Count: 2},
+		{Kind: engine.TaskEffect, Machine: "deal", Name: "notify_owner", State: "DRAFT", Record: least, Count: 2},
+	}
+	if got := ask(without(c, "DRAFT")); text(got) != text(want) {
+		b.Errorf("it finds %s\nwant %s", text(got), text(want))
+	}
+}
