@@ -32,7 +32,7 @@ func engineMetrics() []ownMetric {
 		counter(engine.MetricRefusedTimers, "Deadlines whose event the record refused.", "event"),
 		counter(engine.MetricRefused, "Answers of effects that the record refused.", "event"),
 		counter(engine.MetricFatal, "Accepted events that could not be recorded.", "event"),
-		gauge(engine.MetricUnknown, "Work that is due and that this program does not know.", "kind", "name"),
+		gauge(engine.MetricUnknown, "Work that is due and that this program does not know.", "kind", "name", "state"),
 		gauge(engine.MetricOpen, "Messages that are on their way, by their state.", "effect", "state"),
 		gauge(engine.MetricDeadLetters, "Messages that were given up and wait for an operator.", "effect"),
 		gauge(engine.MetricOldestDue, "For how long the oldest message that a worker could claim has been due.", "effect"),

@@ -26,7 +26,7 @@ const (
 	MetricDeadlineLag   = "fsm_deadline_lag_seconds"      // event
 	MetricStateDuration = "fsm_state_duration_seconds"    // state
 	MetricFatal         = "fsm_unrecordable_events_total" // event
-	MetricUnknown       = "fsm_unknown_work"              // a gauge: kind, name
+	MetricUnknown       = "fsm_unknown_work"              // a gauge: kind, name, state (of the record, if it is not known either)
 	MetricBreaker       = "fsm_breaker_open"              // a gauge: destination
 	MetricOpen          = "fsm_open_messages"             // a gauge: effect, state (not dead_letter)
 	MetricDeadLetters   = "fsm_dead_letters"              // a gauge: effect
