@@ -27,8 +27,11 @@ var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_row
 // engine's tables, in one transaction under an advisory lock: of several processes
 // that start at once, one does it and the others wait for it. Tables may refer to
 // tables of another machine, whatever the order of the list. A record table that is
-// there and lacks columns of its machine is an *engine.TableError.
+// there and lacks columns of its machine is an *engine.TableError. What the database has
+// otherwise than the schema of a machine is an *engine.DriftError, after all else is
+// committed.
 func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[pgx.Tx]) error {
+	var drift *engine.DriftError
 	err := s.alone(ctx, func(tx pgx.Tx) error {
 		if err := migrate(ctx, tx, Version); err != nil {
 			return err
@@ -36,8 +39,16 @@ func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[pgx.Tx]) 
 		if err := createMachines(ctx, tx, machines); err != nil {
 			return err
 		}
-		return s.writeRules(ctx, tx, machines)
+		if err := s.writeRules(ctx, tx, machines); err != nil {
+			return err
+		}
+		var err error
+		drift, err = s.drift(ctx, tx, machines)
+		return err
 	})
+	if err == nil && drift != nil {
+		return fmt.Errorf("migrate: %w", drift)
+	}
 	return wrapSchema("migrate", err)
 }
 

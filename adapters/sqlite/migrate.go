@@ -26,8 +26,11 @@ var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked"
 // Migrate brings the engine's tables to the current version and creates what
 // the machines lack, in one transaction. Tables may refer to tables of another
 // machine, in any order; a table that refers to one that is nowhere, or that
-// lacks columns of the machine, is an *engine.TableError.
+// lacks columns of the machine, is an *engine.TableError. Triggers and indices that are
+// not those of the schema of a machine are an *engine.DriftError, after all else is
+// committed.
 func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[*sql.Tx]) error {
+	var differs *engine.DriftError
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
 		if err := migrate(ctx, tx, known); err != nil {
 			return err
@@ -42,8 +45,16 @@ func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[*sql.Tx])
 				return err
 			}
 		}
-		return writeRules(ctx, tx, machines)
+		if err := writeRules(ctx, tx, machines); err != nil {
+			return err
+		}
+		var err error
+		differs, err = drift(ctx, tx, machines)
+		return err
 	})
+	if err == nil && differs != nil {
+		return fmt.Errorf("migrate: %w", differs)
+	}
 	return wrapTable("migrate", err)
 }
 

@@ -102,7 +102,10 @@ func (e *Engine[Tx]) checkStarts() error {
 // names lists the machines in alphabetical order.
 func (e *Engine[Tx]) names() []string { return slices.Sorted(maps.Keys(e.machines)) }
 
-// Migrate creates or updates the tables of the engine and of its machines.
+// Migrate creates or updates the tables of the engine, and creates those of its machines.
+// Where the database has other functions and triggers for a machine than this program was
+// generated with, it does the rest and returns a *DriftError. It only logs that where a
+// later version of the machine was deployed.
 func (e *Engine[Tx]) Migrate(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err
@@ -114,7 +117,7 @@ func (e *Engine[Tx]) Migrate(ctx context.Context) error {
 	if err := e.synchronise(ctx); err != nil {
 		return err
 	}
-	return e.store.Migrate(ctx, machines)
+	return e.tellDrift(ctx, e.store.Migrate(ctx, machines))
 }
 
 // machine looks a machine up and reads the id of one of its records. The error is

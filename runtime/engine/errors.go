@@ -18,6 +18,7 @@ var (
 	ErrRefused        = errors.New("can't be recorded")                      // see RefusedError
 	ErrCorrupt        = errors.New("corrupt row")                            // see CorruptError
 	ErrUnknownState   = errors.New("unknown state")                          // see UnknownStateError
+	ErrDrift          = errors.New("the database differs")                   // see DriftError
 	ErrLeaseLost      = errors.New("lease lost")
 	ErrStore          = errors.New("store failed") // see StoreError
 )

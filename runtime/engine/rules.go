@@ -83,12 +83,14 @@ func (r RowRules) Heading() string { return versionLine + r.Version + "\n" }
 // of a later version stay: a process with the earlier one, which starts again while
 // others are being updated, must not have their rows refused.
 func (r RowRules) Replace(there, with string) bool {
-	if there == with {
-		return false
-	}
-	_, after, found := strings.Cut(there, versionLine)
+	return there != with && compareVersions(r.VersionOf(there), r.Version) <= 0
+}
+
+// VersionOf returns the version that SQL of these rules names; "" where it names none.
+func (r RowRules) VersionOf(there string) string {
+	_, after, _ := strings.Cut(there, versionLine)
 	version, _, _ := strings.Cut(after, "\n")
-	return !found || compareVersions(version, r.Version) <= 0
+	return version
 }
 
 // compareVersions compares versions like 1.10.0 number by number.

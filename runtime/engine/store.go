@@ -35,7 +35,9 @@ type Store[Tx any] interface {
 	// not allow; rules of a later version of a machine stay. It can be called again and from several processes at
 	// once. A schema newer than the store knows is a *SchemaError, and a record
 	// table that lacks a column of its machine a *TableError; nothing is changed
-	// then.
+	// then. Where the functions, triggers, constraints or indices of a machine whose tables
+	// were there are not those of its schema, all else is done, and the error is a
+	// *DriftError.
 	Migrate(ctx context.Context, machines []Machine[Tx]) error
 
 	// InTx runs f in one transaction, once: it commits when f returns nil, else

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -14,6 +16,9 @@ func migrations[Tx any]() []test[Tx] {
 		{"UpDownUp", upDownUp[Tx]},
 		{"ADownSchemaIsAClearError", downSchema[Tx]},
 		{"ANewerSchemaIsAClearError", newerSchema[Tx]},
+		{"ATriggerThatIsGoneIsDrift", triggerGone[Tx]},
+		{"AnIndexThatIsGoneIsDrift", indexGone[Tx]},
+		{"DriftKeepsNothingElseFromBeingDone", driftAndMore[Tx]},
 	}
 }
 
@@ -90,4 +95,57 @@ func (b *bench[Tx]) wantsSchema(found int) {
 			b.Fatalf("the error says %+v, want found %d", e, found)
 		}
 	}
+}
+
+// changes runs a statement on the schema. Where the dialects differ, it is the first of
+// these that the database takes.
+func (b *bench[Tx]) changes(statements ...string) {
+	b.Helper()
+	var err error
+	for _, statement := range statements {
+		if err = b.Store.InTx(b.ctx, func(tx Tx) error { return b.Exec(b.ctx, tx, statement) }); err == nil {
+			return
+		}
+	}
+	b.Fatal(err)
+}
+
+// drifts migrates, and wants this of a machine and nothing else to differ.
+func (b *bench[Tx]) drifts(machine, want string) {
+	b.Helper()
+	err := b.Store.Migrate(b.ctx, b.machines())
+	e := as[*engine.DriftError](b, err)
+	b.wants(err, engine.ErrDrift)
+	if len(e.Machines) != 1 {
+		b.Fatalf("the error says %v", err)
+	}
+	d := e.Machines[0]
+	if d.Machine != machine || d.Deployed != d.Version || d.Later() || !slices.Equal(d.Differences, []string{want}) {
+		b.Fatalf("the error says %v, want %s", err, want)
+	}
+}
+
+func triggerGone[Tx any](b *bench[Tx]) {
+	b.changes("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
+	for range 2 { // Migrate mends nothing
+		b.drifts("deal", "trigger deal_delete of deals is not there")
+	}
+}
+
+func indexGone[Tx any](b *bench[Tx]) {
+	b.changes("DROP INDEX registration_one_live_registration")
+	err := b.Store.Migrate(b.ctx, b.machines())
+	if e := as[*engine.DriftError](b, err); len(e.Machines) != 1 || !strings.Contains(err.Error(), "machine registration, version 1.0.0: index registration_one_live_registration") {
+		b.Fatalf("the error says %v", err)
+	}
+}
+
+// driftAndMore has a trigger gone where the engine's tables are of an older version:
+// they are brought up all the same.
+func driftAndMore[Tx any](b *bench[Tx]) {
+	b.changes("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
+	b.must(b.MigrateTo(b.ctx, b.Version-1))
+	b.drifts("deal", "trigger deal_delete of deals is not there")
+	b.counts("fsm_schema", b.Version)
+	b.stands(b.deal())
 }

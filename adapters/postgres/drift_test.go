@@ -1,0 +1,56 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/storetest"
+)
+
+// TestDrift changes a schema by hand, in ways that only PostgreSQL has.
+func TestDrift(t *testing.T) {
+	t.Parallel()
+	for statement, want := range map[string]string{
+		"ALTER TABLE deals DISABLE TRIGGER deal_update":                                                                         "trigger deal_update of deals is disabled",
+		"ALTER TABLE deals ENABLE REPLICA TRIGGER deal_update":                                                                  "trigger deal_update of deals is disabled",
+		"CREATE OR REPLACE FUNCTION deal_delete() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'":                  "function deal_delete is another",
+		"CREATE OR REPLACE TRIGGER deal_delete BEFORE DELETE ON deals FOR EACH ROW WHEN (false) EXECUTE FUNCTION deal_delete()": "trigger deal_delete of deals is another",
+		"CREATE TRIGGER deal_archive BEFORE DELETE ON deals FOR EACH ROW EXECUTE FUNCTION deal_delete()":                        "trigger deal_archive of deals is of another version",
+		"ALTER TABLE deals DROP CONSTRAINT deal_rules":                                                                          "constraint deal_rules is not there",
+	} {
+		t.Run(want, func(t *testing.T) {
+			d := openDatabase(t)
+			s := d.store(t)
+			machines := []engine.Machine[pgx.Tx]{deals()}
+			must(t, s.Migrate(context.Background(), machines))
+			d.exec(t, statement)
+			err := s.Migrate(context.Background(), machines)
+			var drift *engine.DriftError
+			if !errors.As(err, &drift) || len(drift.Machines) != 1 || !slices.Equal(drift.Machines[0].Differences, []string{want}) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}
+
+// TestEveryObjectIsCompared: of each machine there are functions, triggers and
+// constraints, and the indices that its schema names.
+func TestEveryObjectIsCompared(t *testing.T) {
+	t.Parallel()
+	for _, m := range storetest.Machines[pgx.Tx]() {
+		schema, err := m.Schema("postgres")
+		must(t, err)
+		kinds := map[string]int{}
+		for o := range objectsOf(schema) {
+			kinds[o.kind]++
+		}
+		if kinds[aFunction] < 8 || kinds[aTrigger] < 8 || kinds[aConstraint] < 2 {
+			t.Errorf("machine %s: %v", m.Name(), kinds)
+		}
+	}
+}

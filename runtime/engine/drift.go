@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// DriftError says where the database has other functions, triggers, constraints or
+// indices for a machine than this program was generated with: its table has changed since
+// they were made, or somebody has changed them. errors.Is finds ErrDrift.
+type DriftError struct{ Machines []Drift }
+
+// Drift is what differs of one machine.
+type Drift struct {
+	Machine     string
+	Version     string   // of the machine in this program
+	Deployed    string   // the latest version that has migrated this database
+	Differences []string // like "trigger deal_update of deals is not there", sorted
+}
+
+// Later reports whether a later version than this program's was deployed.
+func (d Drift) Later() bool { return compareVersions(d.Deployed, d.Version) > 0 }
+
+func (d Drift) String() string {
+	return fmt.Sprintf("machine %s, version %s: %s", d.Machine, d.Version, strings.Join(d.Differences, ", "))
+}
+
+func (e *DriftError) Error() string {
+	list := make([]string, len(e.Machines))
+	for i, d := range e.Machines {
+		list[i] = d.String()
+	}
+	return "the database differs from what this program was generated with: " + strings.Join(list, "; ") +
+		": apply the schema of this version, or run the version that the database was made for"
+}
+
+// Is makes errors.Is(err, ErrDrift) hold.
+func (e *DriftError) Is(target error) bool { return target == ErrDrift }
+
+// tellDrift logs where a later version than this program's was deployed, which is no
+// error: the program may have started again while others are being updated. What differs
+// else is returned.
+func (e *Engine[Tx]) tellDrift(ctx context.Context, err error) error {
+	var drift *DriftError
+	if !errors.As(err, &drift) {
+		return err
+	}
+	var left []Drift
+	for _, d := range drift.Machines {
+		if !d.Later() {
+			left = append(left, d)
+			continue
+		}
+		e.config.Logger.WarnContext(ctx, "a later version of the machine was deployed: update this program",
+			"machine", d.Machine, "version", d.Version, "deployed", d.Deployed, "differences", strings.Join(d.Differences, ", "))
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return &DriftError{Machines: left}
+}
