@@ -17,7 +17,7 @@ func TestDrift(t *testing.T) {
 	t.Parallel()
 	for statement, want := range map[string]string{
 		"DROP TRIGGER deal_delete; CREATE TRIGGER deal_delete BEFORE DELETE ON deals BEGIN SELECT 1; END": "trigger deal_delete of deals is another",
-		"CREATE TRIGGER deal_archive BEFORE DELETE ON deals BEGIN SELECT 1; END":                         "trigger deal_archive of deals is of another version",
+		"CREATE TRIGGER deal_archive BEFORE DELETE ON deals BEGIN SELECT 1; END":                          "trigger deal_archive of deals is of another version",
 	} {
 		t.Run(want, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "deals.db")
