@@ -14,16 +14,6 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// object is something of a schema.
-type object struct{ kind, table, name string }
-
-func (o object) String() string {
-	if o.table == "" {
-		return o.kind + " " + o.name
-	}
-	return o.kind + " " + o.name + " of " + o.table
-}
-
 // The kinds of objects that are compared.
 const (
 	aFunction   = "function"
@@ -44,22 +34,22 @@ var (
 
 // objectsOf reads a generated schema: its functions with their bodies, its triggers with
 // their definitions as the server words them, its constraints and indices.
-func objectsOf(schema string) map[object]string {
-	found := map[object]string{}
+func objectsOf(schema string) map[engine.SchemaObject]string {
+	found := map[engine.SchemaObject]string{}
 	take := func(text *regexp.Regexp, add func(match []string)) {
 		for _, match := range text.FindAllStringSubmatch(schema, -1) {
 			add(match)
 		}
 		schema = text.ReplaceAllString(schema, "")
 	}
-	take(functionText, func(m []string) { found[object{aFunction, "", unquoted(m[1])}] = m[2] })
+	take(functionText, func(m []string) { found[engine.SchemaObject{Kind: aFunction, Name: unquoted(m[1])}] = m[2] })
 	take(blockText, func([]string) {})
 	take(commentText, func([]string) {})
 	take(triggerText, func(m []string) {
-		found[object{aTrigger, unquoted(m[2]), unquoted(m[1])}] = asTheServerWordsIt(m[0])
+		found[engine.SchemaObject{Kind: aTrigger, Table: unquoted(m[2]), Name: unquoted(m[1])}] = asTheServerWordsIt(m[0])
 	})
-	take(indexText, func(m []string) { found[object{anIndex, "", unquoted(m[1])}] = "" })
-	take(constraintText, func(m []string) { found[object{aConstraint, "", unquoted(m[1])}] = "" })
+	take(indexText, func(m []string) { found[engine.SchemaObject{Kind: anIndex, Name: unquoted(m[1])}] = "" })
+	take(constraintText, func(m []string) { found[engine.SchemaObject{Kind: aConstraint, Name: unquoted(m[1])}] = "" })
 	return found
 }
 
@@ -94,14 +84,14 @@ func (s *Store) drift(ctx context.Context, tx pgx.Tx, machines []engine.Machine[
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
 		wanted := objectsOf(schema)
-		rule := object{kind: aFunction, name: messageRule + m.Name()}
+		rule := engine.SchemaObject{Kind: aFunction, Name: messageRule + m.Name()}
 		there, err := s.deployed(ctx, tx, wanted, rule)
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
 		deployed := engine.RowRulesOf(m).VersionOf(there[rule])
 		delete(there, rule)
-		if differences := compare(m.Name(), wanted, there); len(differences) > 0 {
+		if differences := engine.Differences(m.Name(), wanted, there); len(differences) > 0 {
 			drifts = append(drifts, engine.Drift{Machine: m.Name(), Version: m.Version(), Deployed: deployed, Differences: differences})
 		}
 	}
@@ -112,44 +102,21 @@ func (s *Store) drift(ctx context.Context, tx pgx.Tx, machines []engine.Machine[
 }
 
 // deployed reads what is there of some objects, and the triggers of their tables.
-func (s *Store) deployed(ctx context.Context, tx pgx.Tx, of map[object]string, more ...object) (map[object]string, error) {
+func (s *Store) deployed(ctx context.Context, tx pgx.Tx, of map[engine.SchemaObject]string, more ...engine.SchemaObject) (map[engine.SchemaObject]string, error) {
 	names := map[string][]string{}
 	for _, o := range slices.Concat(slices.Collect(maps.Keys(of)), more) {
-		names[o.kind] = append(names[o.kind], cmp.Or(o.table, o.name))
+		names[o.Kind] = append(names[o.Kind], cmp.Or(o.Table, o.Name))
 	}
 	rows, err := tx.Query(ctx, deployedObjects, quoted(s.schema), names[aFunction], names[aTrigger], names[aConstraint], names[anIndex])
 	if err != nil {
 		return nil, err
 	}
-	there := map[object]string{}
-	var o object
+	there := map[engine.SchemaObject]string{}
+	var o engine.SchemaObject
 	var text string
-	_, err = pgx.ForEachRow(rows, []any{&o.kind, &o.table, &o.name, &text}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&o.Kind, &o.Table, &o.Name, &text}, func() error {
 		there[o] = text
 		return nil
 	})
 	return there, err
-}
-
-// compare says what is there otherwise than wanted. A trigger that the schema does not
-// have is the machine's if its name says so.
-func compare(machine string, wanted, there map[object]string) (differences []string) {
-	for o, text := range wanted {
-		found, ok := there[o]
-		switch {
-		case !ok:
-			differences = append(differences, o.String()+" is not there")
-		case found == "" && text != "":
-			differences = append(differences, o.String()+" is disabled")
-		case found != text:
-			differences = append(differences, o.String()+" is another")
-		}
-	}
-	for o := range there {
-		if _, ok := wanted[o]; !ok && strings.HasPrefix(o.name, machine+"_") {
-			differences = append(differences, o.String()+" is of another version")
-		}
-	}
-	slices.Sort(differences)
-	return differences
 }

@@ -47,7 +47,7 @@ func TestEveryObjectIsCompared(t *testing.T) {
 		must(t, err)
 		kinds := map[string]int{}
 		for o := range objectsOf(schema) {
-			kinds[o.kind]++
+			kinds[o.Kind]++
 		}
 		if kinds[aFunction] < 8 || kinds[aTrigger] < 8 || kinds[aConstraint] < 2 {
 			t.Errorf("machine %s: %v", m.Name(), kinds)

@@ -53,6 +53,9 @@ func (e *Engine[Tx]) resolve(ctx context.Context, what, messageID string, event 
 	if row.Cancelled {
 		return fmt.Errorf("%s message %s: %w", what, messageID, ErrStateLeft)
 	}
+	if err := e.synchronise(ctx); err != nil {
+		return fmt.Errorf("%s message %s: %w", what, messageID, err)
+	}
 	d := delivery{row: row}
 	now := e.now()
 	if d.letter, err = openLetter(row); err == nil {

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"strings"
 	"testing"
@@ -66,5 +67,45 @@ func TestTheClockOfTheStoreDecides(t *testing.T) {
 	}
 	if seen := s.flush(); strings.Count(seen, "differs from that of the database") != 1 {
 		t.Errorf("seen:\n%s", seen)
+	}
+}
+
+// TestAnOperatorGoesByTheClockOfTheStore: an engine that has done nothing else asks for the
+// time before it requeues a message or pauses something.
+func TestAnOperatorGoesByTheClockOfTheStore(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.offered("1")
+	letter := s.texts("SELECT message_id FROM fsm_outbox")[0]
+	s.config.Clock = nil
+	for name, act := range map[string]func(*engine.Engine[*sql.Tx]) (time.Time, error){
+		"Cancel": func(e *engine.Engine[*sql.Tx]) (time.Time, error) {
+			if err := e.Cancel(t.Context(), letter, "ann", "no longer wanted"); err != nil {
+				return time.Time{}, err
+			}
+			return time.Parse(time.RFC3339, s.texts("SELECT discarded_at FROM fsm_outbox WHERE discarded_at IS NOT NULL")[0])
+		},
+		"Pause": func(e *engine.Engine[*sql.Tx]) (time.Time, error) {
+			if err := e.Pause(t.Context(), engine.Scope{Machine: "deal"}, "ann", "the bank is away"); err != nil {
+				return time.Time{}, err
+			}
+			list, err := e.Pauses(t.Context())
+			return list[0].At, err
+		},
+	} {
+		away := errors.New("no route to host")
+		tell := func() (time.Time, error) { return time.Time{}, engine.StoreError("time", away) }
+		e, err := engine.New(telling{&faulty{Store: s.store}, func() (time.Time, error) { return tell() }}, s.config, s.machines()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := act(e); !errors.Is(err, away) {
+			t.Errorf("%s without the store's time: %v", name, err)
+		}
+		tell = func() (time.Time, error) { return time.Now().Add(-time.Hour), nil }
+		at, err := act(e)
+		if off := time.Until(at) + time.Hour; err != nil || off.Abs() > 10*time.Minute {
+			t.Errorf("%s is off by %v, %v", name, off, err)
+		}
 	}
 }

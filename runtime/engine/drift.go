@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -38,6 +39,40 @@ func (e *DriftError) Error() string {
 
 // Is makes errors.Is(err, ErrDrift) hold.
 func (e *DriftError) Is(target error) bool { return target == ErrDrift }
+
+// SchemaObject is something of a database's schema.
+type SchemaObject struct{ Kind, Table, Name string }
+
+func (o SchemaObject) String() string {
+	if o.Table == "" {
+		return o.Kind + " " + o.Name
+	}
+	return o.Kind + " " + o.Name + " of " + o.Table
+}
+
+// Differences says what is there otherwise than a machine wants, each object with its
+// definition; one without is disabled. A trigger that is not wanted is the machine's if
+// its name says so.
+func Differences(machine string, wanted, there map[SchemaObject]string) (list []string) {
+	for o, definition := range wanted {
+		found, ok := there[o]
+		switch {
+		case !ok:
+			list = append(list, o.String()+" is not there")
+		case found == "" && definition != "":
+			list = append(list, o.String()+" is disabled")
+		case found != definition:
+			list = append(list, o.String()+" is another")
+		}
+	}
+	for o := range there {
+		if _, ok := wanted[o]; !ok && o.Kind == "trigger" && strings.HasPrefix(o.Name, machine+"_") {
+			list = append(list, o.String()+" is of another version")
+		}
+	}
+	slices.Sort(list)
+	return list
+}
 
 // tellDrift logs where a later version than this program's was deployed, which is no
 // error: the program may have started again while others are being updated. What differs

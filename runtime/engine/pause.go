@@ -56,6 +56,9 @@ func (e *Engine[Tx]) Pause(ctx context.Context, s Scope, who, why string) error 
 	if err != nil {
 		return fmt.Errorf("pause %s: %w", s, err)
 	}
+	if err := e.synchronise(ctx); err != nil {
+		return fmt.Errorf("pause %s: %w", s, err)
+	}
 	p := Pause{Scope: s, Who: tidy(who), Why: tidy(why), At: e.now()}
 	if err := e.store.InTx(ctx, func(tx Tx) error { return e.store.Pause(ctx, tx, p) }); err != nil {
 		return fmt.Errorf("pause %s: %w", s, err)
