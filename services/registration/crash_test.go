@@ -109,7 +109,8 @@ func (e *errand) obey(ctx context.Context, s *registration.Server) error {
 }
 
 func (e *errand) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
-	if e.KillAt == "after fire "+op.Name && op.Kind == engine.OpFire {
+	last := e.KillAt == "after fire "+op.Name && op.Kind == engine.OpFire
+	if last {
 		e.last.Store(true)
 	}
 	if e.Apart && op.Kind == engine.OpEffect && e.last.Load() {
@@ -122,7 +123,13 @@ func (e *errand) trace(ctx context.Context, op engine.Operation) (context.Contex
 		}
 	}
 	die("before")
-	return ctx, func(error) { die("after") }
+	return ctx, func(err error) {
+		if last && err != nil { // on a busy machine its lease was over: it will be fired again
+			e.last.Store(false)
+			return
+		}
+		die("after")
+	}
 }
 
 // hasty is an engine that soon takes over what died with another.
