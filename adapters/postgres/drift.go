@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,48 +13,64 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// The kinds of objects that are compared.
-const (
-	aFunction   = "function"
-	aTrigger    = "trigger"
-	aConstraint = "constraint"
-	anIndex     = "index"
-)
-
-// How gen/ddl writes them. A statement begins at the beginning of a line.
-var (
-	functionText   = regexp.MustCompile(`(?ms)^CREATE FUNCTION (\w+|"[^"]+")\(.*?AS \$\$(.*?)\$\$;$`)
-	blockText      = regexp.MustCompile(`(?ms)^DO \$\$.*?\$\$;$`)
-	triggerText    = regexp.MustCompile(`(?ms)^CREATE (?:CONSTRAINT )?TRIGGER (\w+|"[^"]+") .*? ON (\w+|"[^"]+")\s.*?;$`)
-	indexText      = regexp.MustCompile(`(?m)^CREATE (?:UNIQUE )?INDEX (\w+|"[^"]+") `)
-	constraintText = regexp.MustCompile(`\bCONSTRAINT (\w+|"[^"]+")`)
-	commentText    = regexp.MustCompile(`(?m)^\s*--.*$`)
-)
-
 // objectsOf reads a generated schema: its functions with their bodies, its triggers with
-// their definitions as the server words them, its constraints and indices.
+// their definitions, its constraints and indices.
 func objectsOf(schema string) map[engine.SchemaObject]string {
 	found := map[engine.SchemaObject]string{}
-	take := func(text *regexp.Regexp, add func(match []string)) {
-		for _, match := range text.FindAllStringSubmatch(schema, -1) {
-			add(match)
-		}
-		schema = text.ReplaceAllString(schema, "")
+	add := func(kind, table, name, definition string) {
+		found[engine.SchemaObject{Kind: kind, Table: unquoted(table), Name: unquoted(name)}] = definition
 	}
-	take(functionText, func(m []string) { found[engine.SchemaObject{Kind: aFunction, Name: unquoted(m[1])}] = m[2] })
-	take(blockText, func([]string) {})
-	take(commentText, func([]string) {})
-	take(triggerText, func(m []string) {
-		found[engine.SchemaObject{Kind: aTrigger, Table: unquoted(m[2]), Name: unquoted(m[1])}] = asTheServerWordsIt(m[0])
-	})
-	take(indexText, func(m []string) { found[engine.SchemaObject{Kind: anIndex, Name: unquoted(m[1])}] = "" })
-	take(constraintText, func(m []string) { found[engine.SchemaObject{Kind: aConstraint, Name: unquoted(m[1])}] = "" })
+	for _, statement := range statementsOf(schema) {
+		words := strings.Fields(statement)
+		switch {
+		case strings.HasPrefix(statement, "CREATE FUNCTION "):
+			name, _, _ := strings.Cut(words[2], "(")
+			_, body, _ := strings.Cut(statement, quote)
+			body, _, _ = strings.Cut(body, quote)
+			add(engine.FunctionObject, "", name, body)
+		case strings.HasPrefix(statement, "CREATE TRIGGER "), strings.HasPrefix(statement, "CREATE CONSTRAINT TRIGGER "):
+			name, on := slices.Index(words, "TRIGGER")+1, slices.Index(words, "ON")+1
+			add(engine.TriggerObject, words[on], words[name], asTheServerWordsIt(words))
+		case strings.HasPrefix(statement, "CREATE INDEX "), strings.HasPrefix(statement, "CREATE UNIQUE INDEX "):
+			add(engine.IndexObject, "", words[slices.Index(words, "INDEX")+1], "")
+		default:
+			for i, word := range words[:len(words)-1] {
+				if word == "CONSTRAINT" {
+					add(engine.ConstraintObject, "", words[i+1], "")
+				}
+			}
+		}
+	}
 	return found
 }
 
-// asTheServerWordsIt is a definition as pg_get_triggerdef returns it.
-func asTheServerWordsIt(trigger string) string {
-	line := strings.TrimSuffix(strings.Join(strings.Fields(trigger), " "), ";")
+// quote begins and ends the body of a function.
+const quote = "$$"
+
+// statementsOf splits a schema as gen/ddl writes it: a statement begins a line and ends one,
+// and a comment has lines of its own. Comments are left out but in bodies.
+func statementsOf(schema string) (list []string) {
+	var statement strings.Builder
+	body := false
+	for line := range strings.Lines(schema) {
+		if !body && (strings.HasPrefix(strings.TrimSpace(line), "--") || statement.Len() == 0 && strings.TrimSpace(line) == "") {
+			continue
+		}
+		statement.WriteString(line)
+		if strings.Count(line, quote)%2 == 1 {
+			body = !body
+		}
+		if !body && strings.HasSuffix(line, ";\n") {
+			list = append(list, statement.String())
+			statement.Reset()
+		}
+	}
+	return list
+}
+
+// asTheServerWordsIt is the definition of a trigger as pg_get_triggerdef returns it.
+func asTheServerWordsIt(words []string) string {
+	line := strings.TrimSuffix(strings.Join(words, " "), ";")
 	return strings.Replace(line, "UPDATE OR DELETE", "DELETE OR UPDATE", 1)
 }
 
@@ -84,7 +99,7 @@ func (s *Store) drift(ctx context.Context, tx pgx.Tx, machines []engine.Machine[
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
 		wanted := objectsOf(schema)
-		rule := engine.SchemaObject{Kind: aFunction, Name: messageRule + m.Name()}
+		rule := engine.SchemaObject{Kind: engine.FunctionObject, Name: messageRule + m.Name()}
 		there, err := s.deployed(ctx, tx, wanted, rule)
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
@@ -107,7 +122,9 @@ func (s *Store) deployed(ctx context.Context, tx pgx.Tx, of map[engine.SchemaObj
 	for _, o := range slices.Concat(slices.Collect(maps.Keys(of)), more) {
 		names[o.Kind] = append(names[o.Kind], cmp.Or(o.Table, o.Name))
 	}
-	rows, err := tx.Query(ctx, deployedObjects, quoted(s.schema), names[aFunction], names[aTrigger], names[aConstraint], names[anIndex])
+	rows, err := tx.Query(ctx, deployedObjects, quoted(s.schema),
+		names[engine.FunctionObject], names[engine.TriggerObject],
+		names[engine.ConstraintObject], names[engine.IndexObject])
 	if err != nil {
 		return nil, err
 	}

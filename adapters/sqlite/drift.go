@@ -23,7 +23,7 @@ func drift(ctx context.Context, tx *sql.Tx, machines []engine.Machine[*sql.Tx]) 
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
 		if differences := engine.Differences(m.Name(), wanted, there); len(differences) > 0 {
-			deployed := engine.RowRulesOf(m).VersionOf(there[engine.SchemaObject{Kind: "trigger", Table: "fsm_outbox", Name: messageRule + m.Name()}])
+			deployed := engine.RowRulesOf(m).VersionOf(there[engine.SchemaObject{Kind: engine.TriggerObject, Table: "fsm_outbox", Name: messageRule + m.Name()}])
 			drifts = append(drifts, engine.Drift{Machine: m.Name(), Version: m.Version(), Deployed: deployed, Differences: differences})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 // DriftError says where the database has other functions, triggers, constraints or
 // indices for a machine than this program was generated with: its table has changed since
-// they were made, or somebody has changed them. errors.Is finds ErrDrift.
+// they were made, or they were changed by hand. errors.Is finds ErrDrift.
 type DriftError struct{ Machines []Drift }
 
 // Drift is what differs of one machine.
@@ -40,6 +40,14 @@ func (e *DriftError) Error() string {
 // Is makes errors.Is(err, ErrDrift) hold.
 func (e *DriftError) Is(target error) bool { return target == ErrDrift }
 
+// The kinds of schema objects.
+const (
+	FunctionObject   = "function"
+	TriggerObject    = "trigger"
+	ConstraintObject = "constraint"
+	IndexObject      = "index"
+)
+
 // SchemaObject is something of a database's schema.
 type SchemaObject struct{ Kind, Table, Name string }
 
@@ -66,7 +74,7 @@ func Differences(machine string, wanted, there map[SchemaObject]string) (list []
 		}
 	}
 	for o := range there {
-		if _, ok := wanted[o]; !ok && o.Kind == "trigger" && strings.HasPrefix(o.Name, machine+"_") {
+		if _, ok := wanted[o]; !ok && o.Kind == TriggerObject && strings.HasPrefix(o.Name, machine+"_") {
 			list = append(list, o.String()+" is of another version")
 		}
 	}
