@@ -20,8 +20,8 @@ const letterColumns = `message_id::text, machine, record_id, version, seq, effec
 // another transaction changed after the snapshot.
 const (
 	// Of each lane the oldest rows that are due are looked at: suspects and the rest have
-	// a place each. Rows that another worker is claiming are
-	// skipped; one that it has just claimed is not due any more when its lock is free.
+	// a place each. Rows that another worker is claiming are skipped; one that it has just
+	// claimed is not due any more when its lock is free.
 	//
 	// Rows are locked one by one until there are as many as depth. The limit that is
 	// a number is for the planner: without it a long lane seems so dear that the

@@ -20,7 +20,7 @@ var migrations embed.FS
 const Version = 11
 
 // names of the migrations, in their order.
-var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_alone", "0011_states"}
+var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_cut_twice", "0011_states"}
 
 // Migrate creates the schema, brings the engine's tables to the current version,
 // creates what the machines lack, and writes what their steps may leave in the

@@ -154,12 +154,12 @@ func readLetters(q engine.Read) (s statement) {
 
 // readUnknown counts what is due of the machines and is not among what is known.
 func readUnknown(q engine.Read) (s statement) {
-	machines, effects := pairs(q.Lanes, func(l engine.Lane) (string, []string) { return l.Machine, l.Effects })
-	owners, states := pairs(q.Lanes, func(l engine.Lane) (string, []string) { return l.Machine, l.States })
+	machines, effects := pairs(q.Lanes, effectsOf)
+	owners, states := pairs(q.Lanes, statesOf)
 	s.unknown(engine.TaskEffect, "effect", "fsm_outbox WHERE NOT parked AND due_at <= "+s.param(q.Now), machines, effects, owners, states)
 	s.write(" UNION ALL ")
-	machines, events := pairs(q.Events, func(e engine.Events) (string, []string) { return e.Machine, e.Names })
-	owners, states = pairs(q.Events, func(e engine.Events) (string, []string) { return e.Machine, e.States })
+	machines, events := pairs(q.Events, eventsOf)
+	owners, states = pairs(q.Events, statesOfEvents)
 	s.unknown(engine.TaskDeadline, "event", "fsm_deadlines WHERE claim_at <= "+s.param(q.Now), machines, events, owners, states)
 	s.write(" ORDER BY 1, 2, 3, 4 LIMIT %s", s.param(q.Limit))
 	return s

@@ -64,8 +64,8 @@ func (s *search) queue(b *pgx.Batch) {
 			c.Suspects, c.Effects, c.Token.String(), c.Until, nullable(c.Worker))
 	}
 	if s.deadlines {
-		machines, events := pairs(c.Events, func(e engine.Events) (string, []string) { return e.Machine, e.Names })
-		owners, states := pairs(c.Events, func(e engine.Events) (string, []string) { return e.Machine, e.States })
+		machines, events := pairs(c.Events, eventsOf)
+		owners, states := pairs(c.Events, statesOfEvents)
 		b.Queue(claimDeadlines, c.Now, machines, events, owners, states, c.Deadlines, c.Token.String(), c.Until, nullable(c.Worker))
 	}
 }
@@ -80,6 +80,12 @@ func pairs[E any](list []E, of func(E) (machine string, names []string)) (machin
 	}
 	return machines, names
 }
+
+// What pairs lists.
+func effectsOf(l engine.Lane) (machine string, effects []string)       { return l.Machine, l.Effects }
+func statesOf(l engine.Lane) (machine string, states []string)         { return l.Machine, l.States }
+func eventsOf(e engine.Events) (machine string, names []string)        { return e.Machine, e.Names }
+func statesOfEvents(e engine.Events) (machine string, states []string) { return e.Machine, e.States }
 
 // read reads what the statements found, and decides where to look next.
 func (s *search) read(results pgx.BatchResults) error {

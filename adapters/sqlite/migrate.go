@@ -21,7 +21,7 @@ var migrations embed.FS
 const known = 10
 
 // names of the migrations, in their order.
-var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked", "0005_suspects", "0006_pauses", "0007_forced", "0008_cancel", "0009_alone", "0010_states"}
+var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked", "0005_suspects", "0006_pauses", "0007_forced", "0008_cancel", "0009_cut_twice", "0010_states"}
 
 // Migrate brings the engine's tables to the current version and creates what
 // the machines lack, in one transaction. Tables may refer to tables of another

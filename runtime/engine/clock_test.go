@@ -71,16 +71,16 @@ func TestTheClockOfTheStoreDecides(t *testing.T) {
 }
 
 // TestAnOperatorGoesByTheClockOfTheStore: an engine that has done nothing else asks for the
-// time before it requeues a message or pauses something.
+// time before it gives a message up or pauses something.
 func TestAnOperatorGoesByTheClockOfTheStore(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.offered("1")
-	letter := s.texts("SELECT message_id FROM fsm_outbox")[0]
+	message := s.texts("SELECT message_id FROM fsm_outbox")[0]
 	s.config.Clock = nil
 	for name, act := range map[string]func(*engine.Engine[*sql.Tx]) (time.Time, error){
 		"Cancel": func(e *engine.Engine[*sql.Tx]) (time.Time, error) {
-			if err := e.Cancel(t.Context(), letter, "ann", "no longer wanted"); err != nil {
+			if err := e.Cancel(t.Context(), message, "ann", "no longer wanted"); err != nil {
 				return time.Time{}, err
 			}
 			return time.Parse(time.RFC3339, s.texts("SELECT discarded_at FROM fsm_outbox WHERE discarded_at IS NOT NULL")[0])
@@ -90,7 +90,10 @@ func TestAnOperatorGoesByTheClockOfTheStore(t *testing.T) {
 				return time.Time{}, err
 			}
 			list, err := e.Pauses(t.Context())
-			return list[0].At, err
+			if err != nil {
+				return time.Time{}, err
+			}
+			return list[0].At, nil
 		},
 	} {
 		away := errors.New("no route to host")

@@ -229,8 +229,8 @@ func (e *Engine[Tx]) unknown(ctx context.Context, m *definition[Tx], info fsm.Ef
 
 // leave ends an attempt whose payload, or the state of whose record, is one of another
 // version of the machine: a program of that version may claim it next. No failure is
-// reported, since the effect has not failed. It is a dead letter when its
-// attempts are used up, and at once where there is one.
+// reported, since the effect has not failed. The message is a dead letter when its attempts
+// are used up, and at once where there is one.
 func (e *Engine[Tx]) leave(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
 	if d.spent() || info.Delivery == fsm.AtMostOnce {
 		return e.bury(ctx, d, cause)

@@ -2,22 +2,22 @@ package engine
 
 import "sync"
 
-// suspects counts the messages in the hands of a process that were cut short twice. Each
-// may be the one that its processes died of, so a worker claims one only while there is no
+// suspects counts the tasks of a process whose messages were cut short twice. Each may have
+// ended the processes that carried it out, so a worker claims one only while there is no
 // other: what ends the process uses up no attempt of another suspect.
 type suspects struct {
-	mu     sync.Mutex
-	inHand int
+	mu    sync.Mutex
+	tasks int
 }
 
-// ask returns how many a claim may take, which count as in hand until claimed.
+// ask returns how many a claim may take, which counts until claimed.
 func (s *suspects) ask() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.inHand > 0 {
+	if s.tasks > 0 {
 		return 0
 	}
-	s.inHand++
+	s.tasks++
 	return 1
 }
 
@@ -25,10 +25,10 @@ func (s *suspects) ask() int {
 func (s *suspects) claimed(asked int, tasks []Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inHand -= asked
+	s.tasks -= asked
 	for _, t := range tasks {
 		if t.Suspect() {
-			s.inHand++
+			s.tasks++
 		}
 	}
 }
@@ -37,5 +37,5 @@ func (s *suspects) claimed(asked int, tasks []Task) {
 func (s *suspects) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.inHand--
+	s.tasks--
 }

@@ -213,8 +213,7 @@ func (b *bench[Tx]) message(h head[Tx], seq int, lane string) engine.OutboxRow {
 	b.ids++
 	b.know(h.machine.Name(), lane, "notify_owner")
 	return engine.OutboxRow{
-		RecordState: h.state(),
-		MessageID:   uuid(b.ids).String(), Machine: h.machine.Name(), RecordID: h.id, Version: h.version, Seq: seq,
+		MessageID: uuid(b.ids).String(), Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Version: h.version, Seq: seq,
 		Effect: "notify_owner", Lane: lane, Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
 		Letter: engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch)},
 	}
@@ -245,8 +244,7 @@ func (b *bench[Tx]) about(h head[Tx]) engine.Commit {
 // timer is a deadline of h.
 func (b *bench[Tx]) timer(h head[Tx], at time.Time) engine.TimerRow {
 	return engine.TimerRow{
-		RecordState: h.state(),
-		Machine:     h.machine.Name(), RecordID: h.id, Kind: engine.TimerTimeout, Version: h.version, DueAt: at,
+		Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Kind: engine.TimerTimeout, Version: h.version, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",
 	}
 }

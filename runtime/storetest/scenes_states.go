@@ -23,8 +23,8 @@ func (m stateless[Tx]) States() []string {
 	return slices.DeleteFunc(slices.Clone(m.Machine.States()), func(s string) bool { return s == m.state })
 }
 
-// workOfAnUnknownState has a worker of an earlier version beside a later one: it leaves alone what
-// was asked for in a state that it does not have, messages and deadlines.
+// workOfAnUnknownState has a worker of an earlier version beside a later one. It leaves the
+// messages and deadlines alone that were asked for in a state which it does not have.
 func workOfAnUnknownState[Tx any](s *stage[Tx]) {
 	id := s.living()
 	earlier, err := engine.New(s.Store, s.config, engine.Machine[Tx](played[Tx]{Machine: stateless[Tx]{s.deals, "OFFER_PENDING"}, script: &s.script}))
@@ -96,7 +96,7 @@ func anotherState[Tx any](s *stage[Tx]) {
 
 // answerToAnUnknownState has another version take the record to a state that this one does
 // not have, while its effect is carried out. The effect has happened, so the table is not
-// told that it failed.
+// told of a failure.
 func answerToAnUnknownState[Tx any](s *stage[Tx]) {
 	id := s.extracting()
 	s.script.on("extract_layers", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
@@ -106,9 +106,9 @@ func answerToAnUnknownState[Tx any](s *stage[Tx]) {
 	})
 	_, err := s.engine.Step(s.ctx)
 	s.must(err)
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
+	dead, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
 	s.must(err)
-	if len(letters) != 1 || strings.Count(letters[0].LastError, "run the version that took the record there") != 1 {
-		s.Fatalf("the dead letters are %s", text(letters))
+	if len(dead) != 1 || strings.Count(dead[0].LastError, "run the version that took the record there") != 1 {
+		s.Fatalf("the dead letters are %s", text(dead))
 	}
 }

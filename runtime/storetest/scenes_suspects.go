@@ -93,9 +93,9 @@ func (r repeating[Tx]) Effects() (list []fsm.EffectInfo) {
 	return list
 }
 
-// lives runs a worker in a process of its own until it is dead, or until none of the
+// runs runs a worker in a process of its own until it is dead, or until none of the
 // messages is open. It reports whether that is so.
-func (s *stage[Tx]) lives(p *process[Tx], policy fsm.RetryPolicy) (done bool) {
+func (s *stage[Tx]) runs(p *process[Tx], policy fsm.RetryPolicy) (done bool) {
 	s.Helper()
 	var machines []engine.Machine[Tx]
 	for _, m := range s.machines() {
@@ -121,7 +121,7 @@ func (s *stage[Tx]) lives(p *process[Tx], policy fsm.RetryPolicy) (done bool) {
 }
 
 // poisoned has a message end each process that carries it out, the first two with ten
-// others in hand. Processes are started until nothing is left to do.
+// others under way. Processes are started until nothing is left to do.
 func (s *stage[Tx]) poisoned(policy fsm.RetryPolicy) {
 	const healthy = 10
 	var ids []string
@@ -132,7 +132,7 @@ func (s *stage[Tx]) poisoned(policy fsm.RetryPolicy) {
 	deaths := 0
 	for done := false; !done; s.tick(time.Minute) {
 		p := newProcess(s.Store)
-		var all sync.WaitGroup // who dies has the others in hand
+		var all sync.WaitGroup // of the messages that are under way together
 		all.Add(healthy + 1)
 		together := deaths < 2
 		var suspects atomic.Int64
@@ -142,7 +142,7 @@ func (s *stage[Tx]) poisoned(policy fsm.RetryPolicy) {
 				all.Wait()
 			} else {
 				if suspects.Add(1) > 1 {
-					s.Error("a process has two suspects in hand")
+					s.Error("a process has two suspects under way")
 				}
 				defer suspects.Add(-1)
 			}
@@ -154,7 +154,7 @@ func (s *stage[Tx]) poisoned(policy fsm.RetryPolicy) {
 			}
 			return nil, nil
 		})
-		if done = s.lives(p, policy); !done {
+		if done = s.runs(p, policy); !done {
 			deaths++
 		}
 		if deaths > 10 {
@@ -165,13 +165,13 @@ func (s *stage[Tx]) poisoned(policy fsm.RetryPolicy) {
 		s.Errorf("%d processes died, want %d: the first two do not count", deaths, want)
 	}
 	s.counts("fsm_outbox WHERE state = 'delivered'", healthy)
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 100)
+	dead, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 100)
 	s.must(err)
-	if len(letters) != 1 || letters[0].RecordID != poison || letters[0].Cut != int64(deaths) {
-		s.Fatalf("the dead letters are %s", text(letters))
+	if len(dead) != 1 || dead[0].RecordID != poison || dead[0].Cut != int64(deaths) {
+		s.Fatalf("the dead dead are %s", text(dead))
 	}
-	s.must(s.engine.Requeue(s.ctx, letters[0].MessageID, "ann", "mended"))
-	if got := s.letter(letters[0].MessageID); got.Attempts != 0 || got.Cut != 0 {
+	s.must(s.engine.Requeue(s.ctx, dead[0].MessageID, "ann", "mended"))
+	if got := s.letter(dead[0].MessageID); got.Attempts != 0 || got.Cut != 0 {
 		s.Errorf("a requeued message is %s", text(got))
 	}
 }
@@ -194,12 +194,12 @@ func besideASuspect[Tx any](s *stage[Tx]) {
 			return nil, nil
 		}
 		if suspects.Add(1) > 1 {
-			s.Error("two suspects are in hand")
+			s.Error("two suspects are under way")
 		}
 		defer suspects.Add(-1)
 		<-fresh
 		return nil, nil
 	})
-	s.lives(newProcess(s.Store), fsm.RetryPolicy{})
+	s.runs(newProcess(s.Store), fsm.RetryPolicy{})
 	s.counts("fsm_outbox WHERE state = 'delivered'", 3)
 }
