@@ -34,13 +34,13 @@
 // # PgBouncer
 //
 // Behind PgBouncer in transaction mode, set DefaultQueryExecMode of the pool's
-// ConnConfig to pgx.QueryExecModeExec (in a connection string:
-// default_query_exec_mode=exec): a prepared statement belongs to one server
-// connection. PgBouncer 1.21 or later with max_prepared_statements above 0 knows
-// prepared statements, and pgx can stay as it is. PgBouncer has to pass the
-// settings of [PoolConfig] on, or take no notice of them: set ignore_startup_parameters =
+// ConnConfig to pgx.QueryExecModeCacheDescribe (in a connection string:
+// default_query_exec_mode=cache_describe): a prepared statement belongs to one server
+// connection. The modes exec and simple_protocol do not work, because arrays are sent
+// whose types only the server knows. PgBouncer refuses settings at the start of a
+// connection that it does not know: set ignore_startup_parameters =
 // default_transaction_isolation,enable_seqscan,jit,search_path, and give the role of
-// the processes the same settings by ALTER ROLE … SET.
+// the processes the settings of [PoolConfig] by ALTER ROLE … SET.
 //
 // LISTEN needs a connection to the server itself. In transaction mode PgBouncer gives
 // the server connection to others and no notification arrives; a worker then finds

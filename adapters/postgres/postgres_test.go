@@ -21,8 +21,10 @@ func TestStore(t *testing.T) { storetest.Run(t, newSubject) }
 func TestEngine(t *testing.T) { storetest.Engine(t, newSubject) }
 
 // newSubject opens an empty schema for the exam.
-func newSubject(t *testing.T) storetest.Subject[pgx.Tx] {
-	d := openDatabase(t)
+func newSubject(t *testing.T) storetest.Subject[pgx.Tx] { return openDatabase(t).subject(t) }
+
+// subject is the schema of the test.
+func (d *database) subject(t *testing.T) storetest.Subject[pgx.Tx] {
 	store := d.store(t)
 	return storetest.Subject[pgx.Tx]{
 		Store:  store,

@@ -5,6 +5,7 @@ package pgtest
 import (
 	"cmp"
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -42,7 +43,7 @@ func NewServer(t testing.TB, settings ...string) *Server {
 	for _, setting := range settings {
 		s.settings += " -c " + setting
 	}
-	s.descend()
+	s.account = giveAway(t, dir)
 	s.run("initdb", "-D", s.data, "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
 	s.start()
 	// The kernel closes the input of sh when this process is gone.
@@ -80,12 +81,12 @@ func programs() string {
 	return ""
 }
 
-// descend gives the folder to another account where this process is root: the
-// server refuses to run as root.
-func (s *Server) descend() {
-	s.t.Helper()
+// giveAway gives a folder to the account that it returns, where this process is root:
+// servers refuse to run as root.
+func giveAway(t testing.TB, dir string) *syscall.Credential {
+	t.Helper()
 	if os.Geteuid() != 0 {
-		return
+		return nil
 	}
 	for _, name := range []string{"postgres", "nobody"} {
 		u, err := user.Lookup(name)
@@ -93,14 +94,19 @@ func (s *Server) descend() {
 			continue
 		}
 		uid, err := strconv.Atoi(u.Uid)
-		must(s.t, err)
+		must(t, err)
 		gid, err := strconv.Atoi(u.Gid)
-		must(s.t, err)
-		s.account = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-		must(s.t, os.Chown(s.dir, uid, gid))
-		return
+		must(t, err)
+		must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Chown(path, uid, gid)
+		}))
+		return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 	}
-	s.t.Fatal("the server will not run as root, and there is no user postgres or nobody: create one of them")
+	t.Fatal("the server will not run as root, and there is no user postgres or nobody: create one of them")
+	return nil
 }
 
 // Socket is where the server listens.

@@ -37,6 +37,7 @@ type logger func(format string, args ...any)
 func knownParts(root string) []part {
 	return []part{
 		&postgres{},
+		&pgbouncer{},
 		&sqlite{},
 		&mermaid{dir: mermaidDir(root)},
 		&s3{tools: filepath.Join(root, "tools")},
