@@ -90,8 +90,8 @@ func (w *writer) engineRows(ctx context.Context) error {
 
 const (
 	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_lane SET cancelled = 1, parked = 0
-		WHERE machine = ? AND record_id = ? AND work = 1 AND cancelled = 0
-			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it
+		WHERE machine = +? AND record_id = +? AND work = 1 AND cancelled = 0
+			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it; for the plus see dueOf
 	insertForced = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"
 	disarm       = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
 	arm          = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, record_state, correlation)
