@@ -40,7 +40,6 @@ demo: ## Compile the ten tables and run the ten machines durably, with a kill in
 
 .PHONY: test
 test: $(BIN)/parts ## Run every test, against the real parts (docs/services.md)
-	@$(if $(RACE),,echo 'no C compiler for cgo: the tests run without the race detector')
 	$(BIN)/parts -- $(MAKE) test-modules
 
 # What make test runs beside the parts. Every module is tested, whatever failed before it.

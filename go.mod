@@ -1,6 +1,8 @@
 module github.com/fsmgen/fsmgen
 
-go 1.26.8
+go 1.26.0
+
+toolchain go1.26.8
 
 require (
 	github.com/anishathalye/porcupine v1.3.1
@@ -10,7 +12,7 @@ require (
 	github.com/aws/smithy-go v1.28.8
 	github.com/dave/jennifer v1.7.1
 	github.com/gofrs/flock v0.13.1
-	github.com/hashicorp/consul/api v1.34.5
+	github.com/hashicorp/consul/api v1.34.4
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/klauspost/compress v1.20.3
 	github.com/mattn/go-isatty v0.0.24

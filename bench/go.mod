@@ -1,10 +1,12 @@
 module github.com/fsmgen/fsmgen/bench
 
-go 1.26.8
+go 1.26.0
+
+toolchain go1.26.8
 
 require (
 	github.com/fsmgen/fsmgen v0.0.0
-	github.com/hashicorp/consul/api v1.34.5
+	github.com/hashicorp/consul/api v1.34.4
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/looplab/fsm v1.0.3
 	github.com/qmuntal/stateless v1.7.2

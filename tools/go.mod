@@ -4,6 +4,8 @@ module github.com/fsmgen/fsmgen/tools
 
 go 1.26.0
 
+toolchain go1.26.8
+
 ignore ./mermaid/node_modules
 
 tool (

@@ -15,8 +15,8 @@ func canInstall() bool {
 	return err == nil && os.Geteuid() == 0
 }
 
-// installPackages installs Debian packages without asking anything. The lists
-// are fetched first: a fresh machine has none.
+// installPackages installs Debian packages without asking anything, and starts no service
+// of theirs. The lists are fetched first: a fresh machine has none.
 func installPackages(ctx context.Context, packages ...string) error {
 	if err := runQuietly(aptGet(ctx, "update")); err != nil {
 		return err
@@ -24,19 +24,9 @@ func installPackages(ctx context.Context, packages ...string) error {
 	return runQuietly(aptGet(ctx, append([]string{"install", "-y", "--no-install-recommends"}, packages...)...))
 }
 
-// installWithoutServices does not start what the packages would start by themselves.
-func installWithoutServices(ctx context.Context, packages ...string) error {
-	if err := runQuietly(aptGet(ctx, "update")); err != nil {
-		return err
-	}
-	install := aptGet(ctx, append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
-	install.Env = append(install.Env, "RUNLEVEL=1") // see invoke-rc.d(8)
-	return runQuietly(install)
-}
-
 func aptGet(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "apt-get", append([]string{"-q"}, args...)...)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1") // see invoke-rc.d(8)
 	return cmd
 }
 

@@ -26,10 +26,8 @@ func (m *mermaid) name() string { return "mermaid" }
 // find installs the pinned packages unless those of this package-lock.json are
 // there already.
 func (m *mermaid) find(ctx context.Context, say logger) error {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%s is not on the PATH (Node.js 18 or later is needed)", program)
-		}
+	if err := m.findNode(ctx, say); err != nil {
+		return err
 	}
 	lock, err := os.ReadFile(filepath.Join(m.dir, "package-lock.json"))
 	if err != nil {
@@ -47,6 +45,35 @@ func (m *mermaid) find(ctx context.Context, say logger) error {
 		return err
 	}
 	return os.WriteFile(stamp, digest, 0o644)
+}
+
+// findNode looks for Node.js and npm, and installs Debian's where it may.
+func (m *mermaid) findNode(ctx context.Context, say logger) error {
+	missing := missingNode()
+	if missing == "" {
+		return nil
+	}
+	if !canInstall() {
+		return fmt.Errorf("%s is not on the PATH: install Node.js 18 or later, and npm", missing)
+	}
+	say("installing Debian's nodejs and npm")
+	if err := installPackages(ctx, "nodejs", "npm"); err != nil {
+		return err
+	}
+	if missing := missingNode(); missing != "" {
+		return fmt.Errorf("nodejs and npm were installed, yet there is no %s", missing)
+	}
+	return nil
+}
+
+// missingNode returns the first program that is not on the PATH.
+func missingNode() string {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return program
+		}
+	}
+	return ""
 }
 
 func (m *mermaid) start(ctx context.Context, _ string) (*running, error) {

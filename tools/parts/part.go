@@ -35,15 +35,8 @@ type logger func(format string, args ...any)
 
 // knownParts lists every part, in the order in which they start.
 func knownParts(root string) []part {
-	return []part{
-		&postgres{},
-		&pgbouncer{},
-		&sqlite{},
-		&mermaid{dir: mermaidDir(root)},
-		&s3{tools: filepath.Join(root, "tools")},
-		&qemu{tools: filepath.Join(root, "tools")},
-		&consul{tools: filepath.Join(root, "tools")},
-	}
+	tools := filepath.Join(root, "tools")
+	return append(programs(), &postgres{}, &mermaid{dir: mermaidDir(root)}, &s3{tools: tools}, &qemu{tools: tools}, &consul{tools: tools})
 }
 
 // choose picks the parts that a comma-separated list names, in the order of

@@ -4,6 +4,8 @@ module github.com/fsmgen/fsmgen/tools/promcheck
 
 go 1.26.0
 
+toolchain go1.26.8
+
 require (
 	github.com/prometheus/common v0.72.0
 	github.com/prometheus/prometheus v0.315.0
