@@ -87,7 +87,10 @@ func TestDecode(t *testing.T) {
 	if err != nil || got != (payload{A: "x"}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	for data, field := range map[string]string{`{}`: "a", `{"a":"x","c":1}`: "c", `{"a":1}`: "a", `[]`: "payload", `{"a":"x"} x`: "payload"} {
+	for data, field := range map[string]string{
+		`{}`: "a", `{"a":"x","c":1}`: "c", `{"a":1}`: "a", `[]`: "payload", `{"a":"x"} x`: "payload", `{"a":"x"`: "payload",
+		`{"a":"x","A":"y"}`: "A", `{"a":"x","B":1}`: "B", `{"a":"x","b":1,"b":1}`: "b", `{"a":null,"a":"x"}`: "a",
+	} {
 		_, err := fsm.Decode[payload]("m", "e", []byte(data), "a")
 		var x *fsm.Rejection
 		if !errors.As(err, &x) || x.Field != field || x.Reason != fsm.ErrInvalidEvent {

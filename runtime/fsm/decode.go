@@ -6,14 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
 )
 
 // Decode reads the JSON payload of an event. Every name in required must be
-// present and not null; unknown names, invalid UTF-8 and NUL characters are
-// refused. The error is a [Rejection] with [ErrInvalidEvent].
+// present and not null. Refused are unknown names, names that differ from a
+// declared one by case, names that come twice, invalid UTF-8 and NUL characters.
+// The error is a [Rejection] with [ErrInvalidEvent].
 func Decode[P any](machine, event string, data []byte, required ...string) (P, error) {
 	p, wrong := decode[P](data, required)
 	if wrong != nil {
@@ -37,9 +39,17 @@ func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
 	if err := checkText(data); err != nil {
 		return reject("payload", err.Error())
 	}
-	var present map[string]json.RawMessage
-	if err := json.Unmarshal(data, &present); err != nil || present == nil { // null leaves it nil
+	present, twice, err := members(data)
+	if err != nil {
 		return reject("payload", "is no JSON object")
+	}
+	if twice != "" {
+		return reject(twice, "comes twice")
+	}
+	for name := range present {
+		if declared := otherCase[P](name); declared != "" {
+			return *new(P), &flaw{name, "is not declared: it is spelled " + declared, true}
+		}
 	}
 	for _, name := range required {
 		if raw, ok := present[name]; !ok || bytes.Equal(raw, []byte("null")) {
@@ -52,6 +62,49 @@ func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
 		return *new(P), &flaw{fieldOf(err, present), "is not valid: " + err.Error(), strings.HasPrefix(err.Error(), unknownField)}
 	}
 	return p, nil
+}
+
+// members reads the members of a JSON object. twice is a name that comes twice.
+func members(data []byte) (present map[string]json.RawMessage, twice string, err error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
+		return nil, "", errors.Join(errors.New("is no object"), err)
+	}
+	present = map[string]json.RawMessage{}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, "", err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, "", err
+		}
+		text, _ := name.(string) // the names of an object are strings
+		if _, ok := present[text]; ok {
+			twice = text
+		}
+		present[text] = value
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, "", err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, "", errors.New("something follows the object")
+	}
+	return present, twice, nil
+}
+
+// otherCase returns the name of P's that encoding/json would take name for though it
+// is spelled otherwise; "" for none.
+func otherCase[P any](name string) string {
+	for f := range reflect.TypeFor[P]().Fields() {
+		declared, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if declared != name && strings.EqualFold(declared, name) {
+			return declared
+		}
+	}
+	return ""
 }
 
 // unknownField begins the error of encoding/json about a name that is not declared.
