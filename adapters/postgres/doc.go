@@ -36,9 +36,9 @@
 // Behind PgBouncer in transaction mode, set DefaultQueryExecMode of the pool's
 // ConnConfig to pgx.QueryExecModeCacheDescribe (in a connection string:
 // default_query_exec_mode=cache_describe): a prepared statement belongs to one server
-// connection. The modes exec and simple_protocol do not work, because arrays are sent
-// whose types only the server knows. PgBouncer refuses settings at the start of a
-// connection that it does not know: set ignore_startup_parameters =
+// connection. The mode exec does not work, because arrays are sent whose types only
+// the server knows. PgBouncer refuses settings at the start of a connection that it does
+// not know: set ignore_startup_parameters =
 // default_transaction_isolation,enable_seqscan,jit,search_path, and give the role of
 // the processes the settings of [PoolConfig] by ALTER ROLE … SET.
 //
