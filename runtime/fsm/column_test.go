@@ -89,12 +89,17 @@ func TestDecode(t *testing.T) {
 	}
 	for data, field := range map[string]string{
 		`{}`: "a", `{"a":"x","c":1}`: "c", `{"a":1}`: "a", `[]`: "payload", `{"a":"x"} x`: "payload", `{"a":"x"`: "payload",
-		`{"a":"x","A":"y"}`: "A", `{"a":"x","B":1}`: "B", `{"a":"x","b":1,"b":1}`: "b", `{"a":null,"a":"x"}`: "a",
+		`{"a":"x","A":"y"}`: "A", `{"a":"x","B":1}`: "B", `{"a":"x","b":1,"b":1}`: "payload", `{"a":null,"a":"x"}`: "payload",
 	} {
 		_, err := fsm.Decode[payload]("m", "e", []byte(data), "a")
 		var x *fsm.Rejection
 		if !errors.As(err, &x) || x.Field != field || x.Reason != fsm.ErrInvalidEvent {
 			t.Errorf("%s gives %v, want a complaint about %s", data, err, field)
+		}
+	}
+	for _, data := range []string{`{"a":"\"a\":{\\","b":2}`, `{ "a" : "x:y[" , "b" : null }`} {
+		if _, err := fsm.Decode[payload]("m", "e", []byte(data), "a"); err != nil {
+			t.Errorf("%s gives %v", data, err)
 		}
 	}
 	if _, err := json.Marshal(got); err != nil {

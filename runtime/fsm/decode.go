@@ -39,17 +39,15 @@ func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
 	if err := checkText(data); err != nil {
 		return reject("payload", err.Error())
 	}
-	present, twice, err := members(data)
-	if err != nil {
+	var present map[string]json.RawMessage
+	if err := json.Unmarshal(data, &present); err != nil || present == nil { // null leaves it nil
 		return reject("payload", "is no JSON object")
 	}
-	if twice != "" {
-		return reject(twice, "comes twice")
+	if members(data) != len(present) {
+		return reject("payload", "has a name twice")
 	}
-	for name := range present {
-		if declared := otherCase[P](name); declared != "" {
-			return *new(P), &flaw{name, "is not declared: it is spelled " + declared, true}
-		}
+	if name, declared := otherCase[P](present); name != "" {
+		return *new(P), &flaw{name, "is not declared: it is spelled " + declared, true}
 	}
 	for _, name := range required {
 		if raw, ok := present[name]; !ok || bytes.Equal(raw, []byte("null")) {
@@ -64,47 +62,40 @@ func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
 	return p, nil
 }
 
-// members reads the members of a JSON object. twice is a name that comes twice.
-func members(data []byte) (present map[string]json.RawMessage, twice string, err error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
-		return nil, "", errors.Join(errors.New("is no object"), err)
-	}
-	present = map[string]json.RawMessage{}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, "", err
+// members counts the members of a JSON object: each has one colon outside of texts and
+// of other values.
+func members(object []byte) (n int) {
+	depth, inText := 0, false
+	for i := 0; i < len(object); i++ {
+		switch c := object[i]; {
+		case inText && c == '\\':
+			i++ // what follows is part of the text
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case c == ':' && depth == 1:
+			n++
 		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			return nil, "", err
-		}
-		text, _ := name.(string) // the names of an object are strings
-		if _, ok := present[text]; ok {
-			twice = text
-		}
-		present[text] = value
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, "", err
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, "", errors.New("something follows the object")
-	}
-	return present, twice, nil
+	return n
 }
 
-// otherCase returns the name of P's that encoding/json would take name for though it
-// is spelled otherwise; "" for none.
-func otherCase[P any](name string) string {
+// otherCase returns a name that encoding/json would take for a declared one of P though
+// it is spelled otherwise; "" for none.
+func otherCase[P any](present map[string]json.RawMessage) (name, declared string) {
 	for f := range reflect.TypeFor[P]().Fields() {
 		declared, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if declared != name && strings.EqualFold(declared, name) {
-			return declared
+		for name := range present {
+			if name != declared && strings.EqualFold(name, declared) {
+				return name, declared
+			}
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // unknownField begins the error of encoding/json about a name that is not declared.
