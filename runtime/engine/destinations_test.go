@@ -188,43 +188,38 @@ func TestBreaker(t *testing.T) {
 			states = append(states, m.Value)
 		}
 	}
-	var failed, running atomic.Int64
-	healthy, opened := make(chan struct{}), make(chan struct{})
-	var once sync.Once
+	var begun atomic.Int64
+	healthy := make(chan struct{})
 	s.handle(s.store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		if destinationOf(d.Effect) == "kafka" {
 			return nil, nil
 		}
-		select {
-		case <-healthy:
+		if begun.Add(1) > 12 { // enough have failed
+			<-healthy
 			return nil, nil
-		default:
-		}
-		running.Add(1)
-		defer running.Add(-1)
-		if failed.Add(1) == 12 {
-			once.Do(func() { close(opened) })
 		}
 		return nil, errors.New("503")
 	})
-	stop := s.running()
-	within(t, "the failures", opened)
-	close(healthy)
-	s.clock.tick(time.Hour) // of the repeats
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		for {
-			mu.Lock()
-			n := len(states)
-			mu.Unlock()
-			if n >= 2 {
-				return
+	measured := func(count int) <-chan struct{} {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for {
+				mu.Lock()
+				n := len(states)
+				mu.Unlock()
+				if n >= count {
+					return
+				}
+				time.Sleep(time.Millisecond)
 			}
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	within(t, "a success", closed)
+		}()
+		return done
+	}
+	stop := s.running()
+	within(t, "the opening of the breaker", measured(1))
+	close(healthy)
+	within(t, "a success", measured(2))
 	stop()
 	if states[0] != 1 || states[1] != 0 {
 		t.Errorf("the breaker was %v", states)
