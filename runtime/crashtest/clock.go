@@ -43,12 +43,13 @@ type wallClock struct{ engine.SystemClock }
 func (wallClock) set(time.Time) error { return errors.New("nobody sets the clock of the machine") }
 
 // sharedClock is a file that several processes read and one writes. A reader
-// with a name leaves what it has seen in a file of its own.
+// with a name leaves the time by which it claims in a file of its own.
 type sharedClock struct {
 	dir, name string
 
-	mu   sync.Mutex
-	last time.Time
+	mu      sync.Mutex
+	last    time.Time
+	claimed time.Time
 }
 
 func (c *sharedClock) file() string { return filepath.Join(c.dir, "clock") }
@@ -63,13 +64,25 @@ func (c *sharedClock) Now() time.Time {
 		return c.last
 	}
 	c.last = t
-	if c.name != "" {
-		_ = replaceFile(c.file()+"."+c.name, text) // who waits for it will say that it is not there
-	}
 	return t
 }
 
-// seenBy reports whether a reader has seen the present time.
+// claims notes that a claim by a time begins. A worker claims one at a time, so nothing
+// is claimed by an earlier reading of the clock any more.
+func (c *sharedClock) claims(by time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.name == "" || c.claimed.Equal(c.last) || !by.Equal(c.last.Truncate(time.Microsecond)) {
+		return
+	}
+	c.claimed = c.last
+	_ = replaceFile(c.file()+"."+c.name, clockText(c.last)) // who waits for it will say that it is not there
+}
+
+// clockText is a time as the files have it.
+func clockText(t time.Time) []byte { return []byte(t.Format(time.RFC3339Nano)) }
+
+// seenBy reports whether a reader claims by the present time.
 func (c *sharedClock) seenBy(name string) bool {
 	now, err := os.ReadFile(c.file())
 	seen, problem := os.ReadFile(c.file() + "." + name)
@@ -77,7 +90,7 @@ func (c *sharedClock) seenBy(name string) bool {
 }
 
 func (c *sharedClock) set(t time.Time) error {
-	if err := replaceFile(c.file(), []byte(t.Format(time.RFC3339Nano))); err != nil {
+	if err := replaceFile(c.file(), clockText(t)); err != nil {
 		return fmt.Errorf("set the clock: %w", err)
 	}
 	return nil

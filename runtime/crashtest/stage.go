@@ -61,7 +61,11 @@ func openStage[Tx any](
 	}
 	config.Clock, config.Logger = k, slog.New(slog.NewTextHandler(io.Discard, nil))
 	config.Lease, config.Rand = cmp.Or(config.Lease, lease), func() float64 { return 0 }
-	s.store, s.config = newCutStore(store, c), config
+	cut := newCutStore(store, c)
+	if shared, ok := k.(*sharedClock); ok {
+		cut.claims = shared.claims
+	}
+	s.store, s.config = cut, config
 	return s, func() error { return errors.Join(s.closeDiaries(), s.sql.Close(), closeStore()) }, s.employ(config.Lease)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
@@ -13,6 +14,7 @@ import (
 type cutStore[Tx any] struct {
 	engine.Store[Tx]
 	cutter *cutter
+	claims func(by time.Time) // told of each claim before it begins; nil: nobody is
 
 	mu    sync.Mutex
 	notes map[any]*note // of the transactions under way
@@ -109,6 +111,9 @@ func (s *cutStore[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) e
 
 // Claim has points around it. They count for what is claimed.
 func (s *cutStore[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+	if s.claims != nil {
+		s.claims(c.Now)
+	}
 	before := s.cutter.hit(ClaimBefore)
 	tasks, err := s.Store.Claim(ctx, c)
 	if err != nil || len(tasks) == 0 {
