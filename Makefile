@@ -45,6 +45,7 @@ test: $(BIN)/parts ## Run every test, against the real parts (docs/services.md)
 # What make test runs beside the parts. Every module is tested, whatever failed before it.
 .PHONY: test-modules
 test-modules:
+	@$(if $(RACE),,echo 'no C compiler for cgo: the tests run without the race detector')
 	@failed=; for module in $(MODULES); do \
 		echo "go -C $$module test $(TEST_FLAGS) ./..."; \
 		go -C $$module test $(TEST_FLAGS) ./... || failed="$$failed $$module"; \

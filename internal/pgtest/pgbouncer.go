@@ -59,22 +59,24 @@ logfile = %[4]s/log
 	// The kernel closes the input of cat when this process is gone.
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `"$0" pgbouncer.ini & cat >/dev/null; kill $!; wait`, program)
 	c.Dir, c.SysProcAttr = dir, &syscall.SysProcAttr{Credential: account}
-	alive, err := c.StdinPipe()
-	must(t, err)
-	must(t, c.Start())
-	t.Cleanup(func() {
-		must(t, alive.Close())
-		must(t, c.Wait())
-	})
-	for {
+	startUntilEnd(t, c)
+	for range 6000 { // a minute: it takes a part of a second
 		conn, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.6432"))
 		if err == nil {
 			must(t, conn.Close())
 			return fmt.Sprintf("host=%s port=6432 dbname=%s sslmode=disable", dir, server.Database)
 		}
-		if log, _ := os.ReadFile(filepath.Join(dir, "log")); bytes.Contains(log, []byte("FATAL")) {
-			t.Fatalf("pgbouncer does not start: %s", log)
+		if bytes.Contains(readLog(dir), []byte("FATAL")) {
+			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
+	t.Fatalf("pgbouncer does not take connections: %s", readLog(dir))
+	return ""
+}
+
+// readLog returns what a program in dir has logged; nothing before it begins to.
+func readLog(dir string) []byte {
+	text, _ := os.ReadFile(filepath.Join(dir, "log"))
+	return text
 }

@@ -48,14 +48,21 @@ func NewServer(t testing.TB, settings ...string) *Server {
 	s.start()
 	// The kernel closes the input of sh when this process is gone.
 	guard := s.command("sh", "-c", `cat >/dev/null; exec "$0" stop -s -D "$1" -m immediate`, filepath.Join(bin, "pg_ctl"), s.data)
-	alive, err := guard.StdinPipe()
+	startUntilEnd(t, guard)
+	return s
+}
+
+// startUntilEnd starts a command whose input is closed when the test ends, and then waits
+// for it.
+func startUntilEnd(t testing.TB, c *exec.Cmd) {
+	t.Helper()
+	alive, err := c.StdinPipe()
 	must(t, err)
-	must(t, guard.Start())
+	must(t, c.Start())
 	t.Cleanup(func() {
 		must(t, alive.Close())
-		must(t, guard.Wait())
+		must(t, c.Wait())
 	})
-	return s
 }
 
 // programs returns the folder of the server's programs: PG_BIN, then the PATH, then

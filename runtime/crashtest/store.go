@@ -14,7 +14,7 @@ import (
 type cutStore[Tx any] struct {
 	engine.Store[Tx]
 	cutter *cutter
-	claims func(by time.Time) // told of each claim before it begins; nil: nobody is
+	claims func(by time.Time) // called before each claim; may be nil
 
 	mu    sync.Mutex
 	notes map[any]*note // of the transactions under way

@@ -95,8 +95,8 @@ func anotherState[Tx any](s *stage[Tx]) {
 }
 
 // answerToAnUnknownState has another version take the record to a state that this one does
-// not have, while its effect is carried out. The effect has happened, so the table is not
-// told of a failure.
+// not have, while its effect is carried out. The effect has happened, so no
+// failure is fired.
 func answerToAnUnknownState[Tx any](s *stage[Tx]) {
 	id := s.extracting()
 	s.script.on("extract_layers", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {

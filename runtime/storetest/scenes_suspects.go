@@ -168,7 +168,7 @@ func (s *stage[Tx]) poisoned(policy fsm.RetryPolicy) {
 	dead, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 100)
 	s.must(err)
 	if len(dead) != 1 || dead[0].RecordID != poison || dead[0].Cut != int64(deaths) {
-		s.Fatalf("the dead dead are %s", text(dead))
+		s.Fatalf("the dead letters are %s", text(dead))
 	}
 	s.must(s.engine.Requeue(s.ctx, dead[0].MessageID, "ann", "mended"))
 	if got := s.letter(dead[0].MessageID); got.Attempts != 0 || got.Cut != 0 {
