@@ -142,7 +142,7 @@ func (s *Server) start() {
 func (s *Server) run(program string, args ...string) {
 	s.t.Helper()
 	if out, err := s.command(filepath.Join(s.bin, program), args...).CombinedOutput(); err != nil {
-		log, _ := os.ReadFile(filepath.Join(s.dir, "log")) // it may say why
+		log := readLog(s.dir) // it may say why
 		s.t.Fatalf("%s: %v\n%s%s", program, err, out, log)
 	}
 }
