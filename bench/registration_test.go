@@ -19,7 +19,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/consul"
 	"github.com/fsmgen/fsmgen/adapters/consul/agent"
-	"github.com/fsmgen/fsmgen/internal/gather"
+	"github.com/fsmgen/fsmgen/internal/groupcommit"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
@@ -35,7 +35,7 @@ type registrations struct {
 	pool    *pgxpool.Pool
 	raw     *api.Client
 
-	begun, answered gather.Queue[string, *handmade] // by hand
+	begun, answered groupcommit.Queue[string, *handmade] // by hand
 
 	mu        sync.Mutex
 	nodes     []string                 // since the last clear

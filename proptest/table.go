@@ -130,7 +130,7 @@ var kinds = map[ir.EffectKind]fsm.EffectKind{
 
 func describeEffect(e fsm.EffectInfo) string {
 	return fmt.Sprintf("%s: %s %s of %q, delivery %q, lane %q, work %v, cleanup %q, fails %v, lost %v, labels %q, buckets %v",
-		e.Name, e.Kind, e.Metric, e.Of, e.Delivery, e.Lane, e.Work, e.Cleanup, e.HasFails, e.HasLost, e.Labels, e.Buckets)
+		e.Name, e.Kind, e.Metric, e.Of, e.Delivery, e.Destination, e.Work, e.Cleanup, e.HasFails, e.HasLost, e.Labels, e.Buckets)
 }
 
 // effectInfos is what the spec says of effects and metrics, as far as
@@ -142,7 +142,7 @@ func effectInfos(m *ir.Machine) []fsm.EffectInfo {
 			Name: e.Text, Kind: kinds[e.Kind], Delivery: fsm.Delivery(e.Delivery), Work: e.IsWork(), HasFails: e.Fails != nil, HasLost: e.Lost != nil,
 		}
 		if e.Kind == ir.Call {
-			info.Lane = cmp.Or(e.To, e.Text)
+			info.Destination = cmp.Or(e.To, e.Text)
 		}
 		if e.Cleanup != nil {
 			info.Cleanup = e.Cleanup.Text

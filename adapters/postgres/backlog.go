@@ -54,9 +54,9 @@ func readBacklog(q engine.Read) (s statement) {
 	s.sql.WriteString(backlog)
 	s.args = []any{
 		q.Machines(),
-		column(q.Lanes, func(l engine.Lane) string { return l.Machine }),
-		column(q.Lanes, func(l engine.Lane) string { return l.Name }),
-		column(q.Lanes, func(l engine.Lane) any { return listText(l.Effects) }),
+		column(q.Destinations, func(l engine.Destination) string { return l.Machine }),
+		column(q.Destinations, func(l engine.Destination) string { return l.Name }),
+		column(q.Destinations, func(l engine.Destination) any { return listText(l.Effects) }),
 		q.Now, q.Limit,
 	}
 	return s

@@ -106,7 +106,7 @@ func deposit(row engine.Row, n int64) (engine.Commit, error) {
 	}
 	c := commitOf(int(n%benchRecords), row.Version, d.Steps)
 	c.Steps[0].Before = row.Record
-	c.Outbox = []engine.OutboxRow{message(int(n%benchRecords), row.Version+1)}
+	c.Outbox = []engine.OutboxMessage{message(int(n%benchRecords), row.Version+1)}
 	return c, nil
 }
 

@@ -150,7 +150,7 @@ func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engi
 	err = scanAll(rows, err, func(rows pgx.Rows) error {
 		t := engine.Task{Kind: engine.TaskEffect, Token: c.Token}
 		t.Effect, t.Err = scanLetter(rows)
-		t.Effect.Letter = t.Effect.BeforeClaim()
+		t.Effect.MessageState = t.Effect.BeforeClaim()
 		tasks = append(tasks, t)
 		return nil
 	})
@@ -159,11 +159,11 @@ func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engi
 
 // scanLetter reads letterColumns, and more. What it could read is returned with the
 // error.
-func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxRow, err error) {
+func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxMessage, err error) {
 	var payload []byte
 	var seq int64
 	var delivery string
-	err = scan(rows, append([]any{&r.MessageID, &r.Machine, &r.RecordID, &r.Version, &seq, &r.Effect, &r.Lane, &delivery, &r.Work,
+	err = scan(rows, append([]any{&r.MessageID, &r.Machine, &r.RecordID, &r.Version, &seq, &r.Effect, &r.Destination, &delivery, &r.Work,
 		&payload, text{&r.RecordState}, text{&r.Correlation}, instant(&r.CreatedAt), &r.State, &r.Attempts, &r.Cut,
 		optionalInstant(&r.AvailableAt), optionalInstant(&r.DeliveredAt), optionalInstant(&r.DiscardedAt),
 		text{&r.LastError}, text{&r.Resolution}, &r.Cancelled}, more...)...)
@@ -174,11 +174,11 @@ func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxRow, err error) {
 	return r, err
 }
 
-func scanTimer(rows pgx.Rows) (r engine.TimerRow, err error) {
+func scanTimer(rows pgx.Rows) (r engine.Deadline, err error) {
 	var payload []byte
 	var kind string
 	err = scan(rows, &r.Machine, &r.RecordID, &kind, &r.Version, instant(&r.DueAt), &r.Event.Name, &payload, text{&r.RecordState}, text{&r.Correlation})
-	r.Event.Payload, r.Kind = payload, engine.TimerKind(kind)
+	r.Event.Payload, r.Kind = payload, engine.DeadlineKind(kind)
 	if err != nil {
 		err = &engine.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: fmt.Errorf("deadline: %w", err)}
 	}

@@ -28,7 +28,7 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 	ctx := context.Background()
 	keyed := func(n int) engine.Commit {
 		c := creation(t, n)
-		c.Keys = []engine.KeyRow{{Machine: "deal", Key: "call:" + id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
+		c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "call:" + id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
 		return c
 	}
 	for i, tt := range []struct {
@@ -67,10 +67,10 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 				t.Fatalf("the error is %v, want an unknown outcome", err)
 			}
 			q := query(i)
-			q.Keys = []string{"call:" + id(i)}
+			q.IdempotencyKeys = []string{"call:" + id(i)}
 			must(t, s.InTx(ctx, func(tx pgx.Tx) error {
 				rows, err := s.Load(ctx, tx, []engine.Query{q})
-				if err == nil && (len(rows[0].Keys) == 1) != tt.happened {
+				if err == nil && (len(rows[0].IdempotencyKeys) == 1) != tt.happened {
 					t.Errorf("the key says that it happened: %v", !tt.happened)
 				}
 				if err == nil && (rows[0].Record != nil) != tt.happened {

@@ -49,13 +49,13 @@ func creation(t testing.TB, n int) engine.Commit {
 		t.Fatal(err)
 	}
 	c := commitOf(n, 0, d.Steps)
-	c.Outbox = []engine.OutboxRow{message(n, 1)}
+	c.Outbox = []engine.OutboxMessage{message(n, 1)}
 	return c
 }
 
 // commitOf turns steps that follow version into a commit.
 func commitOf(n int, version int64, steps []fsm.Step) engine.Commit {
-	c := engine.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(n), Key: id(n)}
+	c := engine.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(n), IDValue: id(n)}
 	for _, s := range steps {
 		version++
 		c.Steps = append(c.Steps, engine.StepWrite{
@@ -74,18 +74,18 @@ func eventID(n int, version int64) fsm.UUID {
 }
 
 // message is an effect of the n-th deal that is due at once.
-func message(n int, version int64) engine.OutboxRow {
-	return engine.OutboxRow{
+func message(n int, version int64) engine.OutboxMessage {
+	return engine.OutboxMessage{
 		MessageID: eventID(n, version).String(), Machine: "deal", RecordID: id(n), Version: version, Seq: 1,
-		Effect: "notify_owner", Lane: "kafka", Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
-		Letter: engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch)},
+		Effect: "notify_owner", Destination: "kafka", Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
+		MessageState: engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)},
 	}
 }
 
 // timer is a deadline of the n-th deal.
-func timer(n int, at time.Time) engine.TimerRow {
-	return engine.TimerRow{
-		Machine: "deal", RecordID: id(n), Kind: engine.TimerTimeout, Version: 1, DueAt: at,
+func timer(n int, at time.Time) engine.Deadline {
+	return engine.Deadline{
+		Machine: "deal", RecordID: id(n), Kind: engine.DeadlineTimeout, Version: 1, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",
 	}
 }
@@ -93,7 +93,7 @@ func timer(n int, at time.Time) engine.TimerRow {
 // query asks for the n-th deal.
 func query(n int) engine.Query {
 	m := deals()
-	return engine.Query{Machine: "deal", Tables: m.Tables(), ID: id(n), Key: id(n), Into: m.Blank()}
+	return engine.Query{Machine: "deal", Tables: m.Tables(), ID: id(n), IDValue: id(n), Into: m.Blank()}
 }
 
 func save(s *Store, commits ...engine.Commit) error {
@@ -112,7 +112,7 @@ func must(t testing.TB, err error) {
 func claim(token byte, limit int) engine.Claim {
 	return engine.Claim{
 		Worker: "w", Token: fsm.UUID{6: 0x40, 8: 0x80, 15: token}, Now: epoch, Until: epoch.Add(time.Minute),
-		Lanes:   []engine.Lane{{Machine: "deal", Name: "kafka", Effects: []string{"notify_owner"}, Most: limit}},
-		Effects: limit, Suspects: limit, Events: []engine.Events{{Machine: "deal", Names: []string{"EXPIRE"}}}, Deadlines: limit,
+		Destinations: []engine.Destination{{Machine: "deal", Name: "kafka", Effects: []string{"notify_owner"}, Most: limit}},
+		Effects:      limit, Suspects: limit, Events: []engine.Events{{Machine: "deal", Names: []string{"EXPIRE"}}}, Deadlines: limit,
 	}
 }

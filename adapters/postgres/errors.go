@@ -85,7 +85,7 @@ func ailing(err error) bool {
 // subject is what a statement of a Save is about.
 type subject struct {
 	commit *engine.Commit
-	keys   []*engine.KeyRow // that the statement inserts
+	keys   []*engine.IdempotencyKey // that the statement inserts
 	// expected is the version that the record should have had.
 	expected int64
 	several  []*engine.Commit // it is about each, of one machine; commit is the first

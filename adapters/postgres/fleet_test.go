@@ -69,7 +69,7 @@ func TestStoresShareTheWork(t *testing.T) {
 	for n := range records {
 		c := creation(t, n)
 		second := message(n, 2)
-		c.Outbox, c.Arm = append(c.Outbox, second), []engine.TimerRow{timer(n, epoch)}
+		c.Outbox, c.SetDeadlines = append(c.Outbox, second), []engine.Deadline{timer(n, epoch)}
 		must(t, save(s, c))
 	}
 	var mu sync.Mutex
@@ -117,10 +117,10 @@ func TestStoresShareTheWork(t *testing.T) {
 // finish ends a task well.
 func finish(s *Store, task engine.Task) error {
 	ctx := context.Background()
-	done := engine.Settlement{Kind: task.Kind, Token: task.Token, Machine: task.Deadline.Machine, RecordID: task.Deadline.RecordID, Timer: task.Deadline.Kind}
+	done := engine.Settlement{Kind: task.Kind, Token: task.Token, Machine: task.Deadline.Machine, RecordID: task.Deadline.RecordID, Deadline: task.Deadline.Kind}
 	if task.Kind == engine.TaskEffect {
 		done.MessageID = task.Effect.MessageID
-		done.Letter = engine.Letter{State: "delivered", Attempts: task.Effect.Attempts + 1, AvailableAt: task.Effect.AvailableAt, DeliveredAt: fsm.Some(epoch)}
+		done.MessageState = engine.MessageState{State: "delivered", Attempts: task.Effect.Attempts + 1, AvailableAt: task.Effect.AvailableAt, DeliveredAt: fsm.Some(epoch)}
 	}
 	return s.InTx(ctx, func(tx pgx.Tx) error { return s.Settle(ctx, tx, done) })
 }

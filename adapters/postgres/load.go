@@ -52,8 +52,8 @@ func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 		return nil, wrap("load", err)
 	}
 	for i, q := range queries {
-		for n := range l.rows[i].Keys {
-			if err := s.consumer(ctx, tx, q, &l.rows[i].Keys[n]); err != nil {
+		for n := range l.rows[i].IdempotencyKeys {
+			if err := s.consumer(ctx, tx, q, &l.rows[i].IdempotencyKeys[n]); err != nil {
 				return nil, err
 			}
 		}
@@ -63,7 +63,7 @@ func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 
 // consumer reads who consumed a key, and with which payload. Of a chain an earlier
 // row than that of the key's version has the event.
-func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q engine.Query, k *engine.KeyRow) error {
+func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q engine.Query, k *engine.IdempotencyKey) error {
 	id, history := quoted(q.Tables.ID), quoted(q.Tables.History)
 	rows, err := readingOne(ctx, tx, "SELECT actor_role, actor_id::text, payload FROM "+history+" WHERE "+id+` = $1
 			AND version <= $2 AND event_type = $3 AND created_at = $4 ORDER BY version DESC LIMIT 1`,
@@ -78,7 +78,9 @@ func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q engine.Query, k *engi
 }
 
 // bare reports whether a query asks for nothing but its record.
-func bare(q engine.Query) bool { return len(q.Keys) == 0 && q.Task == nil && !q.Alone && !q.Lock }
+func bare(q engine.Query) bool {
+	return len(q.IdempotencyKeys) == 0 && q.Task == nil && !q.OnlyPending && !q.Lock
+}
 
 func locks(q engine.Query) bool { return q.Lock }
 
@@ -114,10 +116,10 @@ func (l *loading) records(x *texts) {
 				return nil
 			})
 			return wrap("load "+q.Machine+" "+q.ID, err)
-		}, x.of(q.Tables, one)+locking(q), q.Key)
+		}, x.of(q.Tables, one)+locking(q), q.IDValue)
 	}
 	for _, which := range tables {
-		keys := column(which, func(i int) any { return l.queries[i].Key })
+		keys := column(which, func(i int) any { return l.queries[i].IDValue })
 		l.add(func(results pgx.BatchResults) error {
 			return wrap("load", recordsLoaded(results, l.queries, which, l.rows))
 		}, x.of(l.queries[which[0]].Tables, all), keys)
@@ -137,12 +139,12 @@ func locking(q engine.Query) string {
 func (l *loading) rest() {
 	var held []int
 	for i, q := range l.queries {
-		if len(q.Keys) > 0 {
+		if len(q.IdempotencyKeys) > 0 {
 			l.add(l.about(q, func(rows pgx.Rows) error {
 				k, err := scanKey(rows)
-				l.rows[i].Keys = append(l.rows[i].Keys, k)
+				l.rows[i].IdempotencyKeys = append(l.rows[i].IdempotencyKeys, k)
 				return err
-			}), selectKeys, q.Machine, q.Keys)
+			}), selectKeys, q.Machine, q.IdempotencyKeys)
 		}
 		effect := q.Task != nil && q.Task.Kind == engine.TaskEffect
 		switch {
@@ -152,10 +154,10 @@ func (l *loading) rest() {
 			l.add(l.about(q, func(rows pgx.Rows) error {
 				l.rows[i].Held = true
 				return rows.Scan(nil)
-			}), selectHeldDeadline, q.Machine, q.ID, string(q.Task.Timer), q.Task.Token.String())
+			}), selectHeldDeadline, q.Machine, q.ID, string(q.Task.Deadline), q.Task.Token.String())
 		}
-		if q.Alone && !effect {
-			l.add(l.about(q, func(rows pgx.Rows) error { return rows.Scan(&l.rows[i].Alone) }), selectAlone, q.Machine, q.ID)
+		if q.OnlyPending && !effect {
+			l.add(l.about(q, func(rows pgx.Rows) error { return rows.Scan(&l.rows[i].OnlyPending) }), selectAlone, q.Machine, q.ID)
 		}
 	}
 	if len(held) > 0 {
@@ -170,12 +172,12 @@ func (l *loading) held(which []int) {
 		return wrap("load", each(results, func(rows pgx.Rows) error {
 			var message, token string
 			var found engine.Row
-			if err := rows.Scan(&message, &token, &found.Cancelled, &found.Alone); err != nil {
+			if err := rows.Scan(&message, &token, &found.Cancelled, &found.OnlyPending); err != nil {
 				return err
 			}
 			for _, i := range which {
 				if q := l.queries[i]; q.Task.MessageID == message && q.Task.Token.String() == token {
-					l.rows[i].Held, l.rows[i].Cancelled, l.rows[i].Alone = true, found.Cancelled, found.Alone && q.Alone
+					l.rows[i].Held, l.rows[i].Cancelled, l.rows[i].OnlyPending = true, found.Cancelled, found.OnlyPending && q.OnlyPending
 				}
 			}
 			return nil
@@ -192,7 +194,7 @@ func (l *loading) about(q engine.Query, read func(pgx.Rows) error) func(pgx.Batc
 
 // loadRecord reads one record and nothing else, which takes no batch.
 func (s *Store) loadRecord(ctx context.Context, tx pgx.Tx, q engine.Query) (row engine.Row, err error) {
-	rows, err := readingOne(ctx, tx, s.texts.of(q.Tables, one), q.Key)
+	rows, err := readingOne(ctx, tx, s.texts.of(q.Tables, one), q.IDValue)
 	err = scanAll(rows, err, func(rows pgx.Rows) error {
 		row = scanRecord(rows, q.Machine, q.ID, q.Into)
 		return nil
@@ -249,7 +251,7 @@ func scanAll(rows pgx.Rows, err error, read func(pgx.Rows) error) error {
 	return rows.Err()
 }
 
-func scanKey(rows pgx.Rows) (k engine.KeyRow, err error) {
+func scanKey(rows pgx.Rows) (k engine.IdempotencyKey, err error) {
 	err = rows.Scan(&k.Machine, &k.Key, &k.RecordID, &k.Event, &k.Version, instant(&k.CreatedAt))
 	return k, err
 }

@@ -20,7 +20,7 @@ func mixed(t *testing.T) (commits []engine.Commit) {
 	for n := range crowd {
 		commits = append(commits, registered(t, n), creation(t, n))
 		short := registered(t, crowd+n)
-		short.Steps, short.Writes, short.Outbox, short.Arm = short.Steps[:1+n%2], nil, nil, nil
+		short.Steps, short.Writes, short.Outbox, short.SetDeadlines = short.Steps[:1+n%2], nil, nil, nil
 		commits = append(commits, short)
 	}
 	return commits
@@ -196,7 +196,7 @@ func TestOneOfManyChainsIsRefused(t *testing.T) {
 // withNode is c as it would be with the node of the n-th registration.
 func withNode(t *testing.T, c *engine.Commit, n int) engine.Commit {
 	other := registered(t, n)
-	other.ID, other.Key = c.ID, c.Key
+	other.ID, other.IDValue = c.ID, c.IDValue
 	for i := range other.Steps {
 		other.Steps[i].EventID = c.Steps[i].EventID
 	}

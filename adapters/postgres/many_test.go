@@ -34,7 +34,7 @@ func offered(t *testing.T, s *Store) []engine.Commit {
 		decision, err := deals().Fire(load(t, s, n).Record, event, fsm.Input{By: deal.ByAdvertiser(7).Caller(), Now: epoch.AddDate(0, 0, 1)})
 		must(t, err)
 		c := commitOf(n, 1, decision.Steps)
-		c.Outbox = []engine.OutboxRow{message(n, 2)}
+		c.Outbox = []engine.OutboxMessage{message(n, 2)}
 		offers = append(offers, c)
 	}
 	return offers
@@ -88,13 +88,13 @@ func TestALockedRecordHoldsUpNobodyForLong(t *testing.T) {
 	must(t, err)
 	_, err = person.Exec(t.Context(), "SELECT 1 FROM deals WHERE deal_id = $1 FOR UPDATE", offers[0].ID)
 	must(t, err)
-	offers[0].Brief = true
+	offers[0].ShortLockWait = true
 	if err := save(s, offers...); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "lock timeout") {
 		t.Errorf("all of them: %v", err)
 	}
 	must(t, save(s, offers[1:]...))
 	written := make(chan error, 1)
-	offers[0].Brief = false
+	offers[0].ShortLockWait = false
 	go func() { written <- save(s, offers[0]) }()
 	for n := 0; n == 0; time.Sleep(time.Millisecond) { // until it waits
 		must(t, d.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))", person.Conn().PgConn().PID()).Scan(&n))
@@ -153,7 +153,7 @@ func TestManyTasksAreSettled(t *testing.T) {
 	for _, task := range tasks {
 		commits = append(commits, engine.Commit{Machine: "deal", ID: task.Effect.RecordID, Task: &engine.Settlement{
 			Kind: engine.TaskEffect, Token: task.Token, MessageID: task.Effect.MessageID,
-			Letter: engine.Letter{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch), LastError: "note"},
+			MessageState: engine.MessageState{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch), LastError: "note"},
 		}})
 	}
 	lost := *commits[5].Task
@@ -186,7 +186,7 @@ func TestManyLoads(t *testing.T) {
 	for i, n := range wanted {
 		queries[i] = query(n)
 	}
-	queries[4].Keys = []string{"call:none"} // asks for more than the record
+	queries[4].IdempotencyKeys = []string{"call:none"} // asks for more than the record
 	var rows []engine.Row
 	must(t, s.InTx(context.Background(), func(tx pgx.Tx) (err error) {
 		rows, err = s.Load(context.Background(), tx, queries)

@@ -79,7 +79,7 @@ func TestClaimsTouchNothingThatWaits(t *testing.T) {
 	storetest.CheckParked(t, d.count)
 	d.exec(t, "VACUUM (ANALYZE) fsm_outbox")
 	must(t, save(s, creation(t, 1)))
-	if pages := d.pagesOf(t, engine.Claim{Now: epoch, Until: epoch.Add(time.Minute), Lanes: claim(1, 16).Lanes, Effects: 16}); pages > most {
+	if pages := d.pagesOf(t, engine.Claim{Now: epoch, Until: epoch.Add(time.Minute), Destinations: claim(1, 16).Destinations, Effects: 16}); pages > most {
 		t.Errorf("a claim of one message touched %v pages, want at most %d", pages, most)
 	}
 }

@@ -64,7 +64,7 @@ func TestNoStatementScansATable(t *testing.T) {
 		{"backlog", backlog, 6},
 		{"unknown work", sqlOf(readUnknown(engine.Read{Limit: 1})), 11},
 		{"dead letters", sqlOf(readLetters(engine.Read{Kind: engine.ReadDeadLetters, Limit: 1})), 1},
-		{"a letter", sqlOf(readLetters(engine.Read{Kind: engine.ReadLetter})), 1},
+		{"a letter", sqlOf(readLetters(engine.Read{Kind: engine.ReadMessage})), 1},
 		{"many steps", manySteps, atColumns - 1 + len(every)},
 		{"many records", store.texts.of(tables, all), 1},
 		{"a record", sqlOf(readRecords(engine.Read{Kind: engine.ReadRecord, Tables: tables})), 1},
@@ -97,7 +97,7 @@ func TestIdlePollingTouchesFewPages(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		of   engine.Claim
-	}{{"effects", engine.Claim{Lanes: c.Lanes, Effects: 100, Suspects: 1}}, {"deadlines", engine.Claim{Events: c.Events, Deadlines: 100}}} {
+	}{{"effects", engine.Claim{Destinations: c.Destinations, Effects: 100, Suspects: 1}}, {"deadlines", engine.Claim{Events: c.Events, Deadlines: 100}}} {
 		tt.of.Now, tt.of.Until, tt.of.Worker = c.Now, c.Until, c.Worker
 		b := &pgx.Batch{}
 		newSearch(tt.of).queue(b)

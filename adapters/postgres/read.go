@@ -76,10 +76,10 @@ func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, err
 			p.Pauses = append(p.Pauses, pause)
 			return err
 		}, nil
-	case engine.ReadDeadLetters, engine.ReadLetter:
+	case engine.ReadDeadLetters, engine.ReadMessage:
 		return readLetters(q), func(p *engine.Page, rows pgx.Rows) error {
 			l, err := scanLetter(rows)
-			p.Letters = append(p.Letters, l)
+			p.Messages = append(p.Messages, l)
 			return err
 		}, nil
 	}
@@ -90,7 +90,7 @@ func readRecords(q engine.Read) (s statement) {
 	id := quoted(q.Tables.ID)
 	s.write("%s WHERE true", selectRecords(q.Tables))
 	if q.Kind == engine.ReadRecord {
-		s.write(" AND %s = %s", id, s.param(q.Key))
+		s.write(" AND %s = %s", id, s.param(q.IDValue))
 		return s
 	}
 	if q.State != "" {
@@ -108,7 +108,7 @@ func readHistory(q engine.Read) (s statement) {
 	s.write("SELECT h.event_id, h.version, h.transition, h.%s, h.event_type, h.%s, h.actor_role, h.actor_id::text, h.payload, h.correlation_id, h.created_at, f.who, f.why FROM %s AS h",
 		quoted(t.From), quoted(t.To), quoted(t.History))
 	s.write(" LEFT JOIN fsm_forced AS f ON f.machine = %s AND f.record_id = %s AND f.version = h.version", s.param(q.Machine), s.param(q.ID))
-	s.write(" WHERE h.%s = %s AND h.version > %s ORDER BY h.version LIMIT %s", quoted(t.ID), s.param(q.Key), s.param(q.AfterVersion), s.param(q.Limit))
+	s.write(" WHERE h.%s = %s AND h.version > %s ORDER BY h.version LIMIT %s", quoted(t.ID), s.param(q.IDValue), s.param(q.AfterVersion), s.param(q.Limit))
 	return s
 }
 
@@ -126,14 +126,14 @@ func scanHistory(rows pgx.Rows) (h engine.HistoryRow, err error) {
 
 func readLetters(q engine.Read) (s statement) {
 	s.write("SELECT %s FROM fsm_outbox", letterColumns)
-	if q.Kind == engine.ReadLetter {
+	if q.Kind == engine.ReadMessage {
 		s.write(" WHERE message_id = %s", s.param(q.MessageID))
 		return s
 	}
 	s.write(" WHERE state = 'dead_letter' AND NOT cancelled AND discarded_at IS NULL")
 	f := q.Filter
 	for _, column := range []struct{ name, value string }{
-		{"machine", f.Machine}, {"record_id", f.Record}, {"effect", f.Effect}, {"lane", f.Lane},
+		{"machine", f.Machine}, {"record_id", f.Record}, {"effect", f.Effect}, {"lane", f.Destination},
 	} {
 		if column.value != "" {
 			s.write(" AND %s = %s", column.name, s.param(column.value))
@@ -145,7 +145,7 @@ func readLetters(q engine.Read) (s statement) {
 	if !f.Before.IsZero() {
 		s.write(" AND created_at < %s", s.param(f.Before))
 	}
-	if a := q.AfterLetter; a != nil {
+	if a := q.AfterMessage; a != nil {
 		s.write(" AND (created_at, version, seq, message_id) > (%s)", s.params([]any{a.CreatedAt, a.Version, a.Seq, a.MessageID}))
 	}
 	s.write(" ORDER BY created_at, version, seq, message_id LIMIT %s", s.param(q.Limit))
@@ -154,8 +154,8 @@ func readLetters(q engine.Read) (s statement) {
 
 // readUnknown counts what is due of the machines and is not among what is known.
 func readUnknown(q engine.Read) (s statement) {
-	machines, effects := pairs(q.Lanes, effectsOf)
-	owners, states := pairs(q.Lanes, statesOf)
+	machines, effects := pairs(q.Destinations, effectsOf)
+	owners, states := pairs(q.Destinations, statesOf)
 	s.unknown(engine.TaskEffect, "effect", "fsm_outbox WHERE NOT parked AND due_at <= "+s.param(q.Now), machines, effects, owners, states)
 	s.write(" UNION ALL ")
 	machines, events := pairs(q.Events, eventsOf)

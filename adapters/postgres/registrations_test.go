@@ -75,7 +75,7 @@ func numbered(n int, after int64, c engine.Commit) engine.Commit {
 }
 
 func registrationOf(n int) engine.Commit {
-	return engine.Commit{Machine: "registration", Tables: registrations().Tables(), ID: id(n), Key: id(n)}
+	return engine.Commit{Machine: "registration", Tables: registrations().Tables(), ID: id(n), IDValue: id(n)}
 }
 
 // token is the lease of the worker of these tests.
@@ -95,10 +95,10 @@ func registered(t testing.TB, n int) engine.Commit {
 	m.Lease = &engine.Lease{Token: token, Until: epoch.Add(time.Minute), Worker: "w"}
 	work := message(n, 6)
 	work.Machine, work.Version, work.Seq, work.Work = "registration", 5, 2, true
-	c.Outbox = []engine.OutboxRow{m, work}
+	c.Outbox = []engine.OutboxMessage{m, work}
 	arm := timer(n, epoch.Add(time.Minute))
 	arm.Machine = "registration"
-	c.Arm = []engine.TimerRow{arm}
+	c.SetDeadlines = []engine.Deadline{arm}
 	return c
 }
 
@@ -138,10 +138,10 @@ func answered(t testing.TB, n int, record fsm.Record) engine.Commit {
 	then(t, &c, record, registration.ConsulSucceeded{ConsulApplied: true})
 	c = numbered(n, 5, c)
 	c.CancelWork = true
-	c.Disarm = []engine.TimerKind{engine.TimerTimeout, engine.TimerRaise}
+	c.ClearDeadlines = []engine.DeadlineKind{engine.DeadlineTimeout, engine.DeadlineRaise}
 	c.Task = &engine.Settlement{
 		Kind: engine.TaskEffect, Token: token, MessageID: eventID(n, 5).String(), Machine: "registration", RecordID: id(n),
-		Letter: engine.Letter{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch)},
+		MessageState: engine.MessageState{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch)},
 	}
 	return c
 }

@@ -95,7 +95,7 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 		p.work = true
 		return
 	}
-	var waiting, inHand, others []*engine.OutboxRow
+	var waiting, inHand, others []*engine.OutboxMessage
 	for _, r := range collect(wave, outboxOf) {
 		switch {
 		case fresh(r):
@@ -111,10 +111,10 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 	p.messages(wave[0], letterInserts, others)
 }
 
-func outboxOf(c *engine.Commit) []engine.OutboxRow { return c.Outbox }
+func outboxOf(c *engine.Commit) []engine.OutboxMessage { return c.Outbox }
 
 // messages queues effects of one kind.
-func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxRow], rows []*engine.OutboxRow) {
+func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxMessage], rows []*engine.OutboxMessage) {
 	if len(rows) > 0 {
 		p.work = true
 		insert(p, subject{commit: c}, how, rows)
@@ -122,13 +122,13 @@ func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxRow], row
 }
 
 // fresh reports whether r is as an event leaves it: not attempted yet, and due.
-func fresh(r *engine.OutboxRow) bool {
-	return r.Lease == nil && r.Letter == engine.Letter{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
+func fresh(r *engine.OutboxMessage) bool {
+	return r.Lease == nil && r.MessageState == engine.MessageState{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
 }
 
 // held reports whether r is as an event leaves it in the hands of a worker.
-func held(r *engine.OutboxRow) bool {
-	return r.Lease != nil && r.Letter == engine.Letter{State: "delivering", Attempts: 1, AvailableAt: fsm.Some(r.CreatedAt)}
+func held(r *engine.OutboxMessage) bool {
+	return r.Lease != nil && r.MessageState == engine.MessageState{State: "delivering", Attempts: 1, AvailableAt: fsm.Some(r.CreatedAt)}
 }
 
 // along reports whether the effects of a wave are inserted by the statement of
@@ -167,44 +167,44 @@ func messagesText(first int, w stepShape) string {
 }
 
 // list is the names of fields.
-func list(fields []field[engine.OutboxRow]) string {
-	return strings.Join(column(fields, func(f field[engine.OutboxRow]) string { return f.name }), ", ")
+func list(fields []field[engine.OutboxMessage]) string {
+	return strings.Join(column(fields, func(f field[engine.OutboxMessage]) string { return f.name }), ", ")
 }
 
 var (
 	// messageFields are what the effects of one step differ in.
-	messageFields = []field[engine.OutboxRow]{
-		{"message_id", "uuid", func(r *engine.OutboxRow) any { return r.MessageID }},
-		{"seq", "integer", func(r *engine.OutboxRow) any { return int32(r.Seq) }},
-		{"effect", "text", func(r *engine.OutboxRow) any { return r.Effect }},
-		{"lane", "text", func(r *engine.OutboxRow) any { return r.Lane }},
-		{"delivery", "text", func(r *engine.OutboxRow) any { return string(r.Delivery) }},
-		{"work", "boolean", func(r *engine.OutboxRow) any { return r.Work }},
-		{"payload", "json", func(r *engine.OutboxRow) any { return nullable(r.Payload) }},
+	messageFields = []field[engine.OutboxMessage]{
+		{"message_id", "uuid", func(r *engine.OutboxMessage) any { return r.MessageID }},
+		{"seq", "integer", func(r *engine.OutboxMessage) any { return int32(r.Seq) }},
+		{"effect", "text", func(r *engine.OutboxMessage) any { return r.Effect }},
+		{"lane", "text", func(r *engine.OutboxMessage) any { return r.Destination }},
+		{"delivery", "text", func(r *engine.OutboxMessage) any { return string(r.Delivery) }},
+		{"work", "boolean", func(r *engine.OutboxMessage) any { return r.Work }},
+		{"payload", "json", func(r *engine.OutboxMessage) any { return nullable(r.Payload) }},
 	}
-	stepFields = []field[engine.OutboxRow]{
-		{"machine", "text", func(r *engine.OutboxRow) any { return r.Machine }},
-		{"record_id", "text", func(r *engine.OutboxRow) any { return r.RecordID }},
-		{"version", "bigint", func(r *engine.OutboxRow) any { return r.Version }},
-		{"record_state", "text", func(r *engine.OutboxRow) any { return nullable(r.RecordState) }},
-		{"correlation", "text", func(r *engine.OutboxRow) any { return nullable(r.Correlation) }},
-		{"created_at", "timestamptz", func(r *engine.OutboxRow) any { return r.CreatedAt }},
+	stepFields = []field[engine.OutboxMessage]{
+		{"machine", "text", func(r *engine.OutboxMessage) any { return r.Machine }},
+		{"record_id", "text", func(r *engine.OutboxMessage) any { return r.RecordID }},
+		{"version", "bigint", func(r *engine.OutboxMessage) any { return r.Version }},
+		{"record_state", "text", func(r *engine.OutboxMessage) any { return nullable(r.RecordState) }},
+		{"correlation", "text", func(r *engine.OutboxMessage) any { return nullable(r.Correlation) }},
+		{"created_at", "timestamptz", func(r *engine.OutboxMessage) any { return r.CreatedAt }},
 	}
-	letterFields = []field[engine.OutboxRow]{
-		{"state", "text", func(r *engine.OutboxRow) any { return r.State }},
-		{"attempts", "bigint", func(r *engine.OutboxRow) any { return r.Attempts }},
-		{"available_at", "timestamptz", func(r *engine.OutboxRow) any { return nullableInstant(r.AvailableAt) }},
-		{"delivered_at", "timestamptz", func(r *engine.OutboxRow) any { return nullableInstant(r.DeliveredAt) }},
-		{"discarded_at", "timestamptz", func(r *engine.OutboxRow) any { return nullableInstant(r.DiscardedAt) }},
-		{"last_error", "text", func(r *engine.OutboxRow) any { return nullable(r.LastError) }},
-		{"resolution", "text", func(r *engine.OutboxRow) any { return nullable(r.Resolution) }},
-		{"cancelled", "boolean", func(r *engine.OutboxRow) any { return r.Cancelled }},
+	letterFields = []field[engine.OutboxMessage]{
+		{"state", "text", func(r *engine.OutboxMessage) any { return r.State }},
+		{"attempts", "bigint", func(r *engine.OutboxMessage) any { return r.Attempts }},
+		{"available_at", "timestamptz", func(r *engine.OutboxMessage) any { return nullableInstant(r.AvailableAt) }},
+		{"delivered_at", "timestamptz", func(r *engine.OutboxMessage) any { return nullableInstant(r.DeliveredAt) }},
+		{"discarded_at", "timestamptz", func(r *engine.OutboxMessage) any { return nullableInstant(r.DiscardedAt) }},
+		{"last_error", "text", func(r *engine.OutboxMessage) any { return nullable(r.LastError) }},
+		{"resolution", "text", func(r *engine.OutboxMessage) any { return nullable(r.Resolution) }},
+		{"cancelled", "boolean", func(r *engine.OutboxMessage) any { return r.Cancelled }},
 	}
 
-	leaseFields = []field[engine.OutboxRow]{
-		{"lease_token", "uuid", func(r *engine.OutboxRow) any { return r.Lease.Token.String() }},
-		{"lease_until", "timestamptz", func(r *engine.OutboxRow) any { return r.Lease.Until }},
-		{"worker", "text", func(r *engine.OutboxRow) any { return nullable(r.Lease.Worker) }},
+	leaseFields = []field[engine.OutboxMessage]{
+		{"lease_token", "uuid", func(r *engine.OutboxMessage) any { return r.Lease.Token.String() }},
+		{"lease_until", "timestamptz", func(r *engine.OutboxMessage) any { return r.Lease.Until }},
+		{"worker", "text", func(r *engine.OutboxMessage) any { return nullable(r.Lease.Worker) }},
 	}
 
 	outboxInserts = newInserts("fsm_outbox", ", state, attempts, available_at", ", 'pending', 0, created_at", "",
@@ -260,8 +260,8 @@ func (p *pipeline) cancel(wave []*engine.Commit) {
 // disarmed lists the deadlines that c takes away. What is armed again is
 // replaced, and not deleted first.
 func disarmed(c *engine.Commit) (kinds []string) {
-	for _, kind := range c.Disarm {
-		if !slices.ContainsFunc(c.Arm, func(t engine.TimerRow) bool { return t.Kind == kind }) {
+	for _, kind := range c.ClearDeadlines {
+		if !slices.ContainsFunc(c.SetDeadlines, func(t engine.Deadline) bool { return t.Kind == kind }) {
 			kinds = append(kinds, string(kind))
 		}
 	}
@@ -294,30 +294,30 @@ func (p *pipeline) disarm(wave []*engine.Commit) {
 // deadlines queues what is disarmed and what is armed.
 func (p *pipeline) deadlines(wave []*engine.Commit) {
 	p.disarm(wave)
-	rows := collect(wave, func(c *engine.Commit) []engine.TimerRow { return c.Arm })
+	rows := collect(wave, func(c *engine.Commit) []engine.Deadline { return c.SetDeadlines })
 	if len(rows) == 0 {
 		return
 	}
 	// What is raised is due at once; a timeout is found by polling.
-	p.work = p.work || slices.ContainsFunc(rows, func(t *engine.TimerRow) bool { return t.Kind == engine.TimerRaise })
+	p.work = p.work || slices.ContainsFunc(rows, func(t *engine.Deadline) bool { return t.Kind == engine.DeadlineRaise })
 	insert(p, subject{commit: wave[0]}, deadlineInserts, rows)
 }
 
 var deadlineInserts = newInserts("fsm_deadlines", "", "", rearm,
-	field[engine.TimerRow]{"machine", "text", func(r *engine.TimerRow) any { return r.Machine }},
-	field[engine.TimerRow]{"record_id", "text", func(r *engine.TimerRow) any { return r.RecordID }},
-	field[engine.TimerRow]{"kind", "text", func(r *engine.TimerRow) any { return string(r.Kind) }},
-	field[engine.TimerRow]{"version", "bigint", func(r *engine.TimerRow) any { return r.Version }},
-	field[engine.TimerRow]{"due_at", "timestamptz", func(r *engine.TimerRow) any { return r.DueAt }},
-	field[engine.TimerRow]{"event", "text", func(r *engine.TimerRow) any { return r.Event.Name }},
-	field[engine.TimerRow]{"payload", "json", func(r *engine.TimerRow) any { return nullable(r.Event.Payload) }},
-	field[engine.TimerRow]{"record_state", "text", func(r *engine.TimerRow) any { return nullable(r.RecordState) }},
-	field[engine.TimerRow]{"correlation", "text", func(r *engine.TimerRow) any { return nullable(r.Correlation) }},
+	field[engine.Deadline]{"machine", "text", func(r *engine.Deadline) any { return r.Machine }},
+	field[engine.Deadline]{"record_id", "text", func(r *engine.Deadline) any { return r.RecordID }},
+	field[engine.Deadline]{"kind", "text", func(r *engine.Deadline) any { return string(r.Kind) }},
+	field[engine.Deadline]{"version", "bigint", func(r *engine.Deadline) any { return r.Version }},
+	field[engine.Deadline]{"due_at", "timestamptz", func(r *engine.Deadline) any { return r.DueAt }},
+	field[engine.Deadline]{"event", "text", func(r *engine.Deadline) any { return r.Event.Name }},
+	field[engine.Deadline]{"payload", "json", func(r *engine.Deadline) any { return nullable(r.Event.Payload) }},
+	field[engine.Deadline]{"record_state", "text", func(r *engine.Deadline) any { return nullable(r.RecordState) }},
+	field[engine.Deadline]{"correlation", "text", func(r *engine.Deadline) any { return nullable(r.Correlation) }},
 )
 
 // keys queues the idempotency keys.
 func (p *pipeline) keys(wave []*engine.Commit) {
-	rows := collect(wave, func(c *engine.Commit) []engine.KeyRow { return c.Keys })
+	rows := collect(wave, func(c *engine.Commit) []engine.IdempotencyKey { return c.IdempotencyKeys })
 	if len(rows) == 0 {
 		return
 	}
@@ -325,10 +325,10 @@ func (p *pipeline) keys(wave []*engine.Commit) {
 }
 
 var keyInserts = newInserts("fsm_keys", "", "", "",
-	field[engine.KeyRow]{"machine", "text", func(r *engine.KeyRow) any { return r.Machine }},
-	field[engine.KeyRow]{"key", "text", func(r *engine.KeyRow) any { return r.Key }},
-	field[engine.KeyRow]{"record_id", "text", func(r *engine.KeyRow) any { return r.RecordID }},
-	field[engine.KeyRow]{"event", "text", func(r *engine.KeyRow) any { return r.Event }},
-	field[engine.KeyRow]{"version", "bigint", func(r *engine.KeyRow) any { return r.Version }},
-	field[engine.KeyRow]{"created_at", "timestamptz", func(r *engine.KeyRow) any { return r.CreatedAt }},
+	field[engine.IdempotencyKey]{"machine", "text", func(r *engine.IdempotencyKey) any { return r.Machine }},
+	field[engine.IdempotencyKey]{"key", "text", func(r *engine.IdempotencyKey) any { return r.Key }},
+	field[engine.IdempotencyKey]{"record_id", "text", func(r *engine.IdempotencyKey) any { return r.RecordID }},
+	field[engine.IdempotencyKey]{"event", "text", func(r *engine.IdempotencyKey) any { return r.Event }},
+	field[engine.IdempotencyKey]{"version", "bigint", func(r *engine.IdempotencyKey) any { return r.Version }},
+	field[engine.IdempotencyKey]{"created_at", "timestamptz", func(r *engine.IdempotencyKey) any { return r.CreatedAt }},
 )

@@ -153,7 +153,7 @@ func (b ruleBuilder) message() function {
 	for _, rule := range b.Messages {
 		info := rule.Effect
 		effects = append(effects, info.Name)
-		sent = append(sent, fmt.Sprintf("%s %s %s %t", info.Name, info.Lane, info.Delivery, info.Work))
+		sent = append(sent, fmt.Sprintf("%s %s %s %t", info.Name, info.Destination, info.Delivery, info.Work))
 		for _, at := range rule.Sources {
 			asked = append(asked, fmt.Sprintf("%d %s %s %s %s", at.Seq, at.Transition, at.From, at.Event, info.Name))
 		}

@@ -49,14 +49,14 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 		return err
 	}
 	p := &pipeline{texts: &s.texts}
-	if slices.ContainsFunc(commits, func(c engine.Commit) bool { return c.Brief }) {
+	if slices.ContainsFunc(commits, func(c engine.Commit) bool { return c.ShortLockWait }) {
 		p.add(subject{commit: &commits[0]}, shortLocks, brief)
 	}
 	p.waves(commits)
 	if len(p.subjects) == 0 {
 		return nil
 	}
-	p.work = p.work && slices.ContainsFunc(commits, func(c engine.Commit) bool { return !c.Quiet })
+	p.work = p.work && slices.ContainsFunc(commits, func(c engine.Commit) bool { return !c.NoWakeup })
 	own, ours := tx.(*transaction)
 	switch {
 	case ours && commits[len(commits)-1].Last:
@@ -70,7 +70,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	return p.send(tx.SendBatch(ctx, &p.batch))
 }
 
-// brief is how long a Save with engine.Commit.Brief waits for a row that somebody
+// brief is how long a Save with engine.Commit.ShortLockWait waits for a row that somebody
 // has: longer than one that only writes takes, and not as long as a person does.
 const brief = "200ms"
 

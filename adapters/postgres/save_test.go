@@ -29,8 +29,8 @@ func TestRoundTrips(t *testing.T) {
 				return err
 			}
 			c := creation(t, n)
-			c.Arm = []engine.TimerRow{timer(n, epoch)}
-			c.Keys = []engine.KeyRow{{Machine: "deal", Key: id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
+			c.SetDeadlines = []engine.Deadline{timer(n, epoch)}
+			c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
 			c.Last = last
 			return s.Save(ctx, tx, []engine.Commit{c})
 		}))
@@ -52,7 +52,7 @@ func TestConflictSkipsTheCommit(t *testing.T) {
 	d := openDatabase(t)
 	s := d.migrated(t)
 	must(t, save(s, creation(t, 1)))
-	chain := engine.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(1), Key: id(1), Last: true}
+	chain := engine.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(1), IDValue: id(1), Last: true}
 	record := load(t, s, 1).Record
 	for i, e := range []fsm.Payload{deal.SubmitOffer{}, deal.Withdraw{}} {
 		event, err := fsm.EventOf(e)

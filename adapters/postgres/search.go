@@ -27,7 +27,7 @@ type search struct {
 
 // laneSearch is where a search is in a lane, among its suspects or among the rest.
 type laneSearch struct {
-	engine.Lane
+	engine.Destination
 	suspects bool
 	depth    int // how many rows the statement looks at
 	seen     int // how many it found
@@ -37,13 +37,13 @@ type laneSearch struct {
 
 func newSearch(c engine.Claim) *search {
 	s := &search{claim: c, deadlines: c.Deadlines > 0 && len(c.Events) > 0}
-	for _, l := range c.Lanes {
+	for _, l := range c.Destinations {
 		depth := min(l.Most, c.Effects, deepest)
 		if depth > 0 {
-			s.lanes = append(s.lanes, laneSearch{Lane: l, depth: depth})
+			s.lanes = append(s.lanes, laneSearch{Destination: l, depth: depth})
 		}
 		if depth = min(depth, c.Suspects); depth > 0 {
-			s.lanes = append(s.lanes, laneSearch{Lane: l, suspects: true, depth: depth})
+			s.lanes = append(s.lanes, laneSearch{Destination: l, suspects: true, depth: depth})
 		}
 	}
 	return s
@@ -82,10 +82,10 @@ func pairs[E any](list []E, of func(E) (machine string, names []string)) (machin
 }
 
 // What pairs lists.
-func effectsOf(l engine.Lane) (machine string, effects []string)       { return l.Machine, l.Effects }
-func statesOf(l engine.Lane) (machine string, states []string)         { return l.Machine, l.States }
-func eventsOf(e engine.Events) (machine string, names []string)        { return e.Machine, e.Names }
-func statesOfEvents(e engine.Events) (machine string, states []string) { return e.Machine, e.States }
+func effectsOf(l engine.Destination) (machine string, effects []string) { return l.Machine, l.Effects }
+func statesOf(l engine.Destination) (machine string, states []string)   { return l.Machine, l.States }
+func eventsOf(e engine.Events) (machine string, names []string)         { return e.Machine, e.Names }
+func statesOfEvents(e engine.Events) (machine string, states []string)  { return e.Machine, e.States }
 
 // read reads what the statements found, and decides where to look next.
 func (s *search) read(results pgx.BatchResults) error {
@@ -139,7 +139,7 @@ func (s *search) next() {
 		return full || l.suspects && suspects == s.claim.Suspects || l.seen < l.depth || l.claimed == l.Most || l.left == deepest
 	})
 	for i, l := range s.lanes {
-		s.lanes[i] = laneSearch{Lane: l.Lane, suspects: l.suspects, depth: min(deep+l.left, deepest)}
+		s.lanes[i] = laneSearch{Destination: l.Destination, suspects: l.suspects, depth: min(deep+l.left, deepest)}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // Settle stores the outcome of a task.
 func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done engine.Settlement) error {
 	p := &pipeline{}
-	if done.Brief {
+	if done.ShortLockWait {
 		p.add(subject{commit: &engine.Commit{Machine: done.Machine, ID: done.RecordID}}, shortLocks, brief)
 	}
 	c := &engine.Commit{Machine: done.Machine, ID: done.RecordID, Task: &done}
@@ -93,19 +93,19 @@ func (p *pipeline) settleAll(of []*engine.Commit) {
 	p.add(subject{commit: of[0]}, settleEffects,
 		column(of, func(c *engine.Commit) string { return c.Task.MessageID }),
 		column(of, func(c *engine.Commit) string { return c.Task.Token.String() }),
-		column(of, func(c *engine.Commit) string { return c.Task.Letter.State }),
-		column(of, func(c *engine.Commit) int64 { return c.Task.Letter.Attempts }),
-		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.Letter.AvailableAt) }),
-		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.Letter.DeliveredAt) }),
-		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.Letter.DiscardedAt) }),
-		column(of, func(c *engine.Commit) any { return nullable(c.Task.Letter.LastError) }),
-		column(of, func(c *engine.Commit) any { return nullable(c.Task.Letter.Resolution) }))
+		column(of, func(c *engine.Commit) string { return c.Task.MessageState.State }),
+		column(of, func(c *engine.Commit) int64 { return c.Task.MessageState.Attempts }),
+		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.MessageState.AvailableAt) }),
+		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.MessageState.DeliveredAt) }),
+		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.MessageState.DiscardedAt) }),
+		column(of, func(c *engine.Commit) any { return nullable(c.Task.MessageState.LastError) }),
+		column(of, func(c *engine.Commit) any { return nullable(c.Task.MessageState.Resolution) }))
 }
 
 func (p *pipeline) settle(about subject, t engine.Settlement) {
 	renew := !t.Renew.IsZero()
 	if t.Kind == engine.TaskDeadline {
-		args := []any{t.Machine, t.RecordID, string(t.Timer), t.Token.String()}
+		args := []any{t.Machine, t.RecordID, string(t.Deadline), t.Token.String()}
 		if renew {
 			p.add(about, renewDeadline, append(args, t.Renew)...)
 			return
@@ -117,7 +117,7 @@ func (p *pipeline) settle(about subject, t engine.Settlement) {
 		p.add(about, renewEffect, t.MessageID, t.Token.String(), t.Renew, t.Now)
 		return
 	}
-	l := t.Letter
+	l := t.MessageState
 	args := []any{t.MessageID, t.Token.String(), l.State, l.Attempts, nullableInstant(l.AvailableAt), nullableInstant(l.DeliveredAt),
 		nullableInstant(l.DiscardedAt), nullable(l.LastError), nullable(l.Resolution)}
 	if t.Token == (fsm.UUID{}) {

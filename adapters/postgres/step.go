@@ -18,7 +18,7 @@ func (p *pipeline) steps(wave []*engine.Commit) {
 	}
 	for _, c := range wave {
 		if len(c.Steps) == 0 && c.Expect > 0 {
-			p.add(subject{commit: c, expected: c.Expect}, p.texts.of(c.Tables, expect), c.Key, c.Expect)
+			p.add(subject{commit: c, expected: c.Expect}, p.texts.of(c.Tables, expect), c.IDValue, c.Expect)
 		}
 	}
 	for level := 0; ; level++ {
@@ -38,7 +38,7 @@ func (p *pipeline) steps(wave []*engine.Commit) {
 }
 
 // step queues one step with the effects that go along with it.
-func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []*engine.OutboxRow) {
+func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []*engine.OutboxMessage) {
 	values := s.Record.Values()
 	w := stepShape{form: insertion, messages: len(messages), held: len(messages) > 0 && messages[0].Lease != nil}
 	if s.Version > 1 {
@@ -85,7 +85,7 @@ const (
 )
 
 func stepArgs(args []any, c *engine.Commit, s *engine.StepWrite, values []any, columns []int) []any {
-	args = append(args, s.Version, s.Event, s.At, c.Key, nullable(s.From), s.EventID.String(), s.To, s.Transition,
+	args = append(args, s.Version, s.Event, s.At, c.IDValue, nullable(s.From), s.EventID.String(), s.To, s.Transition,
 		nullable(s.By.Role), nullable(s.By.ID), nullable(s.Payload), nullable(s.Correlation))
 	for _, i := range columns {
 		args = append(args, values[i])

@@ -166,7 +166,7 @@ func TestEveryConstantIsTaken(t *testing.T) {
 	}
 	for name, labels := range map[string][]string{
 		engine.MetricTransitions: {"from", "event", "to"}, engine.MetricRejections: {"event", "reason"}, engine.MetricConflicts: {"event"},
-		engine.MetricAttempts: {"effect", "outcome"}, engine.MetricLateTimers: {"event"}, engine.MetricRefusedTimers: {"event"},
+		engine.MetricAttempts: {"effect", "outcome"}, engine.MetricLateDeadlines: {"event"}, engine.MetricRefusedDeadlines: {"event"},
 		engine.MetricRefused: {"event"}, engine.MetricOutboxLag: {"effect"}, engine.MetricDeadlineLag: {"event"},
 		engine.MetricStateDuration: {"state"}, engine.MetricFatal: {"event"},
 	} {

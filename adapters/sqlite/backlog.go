@@ -56,7 +56,7 @@ const backlog = `WITH open AS MATERIALIZED (
 
 // backlogValues are the parameters of backlog.
 func backlogValues(q engine.Read) ([]any, error) {
-	lanes, err := json.Marshal(q.Lanes)
+	lanes, err := json.Marshal(q.Destinations)
 	return []any{jsonList(q.Machines()), string(lanes), instant(q.Now), q.Limit}, err
 }
 

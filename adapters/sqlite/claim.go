@@ -134,7 +134,7 @@ func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engi
 		err := each(ctx, tx, func(row *cells) {
 			t := engine.Task{Kind: engine.TaskEffect, Token: c.Token}
 			t.Effect, t.Err = readOutbox(row)
-			t.Effect.Letter = t.Effect.BeforeClaim()
+			t.Effect.MessageState = t.Effect.BeforeClaim()
 			tasks = append(tasks, t)
 		}, selectClaimed, c.Token.String())
 		for _, t := range tasks {
@@ -206,8 +206,8 @@ func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, events []en
 
 // readDue reads a row of dueDeadlines.
 func readDue(row *cells) due {
-	t := engine.TimerRow{
-		Machine: row.text(), RecordID: row.text(), Kind: engine.TimerKind(row.text()), Version: row.int(), DueAt: row.time(),
+	t := engine.Deadline{
+		Machine: row.text(), RecordID: row.text(), Kind: engine.DeadlineKind(row.text()), Version: row.int(), DueAt: row.time(),
 		Event: fsm.Event{Name: row.text(), Payload: row.json()}, RecordState: row.text(), Correlation: row.text(),
 	}
 	d := due{Task: engine.Task{Kind: engine.TaskDeadline, Deadline: t}, since: row.time(), at: t.DueAt}

@@ -48,8 +48,8 @@ func wants(t *testing.T, err, target error) {
 // sent is a message for record r of a machine m.
 func sent(n string) engine.Commit {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := engine.Commit{Machine: "m", ID: "r", Outbox: []engine.OutboxRow{{
-		MessageID: n, Machine: "m", RecordID: "r", Seq: int(n[0])<<8 + len(n), Effect: "e", Lane: n, Delivery: "keyed", Payload: []byte(`{}`), CreatedAt: at,
+	c := engine.Commit{Machine: "m", ID: "r", Outbox: []engine.OutboxMessage{{
+		MessageID: n, Machine: "m", RecordID: "r", Seq: int(n[0])<<8 + len(n), Effect: "e", Destination: n, Delivery: "keyed", Payload: []byte(`{}`), CreatedAt: at,
 	}}}
 	c.Outbox[0].State, c.Outbox[0].AvailableAt.V, c.Outbox[0].AvailableAt.IsSet = "pending", at, true
 	return c
@@ -267,11 +267,11 @@ func TestBrokenJSONIsItsOwnTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	vandalise(t, path, "fsm_outbox", "UPDATE fsm_outbox SET payload = '{' WHERE message_id = 'a'")
-	lanes := []engine.Lane{
+	lanes := []engine.Destination{
 		{Machine: "m", Name: "a", Effects: []string{"e"}, Most: 9},
 		{Machine: "m", Name: "b", Effects: []string{"e"}, Most: 9},
 	}
-	tasks, err := s.Claim(t.Context(), engine.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Lanes: lanes, Effects: 9})
+	tasks, err := s.Claim(t.Context(), engine.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Destinations: lanes, Effects: 9})
 	if err != nil || len(tasks) != 2 {
 		t.Fatalf("claimed %v, %v", tasks, err)
 	}
@@ -282,8 +282,8 @@ func TestBrokenJSONIsItsOwnTask(t *testing.T) {
 			t.Errorf("message %s has the error %v", task.Effect.MessageID, task.Err)
 		}
 	}
-	page, err := s.Read(t.Context(), engine.Read{Kind: engine.ReadLetter, MessageID: "a", Limit: 1})
-	if err != nil || len(page.Letters) != 1 || page.Letters[0].Effect != "e" {
+	page, err := s.Read(t.Context(), engine.Read{Kind: engine.ReadMessage, MessageID: "a", Limit: 1})
+	if err != nil || len(page.Messages) != 1 || page.Messages[0].Effect != "e" {
 		t.Errorf("read %+v, %v", page, err)
 	}
 }

@@ -26,16 +26,16 @@ func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([
 }
 
 func (s *Store) load(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engine.Row) (err error) {
-	err = each(ctx, tx, func(c *cells) { *row = readRecord(c, q.Machine, q.Into) }, s.statementsOf(q.Tables).load, q.Key)
+	err = each(ctx, tx, func(c *cells) { *row = readRecord(c, q.Machine, q.Into) }, s.statementsOf(q.Tables).load, q.IDValue)
 	if err != nil {
 		return err
 	}
-	if len(q.Keys) > 0 {
-		if row.Keys, err = keysOf(ctx, tx, q.Machine, q.Keys); err != nil {
+	if len(q.IdempotencyKeys) > 0 {
+		if row.IdempotencyKeys, err = keysOf(ctx, tx, q.Machine, q.IdempotencyKeys); err != nil {
 			return err
 		}
-		for i := range row.Keys {
-			if err := s.consumer(ctx, tx, q.Tables, &row.Keys[i]); err != nil {
+		for i := range row.IdempotencyKeys {
+			if err := s.consumer(ctx, tx, q.Tables, &row.IdempotencyKeys[i]); err != nil {
 				return err
 			}
 		}
@@ -45,8 +45,8 @@ func (s *Store) load(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engi
 			return err
 		}
 	}
-	if q.Alone {
-		return each(ctx, tx, func(c *cells) { row.Alone = c.bool() }, selectAlone, q.Machine, q.ID, ownMessage(q))
+	if q.OnlyPending {
+		return each(ctx, tx, func(c *cells) { row.OnlyPending = c.bool() }, selectAlone, q.Machine, q.ID, ownMessage(q))
 	}
 	return nil
 }
@@ -84,14 +84,14 @@ func readRecord(c *cells, machine string, into fsm.Record) engine.Row {
 }
 
 // keysOf returns those of the keys that were consumed.
-func keysOf(ctx context.Context, q querier, machine string, keys []string) (found []engine.KeyRow, err error) {
+func keysOf(ctx context.Context, q querier, machine string, keys []string) (found []engine.IdempotencyKey, err error) {
 	list, err := json.Marshal(keys)
 	if err != nil {
 		return nil, err
 	}
 	var broken error
 	err = each(ctx, q, func(c *cells) {
-		k := engine.KeyRow{Machine: machine, Key: c.text(), RecordID: c.text(), Event: c.text(), Version: c.int(), CreatedAt: c.time()}
+		k := engine.IdempotencyKey{Machine: machine, Key: c.text(), RecordID: c.text(), Event: c.text(), Version: c.int(), CreatedAt: c.time()}
 		if c.err != nil {
 			broken = &engine.CorruptError{Machine: machine, ID: k.RecordID, Err: c.err}
 		}
@@ -103,7 +103,7 @@ func keysOf(ctx context.Context, q querier, machine string, keys []string) (foun
 
 // consumer reads who consumed a key, and with which payload. Of a chain an earlier
 // row than that of the key's version has the event.
-func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *engine.KeyRow) error {
+func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *engine.IdempotencyKey) error {
 	var broken error
 	err := each(ctx, tx, func(c *cells) {
 		k.By, k.Payload = fsm.Caller{Role: c.text(), ID: c.text()}, c.json()
@@ -121,5 +121,5 @@ func taskState(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engine.Row
 			token, q.Task.MessageID)
 	}
 	return each(ctx, tx, read, `SELECT lease_token IS ?, 0 FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?`,
-		token, q.Machine, q.ID, string(q.Task.Timer))
+		token, q.Machine, q.ID, string(q.Task.Deadline))
 }

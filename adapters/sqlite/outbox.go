@@ -11,14 +11,14 @@ const outboxColumns = `message_id, machine, record_id, version, seq, effect, lan
 
 const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ", lease_token, lease_until, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-func outboxValues(r *engine.OutboxRow) []any {
-	l := r.Letter
+func outboxValues(r *engine.OutboxMessage) []any {
+	l := r.MessageState
 	var token, until, worker any
 	if r.Lease != nil {
 		token, until, worker = r.Lease.Token.String(), instant(r.Lease.Until), null(r.Lease.Worker)
 	}
 	return []any{
-		r.MessageID, r.Machine, r.RecordID, r.Version, r.Seq, r.Effect, r.Lane, string(r.Delivery), r.Work, null(r.Payload),
+		r.MessageID, r.Machine, r.RecordID, r.Version, r.Seq, r.Effect, r.Destination, string(r.Delivery), r.Work, null(r.Payload),
 		null(r.RecordState), null(r.Correlation), instant(r.CreatedAt),
 		l.State, l.Attempts, l.Cut, optionalInstant(l.AvailableAt), optionalInstant(l.DeliveredAt), optionalInstant(l.DiscardedAt),
 		null(l.LastError), null(l.Resolution), l.Cancelled, token, until, worker,
@@ -27,11 +27,11 @@ func outboxValues(r *engine.OutboxRow) []any {
 
 // readOutbox reads outboxColumns. The error is a *engine.CorruptError; what
 // could be read is in the row.
-func readOutbox(c *cells) (engine.OutboxRow, error) {
-	r := engine.OutboxRow{
-		MessageID: c.text(), Machine: c.text(), RecordID: c.text(), Version: c.int(), Seq: int(c.int()), Effect: c.text(), Lane: c.text(),
+func readOutbox(c *cells) (engine.OutboxMessage, error) {
+	r := engine.OutboxMessage{
+		MessageID: c.text(), Machine: c.text(), RecordID: c.text(), Version: c.int(), Seq: int(c.int()), Effect: c.text(), Destination: c.text(),
 		Delivery: fsm.Delivery(c.text()), Work: c.bool(), Payload: c.json(), RecordState: c.text(), Correlation: c.text(), CreatedAt: c.time(),
-		Letter: engine.Letter{
+		MessageState: engine.MessageState{
 			State: c.text(), Attempts: c.int(), Cut: c.int(), AvailableAt: c.optionalTime(), DeliveredAt: c.optionalTime(), DiscardedAt: c.optionalTime(),
 			LastError: c.text(), Resolution: c.text(), Cancelled: c.bool(),
 		},

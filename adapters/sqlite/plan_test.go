@@ -59,10 +59,10 @@ func much(n int) engine.Commit {
 	c := engine.Commit{Machine: "deal", ID: "r"}
 	for i := range n {
 		id := fmt.Sprint(i)
-		row := engine.OutboxRow{MessageID: id, Machine: "deal", RecordID: id, Effect: "e", Lane: "l", Delivery: fsm.Keyed}
-		row.Letter = engine.Letter{State: "pending", AvailableAt: fsm.Some(row.CreatedAt)}
+		row := engine.OutboxMessage{MessageID: id, Machine: "deal", RecordID: id, Effect: "e", Destination: "l", Delivery: fsm.Keyed}
+		row.MessageState = engine.MessageState{State: "pending", AvailableAt: fsm.Some(row.CreatedAt)}
 		c.Outbox = append(c.Outbox, row)
-		c.Arm = append(c.Arm, engine.TimerRow{Machine: "deal", RecordID: id, Kind: engine.TimerTimeout, DueAt: row.CreatedAt, Event: fsm.Event{Name: "EXPIRE"}})
+		c.SetDeadlines = append(c.SetDeadlines, engine.Deadline{Machine: "deal", RecordID: id, Kind: engine.DeadlineTimeout, DueAt: row.CreatedAt, Event: fsm.Event{Name: "EXPIRE"}})
 	}
 	return c
 }
@@ -115,7 +115,7 @@ func explain(t *testing.T, s *Store, query string) string {
 	t.Helper()
 	args := []any{"deal", "~", 1, "[]", "l", false, "[]"} // of a machine, until a time that is later than any
 	if query == deadLetters {
-		args = deadLetterValues(engine.Read{Filter: engine.Filter{Machine: "deal"}, AfterLetter: &engine.OutboxRow{}, Limit: 1})
+		args = deadLetterValues(engine.Read{Filter: engine.Filter{Machine: "deal"}, AfterMessage: &engine.OutboxMessage{}, Limit: 1})
 	} else {
 		args = args[:highest(query)]
 	}
@@ -171,7 +171,7 @@ func TestAReadOnlyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.InTx(t.Context(), func(tx *sql.Tx) error {
-		return s.Save(t.Context(), tx, []engine.Commit{{Machine: "m", ID: "r", Keys: []engine.KeyRow{{Machine: "m", Key: "k"}}}})
+		return s.Save(t.Context(), tx, []engine.Commit{{Machine: "m", ID: "r", IdempotencyKeys: []engine.IdempotencyKey{{Machine: "m", Key: "k"}}}})
 	})
 	if !errors.Is(err, ErrReadOnly) || !errors.Is(err, engine.ErrStore) {
 		t.Fatalf("the error is %v", err)

@@ -41,7 +41,7 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 	story := func(c *cells) { p.History = append(p.History, readHistory(c)) }
 	outbox := func(c *cells) {
 		r, _ := readOutbox(c) // as much as could be read
-		p.Letters = append(p.Letters, r)
+		p.Messages = append(p.Messages, r)
 	}
 	ask := func(f func(*cells), query string, args ...any) (engine.Page, error) {
 		err := each(ctx, s.readers, f, query, args...)
@@ -49,15 +49,15 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 	}
 	switch q.Kind {
 	case engine.ReadRecord:
-		return ask(record, s.statementsOf(q.Tables).load, q.Key)
+		return ask(record, s.statementsOf(q.Tables).load, q.IDValue)
 	case engine.ReadRecords:
 		query, args := s.statementsOf(q.Tables).page(q)
 		return ask(record, query, args...)
 	case engine.ReadHistory:
-		return ask(story, s.statementsOf(q.Tables).history, q.Machine, q.ID, q.Key, q.AfterVersion, q.Limit)
+		return ask(story, s.statementsOf(q.Tables).history, q.Machine, q.ID, q.IDValue, q.AfterVersion, q.Limit)
 	case engine.ReadDeadLetters:
 		return ask(outbox, deadLetters, deadLetterValues(q)...)
-	case engine.ReadLetter:
+	case engine.ReadMessage:
 		return ask(outbox, letter, q.MessageID)
 	case engine.ReadBacklog:
 		values, err := backlogValues(q)
@@ -84,11 +84,11 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 // deadLetterValues are the parameters of deadLetters.
 func deadLetterValues(q engine.Read) []any {
 	f := q.Filter
-	values := []any{null(f.Machine), null(f.Record), null(f.Effect), null(f.Lane), null(f.Error), nil, nil, nil, nil, nil, q.Limit}
+	values := []any{null(f.Machine), null(f.Record), null(f.Effect), null(f.Destination), null(f.Error), nil, nil, nil, nil, nil, q.Limit}
 	if !f.Before.IsZero() {
 		values[5] = instant(f.Before)
 	}
-	if a := q.AfterLetter; a != nil {
+	if a := q.AfterMessage; a != nil {
 		copy(values[6:], []any{instant(a.CreatedAt), a.Version, a.Seq, a.MessageID})
 	}
 	return values
@@ -143,7 +143,7 @@ func knownTo(q engine.Read) (known []work) {
 			known = append(known, work{kind, machine, name})
 		}
 	}
-	for _, l := range q.Lanes {
+	for _, l := range q.Destinations {
 		add(engine.TaskEffect, l.Machine, l.Effects)
 		add("state", l.Machine, l.States)
 	}

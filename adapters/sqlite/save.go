@@ -13,7 +13,7 @@ import (
 // back.
 func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
 	for i := range commits {
-		if !commits[i].Quiet {
+		if !commits[i].NoWakeup {
 			s.work.Store(true)
 		}
 		w := writer{store: s, tx: tx, commit: &commits[i]}
@@ -69,18 +69,18 @@ func (w *writer) engineRows(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, kind := range c.Disarm {
+	for _, kind := range c.ClearDeadlines {
 		if _, err := w.exec(ctx, disarm, c.Machine, c.ID, string(kind)); err != nil {
 			return err
 		}
 	}
-	for _, t := range c.Arm {
+	for _, t := range c.SetDeadlines {
 		if _, err := w.exec(ctx, arm, t.Machine, t.RecordID, string(t.Kind), t.Version, instant(t.DueAt),
 			t.Event.Name, payload(t.Event.Payload), null(t.RecordState), null(t.Correlation)); err != nil {
 			return err
 		}
 	}
-	for _, k := range c.Keys {
+	for _, k := range c.IdempotencyKeys {
 		if err := w.key(ctx, k); err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (w *writer) step(ctx context.Context, st *engine.StepWrite) error {
 	if err := write(ctx, st, st.Record.Values()); err != nil {
 		return err
 	}
-	_, err := w.exec(ctx, w.sql().narrate, w.commit.Key, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
+	_, err := w.exec(ctx, w.sql().narrate, w.commit.IDValue, st.EventID.String(), st.Version, st.Transition, null(st.From), st.Event, st.To,
 		null(st.By.Role), null(st.By.ID), null(st.Payload), null(st.Correlation), instant(st.At))
 	if err != nil || st.Forced == nil {
 		return err
@@ -168,7 +168,7 @@ func (w *writer) move(ctx context.Context, st *engine.StepWrite, values []any) e
 	if err != nil {
 		return err
 	}
-	args = append(args, st.Version, st.Event, entered, instant(st.At), w.commit.Key, st.From, st.Version-1)
+	args = append(args, st.Version, st.Event, entered, instant(st.At), w.commit.IDValue, st.From, st.Version-1)
 	moved, err := w.exec(ctx, query, args...)
 	if err != nil || moved == 1 {
 		return err
@@ -217,7 +217,7 @@ func (w *writer) row(ctx context.Context, tw fsm.TableWrite) (int64, error) {
 }
 
 // key consumes an idempotency key.
-func (w *writer) key(ctx context.Context, k engine.KeyRow) error {
+func (w *writer) key(ctx context.Context, k engine.IdempotencyKey) error {
 	n, err := w.exec(ctx, insertKey, k.Machine, k.Key, k.RecordID, k.Event, k.Version, instant(k.CreatedAt))
 	if err != nil || n == 1 {
 		return err
@@ -262,7 +262,7 @@ type conflict struct {
 
 func (w *writer) conflict(ctx context.Context, expected int64) conflict {
 	now := conflict{ConflictError: engine.ConflictError{Machine: w.commit.Machine, ID: w.commit.ID, Expected: expected}}
-	now.err = each(ctx, w.tx, func(c *cells) { now.Version, now.State = c.int(), c.text() }, w.sql().now, w.commit.Key)
+	now.err = each(ctx, w.tx, func(c *cells) { now.Version, now.State = c.int(), c.text() }, w.sql().now, w.commit.IDValue)
 	return now
 }
 

@@ -22,14 +22,14 @@ type search struct {
 
 // place is a lane, and whether its suspects are looked for or the rest.
 type place struct {
-	engine.Lane
+	engine.Destination
 	Suspects bool
 }
 
 // places lists where a claim looks.
 func places(c engine.Claim) (list []place) {
-	for _, l := range c.Lanes {
-		list = append(list, place{Lane: l})
+	for _, l := range c.Destinations {
+		list = append(list, place{Destination: l})
 		if c.Suspects > 0 {
 			list = append(list, place{l, true})
 		}
@@ -86,11 +86,11 @@ func (s *search) within(heads []due) (allowed []due) {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
 	})
 	suspects, most := s.Suspects, map[[2]string]int{}
-	for _, l := range s.Lanes {
+	for _, l := range s.Destinations {
 		most[[2]string{l.Machine, l.Name}] = l.Most
 	}
 	for _, d := range heads {
-		lane, suspect := [2]string{d.Effect.Machine, d.Effect.Lane}, d.Suspect()
+		lane, suspect := [2]string{d.Effect.Machine, d.Effect.Destination}, d.Suspect()
 		if most[lane] == 0 || suspect && suspects == 0 {
 			continue
 		}

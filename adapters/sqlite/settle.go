@@ -50,7 +50,7 @@ func settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) error {
 func settlement(t engine.Settlement) (query string, args []any, lost error) {
 	token := t.Token.String()
 	if t.Kind == engine.TaskDeadline {
-		args = []any{t.Machine, t.RecordID, string(t.Timer), token}
+		args = []any{t.Machine, t.RecordID, string(t.Deadline), token}
 		if !t.Renew.IsZero() {
 			return renewDeadline, append([]any{instant(t.Renew)}, args...), engine.ErrLeaseLost
 		}
@@ -59,7 +59,7 @@ func settlement(t engine.Settlement) (query string, args []any, lost error) {
 	if !t.Renew.IsZero() {
 		return renewEffect, []any{instant(t.Renew), t.MessageID, token, instant(t.Now)}, engine.ErrLeaseLost
 	}
-	l := t.Letter
+	l := t.MessageState
 	args = []any{
 		l.State, l.Attempts, optionalInstant(l.AvailableAt), optionalInstant(l.DeliveredAt), optionalInstant(l.DiscardedAt),
 		null(l.LastError), null(l.Resolution),
@@ -72,7 +72,7 @@ func settlement(t engine.Settlement) (query string, args []any, lost error) {
 
 func taskName(t engine.Settlement) string {
 	if t.Kind == engine.TaskDeadline {
-		return fmt.Sprintf("deadline %s of %s %s", t.Timer, t.Machine, t.RecordID)
+		return fmt.Sprintf("deadline %s of %s %s", t.Deadline, t.Machine, t.RecordID)
 	}
 	return "effect " + t.MessageID
 }

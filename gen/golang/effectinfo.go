@@ -73,11 +73,11 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 		}
 	}
 	if e.Kind == ir.Call {
-		lane := e.To
-		if lane == "" {
-			lane = e.Text
+		destination := e.To
+		if destination == "" {
+			destination = e.Text
 		}
-		text("Lane", lane)
+		text("Destination", destination)
 		if names := g.recordIDs(e); len(names) > 0 {
 			cells = append(cells, jen.Id("RecordIDs").Op(":").Index().String().Values(names...))
 		}

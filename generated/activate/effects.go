@@ -153,9 +153,9 @@ func askImageFailed(r *Record) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "check_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
-		{Name: "create_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "devicemapper", Work: true, HasFails: true},
-		{Name: "destroy_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper"},
+		{Name: "check_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "devicemapper", Work: true, HasFails: true},
+		{Name: "create_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Destination: "devicemapper", Work: true, HasFails: true},
+		{Name: "destroy_snapshot", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "devicemapper"},
 		{Name: "snapshot_row", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "snapshots", Machine: "activate"},
 		{Name: "deactivate_row", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "snapshots", Machine: "activate"},
 		{Name: "image_active", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},

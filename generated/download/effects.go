@@ -187,11 +187,11 @@ func askStartUnpack(r *Record, c Call) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "check_exists", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
-		{Name: "download_object", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}, Cleanup: "remove_temp_file"},
-		{Name: "remove_temp_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk"},
-		{Name: "validate_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
-		{Name: "delete_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "disk", HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
+		{Name: "check_exists", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
+		{Name: "download_object", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}, Cleanup: "remove_temp_file"},
+		{Name: "remove_temp_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "disk"},
+		{Name: "validate_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "disk", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
+		{Name: "delete_file", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "disk", HasRetry: true, Retry: fsm.RetryPolicy{First: 500 * time.Millisecond, Max: 1 * time.Minute, Factor: 2.0, Attempts: 6}},
 		{Name: "image_completed", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
 		{Name: "image_pending", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},
 		{Name: "image_failed", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},

@@ -55,9 +55,9 @@ func askDeleteObjectBlob(r *Record) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "mark_candidate", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "mark_candidate"},
-		{Name: "clear_candidate", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "clear_candidate"},
-		{Name: "delete_object_blob", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 10}},
+		{Name: "mark_candidate", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "mark_candidate"},
+		{Name: "clear_candidate", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "clear_candidate"},
+		{Name: "delete_object_blob", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 10}},
 	}
 }
 

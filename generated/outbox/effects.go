@@ -56,7 +56,7 @@ func askOperatorQueue(r *Record) fsm.Effect {
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
 		{Name: "alert", Kind: fsm.EffectLog, Delivery: fsm.AtMostOnce, Level: "ERROR", Message: "A message became a dead letter"},
-		{Name: "operator_queue", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "operator_queue"},
+		{Name: "operator_queue", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "operator_queue"},
 	}
 }
 

@@ -111,14 +111,14 @@ func nameOf(from State) fsm.Optional[string] {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "persist_artifact_entries", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "persist_artifact_entries"},
-		{Name: "tombstone_row", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "tombstone_row"},
-		{Name: "lift_tombstone", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "lift_tombstone"},
-		{Name: "audit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "audit"},
-		{Name: "artifact.published", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
-		{Name: "artifact.quarantined", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
-		{Name: "artifact.tombstoned", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
-		{Name: "artifact.restored", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
+		{Name: "persist_artifact_entries", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "persist_artifact_entries"},
+		{Name: "tombstone_row", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "tombstone_row"},
+		{Name: "lift_tombstone", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "lift_tombstone"},
+		{Name: "audit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "audit"},
+		{Name: "artifact.published", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "outbox"},
+		{Name: "artifact.quarantined", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "outbox"},
+		{Name: "artifact.tombstoned", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "outbox"},
+		{Name: "artifact.restored", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "outbox"},
 	}
 }
 

@@ -571,12 +571,12 @@ func nameOf(from State) fsm.Optional[string] {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "validate_payload", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "validate_payload", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
-		{Name: "postgres.upsert_registration", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "postgres", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
-		{Name: "consul.register", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "consul", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
-		{Name: "consul.deregister", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "consul", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true},
-		{Name: "postgres.delete_registration", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "postgres", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true},
-		{Name: "consul.withdraw", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "consul", RecordIDs: []string{"registration_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
+		{Name: "validate_payload", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "validate_payload", Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
+		{Name: "postgres.upsert_registration", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "postgres", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
+		{Name: "consul.register", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "consul", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
+		{Name: "consul.deregister", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "consul", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true},
+		{Name: "postgres.delete_registration", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "postgres", RecordIDs: []string{"registration_id"}, Work: true, HasFails: true},
+		{Name: "consul.withdraw", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "consul", RecordIDs: []string{"registration_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 2 * time.Second, Factor: 2.0, Jitter: 0.2, Attempts: 5}},
 		{Name: "log_registration_start", Kind: fsm.EffectLog, Delivery: fsm.AtMostOnce, Level: "INFO", Message: "Registration started"},
 		{Name: "log_registration_initiated", Kind: fsm.EffectLog, Delivery: fsm.AtMostOnce, Level: "INFO", Message: "Registration workflow initiated"},
 		{Name: "log_validation_start", Kind: fsm.EffectLog, Delivery: fsm.AtMostOnce, Level: "INFO", Message: "Payload validation started"},

@@ -204,12 +204,12 @@ func askStartActivate(r *Record) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "check_unpacked", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
-		{Name: "create_device", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "devicemapper", Work: true, HasFails: true, Cleanup: "destroy_device"},
-		{Name: "extract_layers", Kind: fsm.EffectCall, Delivery: fsm.AtMostOnce, Lane: "devicemapper", Work: true, HasFails: true, HasLost: true},
-		{Name: "verify_layout", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
-		{Name: "unmount_device", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper", Work: true, HasFails: true},
-		{Name: "destroy_device", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "devicemapper"},
+		{Name: "check_unpacked", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "devicemapper", Work: true, HasFails: true},
+		{Name: "create_device", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Destination: "devicemapper", Work: true, HasFails: true, Cleanup: "destroy_device"},
+		{Name: "extract_layers", Kind: fsm.EffectCall, Delivery: fsm.AtMostOnce, Destination: "devicemapper", Work: true, HasFails: true, HasLost: true},
+		{Name: "verify_layout", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "devicemapper", Work: true, HasFails: true},
+		{Name: "unmount_device", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "devicemapper", Work: true, HasFails: true},
+		{Name: "destroy_device", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "devicemapper"},
 		{Name: "unpacked_row", Kind: fsm.EffectUpsert, Delivery: fsm.InTransaction, Table: "unpacked_images", Machine: "unpack"},
 		{Name: "delete_unpacked_row", Kind: fsm.EffectDelete, Delivery: fsm.InTransaction, Table: "unpacked_images", Machine: "unpack"},
 		{Name: "image_inactive", Kind: fsm.EffectUpdate, Delivery: fsm.InTransaction, Table: "images", Machine: "download"},

@@ -93,11 +93,11 @@ func askTombstoneStagingObjects() fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "issue_part_urls", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 6}},
-		{Name: "insert_blob_row", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "insert_blob_row"},
-		{Name: "upload.committed", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "outbox"},
-		{Name: "audit_failure", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "audit_failure"},
-		{Name: "tombstone_staging_objects", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 6}},
+		{Name: "issue_part_urls", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 6}},
+		{Name: "insert_blob_row", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "insert_blob_row"},
+		{Name: "upload.committed", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "outbox"},
+		{Name: "audit_failure", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "audit_failure"},
+		{Name: "tombstone_staging_objects", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "s3", HasRetry: true, Retry: fsm.RetryPolicy{First: 200 * time.Millisecond, Max: 30 * time.Second, Factor: 2.0, Attempts: 6}},
 	}
 }
 

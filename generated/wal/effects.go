@@ -111,9 +111,9 @@ func measureNoddSNSWalReplaysTotal(r *Record) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "sqs.delete_message", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "sqs"},
+		{Name: "sqs.delete_message", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "sqs"},
 		{Name: "log_failed_attempt", Kind: fsm.EffectLog, Delivery: fsm.AtMostOnce, Level: "WARNING", Message: "Attempt failed"},
-		{Name: "governance_audit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "governance_audit", RecordIDs: []string{"wal_id"}},
+		{Name: "governance_audit", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "governance_audit", RecordIDs: []string{"wal_id"}},
 		{Name: "wal_attempts_histogram", Kind: fsm.EffectMetric, Metric: "histogram", Buckets: []float64{1.0, 2.0, 3.0, 4.0, 5.0, 10.0}, Labels: []string{"dataset"}},
 		{Name: "nodd_sns.wal_records_total", Kind: fsm.EffectMetric, Metric: "counter", Labels: []string{"status"}},
 		{Name: "nodd_sns.wal_replays_total", Kind: fsm.EffectMetric, Metric: "counter", Labels: []string{"replay_reason"}},

@@ -92,7 +92,7 @@ func (c *customers) open(ctx context.Context, n int) error {
 		return err
 	}
 	id := service.ID(c.place, n)
-	_, err = c.stage.engine.Create(ctx, c.name(), id, opening.Event, engine.Call{By: opening.By, Key: "open " + id})
+	_, err = c.stage.engine.Create(ctx, c.name(), id, opening.Event, engine.Call{By: opening.By, IdempotencyKey: "open " + id})
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (c *customers) act(ctx context.Context, s engine.Snapshot, move service.Mov
 		return nil
 	}
 	key := fmt.Sprintf("%s at %d", s.ID, s.Version)
-	_, err := c.stage.engine.Fire(ctx, c.name(), s.ID, move.Event, engine.Call{By: move.By, Key: key})
+	_, err := c.stage.engine.Fire(ctx, c.name(), s.ID, move.Event, engine.Call{By: move.By, IdempotencyKey: key})
 	return c.refusal(err)
 }
 

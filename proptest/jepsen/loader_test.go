@@ -114,7 +114,7 @@ func (c *caller[Tx]) fire(ctx context.Context, id, event string, payload func(re
 func (c *caller[Tx]) attempt(ctx context.Context, f fired, p payment.Payload) (engine.Outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*storeTimeout)
 	defer cancel()
-	call := engine.Call{Key: f.Ref, By: fsm.Caller{ID: c.name}}
+	call := engine.Call{IdempotencyKey: f.Ref, By: fsm.Caller{ID: c.name}}
 	if f.Event == "open" {
 		return c.engine.Create(ctx, payment.MachineName, f.Record, p, call)
 	}

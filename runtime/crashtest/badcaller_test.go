@@ -91,7 +91,7 @@ func panicInTx[Tx any](w *world[Tx]) {
 		return nil
 	}
 	pay := func(id string) error {
-		_, err := e.Fire(w.Context(), "deal", id, deal.DepositConfirmed{TxHash: id, AmountNano: 100}, engine.Call{By: system, Key: id})
+		_, err := e.Fire(w.Context(), "deal", id, deal.DepositConfirmed{TxHash: id, AmountNano: 100}, engine.Call{By: system, IdempotencyKey: id})
 		return err
 	}
 	before := w.count("deal_events") + w.count("fsm_outbox") + w.count("fsm_keys")
@@ -128,7 +128,7 @@ func firesInTx[Tx any](w *world[Tx]) {
 		}
 		return nil
 	}
-	_, err := e.Fire(w.Context(), "deal", id, deal.DepositConfirmed{TxHash: id, AmountNano: 100}, engine.Call{By: system, Key: id})
+	_, err := e.Fire(w.Context(), "deal", id, deal.DepositConfirmed{TxHash: id, AmountNano: 100}, engine.Call{By: system, IdempotencyKey: id})
 	must(w.T, err)
 	w.in(e, "deal", id, "FUNDED")
 	w.in(e, "deal", other, "OFFER_PENDING")
@@ -197,7 +197,7 @@ func oversized[Tx any](w *world[Tx]) {
 	e := w.engine(deal.Define[Tx](nil, deal.DefaultParams()))
 	huge := strings.Repeat("x", 1<<17)
 	id, other := w.offered(e), w.offered(e)
-	_, err := e.Fire(w.Context(), "deal", id, deal.Dispute{Complaint: huge}, engine.Call{By: advertiser, Key: "k"})
+	_, err := e.Fire(w.Context(), "deal", id, deal.Dispute{Complaint: huge}, engine.Call{By: advertiser, IdempotencyKey: "k"})
 	var x *fsm.Rejection
 	if !errors.As(err, &x) || !errors.Is(err, fsm.ErrInvalidEvent) || x.Field != "payload" || !contains(err, id) {
 		w.Errorf("the error is %v", err)

@@ -268,7 +268,7 @@ func brokenDeadline[Tx any](w *vandal[Tx], set string) {
 	} else {
 		did, err := e.Resume(w.Context(), "deal", broken, "somebody", "its timer is lost")
 		must(w.T, err)
-		if !did.Timer {
+		if !did.Deadline {
 			w.Error("no timer was armed")
 		}
 	}
@@ -286,7 +286,7 @@ func TestVanishedRecord(t *testing.T) {
 func vanishedRecord[Tx any](w *vandal[Tx]) {
 	e := w.engine(deal.Define[Tx](nil, deal.DefaultParams()))
 	never := w.id()
-	_, fire := e.Fire(w.Context(), "deal", never, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "k"})
+	_, fire := e.Fire(w.Context(), "deal", never, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "k"})
 	_, get := e.Get(w.Context(), "deal", never)
 	_, resume := e.Resume(w.Context(), "deal", never, "somebody", "to see")
 	for _, err := range []error{fire, get, resume} {

@@ -23,7 +23,7 @@ import (
 
 // attempts is what anybody may ask of an engine.
 func (w *world[Tx]) attempts(e *engine.Engine[Tx], id string) map[string]error {
-	_, fire := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, Key: "accept"})
+	_, fire := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	_, get := e.Get(w.Context(), "deal", id)
 	_, list := e.List(w.Context(), "deal", "", "", 0)
 	_, letters := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
@@ -36,7 +36,7 @@ func (w *world[Tx]) attempts(e *engine.Engine[Tx], id string) map[string]error {
 func (w *world[Tx]) acceptsAfterAll(e *engine.Engine[Tx], id string) {
 	w.Helper()
 	for _, replayed := range []bool{false, true} {
-		o, err := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, Key: "accept"})
+		o, err := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 		must(w.T, err)
 		if o.Replayed != replayed || o.Version != 3 {
 			w.Errorf("it leads to version %d, replayed %t", o.Version, o.Replayed)
@@ -189,14 +189,14 @@ func storeGone[Tx any](w *world[Tx], take, bring func()) {
 	go func() { ended <- e.Run(ctx) }()
 	<-started
 	take()
-	_, err := e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, Key: "accept"})
+	_, err := e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	if !errors.Is(err, engine.ErrStore) || !contains(err, id) {
 		w.Errorf("without a store, Fire says %v", err)
 	}
 	bring()
-	outcome, err := e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, Key: "accept"})
+	outcome, err := e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	for tries := 0; errors.Is(err, engine.ErrStore) && tries < 10; tries++ { // each dead connection of the pool may say so once
-		outcome, err = e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, Key: "accept"})
+		outcome, err = e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	}
 	must(w.T, err)
 	if outcome.Version != 3 {
@@ -217,7 +217,7 @@ func storeGone[Tx any](w *world[Tx], take, bring func()) {
 // in the history once.
 func (w *world[Tx]) acceptsAgain(e *engine.Engine[Tx], id string) {
 	w.Helper()
-	o, err := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, Key: "accept"})
+	o, err := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	must(w.T, err)
 	if got, want := w.transitions(e, "deal", id), []string{"create", "submit_offer", "accept"}; !o.Replayed || !slices.Equal(got, want) {
 		w.Errorf("replayed is %t, and the history tells %v, want %v", o.Replayed, got, want)

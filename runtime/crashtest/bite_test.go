@@ -116,9 +116,9 @@ func (s *faultyStore) Save(ctx context.Context, tx *sql.Tx, commits []engine.Com
 		c := &commits[i]
 		switch {
 		case s.fault == "forgets keys":
-			c.Keys = nil
+			c.IdempotencyKeys = nil
 		case s.fault == "writes behind" && len(c.Outbox) > 0:
-			s.behind = append(s.behind, engine.Commit{Machine: c.Machine, Tables: c.Tables, ID: c.ID, Key: c.Key, Outbox: c.Outbox})
+			s.behind = append(s.behind, engine.Commit{Machine: c.Machine, Tables: c.Tables, ID: c.ID, IDValue: c.IDValue, Outbox: c.Outbox})
 			c.Outbox = nil
 		}
 	}

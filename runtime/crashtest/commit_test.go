@@ -54,7 +54,7 @@ func newBrittle(t *testing.T) *brittle {
 	}
 	id := b.accepted()
 	w.works(b.engine)
-	_, err := b.engine.Fire(w.Context(), "deal", id, deal.DepositConfirmed{TxHash: "warm", AmountNano: 100}, engine.Call{By: system, Key: "warm"})
+	_, err := b.engine.Fire(w.Context(), "deal", id, deal.DepositConfirmed{TxHash: "warm", AmountNano: 100}, engine.Call{By: system, IdempotencyKey: "warm"})
 	must(t, err)
 	w.works(b.engine)
 	return b
@@ -66,7 +66,7 @@ func (b *brittle) accepted() string {
 	id := b.id()
 	_, err := b.engine.Create(b.Context(), "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser})
 	must(b.T, err)
-	for _, f := range []engine.Firing{{Event: deal.SubmitOffer{}, Call: engine.Call{By: advertiser, Key: "offer " + id}}, {Event: deal.Accept{}, Call: engine.Call{By: owner}}} {
+	for _, f := range []engine.Firing{{Event: deal.SubmitOffer{}, Call: engine.Call{By: advertiser, IdempotencyKey: "offer " + id}}, {Event: deal.Accept{}, Call: engine.Call{By: owner}}} {
 		_, err := b.engine.Fire(b.Context(), "deal", id, f.Event, f.Call)
 		must(b.T, err)
 	}
@@ -104,7 +104,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			must(t, err)
 			b.cutOnce(cut.lost, func(c []engine.Commit) bool { return c[len(c)-1].Last })
 			b.unknown(id, 2, cut.happened, func() (engine.Outcome, error) {
-				return b.engine.Fire(t.Context(), "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "k"})
+				return b.engine.Fire(t.Context(), "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "k"})
 			})
 			b.history(id, "create", "submit_offer")
 		})
@@ -118,7 +118,7 @@ func TestOutcomeUnknown(t *testing.T) {
 				return nil
 			}
 			b.unknown(id, 5, cut.happened, func() (engine.Outcome, error) {
-				return b.engine.Fire(t.Context(), "deal", id, deal.DepositConfirmed{TxHash: "t", AmountNano: 100}, engine.Call{By: system, Key: "k"})
+				return b.engine.Fire(t.Context(), "deal", id, deal.DepositConfirmed{TxHash: "t", AmountNano: 100}, engine.Call{By: system, IdempotencyKey: "k"})
 			})
 			b.history(id, "create", "submit_offer", "accept", "address_ready", "fund")
 		})

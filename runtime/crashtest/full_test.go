@@ -98,7 +98,7 @@ func TestDiskFull(t *testing.T) {
 	c.exec("INSERT INTO ballast VALUES (zeroblob(100000))")
 	fire := func(key string) (engine.Outcome, error) {
 		event := publish.PublishVersion{Policy: publish.PolicyQuarantine, Digest: strings.Repeat(key, 1000)} // pages of its own
-		return e.Fire(t.Context(), "publish", id, event, engine.Call{Key: key})
+		return e.Fire(t.Context(), "publish", id, event, engine.Call{IdempotencyKey: key})
 	}
 	var key string
 	var version int64

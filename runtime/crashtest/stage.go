@@ -245,7 +245,7 @@ func (s *stage[Tx]) call(ctx context.Context, p *play, i int, st lives.Step, key
 	if st.Create {
 		act = s.engine.Create
 	}
-	o, err := act(ctx, st.Machine, id, payload{*st.Event}, engine.Call{By: st.By, Key: key, Correlation: p.tag})
+	o, err := act(ctx, st.Machine, id, payload{*st.Event}, engine.Call{By: st.By, IdempotencyKey: key, Correlation: p.tag})
 	wasCut, problem := p.has(cutHere, func(entry) bool { return true })
 	if problem != nil {
 		return problem

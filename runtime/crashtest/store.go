@@ -165,11 +165,11 @@ func (s *cutStore[Tx]) report(n *note) error {
 	}
 	for _, x := range n.subjects {
 		if x.machine == "" { // a settlement names its message only
-			page, err := s.Read(context.Background(), engine.Read{Kind: engine.ReadLetter, MessageID: x.label, Limit: 1})
+			page, err := s.Read(context.Background(), engine.Read{Kind: engine.ReadMessage, MessageID: x.label, Limit: 1})
 			if err != nil {
 				return err
 			}
-			for _, row := range page.Letters {
+			for _, row := range page.Messages {
 				x.machine, x.label = row.Machine, row.Effect
 			}
 		}
@@ -212,7 +212,7 @@ func subjectsOf(c engine.Commit, started bool) []subject {
 
 // settled tells what a settlement of an effect is.
 func settled(t engine.Settlement) Kind {
-	switch t.Letter.State {
+	switch t.MessageState.State {
 	case "retry_wait":
 		return Retry
 	case "dead_letter":

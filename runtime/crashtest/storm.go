@@ -130,7 +130,7 @@ func (s *storm[Tx]) insist(
 	id := fmt.Sprintf("00000000-0000-4000-8000-%012x", record)
 	lost := false
 	for ctx.Err() == nil {
-		o, err := act(ctx, "publish", id, event, engine.Call{Key: key, Correlation: stormTag})
+		o, err := act(ctx, "publish", id, event, engine.Call{IdempotencyKey: key, Correlation: stormTag})
 		switch {
 		case errors.Is(err, engine.ErrStore):
 			if !lost {

@@ -12,37 +12,37 @@ import (
 // DeadLetters returns messages that were given up and wait for an operator, oldest
 // first: those that f lets through, behind the message with the id after ("" for the
 // first page). A message that was after and is pruned is ErrNotFound.
-func (e *Engine[Tx]) DeadLetters(ctx context.Context, f Filter, after string, limit int) ([]OutboxRow, error) {
+func (e *Engine[T]) DeadLetters(ctx context.Context, f Filter, after string, limit int) ([]OutboxMessage, error) {
 	q := Read{Kind: ReadDeadLetters, Filter: f, Limit: bounded(limit)}
 	if after != "" {
 		row, err := e.message(ctx, after)
 		if err != nil {
 			return nil, fmt.Errorf("dead letters after message %s: %w", after, err)
 		}
-		q.AfterLetter = &row
+		q.AfterMessage = &row
 	}
 	page, err := e.store.Read(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("dead letters: %w", err)
 	}
-	return page.Letters, nil
+	return page.Messages, nil
 }
 
 // Requeue gives a dead letter all its attempts again. who and why are kept with
 // it.
-func (e *Engine[Tx]) Requeue(ctx context.Context, messageID, who, why string) error {
+func (e *Engine[T]) Requeue(ctx context.Context, messageID, who, why string) error {
 	return e.resolve(ctx, "requeue", messageID, outbox.Requeue{Resolution: tidy(who + ": " + why)})
 }
 
 // Discard gives a dead letter up for good: it blocks what is behind it in its
 // lane no more. who and why are kept with it.
-func (e *Engine[Tx]) Discard(ctx context.Context, messageID, who, why string) error {
+func (e *Engine[T]) Discard(ctx context.Context, messageID, who, why string) error {
 	return e.resolve(ctx, "discard", messageID, outbox.Discard{Resolution: tidy(who + ": " + why)})
 }
 
 // resolve lets the machine outbox decide what an operator wants of a message. One
 // that is no dead letter is a *fsm.Rejection, a text that is no id ErrBadID.
-func (e *Engine[Tx]) resolve(ctx context.Context, what, messageID string, event outbox.Payload) error {
+func (e *Engine[T]) resolve(ctx context.Context, what, messageID string, event outbox.Payload) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
@@ -78,24 +78,24 @@ func (e *Engine[Tx]) resolve(ctx context.Context, what, messageID string, event 
 }
 
 // message returns a row of the outbox.
-func (e *Engine[Tx]) message(ctx context.Context, messageID string) (OutboxRow, error) {
+func (e *Engine[T]) message(ctx context.Context, messageID string) (OutboxMessage, error) {
 	id, err := fsm.ParseUUID(messageID)
 	if err != nil {
-		return OutboxRow{}, fmt.Errorf("%w: %w", ErrBadID, err)
+		return OutboxMessage{}, fmt.Errorf("%w: %w", ErrBadID, err)
 	}
-	page, err := e.store.Read(ctx, Read{Kind: ReadLetter, MessageID: id.String(), Limit: 1})
+	page, err := e.store.Read(ctx, Read{Kind: ReadMessage, MessageID: id.String(), Limit: 1})
 	switch {
 	case err != nil:
-		return OutboxRow{}, err
-	case len(page.Letters) == 0:
-		return OutboxRow{}, ErrNotFound
+		return OutboxMessage{}, err
+	case len(page.Messages) == 0:
+		return OutboxMessage{}, ErrNotFound
 	}
-	return page.Letters[0], nil
+	return page.Messages[0], nil
 }
 
 // Resumed is what Resume did.
 type Resumed struct {
-	Timer    bool // the state has a timeout, which is armed
+	Deadline bool // the state has a timeout, which is armed
 	Requeued int  // dead letters that got their attempts again
 }
 
@@ -104,7 +104,7 @@ type Resumed struct {
 // consumed by an event that the record refused (one that is there stays as it is);
 // and it requeues the record's
 // dead letters.
-func (e *Engine[Tx]) Resume(ctx context.Context, machine, id, who, why string) (Resumed, error) {
+func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (Resumed, error) {
 	var did Resumed
 	if err := checkNested(ctx); err != nil {
 		return did, err
@@ -113,9 +113,9 @@ func (e *Engine[Tx]) Resume(ctx context.Context, machine, id, who, why string) (
 	if err != nil {
 		return did, err
 	}
-	r := request[Tx]{machine: m, id: fsm.Text(key), key: key, correlation: e.config.NewToken().String(), now: e.now()}
-	if err := e.store.InTx(ctx, func(tx Tx) (err error) {
-		did.Timer, err = e.rearm(ctx, tx, r)
+	r := request[T]{machine: m, id: fsm.Text(key), key: key, correlation: e.config.NewToken().String(), now: e.now()}
+	if err := e.store.InTx(ctx, func(tx T) (err error) {
+		did.Deadline, err = e.rearm(ctx, tx, r)
 		return err
 	}); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
@@ -130,9 +130,9 @@ func (e *Engine[Tx]) Resume(ctx context.Context, machine, id, who, why string) (
 
 // rearm arms the timeout of the record's state, unless the record moves on
 // meanwhile.
-func (e *Engine[Tx]) rearm(ctx context.Context, tx Tx, r request[Tx]) (bool, error) {
+func (e *Engine[T]) rearm(ctx context.Context, tx T, r request[T]) (bool, error) {
 	q := r.query()
-	q.Keys = nil
+	q.IdempotencyKeys = nil
 	rows, err := e.store.Load(ctx, tx, []Query{q})
 	if err != nil {
 		return false, err
@@ -149,7 +149,7 @@ func (e *Engine[Tx]) rearm(ctx context.Context, tx Tx, r request[Tx]) (bool, err
 		return false, nil
 	}
 	return true, e.store.Save(ctx, tx, []Commit{{
-		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Expect: row.Version,
-		Arm: []TimerRow{r.timer(TimerTimeout, row.Version, row.Record.StateName(), *timer)},
+		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Expect: row.Version,
+		SetDeadlines: []Deadline{r.timer(DeadlineTimeout, row.Version, row.Record.StateName(), *timer)},
 	}})
 }

@@ -24,7 +24,7 @@ func pause(ctx context.Context, n int) {
 // patiently calls f until it succeeds or fails with something that another try
 // won't mend. It goes on while the engine is being stopped, for as long as a
 // lease lasts: what is being stored has happened already.
-func (e *Engine[Tx]) patiently(ctx context.Context, f func(context.Context) error) (err error) {
+func (e *Engine[T]) patiently(ctx context.Context, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Lease)
 	defer cancel()
 	for n := 1; ; n++ {
@@ -39,14 +39,14 @@ func (e *Engine[Tx]) patiently(ctx context.Context, f func(context.Context) erro
 }
 
 // briefly calls f, which asks the store, with StoreTimeout for it.
-func (e *Engine[Tx]) briefly(ctx context.Context, f func(context.Context) error) error {
+func (e *Engine[T]) briefly(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
 	defer cancel()
 	return f(ctx)
 }
 
 // fireTask fires the event of a task; the task ends in the same transaction.
-func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) (err error) {
+func (e *Engine[T]) fireTask(ctx context.Context, r request[T]) (err error) {
 	ctx, end := e.config.Trace(ctx, r.operation())
 	defer func() { end(err) }()
 	return e.patiently(ctx, func(ctx context.Context) error {
@@ -63,20 +63,20 @@ func (e *Engine[Tx]) fireTask(ctx context.Context, r request[Tx]) (err error) {
 }
 
 // firing is the event of a task on its way to the store, and what it is refused for.
-type firing[Tx any] struct {
-	request request[Tx]
+type firing[T any] struct {
+	request request[T]
 	refused error
 }
 
 // applyTogether is apply for an event whose outcome nobody asks for: what comes at
 // the same time is stored together.
-func (e *Engine[Tx]) applyTogether(ctx context.Context, r request[Tx]) error {
+func (e *Engine[T]) applyTogether(ctx context.Context, r request[T]) error {
 	if r.lock {
 		_, err := e.apply(ctx, r)
 		return err
 	}
-	mine := &firing[Tx]{request: r}
-	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[Tx]) error { return e.applyAll(ctx, all) })
+	mine := &firing[T]{request: r}
+	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[T]) error { return e.applyAll(ctx, all) })
 	if errors.Is(err, ErrConflict) { // somebody has the record in hand, or had: by itself it may wait for that
 		r.known, r.lock = nil, true
 		_, err := e.apply(ctx, r)
@@ -86,16 +86,16 @@ func (e *Engine[Tx]) applyTogether(ctx context.Context, r request[Tx]) error {
 }
 
 // applyAll applies events of different records in one transaction.
-func (e *Engine[Tx]) applyAll(ctx context.Context, all []*firing[Tx]) error {
+func (e *Engine[T]) applyAll(ctx context.Context, all []*firing[T]) error {
 	// In the order in which a batch of firings locks its records.
-	slices.SortFunc(all, func(a, b *firing[Tx]) int {
+	slices.SortFunc(all, func(a, b *firing[T]) int {
 		return cmp.Or(cmp.Compare(a.request.machine.Name(), b.request.machine.Name()), cmp.Compare(a.request.id, b.request.id))
 	})
-	requests := make([]request[Tx], len(all))
+	requests := make([]request[T], len(all))
 	for i, f := range all {
 		requests[i] = f.request
 	}
-	return e.within(ctx, func(s *scope[Tx]) error {
+	return e.within(ctx, func(s *scope[T]) error {
 		s.brief = true
 		rows, err := e.load(ctx, s.tx, requests...)
 		if err != nil {
@@ -103,7 +103,7 @@ func (e *Engine[Tx]) applyAll(ctx context.Context, all []*firing[Tx]) error {
 		}
 		s.expect(len(all))
 		for i, f := range all {
-			var p plan[Tx]
+			var p plan[T]
 			if p, f.refused = e.decide(requests[i], rows[i]); f.refused == nil {
 				s.hold(p)
 			}
@@ -127,7 +127,7 @@ func later(a, b time.Time) time.Time {
 //
 // An unrecordable error leaves the row as it is, for the caller to settle; any
 // other means that somebody else will: the lease is lost or will run out.
-func (e *Engine[Tx]) answer(ctx context.Context, m *definition[Tx], d delivery, event fsm.Event, note string) error {
+func (e *Engine[T]) answer(ctx context.Context, m *definition[T], d delivery, event fsm.Event, note string) error {
 	s, err := d.delivered(note, e.now())
 	if err != nil {
 		return err
@@ -159,12 +159,12 @@ func (e *Engine[Tx]) answer(ctx context.Context, m *definition[Tx], d delivery, 
 }
 
 // taskRequest is an event that the system fires because of a task.
-func (e *Engine[Tx]) taskRequest(m *definition[Tx], id string, event fsm.Event, correlation string, s *Settlement) (request[Tx], error) {
+func (e *Engine[T]) taskRequest(m *definition[T], id string, event fsm.Event, correlation string, s *Settlement) (request[T], error) {
 	_, key, err := e.machine(m.Name(), id)
 	if err != nil {
-		return request[Tx]{}, &CorruptError{Machine: m.Name(), ID: id, Err: err}
+		return request[T]{}, &CorruptError{Machine: m.Name(), ID: id, Err: err}
 	}
-	return request[Tx]{
+	return request[T]{
 		machine: m, id: id, key: key, event: event, by: fsm.System(), correlation: correlation, now: e.now(), task: s,
 	}, nil
 }

@@ -37,9 +37,9 @@ type backlog struct {
 }
 
 // measureBacklog measures what waits. Gauges of what is gone become 0.
-func (e *Engine[Tx]) measureBacklog(ctx context.Context, b *backlog) {
+func (e *Engine[T]) measureBacklog(ctx context.Context, b *backlog) {
 	now := e.now()
-	page, err := e.store.Read(ctx, Read{Kind: ReadBacklog, Now: now, Lanes: e.wanted.lanes, Events: e.wanted.events, Limit: mostCounted})
+	page, err := e.store.Read(ctx, Read{Kind: ReadBacklog, Now: now, Destinations: e.wanted.lanes, Events: e.wanted.events, Limit: mostCounted})
 	if err != nil {
 		if ctx.Err() == nil {
 			e.config.Logger.WarnContext(ctx, "the backlog can't be measured", "error", err)
@@ -90,11 +90,11 @@ func (m Metric) key() string {
 // Watch measures what waits in the store, each WatchInterval until ctx ends, and claims
 // nothing. Run does the same beside its work: Watch is for a process that has to tell
 // that no worker runs. It returns nil: being stopped is no error.
-func (e *Engine[Tx]) Watch(ctx context.Context) error {
+func (e *Engine[T]) Watch(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
-	w := &watcher[Tx]{engine: e}
+	w := &watcher[T]{engine: e}
 	for ctx.Err() == nil {
 		if err := e.synchronise(ctx); err == nil {
 			e.refreshPauses(ctx)
@@ -112,7 +112,7 @@ func (e *Engine[Tx]) Watch(ctx context.Context) error {
 
 // Machines lists the machines that a question names, each once.
 func (q Read) Machines() (names []string) {
-	for _, l := range q.Lanes {
+	for _, l := range q.Destinations {
 		names = append(names, l.Machine)
 	}
 	for _, e := range q.Events {

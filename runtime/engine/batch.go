@@ -22,7 +22,7 @@ const abreast = 4
 //
 // The error is that of the context; the outcomes up to there are returned with
 // it, and the others carry it.
-func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome, error) {
+func (e *Engine[T]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(firings))
 	if err := checkNested(ctx); err != nil {
 		return outcomes, err
@@ -35,14 +35,14 @@ func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome
 	}
 	ctx, end := e.config.Trace(ctx, Operation{Kind: OpBatch, Size: len(firings)})
 	defer func() { end(refusals(outcomes)) }()
-	items := make([]item[Tx], 0, len(firings))
+	items := make([]item[T], 0, len(firings))
 	for i, f := range firings {
 		r, err := e.request(f)
 		if err != nil {
 			outcomes[i].Err = describe(f, err)
 			continue
 		}
-		items = append(items, item[Tx]{i, r})
+		items = append(items, item[T]{i, r})
 	}
 	for _, layer := range layers(items) {
 		var all sync.WaitGroup
@@ -60,7 +60,7 @@ func (e *Engine[Tx]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome
 }
 
 // applyRound fills in the outcomes of a round. A panic on the way is one, too.
-func (e *Engine[Tx]) applyRound(ctx context.Context, round []item[Tx], firings []Firing, outcomes []Outcome) {
+func (e *Engine[T]) applyRound(ctx context.Context, round []item[T], firings []Firing, outcomes []Outcome) {
 	next := 0
 	defer func() {
 		if v := recover(); v != nil {
@@ -94,17 +94,17 @@ func (e *Engine[Tx]) applyRound(ctx context.Context, round []item[Tx], firings [
 }
 
 // item is a request with its place in the batch.
-type item[Tx any] struct {
+type item[T any] struct {
 	index   int
-	request request[Tx]
+	request request[T]
 }
 
 // layers splits a batch so that none has two events of one record: the n-th
 // layer holds the n-th event of each. Each is sorted by record, so that two
 // batches lock in the same order.
-func layers[Tx any](items []item[Tx]) (layers [][]item[Tx]) {
+func layers[T any](items []item[T]) (layers [][]item[T]) {
 	slices.SortStableFunc(items, byRecord)
-	layers = append(layers, make([]item[Tx], 0, len(items))) // mostly it is the only one
+	layers = append(layers, make([]item[T], 0, len(items))) // mostly it is the only one
 	n := 0
 	for i, it := range items {
 		if n++; i == 0 || byRecord(items[i-1], it) != 0 {
@@ -118,12 +118,12 @@ func layers[Tx any](items []item[Tx]) (layers [][]item[Tx]) {
 	return layers
 }
 
-func byRecord[Tx any](a, b item[Tx]) int {
+func byRecord[T any](a, b item[T]) int {
 	return cmp.Or(cmp.Compare(a.request.machine.Name(), b.request.machine.Name()), cmp.Compare(a.request.id, b.request.id))
 }
 
 // fireAlone is fire for an event of a batch whose context may have ended.
-func (e *Engine[Tx]) fireAlone(ctx context.Context, r request[Tx]) (Outcome, error) {
+func (e *Engine[T]) fireAlone(ctx context.Context, r request[T]) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, err
 	}
@@ -132,11 +132,11 @@ func (e *Engine[Tx]) fireAlone(ctx context.Context, r request[Tx]) (Outcome, err
 
 // fireRound applies a round in one transaction and fills in the outcomes; a
 // rejection is an outcome too. An error leaves the outcomes as they are.
-func (e *Engine[Tx]) fireRound(ctx context.Context, round []item[Tx], outcomes []Outcome) error {
+func (e *Engine[T]) fireRound(ctx context.Context, round []item[T], outcomes []Outcome) error {
 	results := make([]Outcome, len(round))
-	err := e.within(ctx, func(s *scope[Tx]) error {
+	err := e.within(ctx, func(s *scope[T]) error {
 		s.brief = len(round) > 1
-		requests := make([]request[Tx], len(round))
+		requests := make([]request[T], len(round))
 		for i, it := range round {
 			requests[i] = it.request
 		}

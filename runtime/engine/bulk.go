@@ -44,18 +44,18 @@ func (b Bulk) Err() error {
 // transaction of its own. One that fails, say since another operator was first, is
 // noted in Bulk.Failed and the others go on. The error is that of ctx or of the store:
 // what was done up to there is in Bulk, and the call can be made again.
-func (e *Engine[Tx]) RequeueAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
+func (e *Engine[T]) RequeueAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
 	return e.resolveAll(ctx, "requeue all", f, func(id string) error { return e.Requeue(ctx, id, who, why) })
 }
 
 // DiscardAll discards every dead letter that f lets through, as RequeueAll does.
-func (e *Engine[Tx]) DiscardAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
+func (e *Engine[T]) DiscardAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
 	return e.resolveAll(ctx, "discard all", f, func(id string) error { return e.Discard(ctx, id, who, why) })
 }
 
 // resolveAll calls resolve for every dead letter, page by page. A message keeps its
 // place when it is given up again meanwhile, so none is met twice.
-func (e *Engine[Tx]) resolveAll(ctx context.Context, what string, f Filter, resolve func(messageID string) error) (did Bulk, err error) {
+func (e *Engine[T]) resolveAll(ctx context.Context, what string, f Filter, resolve func(messageID string) error) (did Bulk, err error) {
 	if err := checkNested(ctx); err != nil {
 		return did, err
 	}
@@ -65,12 +65,12 @@ func (e *Engine[Tx]) resolveAll(ctx context.Context, what string, f Filter, reso
 		if err != nil {
 			return did, fmt.Errorf("%s: %w", what, err)
 		}
-		if len(page.Letters) == 0 {
+		if len(page.Messages) == 0 {
 			return did, nil
 		}
-		for i := range page.Letters {
-			q.AfterLetter = &page.Letters[i]
-			id := q.AfterLetter.MessageID
+		for i := range page.Messages {
+			q.AfterMessage = &page.Messages[i]
+			id := q.AfterMessage.MessageID
 			if err := did.add(ctx, id, resolve(id)); err != nil {
 				return did, fmt.Errorf("%s: %w", what, err)
 			}
@@ -81,7 +81,7 @@ func (e *Engine[Tx]) resolveAll(ctx context.Context, what string, f Filter, reso
 // ResumeAll resumes every record of a machine in a state, or in any if state is "", by
 // ascending id. A record that fails is noted in Bulk.Failed and the others go on. The
 // error is that of ctx or of the store, and the call can be made again.
-func (e *Engine[Tx]) ResumeAll(ctx context.Context, machine, state, who, why string) (did Bulk, err error) {
+func (e *Engine[T]) ResumeAll(ctx context.Context, machine, state, who, why string) (did Bulk, err error) {
 	if err := checkNested(ctx); err != nil {
 		return did, err
 	}

@@ -16,7 +16,7 @@ type Call struct {
 	// record is a *KeyError; but a creation with it answers with the record that it
 	// created, also where this call has another id. It may have 1,024 bytes.
 	// "": none.
-	Key string
+	IdempotencyKey string
 	// IfVersion, unless it is 0, is the version that the record must have when the
 	// event is stored: at any other nothing is changed, and the error is a
 	// *VersionError. A key that was accepted before answers all the same, whatever

@@ -15,7 +15,7 @@ import (
 //
 // A message that is under way, or done, is a *fsm.Rejection, as a dead letter is, which
 // Discard gives up. One that a worker claims at the same time is ErrConflict.
-func (e *Engine[Tx]) Cancel(ctx context.Context, messageID, who, why string) error {
+func (e *Engine[T]) Cancel(ctx context.Context, messageID, who, why string) error {
 	if err := checkReason(who, why); err != nil {
 		return fmt.Errorf("cancel message %s: %w", messageID, err)
 	}

@@ -95,7 +95,7 @@ func (c *storeClock) measure(ctx context.Context) (offset time.Duration, done bo
 // synchronise makes sure that the engine's clock agrees with the store's. It fails
 // where the store has never told its time: a lease that began by another clock could
 // take work from a worker that has it in hand.
-func (e *Engine[Tx]) synchronise(ctx context.Context) error {
+func (e *Engine[T]) synchronise(ctx context.Context) error {
 	if e.storeClock == nil {
 		return nil
 	}

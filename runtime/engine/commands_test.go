@@ -78,7 +78,7 @@ func (s *stage) fire(ctx context.Context, command, rest string) {
 	id, rest, _ := strings.Cut(rest, " ")
 	call := engine.Call{By: fsm.System()}
 	if i := strings.LastIndex(rest, " key "); i >= 0 {
-		call.Key, rest = rest[i+5:], rest[:i]
+		call.IdempotencyKey, rest = rest[i+5:], rest[:i]
 	}
 	if i := strings.LastIndex(rest, " by "); i >= 0 {
 		call.By.Role, call.By.ID, _ = strings.Cut(rest[i+4:], ":")
@@ -186,7 +186,7 @@ func (s *stage) administer(ctx context.Context, command string, args []string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.say("timer %v, requeued %d", did.Timer, did.Requeued)
+		s.say("timer %v, requeued %d", did.Deadline, did.Requeued)
 		return
 	}
 	letters, err := s.engine.DeadLetters(ctx, engine.Filter{}, "", 1)

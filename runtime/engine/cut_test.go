@@ -32,7 +32,7 @@ func TestTheFirstAttemptsThatAreCutShortDoNotCount(t *testing.T) {
 			now := s.clock.Now()
 			tasks, err := s.store.Claim(t.Context(), engine.Claim{
 				Worker: "dead", Token: fsm.UUID{6: 0x40, 8: 0x80, 15: byte(n)}, Now: now, Until: now.Add(time.Minute), Effects: 1, Suspects: 1,
-				Lanes: []engine.Lane{{Machine: "deal", Name: "owner_notifications", Effects: []string{"notify_owner"}, States: deal.Define[*sql.Tx](nil, deal.DefaultParams()).States(), Most: 1}},
+				Destinations: []engine.Destination{{Machine: "deal", Name: "owner_notifications", Effects: []string{"notify_owner"}, States: deal.Define[*sql.Tx](nil, deal.DefaultParams()).States(), Most: 1}},
 			})
 			if err != nil || len(tasks) != 1 {
 				t.Fatalf("%d tasks, %v", len(tasks), err)

@@ -12,7 +12,7 @@ import (
 // load reads what the requests need, a row each, as far as it can't be foreseen. The
 // key that an event has of its own may depend on the record, so it is looked up again
 // where knowing the record changes it.
-func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) ([]Row, error) {
+func (e *Engine[T]) load(ctx context.Context, tx T, requests ...request[T]) ([]Row, error) {
 	rows := make([]Row, len(requests))
 	queries := make([]Query, 0, len(requests))
 	asked := make([]int, 0, len(requests)) // which request each query is of
@@ -24,7 +24,7 @@ func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) (
 		}
 		q := r.query()
 		// What a batch asks for is claimed as well as it was stored: many at a time.
-		q.Alone = len(requests) == 1 && !r.create && (e.inlines || e.crew.there())
+		q.OnlyPending = len(requests) == 1 && !r.create && (e.inlines || e.crew.there())
 		queries, asked = append(queries, q), append(asked, i)
 	}
 	if len(queries) == 0 {
@@ -39,7 +39,7 @@ func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) (
 	}
 	for n, i := range asked {
 		rows[i] = found[n]
-		if err := e.loadMissed(ctx, tx, requests[i], queries[n].Keys, &rows[i]); err != nil {
+		if err := e.loadMissed(ctx, tx, requests[i], queries[n].IdempotencyKeys, &rows[i]); err != nil {
 			return nil, err
 		}
 		if err := e.loadHolder(ctx, tx, requests[i], &rows[i]); err != nil {
@@ -50,7 +50,7 @@ func (e *Engine[Tx]) load(ctx context.Context, tx Tx, requests ...request[Tx]) (
 }
 
 // loadMissed looks up the keys of r that are known with its record alone.
-func (e *Engine[Tx]) loadMissed(ctx context.Context, tx Tx, r request[Tx], looked []string, row *Row) error {
+func (e *Engine[T]) loadMissed(ctx context.Context, tx T, r request[T], looked []string, row *Row) error {
 	if row.Record == nil {
 		return nil
 	}
@@ -59,30 +59,30 @@ func (e *Engine[Tx]) loadMissed(ctx context.Context, tx Tx, r request[Tx], looke
 		return nil
 	}
 	again := r.query()
-	again.Keys, again.Task = missed, nil
+	again.IdempotencyKeys, again.Task = missed, nil
 	found, err := e.store.Load(ctx, tx, []Query{again})
 	if err != nil {
 		return err
 	}
-	row.Keys = append(row.Keys, found[0].Keys...)
+	row.IdempotencyKeys = append(row.IdempotencyKeys, found[0].IdempotencyKeys...)
 	return nil
 }
 
 // loadHolder reads the record that an earlier creation with the key of r made.
-func (e *Engine[Tx]) loadHolder(ctx context.Context, tx Tx, r request[Tx], row *Row) error {
+func (e *Engine[T]) loadHolder(ctx context.Context, tx T, r request[T], row *Row) error {
 	if !r.create {
 		return nil
 	}
-	at := slices.IndexFunc(row.Keys, func(k KeyRow) bool { return k.RecordID != r.id && k.Event == r.event.Name })
+	at := slices.IndexFunc(row.IdempotencyKeys, func(k IdempotencyKey) bool { return k.RecordID != r.id && k.Event == r.event.Name })
 	if at < 0 {
 		return nil
 	}
-	_, key, err := e.machine(r.machine.Name(), row.Keys[at].RecordID)
+	_, key, err := e.machine(r.machine.Name(), row.IdempotencyKeys[at].RecordID)
 	if err != nil {
 		return err
 	}
 	q := r.query()
-	q.ID, q.Key, q.Keys = row.Keys[at].RecordID, key, nil
+	q.ID, q.IDValue, q.IdempotencyKeys = row.IdempotencyKeys[at].RecordID, key, nil
 	found, err := e.store.Load(ctx, tx, []Query{q})
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (e *Engine[Tx]) loadHolder(ctx context.Context, tx Tx, r request[Tx], row *
 // foreseen is what a load would find for an event without a key: nothing for a
 // creation, and the record where it is known. Whether that is right turns out when
 // the event is written.
-func (r request[Tx]) foreseen() (row Row, ok bool) {
+func (r request[T]) foreseen() (row Row, ok bool) {
 	switch {
 	case r.create:
 	case r.known != nil:
@@ -107,34 +107,34 @@ func (r request[Tx]) foreseen() (row Row, ok bool) {
 
 // decide asks the machine and turns its decision into a plan. It touches
 // nothing outside.
-func (e *Engine[Tx]) decide(r request[Tx], row Row) (plan[Tx], error) {
+func (e *Engine[T]) decide(r request[T], row Row) (plan[T], error) {
 	if r.task != nil && !row.Held {
-		return plan[Tx]{}, ErrLeaseLost
+		return plan[T]{}, ErrLeaseLost
 	}
 	if r.task != nil && row.Cancelled {
-		return plan[Tx]{}, ErrStateLeft
+		return plan[T]{}, ErrStateLeft
 	}
 	if row.Err != nil {
-		return plan[Tx]{}, r.machine.unreadable(row.Err)
+		return plan[T]{}, r.machine.unreadable(row.Err)
 	}
 	if o, ok, err := r.replay(row); ok || err != nil {
-		return e.ended(r, o, row.Alone), err
+		return e.ended(r, o, row.OnlyPending), err
 	}
 	if err := r.checkVersion(row); err != nil {
-		return plan[Tx]{}, err
+		return plan[T]{}, err
 	}
 	d, err := r.ask(row, e.config.TwoStep)
 	if err != nil {
-		return plan[Tx]{}, err
+		return plan[T]{}, err
 	}
 	if len(d.Steps) == 0 {
-		return e.ended(r, Outcome{ID: r.id, Record: d.Record, Version: row.Version, AlreadyThere: true, Correlation: r.correlation}, row.Alone), nil
+		return e.ended(r, Outcome{ID: r.id, Record: d.Record, Version: row.Version, AlreadyThere: true, Correlation: r.correlation}, row.OnlyPending), nil
 	}
 	return e.plan(r, row, d)
 }
 
 // ask lets the machine decide.
-func (r request[Tx]) ask(row Row, single bool) (d fsm.Decision, err error) {
+func (r request[T]) ask(row Row, single bool) (d fsm.Decision, err error) {
 	in := fsm.Input{By: r.by, Now: r.now, Single: single}
 	switch {
 	case r.create && row.Record != nil:
@@ -153,10 +153,10 @@ func (r request[Tx]) ask(row Row, single bool) (d fsm.Decision, err error) {
 }
 
 // ended is the plan of an event that changes nothing: only its task ends.
-func (e *Engine[Tx]) ended(r request[Tx], o Outcome, alone bool) plan[Tx] {
-	p := plan[Tx]{outcome: o}
+func (e *Engine[T]) ended(r request[T], o Outcome, alone bool) plan[T] {
+	p := plan[T]{outcome: o}
 	if r.task != nil {
-		c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}
+		c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
 		p.drafts = []draft{{Commit: c, alone: alone}}
 	}
 	return p

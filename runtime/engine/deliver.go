@@ -14,7 +14,7 @@ import (
 
 // deliver carries out one effect that is leased until a time, and stores what came of
 // it. It calls handled between the two, unless the effect has failed.
-func (e *Engine[Tx]) deliver(ctx context.Context, t Task, until time.Time, handled func()) error {
+func (e *Engine[T]) deliver(ctx context.Context, t Task, until time.Time, handled func()) error {
 	row, now := t.Effect, e.now()
 	if !now.Before(until) { // it waited for its turn too long: somebody else may be at it
 		return ErrLeaseLost
@@ -55,8 +55,8 @@ func (e *Engine[Tx]) deliver(ctx context.Context, t Task, until time.Time, handl
 
 // report tells the breaker of the effect's destination how an attempt ended. A failure
 // that another attempt would meet again is an answer of the destination.
-func (e *Engine[Tx]) report(ctx context.Context, info fsm.EffectInfo, row OutboxRow, err error) {
-	open, changed := e.destinations.report(row.Lane, err != nil && (unknownOutcome(err) || repeatable(info, err)))
+func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, row OutboxMessage, err error) {
+	open, changed := e.destinations.report(row.Destination, err != nil && (unknownOutcome(err) || repeatable(info, err)))
 	if !changed {
 		return
 	}
@@ -64,12 +64,12 @@ func (e *Engine[Tx]) report(ctx context.Context, info fsm.EffectInfo, row Outbox
 	if open {
 		state, level, message = 1, slog.LevelError, "a destination fails: one attempt at a time until one succeeds"
 	}
-	e.config.Metrics(Metric{Machine: row.Machine, Name: MetricBreaker, Type: "gauge", Value: state, Labels: labels([]string{"destination", row.Lane})})
-	e.config.Logger.Log(ctx, level, message, "destination", row.Lane, "machine", row.Machine, "effect", row.Effect, "error", err)
+	e.config.Metrics(Metric{Machine: row.Machine, Name: MetricBreaker, Type: "gauge", Value: state, Labels: labels([]string{"destination", row.Destination})})
+	e.config.Logger.Log(ctx, level, message, "destination", row.Destination, "machine", row.Machine, "effect", row.Effect, "error", err)
 }
 
 // policy is how often an effect is repeated, and when.
-func (e *Engine[Tx]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
+func (e *Engine[T]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 	if info.HasRetry || info.Delivery == fsm.AtMostOnce {
 		return info.Retry
 	}
@@ -79,7 +79,7 @@ func (e *Engine[Tx]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 // attempt brings the effect about, heeding its delivery class: a queryable one is
 // asked for unless this is certainly its first attempt, what an attempt left behind
 // is cleaned up, and an at_most_once one that was cut short is not repeated.
-func (e *Engine[Tx]) attempt(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery) reply {
+func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.EffectInfo, d delivery) reply {
 	dispatch := d.dispatch()
 	if d.cutShort() && info.Delivery == fsm.AtMostOnce {
 		return reply{err: d.failure(errCutShort, true)}
@@ -114,7 +114,7 @@ func (e *Engine[Tx]) attempt(ctx context.Context, m *definition[Tx], info fsm.Ef
 // stillHeld renews the lease of d. Asking and cleaning up took time, perhaps more
 // than the lease: a worker that can't tell whether it still holds the message
 // leaves it alone.
-func (e *Engine[Tx]) stillHeld(ctx context.Context, d delivery) error {
+func (e *Engine[T]) stillHeld(ctx context.Context, d delivery) error {
 	_, _, err := e.renew(ctx, d)
 	switch {
 	case ctx.Err() != nil:
@@ -126,7 +126,7 @@ func (e *Engine[Tx]) stillHeld(ctx context.Context, d delivery) error {
 }
 
 // cleanUp removes what an attempt may have left behind.
-func (e *Engine[Tx]) cleanUp(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d fsm.Dispatch) reply {
+func (e *Engine[T]) cleanUp(ctx context.Context, m *definition[T], info fsm.EffectInfo, d fsm.Dispatch) reply {
 	if info.Cleanup == "" {
 		return reply{}
 	}
@@ -146,7 +146,7 @@ func (e *Engine[Tx]) cleanUp(ctx context.Context, m *definition[Tx], info fsm.Ef
 }
 
 // succeed stores that the effect has happened, and fires its answer.
-func (e *Engine[Tx]) succeed(ctx context.Context, m *definition[Tx], d delivery, r reply) error {
+func (e *Engine[T]) succeed(ctx context.Context, m *definition[T], d delivery, r reply) error {
 	err := e.conclude(ctx, m, d, r)
 	if unrecordable(err) {
 		// The handler did its part, so this is a failed attempt of ours: it is
@@ -158,7 +158,7 @@ func (e *Engine[Tx]) succeed(ctx context.Context, m *definition[Tx], d delivery,
 
 // conclude stores that the effect has happened. An unrecordable error leaves the
 // row as it is.
-func (e *Engine[Tx]) conclude(ctx context.Context, m *definition[Tx], d delivery, r reply) error {
+func (e *Engine[T]) conclude(ctx context.Context, m *definition[T], d delivery, r reply) error {
 	if r.answer != nil {
 		return e.answer(ctx, m, d, *r.answer, "")
 	}
@@ -173,7 +173,7 @@ func (e *Engine[Tx]) conclude(ctx context.Context, m *definition[Tx], d delivery
 // fail stores that the attempt has failed: the effect is repeated later, or its
 // failure is answered, or it becomes a dead letter. A queryable effect that the
 // outside could not be asked about has not failed: see unknown.
-func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectInfo, d delivery, cause error) error {
 	e.tellFailure(ctx, d, cause)
 	var unasked *queryError
 	switch {
@@ -214,7 +214,7 @@ func (e *Engine[Tx]) fail(ctx context.Context, m *definition[Tx], info fsm.Effec
 // effect's policy while that has attempts left, then by Config.Retry. After that
 // the lost event is fired; without one the message is a dead letter. A query that
 // fails permanently is not repeated.
-func (e *Engine[Tx]) unknown(ctx context.Context, m *definition[Tx], info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.EffectInfo, d delivery, cause error) error {
 	var permanent *PermanentError
 	over := d.used() - d.limit() // queries beyond the policy of the effect, this one included; negative: attempts left
 	switch {
@@ -231,7 +231,7 @@ func (e *Engine[Tx]) unknown(ctx context.Context, m *definition[Tx], info fsm.Ef
 // version of the machine: a program of that version may claim it next. No failure is
 // reported, since the effect has not failed. The message is a dead letter when its attempts
 // are used up, and at once where there is one.
-func (e *Engine[Tx]) leave(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
 	if d.spent() || info.Delivery == fsm.AtMostOnce {
 		return e.bury(ctx, d, cause)
 	}
@@ -240,7 +240,7 @@ func (e *Engine[Tx]) leave(ctx context.Context, info fsm.EffectInfo, d delivery,
 
 // retryLater stores that d is claimed again after the delay that the policy has
 // before repeat number n.
-func (e *Engine[Tx]) retryLater(ctx context.Context, d delivery, policy fsm.RetryPolicy, n int, cause error) error {
+func (e *Engine[T]) retryLater(ctx context.Context, d delivery, policy fsm.RetryPolicy, n int, cause error) error {
 	wait, _ := policy.Backoff(n, e.config.Rand())
 	s, err := d.failed(d.message(cause), e.now(), wait)
 	if err != nil {
@@ -275,7 +275,7 @@ func foreign(cause error) bool {
 
 // finish ends an effect that has failed for good by the event that says so; a
 // dead letter where there is none, or where it can't be recorded.
-func (e *Engine[Tx]) finish(ctx context.Context, m *definition[Tx], d delivery, event *fsm.Event, cause error) error {
+func (e *Engine[T]) finish(ctx context.Context, m *definition[T], d delivery, event *fsm.Event, cause error) error {
 	if event == nil {
 		return e.bury(ctx, d, cause)
 	}
@@ -288,7 +288,7 @@ func (e *Engine[Tx]) finish(ctx context.Context, m *definition[Tx], d delivery, 
 
 // bury makes a dead letter of d, which stays until a person requeues or
 // discards it, and keeps back what is behind it in its lane.
-func (e *Engine[Tx]) bury(ctx context.Context, d delivery, cause error) error {
+func (e *Engine[T]) bury(ctx context.Context, d delivery, cause error) error {
 	s, err := d.buried(d.message(cause), e.now())
 	if err != nil {
 		return err
@@ -305,7 +305,7 @@ func (e *Engine[Tx]) bury(ctx context.Context, d delivery, cause error) error {
 // interrupt ends an attempt that Run gave up when it was stopped. Another worker
 // may begin at once where a repeat does no harm. Where it could, the lease runs
 // out first: by then the handler has ended with its process, or has returned.
-func (e *Engine[Tx]) interrupt(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
 	if info.Delivery != fsm.Idempotent && info.Delivery != fsm.Keyed || errors.Is(cause, errNoReturn) {
 		return nil
 	}
@@ -339,7 +339,7 @@ func (d delivery) message(err error) string {
 }
 
 // tellFailure logs a failed attempt.
-func (e *Engine[Tx]) tellFailure(ctx context.Context, d delivery, cause error) {
+func (e *Engine[T]) tellFailure(ctx context.Context, d delivery, cause error) {
 	attrs := []any{
 		"machine", d.row.Machine, "record", d.row.RecordID, "effect", d.row.Effect,
 		"attempt", d.letter.Attempts, "error", cause, "correlation", d.row.Correlation,

@@ -43,7 +43,7 @@ type destination struct {
 }
 
 // newDestinations limits the destinations of lanes.
-func newDestinations(lanes []Lane, c Config) *destinations {
+func newDestinations(lanes []Destination, c Config) *destinations {
 	d := &destinations{clock: c.Clock, all: map[string]*destination{}}
 	for _, l := range lanes {
 		limit, set := c.Limits[l.Name]
@@ -153,8 +153,8 @@ func (d *destinations) report(name string, failed bool) (open, changed bool) {
 }
 
 // reserve takes places for a claim of at most so many messages, and returns the lanes
-// that have some. Lanes of one destination share its places.
-func (d *destinations) reserve(lanes []Lane, most int) []Lane {
+// that have some. Destinations of several machines with one name share its places.
+func (d *destinations) reserve(lanes []Destination, most int) []Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now, sharing := d.clock.Now(), map[string]int{}
@@ -162,7 +162,7 @@ func (d *destinations) reserve(lanes []Lane, most int) []Lane {
 		sharing[l.Name]++
 	}
 	d.turn++
-	reserved := make([]Lane, 0, len(lanes))
+	reserved := make([]Destination, 0, len(lanes))
 	for i := range lanes {
 		l := lanes[(i+d.turn)%len(lanes)]
 		of := d.all[l.Name]
@@ -181,7 +181,7 @@ func (d *destinations) reserve(lanes []Lane, most int) []Lane {
 
 // claimed gives back what a claim left of its places. A lane of which it took all may
 // have more.
-func (d *destinations) claimed(reserved []Lane, tasks []Task) {
+func (d *destinations) claimed(reserved []Destination, tasks []Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	got := messagesOf(tasks)
@@ -199,10 +199,10 @@ func (d *destinations) claimed(reserved []Lane, tasks []Task) {
 
 // allowed returns the lanes with as many messages as their limits per second allow, at
 // most so many, for who carries out one after the other.
-func (d *destinations) allowed(lanes []Lane, most int) []Lane {
+func (d *destinations) allowed(lanes []Destination, most int) []Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now, allowed := d.clock.Now(), make([]Lane, 0, len(lanes))
+	now, allowed := d.clock.Now(), make([]Destination, 0, len(lanes))
 	for _, l := range lanes {
 		if l.Most = min(most, d.all[l.Name].allowance(now)); l.Most > 0 {
 			allowed = append(allowed, l)
@@ -225,7 +225,7 @@ func messagesOf(tasks []Task) map[[2]string]int {
 	n := map[[2]string]int{}
 	for _, t := range tasks {
 		if t.Kind == TaskEffect {
-			n[[2]string{t.Effect.Machine, t.Effect.Lane}]++
+			n[[2]string{t.Effect.Machine, t.Effect.Destination}]++
 		}
 	}
 	return n

@@ -34,7 +34,7 @@ func (d *draft) row(own int) (row Row, known bool) {
 		return Row{}, false
 	}
 	return Row{
-		Record: copied(d.record), Version: d.version, EnteredAt: d.entered, Alone: d.alone && len(d.Outbox) == own,
+		Record: copied(d.record), Version: d.version, EnteredAt: d.entered, OnlyPending: d.alone && len(d.Outbox) == own,
 	}, true
 }
 
@@ -51,21 +51,21 @@ func copied(r fsm.Record) fsm.Record {
 // alone what copies of d have.
 func (d *draft) follow(next draft) {
 	if next.left {
-		d.Outbox = slices.DeleteFunc(slices.Clone(d.Outbox), func(m OutboxRow) bool { return m.Work })
+		d.Outbox = slices.DeleteFunc(slices.Clone(d.Outbox), func(m OutboxMessage) bool { return m.Work })
 	}
-	d.Arm = slices.DeleteFunc(slices.Clone(d.Arm), func(t TimerRow) bool {
-		return slices.Contains(next.Disarm, t.Kind) || slices.ContainsFunc(next.Arm, func(n TimerRow) bool { return n.Kind == t.Kind })
+	d.SetDeadlines = slices.DeleteFunc(slices.Clone(d.SetDeadlines), func(t Deadline) bool {
+		return slices.Contains(next.ClearDeadlines, t.Kind) || slices.ContainsFunc(next.SetDeadlines, func(n Deadline) bool { return n.Kind == t.Kind })
 	})
 	if d.creates() {
-		next.Disarm = nil // it has none
+		next.ClearDeadlines = nil // it has none
 	}
-	for _, kind := range next.Disarm {
-		if !slices.Contains(d.Disarm, kind) {
-			d.Disarm = append(d.Disarm, kind)
+	for _, kind := range next.ClearDeadlines {
+		if !slices.Contains(d.ClearDeadlines, kind) {
+			d.ClearDeadlines = append(d.ClearDeadlines, kind)
 		}
 	}
 	d.Steps, d.Writes, d.Outbox = append(d.Steps, next.Steps...), append(d.Writes, next.Writes...), append(d.Outbox, next.Outbox...)
-	d.Arm, d.Keys = append(d.Arm, next.Arm...), append(d.Keys, next.Keys...)
+	d.SetDeadlines, d.IdempotencyKeys = append(d.SetDeadlines, next.SetDeadlines...), append(d.IdempotencyKeys, next.IdempotencyKeys...)
 	d.CancelWork = d.CancelWork || next.CancelWork
 	d.record, d.version, d.entered = next.record, next.version, next.entered
 	d.left, d.closed = d.left || next.left, d.closed || next.closed
@@ -77,7 +77,7 @@ func (d *draft) creates() bool { return len(d.Steps) > 0 && d.Steps[0].Version =
 // record, its history, and rows beside it.
 func (d *draft) front() (c Commit, some bool) {
 	c = Commit{
-		Machine: d.Machine, Tables: d.Tables, ID: d.ID, Key: d.Key, Steps: d.Steps[d.steps:], Writes: d.Writes[d.writes:], Quiet: true,
+		Machine: d.Machine, Tables: d.Tables, ID: d.ID, IDValue: d.IDValue, Steps: d.Steps[d.steps:], Writes: d.Writes[d.writes:], NoWakeup: true,
 	}
 	return c, len(c.Steps)+len(c.Writes) > 0
 }
@@ -86,7 +86,7 @@ func (d *draft) front() (c Commit, some bool) {
 func (d *draft) rest() (c Commit, some bool) {
 	c = d.Commit
 	c.Steps, c.Writes = d.Steps[d.steps:], d.Writes[d.writes:]
-	some = len(c.Steps)+len(c.Writes)+len(c.Outbox)+len(c.Disarm)+len(c.Arm)+len(c.Keys) > 0
+	some = len(c.Steps)+len(c.Writes)+len(c.Outbox)+len(c.ClearDeadlines)+len(c.SetDeadlines)+len(c.IdempotencyKeys) > 0
 	return c, some || c.Task != nil || c.CancelWork
 }
 
@@ -96,14 +96,14 @@ func (d *draft) wrote() { d.steps, d.writes = len(d.Steps), len(d.Writes) }
 // heads are the effects of d that nothing stands before in their lane. What is open
 // of a record beside this event may stand in any of its lanes; and a handler inside
 // the transaction may lead the record on, so that its work is nobody's.
-func (d *draft) heads() (heads []*OutboxRow) {
+func (d *draft) heads() (heads []*OutboxMessage) {
 	if d.closed || !d.alone {
 		return nil
 	}
 	lanes := map[string]bool{}
 	for i := range d.Outbox {
-		if row := &d.Outbox[i]; !lanes[row.Lane] {
-			lanes[row.Lane] = true
+		if row := &d.Outbox[i]; !lanes[row.Destination] {
+			lanes[row.Destination] = true
 			heads = append(heads, row)
 		}
 	}
@@ -114,8 +114,8 @@ func (d *draft) heads() (heads []*OutboxRow) {
 // nobody has in hand, an event that it raised, or, since an effect has ended, the
 // next of its lane.
 func (d *draft) loud() bool {
-	waits := func(row OutboxRow) bool { return row.Lease == nil }
-	raised := func(t TimerRow) bool { return t.Kind == TimerRaise }
+	waits := func(row OutboxMessage) bool { return row.Lease == nil }
+	raised := func(t Deadline) bool { return t.Kind == DeadlineRaise }
 	unblocks := d.Task != nil && d.Task.Kind == TaskEffect && !d.alone
-	return unblocks || slices.ContainsFunc(d.Outbox, waits) || slices.ContainsFunc(d.Arm, raised)
+	return unblocks || slices.ContainsFunc(d.Outbox, waits) || slices.ContainsFunc(d.SetDeadlines, raised)
 }

@@ -85,7 +85,7 @@ func Differences(machine string, wanted, there map[SchemaObject]string) (list []
 // tellDrift logs where a later version than this program's was deployed, which is no
 // error: the program may have started again while others are being updated. What differs
 // else is returned.
-func (e *Engine[Tx]) tellDrift(ctx context.Context, err error) error {
+func (e *Engine[T]) tellDrift(ctx context.Context, err error) error {
 	var drift *DriftError
 	if !errors.As(err, &drift) {
 		return err

@@ -11,8 +11,8 @@ import (
 )
 
 // asking is where an effect was asked for.
-type asking[Tx any] struct {
-	request request[Tx]
+type asking[T any] struct {
+	request request[T]
 	step    fsm.Step
 	eventID fsm.UUID // of the step's history row
 	version int64
@@ -22,20 +22,20 @@ type asking[Tx any] struct {
 // id derives what a thing that comes of an effect is called. It follows from the
 // random id of the history row, and not from the version: a version can be reached a
 // second time after the database has lost commits.
-func (at asking[Tx]) id(purpose string) fsm.UUID {
+func (at asking[T]) id(purpose string) fsm.UUID {
 	return identity(purpose, at.eventID.String(), strconv.Itoa(at.seq))
 }
 
 // txCall is an effect whose delivery is transaction.
-type txCall[Tx any] struct {
-	machine  *definition[Tx]
+type txCall[T any] struct {
+	machine  *definition[T]
 	dispatch fsm.Dispatch
 }
 
 // addEffect adds an effect to where its kind and delivery put it: the writes of
 // c, the outbox, the calls inside the transaction, the records to start, or what
 // waits for the commit.
-func (e *Engine[Tx]) addEffect(p *plan[Tx], c *Commit, at asking[Tx], effect fsm.Effect) ([]start[Tx], error) {
+func (e *Engine[T]) addEffect(p *plan[T], c *Commit, at asking[T], effect fsm.Effect) ([]start[T], error) {
 	m := at.request.machine
 	info, ok := m.effects[effect.Name]
 	if !ok {
@@ -59,7 +59,7 @@ func (e *Engine[Tx]) addEffect(p *plan[Tx], c *Commit, at asking[Tx], effect fsm
 		if err != nil {
 			return nil, err
 		}
-		return []start[Tx]{{machine: target, id: at.id("start").String(), event: asked.Event}}, nil
+		return []start[T]{{machine: target, id: at.id("start").String(), event: asked.Event}}, nil
 	case fsm.EffectLog:
 		p.outcome.after = append(p.outcome.after, e.tellLog(at, effect, info))
 	case fsm.EffectMetric:
@@ -69,22 +69,22 @@ func (e *Engine[Tx]) addEffect(p *plan[Tx], c *Commit, at asking[Tx], effect fsm
 }
 
 // addCall adds an effect that a handler carries out.
-func addCall[Tx any](p *plan[Tx], c *Commit, at asking[Tx], effect fsm.Effect, info fsm.EffectInfo) error {
+func addCall[T any](p *plan[T], c *Commit, at asking[T], effect fsm.Effect, info fsm.EffectInfo) error {
 	r := at.request
 	payload, err := json.Marshal(effect.Payload)
 	if err != nil {
 		return fmt.Errorf("payload of effect %s: %w", effect.Name, err)
 	}
-	m := OutboxRow{
+	m := OutboxMessage{
 		MessageID: at.id("message").String(), Machine: c.Machine, RecordID: r.id, Version: at.version, Seq: at.seq,
-		Effect: effect.Name, Lane: info.Lane, Delivery: info.Delivery, Work: info.Work, Payload: payload,
-		RecordState: at.step.To, Correlation: r.correlation, CreatedAt: r.now, Letter: newLetter(r.now),
+		Effect: effect.Name, Destination: info.Destination, Delivery: info.Delivery, Work: info.Work, Payload: payload,
+		RecordState: at.step.To, Correlation: r.correlation, CreatedAt: r.now, MessageState: newLetter(r.now),
 	}
-	if m.Lane == "" {
-		m.Lane = effect.Name
+	if m.Destination == "" {
+		m.Destination = effect.Name
 	}
 	if info.Delivery == fsm.InTransaction {
-		p.calls = append(p.calls, txCall[Tx]{r.machine, m.dispatch(1)})
+		p.calls = append(p.calls, txCall[T]{r.machine, m.dispatch(1)})
 		return nil
 	}
 	c.Outbox = append(c.Outbox, m)
@@ -92,7 +92,7 @@ func addCall[Tx any](p *plan[Tx], c *Commit, at asking[Tx], effect fsm.Effect, i
 }
 
 // dispatch is m on its way to a handler.
-func (m OutboxRow) dispatch(attempt int64) fsm.Dispatch {
+func (m OutboxMessage) dispatch(attempt int64) fsm.Dispatch {
 	return fsm.Dispatch{
 		ID: m.MessageID, Machine: m.Machine, Record: m.RecordID, Effect: m.Effect, Version: m.Version,
 		Attempt: int(attempt), Correlation: m.Correlation, Payload: m.Payload,
@@ -100,7 +100,7 @@ func (m OutboxRow) dispatch(attempt int64) fsm.Dispatch {
 }
 
 // tellLog returns the log line of an effect.
-func (e *Engine[Tx]) tellLog(at asking[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
+func (e *Engine[T]) tellLog(at asking[T], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
 	level := logLevel(info.Level)
 	message := info.Message
 	if message == "" {
@@ -131,7 +131,7 @@ func logLevel(name string) slog.Level {
 }
 
 // tellMetric returns the measurement of an effect.
-func (e *Engine[Tx]) tellMetric(at asking[Tx], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
+func (e *Engine[T]) tellMetric(at asking[T], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
 	m, _ := effect.Payload.(fsm.Measurement)
 	return func(context.Context) {
 		e.config.Metrics(Metric{

@@ -8,23 +8,23 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fsmgen/fsmgen/internal/gather"
+	"github.com/fsmgen/fsmgen/internal/groupcommit"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Engine fires events at the records of its machines and carries out what they
 // ask for. Any number of engines, in any number of processes, can share a store.
 // It is safe for concurrent use and holds no lock while user code runs.
-type Engine[Tx any] struct {
-	store    Store[Tx]
+type Engine[T any] struct {
+	store    Store[T]
 	config   Config
-	machines map[string]*definition[Tx] // never written after New
-	inlines  bool                       // Inline names something
-	wanted   wanted                     // what its workers claim where nothing is paused
+	machines map[string]*definition[T] // never written after New
+	inlines  bool                      // Inline names something
+	wanted   wanted                    // what its workers claim where nothing is paused
 	pauses   pauses
-	endings  gather.Queue[place, *Settlement]
-	firings  gather.Queue[place, *firing[Tx]]
-	crew     crew[Tx]
+	endings  groupcommit.Queue[place, *Settlement]
+	firings  groupcommit.Queue[place, *firing[T]]
+	crew     crew[T]
 	suspects suspects
 
 	destinations *destinations
@@ -32,18 +32,18 @@ type Engine[Tx any] struct {
 }
 
 // definition is a machine with its tables at hand.
-type definition[Tx any] struct {
-	Machine[Tx]
+type definition[T any] struct {
+	Machine[T]
 	tables   fsm.Tables
 	effects  map[string]fsm.EffectInfo
 	observed map[fsm.Observed][]fsm.EffectInfo // metrics that no step lists
 	hasWork  bool                              // some effect belongs to the state that asks for it
-	inline   map[string]InlineFunc[Tx]         // of effects that are carried out within the transaction
+	inline   map[string]InlineFunc[T]          // of effects that are carried out within the transaction
 }
 
 // New makes an engine. It touches no database: call Migrate, then fire events
 // and, in one process at least, Run.
-func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx], error) {
+func New[T any](store Store[T], c Config, machines ...Machine[T]) (*Engine[T], error) {
 	c = c.WithDefaults()
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("engine configuration: %w", err)
@@ -51,7 +51,7 @@ func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx
 	if store == nil {
 		return nil, errors.New("engine: a store is needed")
 	}
-	e := &Engine[Tx]{store: store, config: c, machines: map[string]*definition[Tx]{}}
+	e := &Engine[T]{store: store, config: c, machines: map[string]*definition[T]{}}
 	_, local := c.Clock.(LocalClock)
 	if teller, ok := store.(TimeTeller); ok && local {
 		e.storeClock = &storeClock{local: c.Clock, teller: teller}
@@ -74,9 +74,9 @@ func New[Tx any](store Store[Tx], c Config, machines ...Machine[Tx]) (*Engine[Tx
 	return e, e.checkStarts()
 }
 
-func define[Tx any](m Machine[Tx]) *definition[Tx] {
-	d := &definition[Tx]{
-		Machine: m, tables: m.Tables(), effects: map[string]fsm.EffectInfo{}, inline: map[string]InlineFunc[Tx]{}, observed: map[fsm.Observed][]fsm.EffectInfo{},
+func define[T any](m Machine[T]) *definition[T] {
+	d := &definition[T]{
+		Machine: m, tables: m.Tables(), effects: map[string]fsm.EffectInfo{}, inline: map[string]InlineFunc[T]{}, observed: map[fsm.Observed][]fsm.EffectInfo{},
 	}
 	for _, info := range m.Effects() {
 		d.effects[info.Name] = info
@@ -88,7 +88,7 @@ func define[Tx any](m Machine[Tx]) *definition[Tx] {
 
 // checkStarts makes sure that every machine that another starts is here too:
 // both are written in one transaction.
-func (e *Engine[Tx]) checkStarts() error {
+func (e *Engine[T]) checkStarts() error {
 	for _, name := range e.names() {
 		for _, info := range e.machines[name].Effects() {
 			if info.Kind == fsm.EffectStart && e.machines[info.Machine] == nil {
@@ -100,17 +100,17 @@ func (e *Engine[Tx]) checkStarts() error {
 }
 
 // names lists the machines in alphabetical order.
-func (e *Engine[Tx]) names() []string { return slices.Sorted(maps.Keys(e.machines)) }
+func (e *Engine[T]) names() []string { return slices.Sorted(maps.Keys(e.machines)) }
 
 // Migrate creates or updates the tables of the engine, and creates those of its machines.
 // Where the database has other functions and triggers for a machine than this program was
 // generated with, it does the rest and returns a *DriftError. It only logs that where a
 // later version of the machine was deployed.
-func (e *Engine[Tx]) Migrate(ctx context.Context) error {
+func (e *Engine[T]) Migrate(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
-	var machines []Machine[Tx]
+	var machines []Machine[T]
 	for _, name := range e.names() {
 		machines = append(machines, e.machines[name].Machine)
 	}
@@ -122,7 +122,7 @@ func (e *Engine[Tx]) Migrate(ctx context.Context) error {
 
 // machine looks a machine up and reads the id of one of its records. The error is
 // ErrUnknownMachine or ErrBadID.
-func (e *Engine[Tx]) machine(name, id string) (m *definition[Tx], key any, err error) {
+func (e *Engine[T]) machine(name, id string) (m *definition[T], key any, err error) {
 	if m, err = e.lookup(name); err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +133,7 @@ func (e *Engine[Tx]) machine(name, id string) (m *definition[Tx], key any, err e
 	return m, fsm.Plain(parsed), nil
 }
 
-func (e *Engine[Tx]) lookup(name string) (*definition[Tx], error) {
+func (e *Engine[T]) lookup(name string) (*definition[T], error) {
 	if m := e.machines[name]; m != nil {
 		return m, nil
 	}
@@ -141,4 +141,4 @@ func (e *Engine[Tx]) lookup(name string) (*definition[Tx], error) {
 }
 
 // now is the time that decisions and rows are made with.
-func (e *Engine[Tx]) now() time.Time { return fsm.Instant(e.config.Clock.Now()) }
+func (e *Engine[T]) now() time.Time { return fsm.Instant(e.config.Clock.Now()) }

@@ -27,7 +27,7 @@ var (
 // FireBatch, Transact, Requeue, Run and the like) when its context is that of a
 // transaction: the one that Transact gives to its function, or that of a handler
 // inside a transaction.
-var ErrNested = errors.New("this call needs a transaction of its own and is made inside one: use the Unit within Transact, FireTx or CreateTx within a handler, or call it after the commit")
+var ErrNested = errors.New("this call needs a transaction of its own and is made inside one: use the Tx within Transact, FireTx or CreateTx within a handler, or call it after the commit")
 
 // ConflictError says that another writer was first, and what is there now.
 type ConflictError struct {

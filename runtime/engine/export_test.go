@@ -1,10 +1,10 @@
 package engine
 
 // Answers is how many answers wait while others are being stored.
-func (e *Engine[Tx]) Answers() int { return e.firings.Waiting() }
+func (e *Engine[T]) Answers() int { return e.firings.Waiting() }
 
 // AtRest reports whether no worker has anything going on.
-func (e *Engine[Tx]) AtRest() bool {
+func (e *Engine[T]) AtRest() bool {
 	e.crew.mu.Lock()
 	defer e.crew.mu.Unlock()
 	for _, w := range e.crew.workers {

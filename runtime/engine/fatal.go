@@ -14,7 +14,7 @@ import (
 // in a transaction of its own. The cause is returned either way. A handler whose
 // transaction broke under it (ErrStore), or was given up for the sake of another
 // (ErrConflict), says nothing about the event.
-func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) error {
+func (e *Engine[T]) fatal(ctx context.Context, r request[T], cause error) error {
 	var handler *HandlerError
 	recordable := !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler)
 	if recordable || errors.Is(cause, ErrStore) || errors.Is(cause, ErrConflict) || ctx.Err() != nil {
@@ -33,7 +33,7 @@ func (e *Engine[Tx]) fatal(ctx context.Context, r request[Tx], cause error) erro
 	if !ok || r.create || event.Name == r.event.Name {
 		return cause
 	}
-	f := request[Tx]{
+	f := request[T]{
 		machine: r.machine, id: r.id, key: r.key, event: event,
 		by: fsm.System(), correlation: r.correlation, now: e.now(),
 	}

@@ -12,7 +12,7 @@ import (
 
 // Create makes a record by one of its creation events. A record with this id
 // that exists already is ErrExists, unless call.Key made it.
-func (e *Engine[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+func (e *Engine[T]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
@@ -24,12 +24,12 @@ func (e *Engine[Tx]) Create(ctx context.Context, machine, id string, event fsm.P
 // decide whether the event still makes sense: Call.IfVersion says so beforehand,
 // and then it is a *VersionError. After ErrStore the outcome may be
 // unknown: with a key it is safe to fire again.
-func (e *Engine[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+func (e *Engine[T]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
 // CreateTx is Create within the caller's transaction: see FireTx.
-func (e *Engine[Tx]) CreateTx(ctx context.Context, tx Tx, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+func (e *Engine[T]) CreateTx(ctx context.Context, tx T, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
@@ -40,7 +40,7 @@ func (e *Engine[Tx]) CreateTx(ctx context.Context, tx Tx, machine, id string, ev
 //
 // Log lines and metrics of the event wait until the caller, having committed,
 // calls Committed with the outcome.
-func (e *Engine[Tx]) FireTx(ctx context.Context, tx Tx, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+func (e *Engine[T]) FireTx(ctx context.Context, tx T, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
@@ -48,7 +48,7 @@ func (e *Engine[Tx]) FireTx(ctx context.Context, tx Tx, machine, id string, even
 // applied, and makes the workers of this process look for what they ask for. Call
 // it once the transaction is committed; log lines and metrics are lost otherwise,
 // and nothing else is.
-func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
+func (e *Engine[T]) Committed(ctx context.Context, outcomes ...Outcome) {
 	for _, o := range outcomes {
 		for _, emit := range o.after {
 			emit(ctx)
@@ -59,7 +59,7 @@ func (e *Engine[Tx]) Committed(ctx context.Context, outcomes ...Outcome) {
 	}
 }
 
-func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing) (o Outcome, err error) {
+func (e *Engine[T]) fireOne(ctx context.Context, f Firing) (o Outcome, err error) {
 	if err := e.synchronise(ctx); err != nil {
 		return Outcome{}, describe(f, err)
 	}
@@ -73,7 +73,7 @@ func (e *Engine[Tx]) fireOne(ctx context.Context, f Firing) (o Outcome, err erro
 	return o, describe(f, err)
 }
 
-func (e *Engine[Tx]) fireTx(ctx context.Context, tx Tx, f Firing) (o Outcome, err error) {
+func (e *Engine[T]) fireTx(ctx context.Context, tx T, f Firing) (o Outcome, err error) {
 	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, err)
@@ -102,7 +102,7 @@ func describe(f Firing, err error) error {
 }
 
 // fire applies r in a transaction of its own.
-func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
+func (e *Engine[T]) fire(ctx context.Context, r request[T]) (Outcome, error) {
 	if err := checkNested(ctx); err != nil {
 		return Outcome{}, err
 	}
@@ -118,8 +118,8 @@ func (e *Engine[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
 }
 
 // apply applies r in a transaction of its own.
-func (e *Engine[Tx]) apply(ctx context.Context, r request[Tx]) (o Outcome, err error) {
-	err = e.within(ctx, func(s *scope[Tx]) error {
+func (e *Engine[T]) apply(ctx context.Context, r request[T]) (o Outcome, err error) {
+	err = e.within(ctx, func(s *scope[T]) error {
 		p, err := s.consider(ctx, r)
 		if err != nil {
 			return err
@@ -133,17 +133,17 @@ func (e *Engine[Tx]) apply(ctx context.Context, r request[Tx]) (o Outcome, err e
 
 // consider loads and decides: nothing is written before the machine has decided,
 // and no handler runs before the record's row is ours.
-func (e *Engine[Tx]) consider(ctx context.Context, tx Tx, r request[Tx]) (plan[Tx], error) {
+func (e *Engine[T]) consider(ctx context.Context, tx T, r request[T]) (plan[T], error) {
 	rows, err := e.load(ctx, tx, r)
 	if err != nil {
-		return plan[Tx]{}, err
+		return plan[T]{}, err
 	}
 	return e.decide(r, rows[0])
 }
 
 // replayed looks whether r lost a race against itself: the same call with the
 // same key, sent twice, of which the other was accepted.
-func (e *Engine[Tx]) replayed(ctx context.Context, r request[Tx], cause error) (o Outcome, ok bool) {
+func (e *Engine[T]) replayed(ctx context.Context, r request[T], cause error) (o Outcome, ok bool) {
 	lost := errors.Is(cause, ErrConflict) || errors.Is(cause, ErrVersion)
 	if !lost && !errors.Is(cause, ErrExists) && !errors.Is(cause, ErrKeyUsed) {
 		return Outcome{}, false
@@ -151,7 +151,7 @@ func (e *Engine[Tx]) replayed(ctx context.Context, r request[Tx], cause error) (
 	if len(r.keys(nil)) == 0 {
 		return Outcome{}, false
 	}
-	err := e.store.InTx(ctx, func(tx Tx) error {
+	err := e.store.InTx(ctx, func(tx T) error {
 		rows, err := e.load(ctx, tx, r)
 		if err != nil {
 			return err
@@ -163,7 +163,7 @@ func (e *Engine[Tx]) replayed(ctx context.Context, r request[Tx], cause error) (
 }
 
 // countRefusal measures why an event was not accepted.
-func (e *Engine[Tx]) countRefusal(r request[Tx], err error) {
+func (e *Engine[T]) countRefusal(r request[T], err error) {
 	var x *fsm.Rejection
 	switch {
 	case errors.As(err, &x):

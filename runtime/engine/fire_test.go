@@ -173,7 +173,7 @@ func TestLostReplyIsReplayed(t *testing.T) {
 	s := newStage(t)
 	id := s.offered("1")
 	call := owner
-	call.Key = "k"
+	call.IdempotencyKey = "k"
 	first, err := s.engine.Fire(t.Context(), "deal", id, deal.Accept{}, call)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestOversizedKey(t *testing.T) {
 		bytes   int
 		refused bool
 	}{{longest, false}, {longest + 1, true}} {
-		call := engine.Call{By: advertiser.By, Key: strings.Repeat("k", tt.bytes)}
+		call := engine.Call{By: advertiser.By, IdempotencyKey: strings.Repeat("k", tt.bytes)}
 		_, err := s.engine.Create(t.Context(), "deal", fullID(fmt.Sprint(tt.bytes)), deal.Create{OwnerID: 2, PriceNano: 100}, call)
 		var x *fsm.Rejection
 		if refused := errors.As(err, &x) && strings.Contains(err.Error(), "1024"); refused != tt.refused || err != nil && !refused {

@@ -19,7 +19,7 @@ type Forced struct{ Who, Why string }
 // allow; without one it is the system, who fires timeouts and answers. The history names that
 // caller, and HistoryRow.Forced of the event's own step says who forced it and why. Both
 // must be given.
-func (e *Engine[Tx]) Force(ctx context.Context, machine, id string, event fsm.Payload, who, why string, call Call) (o Outcome, err error) {
+func (e *Engine[T]) Force(ctx context.Context, machine, id string, event fsm.Payload, who, why string, call Call) (o Outcome, err error) {
 	if call.By == (fsm.Caller{}) {
 		call.By = fsm.System()
 	}

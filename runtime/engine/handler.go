@@ -97,7 +97,7 @@ const grace = 100 * time.Millisecond
 // later reaches nobody: the lease token of its attempt is spent by then. A handler
 // whose state was left has all of HandlerTimeout to return. once says that the effect
 // is not repeated.
-func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, once bool, f func(context.Context) reply) (r reply) {
+func (e *Engine[T]) call(ctx context.Context, d fsm.Dispatch, once bool, f func(context.Context) reply) (r reply) {
 	ctx, end := e.config.Trace(ctx, Operation{
 		Kind: OpHandle, Machine: d.Machine, Record: d.Record, Name: d.Effect, Correlation: d.Correlation, Attempt: d.Attempt,
 	})
@@ -138,7 +138,7 @@ func (e *Engine[Tx]) call(ctx context.Context, d fsm.Dispatch, once bool, f func
 	return r
 }
 
-func (e *Engine[Tx]) handle(ctx context.Context, m *definition[Tx], d fsm.Dispatch) reply {
+func (e *Engine[T]) handle(ctx context.Context, m *definition[T], d fsm.Dispatch) reply {
 	once := m.effects[d.Effect].Delivery == fsm.AtMostOnce
 	return e.call(ctx, d, once, func(ctx context.Context) reply {
 		answer, err := m.Handle(ctx, d)
@@ -146,7 +146,7 @@ func (e *Engine[Tx]) handle(ctx context.Context, m *definition[Tx], d fsm.Dispat
 	})
 }
 
-func (e *Engine[Tx]) query(ctx context.Context, m *definition[Tx], d fsm.Dispatch) reply {
+func (e *Engine[T]) query(ctx context.Context, m *definition[T], d fsm.Dispatch) reply {
 	return e.call(ctx, d, false, func(ctx context.Context) reply {
 		answer, done, err := m.Query(ctx, d)
 		return reply{answer: answer, done: done, err: err}

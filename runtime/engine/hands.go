@@ -9,32 +9,32 @@ import (
 )
 
 // crew is the workers of an engine: every Run that is going on.
-type crew[Tx any] struct {
+type crew[T any] struct {
 	mu      sync.Mutex
-	workers []*worker[Tx]
+	workers []*worker[T]
 }
 
-func (c *crew[Tx]) join(w *worker[Tx]) {
+func (c *crew[T]) join(w *worker[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.workers = append(c.workers, w)
 }
 
-func (c *crew[Tx]) leave(w *worker[Tx]) {
+func (c *crew[T]) leave(w *worker[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.workers = slices.DeleteFunc(c.workers, func(other *worker[Tx]) bool { return other == w })
+	c.workers = slices.DeleteFunc(c.workers, func(other *worker[T]) bool { return other == w })
 }
 
 // there reports whether there is any.
-func (c *crew[Tx]) there() bool {
+func (c *crew[T]) there() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.workers) > 0
 }
 
 // wake makes everyone look for work.
-func (c *crew[Tx]) wake() {
+func (c *crew[T]) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.workers {
@@ -43,7 +43,7 @@ func (c *crew[Tx]) wake() {
 }
 
 // reserve keeps up to n hands of the first who has some.
-func (c *crew[Tx]) reserve(n int) (of *worker[Tx], kept int) {
+func (c *crew[T]) reserve(n int) (of *worker[T], kept int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.workers {
@@ -57,20 +57,20 @@ func (c *crew[Tx]) reserve(n int) (of *worker[Tx], kept int) {
 // grip is what a transaction leaves in the hands of a worker of this process:
 // the effects that it stores as claimed already, so that nobody has to look for
 // them. They are begun when it is committed.
-type grip[Tx any] struct {
-	worker *worker[Tx] // nil: nothing
+type grip[T any] struct {
+	worker *worker[T] // nil: nothing
 	tasks  []Task
 	until  time.Time
 }
 
 // grasp lets a worker with free hands take effects that are about to be stored:
 // those with nothing before them in their lane.
-func (e *Engine[Tx]) grasp(drafts []draft) (g grip[Tx]) {
+func (e *Engine[T]) grasp(drafts []draft) (g grip[T]) {
 	if !e.crew.there() {
 		return g
 	}
 	type head struct {
-		row    *OutboxRow
+		row    *OutboxMessage
 		record *Row // for the event that it answers with
 	}
 	var heads []head
@@ -89,13 +89,13 @@ func (e *Engine[Tx]) grasp(drafts []draft) (g grip[Tx]) {
 	if len(heads) == 0 {
 		return g
 	}
-	heads = slices.DeleteFunc(heads, func(h head) bool { return !e.pauses.begin(*h.row) || !e.destinations.take(h.row.Lane) })
+	heads = slices.DeleteFunc(heads, func(h head) bool { return !e.pauses.begin(*h.row) || !e.destinations.take(h.row.Destination) })
 	kept := 0
 	if len(heads) > 0 {
 		g.worker, kept = e.crew.reserve(len(heads))
 	}
 	for _, h := range heads[kept:] {
-		e.destinations.giveBack(h.row.Lane)
+		e.destinations.giveBack(h.row.Destination)
 	}
 	if kept == 0 {
 		return g
@@ -110,7 +110,7 @@ func (e *Engine[Tx]) grasp(drafts []draft) (g grip[Tx]) {
 }
 
 // begin sets going what was taken.
-func (g grip[Tx]) begin() {
+func (g grip[T]) begin() {
 	if g.worker != nil {
 		g.worker.redeem(g.tasks, g.until)
 	}
@@ -118,12 +118,12 @@ func (g grip[Tx]) begin() {
 
 // drop gives the hands back. What was stored all the same, without anybody's
 // knowing, is claimed when its lease runs out.
-func (g grip[Tx]) drop() {
+func (g grip[T]) drop() {
 	if g.worker == nil {
 		return
 	}
 	for _, t := range g.tasks {
-		g.worker.engine.destinations.giveBack(t.Effect.Lane)
+		g.worker.engine.destinations.giveBack(t.Effect.Destination)
 	}
 	g.worker.release(len(g.tasks))
 }

@@ -192,8 +192,8 @@ func TestTransact(t *testing.T) {
 		once.Do(func() { close(done) })
 		return nil, nil
 	})
-	offer := func(id string, more func(u *engine.Unit[*sql.Tx]) error) error {
-		return s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	offer := func(id string, more func(u *engine.Tx[*sql.Tx]) error) error {
+		return s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 			if _, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
 				return err
 			}
@@ -210,7 +210,7 @@ func TestTransact(t *testing.T) {
 		})
 	}
 	first, second, third := fullID("1"), fullID("2"), fullID("3")
-	if err := offer(first, func(u *engine.Unit[*sql.Tx]) error {
+	if err := offer(first, func(u *engine.Tx[*sql.Tx]) error {
 		_, err := u.Fire(t.Context(), "deal", first, deal.Accept{}, advertiser)
 		var refused *fsm.Rejection
 		if !errors.As(err, &refused) {
@@ -226,7 +226,7 @@ func TestTransact(t *testing.T) {
 	s.wants("deal", first, "OFFER_PENDING", 2)
 
 	// What could not be written is not passed over.
-	if err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		if _, err := u.Create(ctx, "deal", third, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func TestTransact(t *testing.T) {
 	stop := s.running()
 	within(t, "the first effect", done)
 	mine := errors.New("mine")
-	if err := offer(second, func(*engine.Unit[*sql.Tx]) error { return mine }); !errors.Is(err, mine) {
+	if err := offer(second, func(*engine.Tx[*sql.Tx]) error { return mine }); !errors.Is(err, mine) {
 		t.Errorf("the error is %v", err)
 	}
 	func() {
@@ -248,7 +248,7 @@ func TestTransact(t *testing.T) {
 				t.Errorf("the panic is %v", v)
 			}
 		}()
-		_ = offer(third, func(*engine.Unit[*sql.Tx]) error { panic("mine") })
+		_ = offer(third, func(*engine.Tx[*sql.Tx]) error { panic("mine") })
 	}()
 	stop()
 	for _, id := range []string{second, third} {
@@ -273,7 +273,7 @@ func TestAUnitThatLeavesTheState(t *testing.T) {
 	stop := s.running()
 	s.looked(store)
 	id := fullID("1")
-	if err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		_, err := u.Create(ctx, "registration", id, registration.Create{NodeID: "n1"}, r.by)
 		if err == nil {
 			_, err = u.Fire(ctx, "registration", id, r.payload(), r.by)
@@ -305,7 +305,7 @@ func TestStopDoesNotWaitForATransaction(t *testing.T) {
 	stop := s.running()
 	s.looked(store)
 	id := fullID("1")
-	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		_, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
 		stop()
 		return err

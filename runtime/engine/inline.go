@@ -19,7 +19,7 @@ import (
 // statement that failed: the transaction is then done again without. The steps that
 // ask for the effects are decided; the database may not have them yet. The payloads
 // are not to be changed.
-type InlineFunc[Tx any] func(ctx context.Context, tx Tx, effects []fsm.Dispatch) ([]*fsm.Event, error)
+type InlineFunc[T any] func(ctx context.Context, tx T, effects []fsm.Dispatch) ([]*fsm.Event, error)
 
 // Inline has an effect carried out within the transaction of the step that asks for
 // it, and its answer applied there: one that is idempotent or keyed, that has an
@@ -30,7 +30,7 @@ type InlineFunc[Tx any] func(ctx context.Context, tx Tx, effects []fsm.Dispatch)
 // can't be written, and where something stands before the effect in its lane, it is
 // left to a worker and to the handler, with all that its policy says. FireTx and
 // CreateTx carry out nothing. Inline is called before the engine is used.
-func (e *Engine[Tx]) Inline(machine, effect string, f InlineFunc[Tx]) error {
+func (e *Engine[T]) Inline(machine, effect string, f InlineFunc[T]) error {
 	m, err := e.lookup(machine)
 	if err != nil {
 		return err
@@ -67,13 +67,13 @@ func declined(err error) error {
 	return &declinedError{err}
 }
 
-func (e *Engine[Tx]) tellDeclined(ctx context.Context, d *declinedError) {
+func (e *Engine[T]) tellDeclined(ctx context.Context, d *declinedError) {
 	e.config.Logger.WarnContext(ctx, "the effects of a transaction are left to a worker", "error", d.err)
 }
 
 // carryOut carries out the effects that Inline names, and what their answers ask
 // for in turn.
-func (s *scope[Tx]) carryOut(ctx context.Context) error {
+func (s *scope[T]) carryOut(ctx context.Context) error {
 	if !s.inline {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (s *scope[Tx]) carryOut(ctx context.Context) error {
 
 // due are the effects of one name that can be carried out now, and were not tried
 // before.
-func (s *scope[Tx]) due(tried map[string]bool) (due []OutboxRow) {
+func (s *scope[T]) due(tried map[string]bool) (due []OutboxMessage) {
 	for i := range s.drafts {
 		for _, row := range s.drafts[i].heads() {
 			switch {
@@ -117,18 +117,18 @@ func (s *scope[Tx]) due(tried map[string]bool) (due []OutboxRow) {
 // enterInline takes a place at the destination of an inline effect, if that has a limit
 // of its own: the default limits the effects of workers alone. Without a place the
 // effect is left to a worker.
-func (e *Engine[Tx]) enterInline(row OutboxRow) bool {
-	return !e.destinations.isSet(row.Lane) || e.destinations.take(row.Lane)
+func (e *Engine[T]) enterInline(row OutboxMessage) bool {
+	return !e.destinations.isSet(row.Destination) || e.destinations.take(row.Destination)
 }
 
-func (e *Engine[Tx]) leaveInline(row OutboxRow) {
-	if e.destinations.isSet(row.Lane) && e.destinations.leave(row.Lane) {
+func (e *Engine[T]) leaveInline(row OutboxMessage) {
+	if e.destinations.isSet(row.Destination) && e.destinations.leave(row.Destination) {
 		e.crew.wake()
 	}
 }
 
 // perform carries out effects of one name and applies their answers.
-func (s *scope[Tx]) perform(ctx context.Context, rows []OutboxRow) error {
+func (s *scope[T]) perform(ctx context.Context, rows []OutboxMessage) error {
 	m := s.engine.machines[rows[0].Machine]
 	dispatches := make([]fsm.Dispatch, len(rows))
 	for i, row := range rows {
@@ -151,7 +151,7 @@ func (s *scope[Tx]) perform(ctx context.Context, rows []OutboxRow) error {
 
 // handle calls f and waits for it: it must not be at the transaction when somebody
 // else is.
-func (s *scope[Tx]) handle(ctx context.Context, f InlineFunc[Tx], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
+func (s *scope[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
 	ctx, cancel := context.WithTimeout(inside(ctx), s.engine.config.HandlerTimeout)
 	defer cancel()
 	defer func() {
@@ -168,7 +168,7 @@ func (s *scope[Tx]) handle(ctx context.Context, f InlineFunc[Tx], effects []fsm.
 
 // conclude ends an effect that was carried out with its answer. What the record
 // refuses is left to a worker, who knows what to do then.
-func (s *scope[Tx]) conclude(ctx context.Context, m *definition[Tx], row OutboxRow, event fsm.Event) (err error) {
+func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row OutboxMessage, event fsm.Event) (err error) {
 	ctx, end := s.engine.config.Trace(ctx, Task{Kind: TaskEffect, Effect: row}.operation())
 	defer func() { end(err) }()
 	p, err := s.answer(ctx, m, row, event)
@@ -180,7 +180,7 @@ func (s *scope[Tx]) conclude(ctx context.Context, m *definition[Tx], row OutboxR
 		return err
 	}
 	d := s.find(place{row.Machine, row.RecordID})
-	d.Outbox = slices.DeleteFunc(d.Outbox, func(other OutboxRow) bool { return other.MessageID == row.MessageID })
+	d.Outbox = slices.DeleteFunc(d.Outbox, func(other OutboxMessage) bool { return other.MessageID == row.MessageID })
 	p.outcome.after = append(p.outcome.after, func(context.Context) {
 		s.engine.count(m.Name(), MetricAttempts, "effect", row.Effect, "outcome", "delivered")
 	})
@@ -189,7 +189,7 @@ func (s *scope[Tx]) conclude(ctx context.Context, m *definition[Tx], row OutboxR
 }
 
 // answer decides the event that an effect answers with.
-func (s *scope[Tx]) answer(ctx context.Context, m *definition[Tx], row OutboxRow, event fsm.Event) (p plan[Tx], err error) {
+func (s *scope[T]) answer(ctx context.Context, m *definition[T], row OutboxMessage, event fsm.Event) (p plan[T], err error) {
 	r, err := s.engine.taskRequest(m, row.RecordID, event, row.Correlation, nil)
 	if err != nil {
 		return p, err

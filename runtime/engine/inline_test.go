@@ -88,7 +88,7 @@ const (
 // begins fires REGISTER at a new registration, in one transaction.
 func (r *registered) begins(id, node string) error {
 	r.t.Helper()
-	return r.engine.Transact(r.t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	return r.engine.Transact(r.t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		_, err := u.Create(ctx, "registration", id, registration.Create{NodeID: node}, r.by)
 		if err == nil {
 			_, err = u.Fire(ctx, "registration", id, r.payload(), r.by)
@@ -146,7 +146,7 @@ func TestInlineTogether(t *testing.T) {
 		},
 		"postgres.upsert_registration": answering(upserts),
 	})
-	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		for _, n := range []string{"1", "2", "3"} {
 			if _, err := u.Create(ctx, "registration", fullID(n), registration.Create{NodeID: "n" + n}, r.by); err != nil {
 				return err
@@ -236,7 +236,7 @@ func TestInlineMeasuresOnce(t *testing.T) {
 	r.inlined(s.store, map[string]func(fsm.Dispatch) (string, error){
 		"validate_payload": func(fsm.Dispatch) (string, error) { return "", errors.New("mine") }, "postgres.upsert_registration": answering(""),
 	})
-	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		runs++
 		_, err := u.Create(ctx, "registration", fullID("1"), registration.Create{NodeID: "n1"}, r.by)
 		if err == nil {

@@ -16,8 +16,8 @@ var ErrStateLeft = errors.New("the state that asked for it was left")
 // leaseKeeper renews the lease of a message while a worker has it, from the beginning
 // of its attempt until its outcome is stored: so neither a long call nor a store that
 // is away is taken for a dead worker.
-type leaseKeeper[Tx any] struct {
-	engine   *Engine[Tx]
+type leaseKeeper[T any] struct {
+	engine   *Engine[T]
 	delivery delivery
 	// working ends with ErrLeaseLost as its cause when another worker has the lease,
 	// or when it could not be renewed before it ended; with ErrStateLeft when the
@@ -33,8 +33,8 @@ type leaseKeeper[Tx any] struct {
 }
 
 // keepLease renews the lease of d, which lasts until a time, until stop is called.
-func (e *Engine[Tx]) keepLease(ctx context.Context, d delivery, until time.Time) *leaseKeeper[Tx] {
-	k := &leaseKeeper[Tx]{engine: e, delivery: d}
+func (e *Engine[T]) keepLease(ctx context.Context, d delivery, until time.Time) *leaseKeeper[T] {
+	k := &leaseKeeper[T]{engine: e, delivery: d}
 	k.working, k.end = context.WithCancelCause(ctx)
 	k.keeping, k.quit = context.WithCancel(context.WithoutCancel(ctx))
 	k.mu.Lock()
@@ -46,11 +46,11 @@ func (e *Engine[Tx]) keepLease(ctx context.Context, d delivery, until time.Time)
 
 // interval is the time between two renewals: a seventh of a lease, so that a lease
 // outlives an outage of the store that lasts for five sixths of it.
-func (k *leaseKeeper[Tx]) interval() time.Duration {
+func (k *leaseKeeper[T]) interval() time.Duration {
 	return max(k.engine.config.Lease/7, time.Millisecond)
 }
 
-func (k *leaseKeeper[Tx]) tick() {
+func (k *leaseKeeper[T]) tick() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.keeping.Err() != nil {
@@ -71,7 +71,7 @@ func (k *leaseKeeper[Tx]) tick() {
 }
 
 // stop ends the renewing, and returns when it has ended.
-func (k *leaseKeeper[Tx]) stop() {
+func (k *leaseKeeper[T]) stop() {
 	k.end(context.Canceled)
 	k.quit()
 	k.mu.Lock()
@@ -83,12 +83,12 @@ func (k *leaseKeeper[Tx]) stop() {
 // renew extends the lease of d, and reports whether it is work of a state that was
 // left. A store that fails is asked again at the next tick; one that takes longer than
 // the lease has given nothing.
-func (e *Engine[Tx]) renew(ctx context.Context, d delivery) (until time.Time, left bool, err error) {
+func (e *Engine[T]) renew(ctx context.Context, d delivery) (until time.Time, left bool, err error) {
 	now := e.now()
 	until = now.Add(e.config.Lease)
 	s := Settlement{Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID, Renew: until, Now: now}
 	err = e.briefly(ctx, func(ctx context.Context) error {
-		return e.store.InTx(ctx, func(tx Tx) error {
+		return e.store.InTx(ctx, func(tx T) error {
 			err := e.store.Settle(ctx, tx, s)
 			if err == nil && d.row.Work {
 				left, err = e.stateLeft(ctx, tx, d)
@@ -103,7 +103,7 @@ func (e *Engine[Tx]) renew(ctx context.Context, d delivery) (until time.Time, le
 }
 
 // stateLeft reports whether the state that asked for d was left.
-func (e *Engine[Tx]) stateLeft(ctx context.Context, tx Tx, d delivery) (bool, error) {
+func (e *Engine[T]) stateLeft(ctx context.Context, tx T, d delivery) (bool, error) {
 	m, err := e.lookup(d.row.Machine)
 	if err != nil {
 		return false, err

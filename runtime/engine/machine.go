@@ -10,7 +10,7 @@ import (
 // Machine is a generated machine together with its handlers. Each generated
 // package has a Definition that is one; nobody writes one by hand. Its methods
 // are safe for concurrent use, and pure but for HandleTx, Handle and Query.
-type Machine[Tx any] interface {
+type Machine[T any] interface {
 	// Name is the name of the machine in its spec.
 	Name() string
 	// Version is the version of the spec.
@@ -52,7 +52,7 @@ type Machine[Tx any] interface {
 	FatalEvent() (fsm.Event, bool)
 
 	// HandleTx carries out a call whose delivery is transaction.
-	HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error
+	HandleTx(ctx context.Context, tx T, d fsm.Dispatch) error
 	// Handle carries out any other call. A nil event is the success of an
 	// effect that answers nothing.
 	Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error)

@@ -36,7 +36,7 @@ func TestATransactionInsideAnother(t *testing.T) {
 			return err
 		},
 		"Transact": func(ctx context.Context) error {
-			return e.Transact(ctx, func(context.Context, *engine.Unit[*sql.Tx]) error { return nil })
+			return e.Transact(ctx, func(context.Context, *engine.Tx[*sql.Tx]) error { return nil })
 		},
 		"Force": func(ctx context.Context) error {
 			_, err := e.Force(ctx, "deal", id, deal.Expire{}, "w", "y", engine.Call{})
@@ -66,7 +66,7 @@ func TestATransactionInsideAnother(t *testing.T) {
 		},
 	}
 	errDone := errors.New("all were called")
-	err := e.Transact(t.Context(), func(ctx context.Context, _ *engine.Unit[*sql.Tx]) error {
+	err := e.Transact(t.Context(), func(ctx context.Context, _ *engine.Tx[*sql.Tx]) error {
 		for name, call := range calls {
 			if err := call(ctx); !errors.Is(err, engine.ErrNested) {
 				t.Errorf("%s says %v", name, err)

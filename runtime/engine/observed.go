@@ -12,7 +12,7 @@ import (
 // observed measures the metrics that the spec of m has the engine observe. A
 // label is one of the engine's own, which pairs name in turn with their values,
 // or a column of the record, which may be nil; any other is empty.
-func (e *Engine[Tx]) observed(m *definition[Tx], of fsm.Observed, seconds float64, record fsm.Record, pairs ...string) {
+func (e *Engine[T]) observed(m *definition[T], of fsm.Observed, seconds float64, record fsm.Record, pairs ...string) {
 	known := source{own: labels(pairs), columns: m.tables.Columns, record: record}
 	for _, info := range m.observed[of] {
 		value := 1.0
@@ -63,7 +63,7 @@ func (s *source) label(name string) string {
 }
 
 // left measures that a step left a state.
-func (e *Engine[Tx]) left(r request[Tx], s fsm.Step, entered time.Time) {
+func (e *Engine[T]) left(r request[T], s fsm.Step, entered time.Time) {
 	stayed := r.now.Sub(entered)
 	e.observe(r.machine.Name(), MetricStateDuration, stayed.Seconds(), "state", s.From)
 	outcome := "success"
@@ -78,7 +78,7 @@ func (e *Engine[Tx]) left(r request[Tx], s fsm.Step, entered time.Time) {
 }
 
 // timeout measures that the timeout of a state fired.
-func (e *Engine[Tx]) timeout(r request[Tx], s fsm.Step, entered time.Time) {
+func (e *Engine[T]) timeout(r request[T], s fsm.Step, entered time.Time) {
 	after := r.notBefore.Sub(entered).Milliseconds()
 	e.observed(r.machine, fsm.OfTimeout, 0, s.Record,
 		"state", s.From, "event", s.Event, "trigger_emitted", s.Event, "to", s.To, "timeout_ms", strconv.FormatInt(after, 10))

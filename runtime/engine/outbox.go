@@ -14,7 +14,7 @@ import (
 // methods that end a delivery work on a copy: an outcome that could not be
 // stored can be followed by another.
 type delivery struct {
-	row    OutboxRow // as the claim found it
+	row    OutboxMessage // as the claim found it
 	token  fsm.UUID
 	policy fsm.RetryPolicy
 	letter outbox.Record
@@ -22,8 +22,8 @@ type delivery struct {
 }
 
 // newLetter is the letter of a message that was just asked for.
-func newLetter(now time.Time) Letter {
-	return Letter{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
+func newLetter(now time.Time) MessageState {
+	return MessageState{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
 }
 
 // limit is how many claims a message gets, of those that used counts: the first and
@@ -62,7 +62,7 @@ func (d delivery) spent() bool { return d.used() >= d.limit() }
 
 // claimed takes an outbox row over from the store's claim: the letter goes
 // through the same transitions that the claim stands for.
-func claimed(row OutboxRow, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (delivery, error) {
+func claimed(row OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (delivery, error) {
 	d := delivery{row: row, token: token, policy: policy}
 	letter, err := openLetter(row)
 	if err != nil {
@@ -142,13 +142,13 @@ func (d *delivery) fire(e outbox.Payload, now time.Time, maxAttempts int64) erro
 // settlement is what to store of d.
 func (d delivery) settlement() Settlement {
 	return Settlement{
-		Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID, Letter: closeLetter(d.letter, d.row.Letter),
+		Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID, MessageState: closeLetter(d.letter, d.row.MessageState),
 		Machine: d.row.Machine, RecordID: d.row.RecordID,
 	}
 }
 
 // openLetter reads the letter of a row.
-func openLetter(row OutboxRow) (outbox.Record, error) {
+func openLetter(row OutboxMessage) (outbox.Record, error) {
 	id, err := fsm.ParseUUID(row.MessageID)
 	if err != nil {
 		return outbox.Record{}, err
@@ -167,8 +167,8 @@ func openLetter(row OutboxRow) (outbox.Record, error) {
 // closeLetter is what is stored of a letter. before fills in what the machine
 // does not know: since when a row can be claimed, and how many of the attempts were cut
 // short.
-func closeLetter(r outbox.Record, before Letter) Letter {
-	l := Letter{
+func closeLetter(r outbox.Record, before MessageState) MessageState {
+	l := MessageState{
 		State: r.State.String(), Attempts: r.Attempts, Cut: min(before.Cut, r.Attempts), AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
 		DiscardedAt: r.DiscardedAt, LastError: r.LastError.Or(""), Resolution: r.Resolution.Or(""), Cancelled: before.Cancelled,
 	}

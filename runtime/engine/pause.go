@@ -45,7 +45,7 @@ var ErrNotPaused = errors.New("not paused")
 // scope replaces them.
 //
 // A scope that no machine of this engine knows is an error.
-func (e *Engine[Tx]) Pause(ctx context.Context, s Scope, who, why string) error {
+func (e *Engine[T]) Pause(ctx context.Context, s Scope, who, why string) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (e *Engine[Tx]) Pause(ctx context.Context, s Scope, who, why string) error 
 		return fmt.Errorf("pause %s: %w", s, err)
 	}
 	p := Pause{Scope: s, Who: tidy(who), Why: tidy(why), At: e.now()}
-	if err := e.store.InTx(ctx, func(tx Tx) error { return e.store.Pause(ctx, tx, p) }); err != nil {
+	if err := e.store.InTx(ctx, func(tx T) error { return e.store.Pause(ctx, tx, p) }); err != nil {
 		return fmt.Errorf("pause %s: %w", s, err)
 	}
 	e.refreshPauses(ctx)
@@ -69,13 +69,13 @@ func (e *Engine[Tx]) Pause(ctx context.Context, s Scope, who, why string) error 
 
 // Unpause ends a pause, and makes workers look for work. Without one of exactly this scope it is
 // ErrNotPaused.
-func (e *Engine[Tx]) Unpause(ctx context.Context, s Scope, who, why string) error {
+func (e *Engine[T]) Unpause(ctx context.Context, s Scope, who, why string) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
 	err := checkReason(who, why)
 	if err == nil {
-		err = e.store.InTx(ctx, func(tx Tx) error {
+		err = e.store.InTx(ctx, func(tx T) error {
 			there, err := e.store.Unpause(ctx, tx, s)
 			if err == nil && !there {
 				err = ErrNotPaused
@@ -93,7 +93,7 @@ func (e *Engine[Tx]) Unpause(ctx context.Context, s Scope, who, why string) erro
 }
 
 // Pauses returns every pause, by machine, effect and destination.
-func (e *Engine[Tx]) Pauses(ctx context.Context) ([]Pause, error) {
+func (e *Engine[T]) Pauses(ctx context.Context) ([]Pause, error) {
 	page, err := e.store.Read(ctx, Read{Kind: ReadPauses})
 	if err != nil {
 		return nil, fmt.Errorf("pauses: %w", err)
@@ -102,7 +102,7 @@ func (e *Engine[Tx]) Pauses(ctx context.Context) ([]Pause, error) {
 }
 
 // checkScope refuses a scope that this engine does not know.
-func (e *Engine[Tx]) checkScope(s Scope) error {
+func (e *Engine[T]) checkScope(s Scope) error {
 	if (s.Machine == "") == (s.Destination == "") || s.Machine == "" && s.Effect != "" {
 		return errors.New("engine: a scope is a machine, an effect of a machine, or a destination")
 	}

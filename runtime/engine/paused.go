@@ -22,14 +22,14 @@ type pauses struct {
 }
 
 // begin reports whether an effect may begin. Before the pauses were read none may.
-func (p *pauses) begin(row OutboxRow) bool {
+func (p *pauses) begin(row OutboxMessage) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
 		return p.known
 	}
-	return slices.ContainsFunc(p.wanted.lanes, func(l Lane) bool {
-		return l.Machine == row.Machine && l.Name == row.Lane && slices.Contains(l.Effects, row.Effect)
+	return slices.ContainsFunc(p.wanted.lanes, func(l Destination) bool {
+		return l.Machine == row.Machine && l.Name == row.Destination && slices.Contains(l.Effects, row.Effect)
 	})
 }
 
@@ -68,14 +68,14 @@ func (p *pauses) set(list []Pause, left wanted, at time.Time) (begun, ended []Pa
 }
 
 // readPauses reads the pauses. If it fails, the last known ones hold.
-func (e *Engine[Tx]) readPauses(ctx context.Context) error {
+func (e *Engine[T]) readPauses(ctx context.Context) error {
 	e.pauses.reading.Lock()
 	defer e.pauses.reading.Unlock()
 	return e.askForPauses(ctx)
 }
 
 // askForPauses is readPauses for a caller that holds the lock.
-func (e *Engine[Tx]) askForPauses(ctx context.Context) error {
+func (e *Engine[T]) askForPauses(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
 	defer cancel()
 	at := e.config.Clock.Now()
@@ -96,9 +96,9 @@ func (e *Engine[Tx]) askForPauses(ctx context.Context) error {
 }
 
 // refreshPauses is readPauses where a failure is no error: the last known ones hold.
-func (e *Engine[Tx]) refreshPauses(ctx context.Context) { e.warnPauses(ctx, e.readPauses(ctx)) }
+func (e *Engine[T]) refreshPauses(ctx context.Context) { e.warnPauses(ctx, e.readPauses(ctx)) }
 
-func (e *Engine[Tx]) warnPauses(ctx context.Context, err error) {
+func (e *Engine[T]) warnPauses(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		e.config.Logger.WarnContext(ctx, "the pauses can't be read: the last known ones hold", "error", err)
 	}
@@ -106,7 +106,7 @@ func (e *Engine[Tx]) warnPauses(ctx context.Context, err error) {
 
 // awaitPauses reads the pauses until it succeeds or ctx ends, and reports whether they
 // are known.
-func (e *Engine[Tx]) awaitPauses(ctx context.Context) bool {
+func (e *Engine[T]) awaitPauses(ctx context.Context) bool {
 	for failures := 1; ; failures++ {
 		err := e.readPauses(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -118,7 +118,7 @@ func (e *Engine[Tx]) awaitPauses(ctx context.Context) bool {
 
 // followPauses keeps the pauses known where effects are carried out within transactions
 // and no worker polls. One call reads them; others go on with the last known ones.
-func (e *Engine[Tx]) followPauses(ctx context.Context) {
+func (e *Engine[T]) followPauses(ctx context.Context) {
 	known, read := e.pauses.state()
 	switch {
 	case known && (e.crew.there() || e.config.Clock.Now().Sub(read) < e.config.PollInterval):
@@ -135,7 +135,7 @@ func (e *Engine[Tx]) followPauses(ctx context.Context) {
 }
 
 // unpaused is what is wanted and not paused.
-func (e *Engine[Tx]) unpaused(list []Pause) wanted {
+func (e *Engine[T]) unpaused(list []Pause) wanted {
 	if len(list) == 0 {
 		return e.wanted
 	}
@@ -158,7 +158,7 @@ func (e *Engine[Tx]) unpaused(list []Pause) wanted {
 
 // pausesEffect reports whether an effect, or the cleanup that its repeats begin with, is
 // paused.
-func pausesEffect[Tx any](list []Pause, m *definition[Tx], name string) bool {
+func pausesEffect[T any](list []Pause, m *definition[T], name string) bool {
 	info := m.effects[name]
 	scopes := []Scope{{Machine: m.Name()}, {Machine: m.Name(), Effect: name}, {Destination: destinationOf(info)}}
 	if info.Cleanup != "" {
@@ -168,7 +168,7 @@ func pausesEffect[Tx any](list []Pause, m *definition[Tx], name string) bool {
 }
 
 // measurePause measures whether a scope is paused.
-func (e *Engine[Tx]) measurePause(s Scope, value float64) {
+func (e *Engine[T]) measurePause(s Scope, value float64) {
 	e.config.Metrics(Metric{
 		Machine: s.Machine, Name: MetricPaused, Type: "gauge", Value: value,
 		Labels: []fsm.Label{{Name: "effect", Value: s.Effect}, {Name: "destination", Value: s.Destination}},

@@ -15,16 +15,16 @@ import (
 // fields stand in the order in which they are carried out: what the store
 // writes, the calls that run inside the transaction, and, once it is committed,
 // the log lines and metrics that the outcome holds back.
-type plan[Tx any] struct {
+type plan[T any] struct {
 	drafts  []draft // of the record itself, then of those that it starts
-	calls   []txCall[Tx]
+	calls   []txCall[T]
 	demand  demand
 	outcome Outcome
 }
 
 // plan turns a decision about r into writes.
-func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], error) {
-	p := plan[Tx]{outcome: Outcome{
+func (e *Engine[T]) plan(r request[T], row Row, d fsm.Decision) (plan[T], error) {
+	p := plan[T]{outcome: Outcome{
 		ID: r.id, Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
 	}}
 	p.demand = r.demand()
@@ -37,10 +37,10 @@ func (e *Engine[Tx]) plan(r request[Tx], row Row, d fsm.Decision) (plan[Tx], err
 
 // addDraft adds the draft of one record, then those of the records that it
 // starts. depth is how many starts led here.
-func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decision, depth int) error {
-	c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key, Task: r.task}
+func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, depth int) error {
+	c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
 	version, entered, before := row.Version, row.EnteredAt, row.Record
-	var starts []start[Tx]
+	var starts []start[T]
 	left := false
 	for i, s := range d.Steps {
 		version++
@@ -52,14 +52,14 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 		before = s.Record
 		if !s.Internal && s.From != "" {
 			left = true
-			c.CancelWork = r.machine.hasWork && !row.Alone && row.Version > 0
+			c.CancelWork = r.machine.hasWork && !row.OnlyPending && row.Version > 0
 			// Work of a state that this very chain leaves never begins.
-			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxRow) bool { return m.Work })
+			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxMessage) bool { return m.Work })
 		}
 		r.setTimer(&c, s, version)
 		seq := 0
 		for _, effect := range s.Effects {
-			begun, err := e.addEffect(p, &c, asking[Tx]{r, s, eventID, version, seq}, effect)
+			begun, err := e.addEffect(p, &c, asking[T]{r, s, eventID, version, seq}, effect)
 			if err != nil {
 				return err
 			}
@@ -74,20 +74,20 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 		}
 	}
 	if d.Raised != nil {
-		c.Arm = append(c.Arm, r.timer(TimerRaise, version, d.Record.StateName(), fsm.Timer{At: r.now, Fire: *d.Raised}))
+		c.SetDeadlines = append(c.SetDeadlines, r.timer(DeadlineRaise, version, d.Record.StateName(), fsm.Timer{At: r.now, Fire: *d.Raised}))
 	}
 	keys := r.keys(row.Record)
 	if err := r.checkKeys(keys); err != nil {
 		return err
 	}
 	for _, key := range keys {
-		c.Keys = append(c.Keys, KeyRow{
+		c.IdempotencyKeys = append(c.IdempotencyKeys, IdempotencyKey{
 			Machine: c.Machine, Key: key, RecordID: r.id, Event: r.event.Name, Version: version, CreatedAt: r.now,
 			By: r.by, Payload: d.Steps[0].Payload,
 		})
 	}
 	p.drafts = append(p.drafts, draft{
-		Commit: c, record: d.Record, version: version, entered: entered, alone: row.Alone || r.create, left: left,
+		Commit: c, record: d.Record, version: version, entered: entered, alone: row.OnlyPending || r.create, left: left,
 	})
 	for _, s := range starts {
 		if err := e.addStart(p, r, s, depth+1); err != nil {
@@ -98,7 +98,7 @@ func (e *Engine[Tx]) addDraft(p *plan[Tx], r request[Tx], row Row, d fsm.Decisio
 }
 
 // step is what is written about a transition.
-func (r request[Tx]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm.Record) StepWrite {
+func (r request[T]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm.Record) StepWrite {
 	return StepWrite{
 		HistoryRow: HistoryRow{
 			EventID: eventID, Version: version, Transition: s.Transition, From: s.From, Event: s.Event, To: s.To, By: s.By, Payload: s.Payload,
@@ -112,39 +112,39 @@ func (r request[Tx]) step(s fsm.Step, eventID fsm.UUID, version int64, before fs
 
 // setTimer makes c arm what s arms, and disarm what s leaves behind. Of the
 // steps of a chain the last one counts.
-func (r request[Tx]) setTimer(c *Commit, s fsm.Step, version int64) {
+func (r request[T]) setTimer(c *Commit, s fsm.Step, version int64) {
 	if s.KeepTimer {
 		return
 	}
-	c.Arm = nil
+	c.SetDeadlines = nil
 	if s.Timer != nil {
-		c.Arm = []TimerRow{r.timer(TimerTimeout, version, s.To, *s.Timer)}
+		c.SetDeadlines = []Deadline{r.timer(DeadlineTimeout, version, s.To, *s.Timer)}
 	}
 	switch {
 	case s.From == "":
 	case s.Internal:
-		c.Disarm = []TimerKind{TimerTimeout}
+		c.ClearDeadlines = []DeadlineKind{DeadlineTimeout}
 	default:
-		c.Disarm = []TimerKind{TimerTimeout, TimerRaise}
+		c.ClearDeadlines = []DeadlineKind{DeadlineTimeout, DeadlineRaise}
 	}
 }
 
-func (r request[Tx]) timer(kind TimerKind, version int64, state string, t fsm.Timer) TimerRow {
-	return TimerRow{
+func (r request[T]) timer(kind DeadlineKind, version int64, state string, t fsm.Timer) Deadline {
+	return Deadline{
 		Machine: r.machine.Name(), RecordID: r.id, Kind: kind, Version: version,
 		DueAt: fsm.Instant(t.At), Event: t.Fire, RecordState: state, Correlation: r.correlation,
 	}
 }
 
 // start is a record of another machine that a step asks for.
-type start[Tx any] struct {
-	machine *definition[Tx]
+type start[T any] struct {
+	machine *definition[T]
 	id      string
 	event   fsm.Event
 }
 
 // addStart decides the creation of a record that another one starts.
-func (e *Engine[Tx]) addStart(p *plan[Tx], parent request[Tx], s start[Tx], depth int) error {
+func (e *Engine[T]) addStart(p *plan[T], parent request[T], s start[T], depth int) error {
 	// A chain that passes no machine twice is no longer than there are machines;
 	// a longer one is a circle, which would never end.
 	if depth >= len(e.machines) {
@@ -154,7 +154,7 @@ func (e *Engine[Tx]) addStart(p *plan[Tx], parent request[Tx], s start[Tx], dept
 	if err != nil {
 		return err
 	}
-	r := request[Tx]{
+	r := request[T]{
 		machine: s.machine, id: fsm.Text(key), key: key, event: s.event, create: true,
 		by: fsm.System(), correlation: parent.correlation, now: parent.now,
 	}
@@ -168,7 +168,7 @@ func (e *Engine[Tx]) addStart(p *plan[Tx], parent request[Tx], s start[Tx], dept
 // tellStep returns what is measured and logged about a step once it is
 // committed. entered is when the state that it begins in was entered; first, that
 // the event itself led to it, and not a step before it.
-func (e *Engine[Tx]) tellStep(r request[Tx], s fsm.Step, entered time.Time, first bool) func(context.Context) {
+func (e *Engine[T]) tellStep(r request[T], s fsm.Step, entered time.Time, first bool) func(context.Context) {
 	return func(ctx context.Context) {
 		name := r.machine.Name()
 		e.count(name, MetricTransitions, "from", s.From, "event", s.Event, "to", s.To)

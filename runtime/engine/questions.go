@@ -15,12 +15,12 @@ const (
 	ReadRecords ReadKind = "records" // records in State, ID ascending, above After
 	ReadHistory ReadKind = "history" // of the record ID, version ascending, above AfterVersion
 	// ReadDeadLetters: those that Filter lets through, neither cancelled nor discarded,
-	// by CreatedAt, Version, Seq and MessageID, behind AfterLetter: Page.Letters.
+	// by CreatedAt, Version, Seq and MessageID, behind AfterMessage: Page.Messages.
 	ReadDeadLetters ReadKind = "dead_letters"
-	ReadLetter      ReadKind = "letter" // the outbox row MessageID: Page.Letters
-	// due work of the machines of Lanes and Events that these do not name: Page.Unknown
+	ReadMessage     ReadKind = "message" // the message MessageID: Page.Messages
+	// due work of the machines of Destinations and Events that these do not name: Page.Unknown
 	ReadUnknown ReadKind = "unknown"
-	// what waits of the machines of Lanes and Events, of at most Limit messages and as
+	// what waits of the machines of Destinations and Events, of at most Limit messages and as
 	// many deadlines: Page.Backlog
 	ReadBacklog ReadKind = "backlog"
 	ReadPauses  ReadKind = "pauses" // by machine, effect and destination: Page.Pauses
@@ -34,27 +34,27 @@ type Read struct {
 	Tables       fsm.Tables
 	Blank        func() fsm.Record // for each record found
 	ID           string
-	Key          any    // driver value of ID
+	IDValue      any    // driver value of ID
 	State        string // "": any
 	After        any    // driver value of an id; nil: from the start
 	AfterVersion int64
 	MessageID    string
 	Filter       Filter
-	AfterLetter  *OutboxRow // only its place counts; nil: from the start
-	Now          time.Time  // when unknown work, or the backlog, has to be due
-	Lanes        []Lane     // with the effects that the caller knows
-	Events       []Events   // with the events that it knows
+	AfterMessage *OutboxMessage // only its place counts; nil: from the start
+	Now          time.Time      // when unknown work, or the backlog, has to be due
+	Destinations []Destination  // with the effects that the caller knows
+	Events       []Events       // with the events that it knows
 	Limit        int
 }
 
 // Page is an answer: the part that the kind of the question names.
 type Page struct {
-	Records []Row
-	History []HistoryRow
-	Letters []OutboxRow
-	Unknown []UnknownWork // by kind, machine, name and state
-	Pauses  []Pause
-	Backlog []Backlog // by kind, machine, name and state
+	Records  []Row
+	History  []HistoryRow
+	Messages []OutboxMessage
+	Unknown  []UnknownWork // by kind, machine, name and state
+	Pauses   []Pause
+	Backlog  []Backlog // by kind, machine, name and state
 }
 
 // UnknownWork is work that is due and that a process does not know: another version of its

@@ -25,7 +25,7 @@ type Snapshot struct {
 
 // Get returns a record: ErrNotFound if there is none, ErrCorrupt if it can't be
 // read, ErrUnknownState if that is for its state.
-func (e *Engine[Tx]) Get(ctx context.Context, machine, id string) (Snapshot, error) {
+func (e *Engine[T]) Get(ctx context.Context, machine, id string) (Snapshot, error) {
 	s, err := e.get(ctx, machine, id)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("get %s %s: %w", machine, id, err)
@@ -37,7 +37,7 @@ func (e *Engine[Tx]) Get(ctx context.Context, machine, id string) (Snapshot, err
 // their payloads, and why it may not fire the others. The snapshot is the record that
 // this is about: with its version as Call.IfVersion an event meets no other.
 // Errors: those of Get, and a caller that the machine does not know.
-func (e *Engine[Tx]) Legal(ctx context.Context, machine, id string, by fsm.Caller) ([]fsm.Verdict, Snapshot, error) {
+func (e *Engine[T]) Legal(ctx context.Context, machine, id string, by fsm.Caller) ([]fsm.Verdict, Snapshot, error) {
 	s, err := e.Get(ctx, machine, id)
 	if err != nil {
 		return nil, Snapshot{}, err
@@ -49,13 +49,13 @@ func (e *Engine[Tx]) Legal(ctx context.Context, machine, id string, by fsm.Calle
 	return verdicts, s, nil
 }
 
-func (e *Engine[Tx]) get(ctx context.Context, machine, id string) (Snapshot, error) {
+func (e *Engine[T]) get(ctx context.Context, machine, id string) (Snapshot, error) {
 	m, key, err := e.machine(machine, id)
 	if err != nil {
 		return Snapshot{}, err
 	}
 	page, err := e.store.Read(ctx, Read{
-		Kind: ReadRecord, Machine: machine, Tables: m.tables, Blank: m.Blank, ID: fsm.Text(key), Key: key, Limit: 1,
+		Kind: ReadRecord, Machine: machine, Tables: m.tables, Blank: m.Blank, ID: fsm.Text(key), IDValue: key, Limit: 1,
 	})
 	switch {
 	case err != nil:
@@ -69,7 +69,7 @@ func (e *Engine[Tx]) get(ctx context.Context, machine, id string) (Snapshot, err
 
 // List returns records of a machine in a state, or in any if state is "", by
 // ascending id, above the id after ("" for the first page).
-func (e *Engine[Tx]) List(ctx context.Context, machine, state, after string, limit int) ([]Snapshot, error) {
+func (e *Engine[T]) List(ctx context.Context, machine, state, after string, limit int) ([]Snapshot, error) {
 	m, err := e.lookup(machine)
 	if err != nil {
 		return nil, err
@@ -93,13 +93,13 @@ func (e *Engine[Tx]) List(ctx context.Context, machine, state, after string, lim
 
 // History returns the steps of a record in their order, those above version
 // after (0 for the first page).
-func (e *Engine[Tx]) History(ctx context.Context, machine, id string, after int64, limit int) ([]HistoryRow, error) {
+func (e *Engine[T]) History(ctx context.Context, machine, id string, after int64, limit int) ([]HistoryRow, error) {
 	m, key, err := e.machine(machine, id)
 	if err != nil {
 		return nil, err
 	}
 	page, err := e.store.Read(ctx, Read{
-		Kind: ReadHistory, Machine: machine, Tables: m.tables, ID: fsm.Text(key), Key: key, AfterVersion: after, Limit: bounded(limit),
+		Kind: ReadHistory, Machine: machine, Tables: m.tables, ID: fsm.Text(key), IDValue: key, AfterVersion: after, Limit: bounded(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("history of %s %s: %w", machine, id, err)
@@ -107,7 +107,7 @@ func (e *Engine[Tx]) History(ctx context.Context, machine, id string, after int6
 	return page.History, nil
 }
 
-func (d *definition[Tx]) snapshot(row Row) Snapshot {
+func (d *definition[T]) snapshot(row Row) Snapshot {
 	s := Snapshot{Record: row.Record, Version: row.Version, EnteredAt: row.EnteredAt, Err: d.unreadable(row.Err)}
 	if row.Record != nil {
 		s.ID = fsm.Text(row.Record.Values()[0])

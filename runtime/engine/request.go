@@ -15,8 +15,8 @@ import (
 )
 
 // request is one event on its way to a record.
-type request[Tx any] struct {
-	machine     *definition[Tx]
+type request[T any] struct {
+	machine     *definition[T]
 	id          string // canonical text
 	key         any    // driver value of id
 	event       fsm.Event
@@ -34,24 +34,24 @@ type request[Tx any] struct {
 }
 
 // request checks what a caller says.
-func (e *Engine[Tx]) request(f Firing) (request[Tx], error) {
+func (e *Engine[T]) request(f Firing) (request[T], error) {
 	m, key, err := e.machine(f.Machine, f.ID)
 	if err != nil {
-		return request[Tx]{}, err
+		return request[T]{}, err
 	}
 	if f.Event == nil {
-		return request[Tx]{}, errors.New("engine: an event is needed")
+		return request[T]{}, errors.New("engine: an event is needed")
 	}
 	if f.Create && f.Call.IfVersion != 0 {
-		return request[Tx]{}, errors.New("engine: IfVersion is for a record that exists, and this call creates one: leave it out")
+		return request[T]{}, errors.New("engine: IfVersion is for a record that exists, and this call creates one: leave it out")
 	}
 	event, err := fsm.EventOf(f.Event)
 	if err != nil {
-		return request[Tx]{}, err
+		return request[T]{}, err
 	}
-	r := request[Tx]{
+	r := request[T]{
 		machine: m, id: fsm.Text(key), key: key, event: event, create: f.Create,
-		by: f.Call.By, callKey: f.Call.Key, ifVersion: f.Call.IfVersion, correlation: f.Call.Correlation, now: e.now(),
+		by: f.Call.By, callKey: f.Call.IdempotencyKey, ifVersion: f.Call.IfVersion, correlation: f.Call.Correlation, now: e.now(),
 	}
 	if r.correlation == "" {
 		r.correlation = e.config.NewToken().String()
@@ -63,7 +63,7 @@ func (e *Engine[Tx]) request(f Firing) (request[Tx], error) {
 }
 
 // checkSize refuses a payload that is larger than the engine stores.
-func (e *Engine[Tx]) checkSize(r request[Tx]) error {
+func (e *Engine[T]) checkSize(r request[T]) error {
 	if len(r.event.Payload) <= e.config.MaxPayload {
 		return nil
 	}
@@ -79,7 +79,7 @@ const (
 )
 
 // checkKeys refuses an idempotency key that is too long to be stored.
-func (r request[Tx]) checkKeys(keys []string) error {
+func (r request[T]) checkKeys(keys []string) error {
 	if len(r.callKey) > longestKey {
 		return r.tooLong("idempotency key", len(r.callKey), longestKey)
 	}
@@ -96,19 +96,19 @@ func (r request[Tx]) checkKeys(keys []string) error {
 }
 
 // tooLong rejects the event for a part of it.
-func (r request[Tx]) tooLong(what string, bytes, allowed int) error {
+func (r request[T]) tooLong(what string, bytes, allowed int) error {
 	x := &fsm.Rejection{Machine: r.machine.Name(), Reason: fsm.ErrInvalidEvent, Event: r.event.Name, Actor: r.by.Role}
 	return x.WithField(what, fmt.Sprintf("has %d bytes, more than the %d allowed", bytes, allowed))
 }
 
 // timedOut reports whether r is the timeout of a state.
-func (r request[Tx]) timedOut() bool {
-	return r.task != nil && r.task.Kind == TaskDeadline && r.task.Timer == TimerTimeout
+func (r request[T]) timedOut() bool {
+	return r.task != nil && r.task.Kind == TaskDeadline && r.task.Deadline == DeadlineTimeout
 }
 
 // keys lists the idempotency keys that the event consumes. The prefixes keep a
 // caller from using up the key of an event, or of another caller.
-func (r request[Tx]) keys(record fsm.Record) []string {
+func (r request[T]) keys(record fsm.Record) []string {
 	var keys []string
 	if r.callKey != "" {
 		keys = append(keys, r.scopedKey())
@@ -120,18 +120,18 @@ func (r request[Tx]) keys(record fsm.Record) []string {
 }
 
 // scopedKey is the caller's key among those of all callers.
-func (r request[Tx]) scopedKey() string {
+func (r request[T]) scopedKey() string {
 	return "call:" + url.QueryEscape(r.by.Role) + ":" + url.QueryEscape(r.by.ID) + ":" + r.callKey
 }
 
 // query asks for the record, the keys and the task of r.
-func (r request[Tx]) query() Query {
+func (r request[T]) query() Query {
 	q := Query{
-		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, Key: r.key,
-		Into: r.machine.Blank(), Keys: r.keys(nil), Lock: r.lock,
+		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key,
+		Into: r.machine.Blank(), IdempotencyKeys: r.keys(nil), Lock: r.lock,
 	}
 	if r.task != nil {
-		q.Task = &TaskRef{Kind: r.task.Kind, MessageID: r.task.MessageID, Timer: r.task.Timer, Token: r.task.Token}
+		q.Task = &TaskRef{Kind: r.task.Kind, MessageID: r.task.MessageID, Deadline: r.task.Deadline, Token: r.task.Token}
 	}
 	return q
 }
@@ -141,8 +141,8 @@ func (r request[Tx]) query() Query {
 // creation is answered with the record that the key created, whatever id it asks for.
 // An event's own key answers callers of the same role alone: to others the event is
 // decided like any other.
-func (r request[Tx]) replay(row Row) (Outcome, bool, error) {
-	for _, k := range row.Keys {
+func (r request[T]) replay(row Row) (Outcome, bool, error) {
+	for _, k := range row.IdempotencyKeys {
 		var record fsm.Record
 		switch {
 		case !slices.Contains(r.keys(row.Record), k.Key), k.By.Role != r.by.Role:

@@ -13,7 +13,7 @@ func (s *stopped) Now() time.Time { return s.now }
 // TestRoomOfADestination follows one with four places and two attempts a second.
 func TestRoomOfADestination(t *testing.T) {
 	clock := &stopped{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	lanes := []Lane{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
+	lanes := []Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
 	d := newDestinations(lanes, Config{Clock: clock, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 4}}})
 	fails := func() {
 		for range tripsAfter {
@@ -39,8 +39,8 @@ func TestRoomOfADestination(t *testing.T) {
 			}
 		}, 0},
 		{"it found one message", func() {
-			reserved := []Lane{{Machine: "deal", Name: "ton", Most: 2}, {Machine: "wal", Name: "ton", Most: 2}}
-			d.claimed(reserved, []Task{{Kind: TaskEffect, Effect: OutboxRow{Machine: "wal", Lane: "ton"}}})
+			reserved := []Destination{{Machine: "deal", Name: "ton", Most: 2}, {Machine: "wal", Name: "ton", Most: 2}}
+			d.claimed(reserved, []Task{{Kind: TaskEffect, Effect: OutboxMessage{Machine: "wal", Destination: "ton"}}})
 		}, 3},
 	} {
 		tt.do()
@@ -52,7 +52,7 @@ func TestRoomOfADestination(t *testing.T) {
 
 // TestLanesOfOneDestinationTakeTurns: with one place neither machine is left out.
 func TestLanesOfOneDestinationTakeTurns(t *testing.T) {
-	lanes := []Lane{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
+	lanes := []Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
 	d := newDestinations(lanes, Config{Clock: &stopped{}, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 1}}})
 	seen := map[string]int{}
 	for range 4 {

@@ -32,23 +32,23 @@ type StepWrite struct {
 	Before  fsm.Record // as it was read, or after the step before; nil: not known, or a creation
 }
 
-// OutboxRow is an effect to be delivered: a row of fsm_outbox. Delivering never
-// changes anything but its letter and its lease.
-type OutboxRow struct {
+// OutboxMessage is an effect to be delivered: a row of fsm_outbox. Delivering never
+// changes anything but its state and its lease.
+type OutboxMessage struct {
 	MessageID   string // a UUID, the same however often the step is tried
 	Machine     string
 	RecordID    string
 	Version     int64 // of the step that asked for it
 	Seq         int   // its place within the step
 	Effect      string
-	Lane        string
+	Destination string
 	Delivery    fsm.Delivery
 	Work        bool
 	Payload     json.RawMessage
 	RecordState string // after that step; "": not known
 	Correlation string
 	CreatedAt   time.Time
-	Letter
+	MessageState
 	// Lease, in a Commit, is that of the worker who has the row in hand from its
 	// beginning: it is in state delivering. nil: it has none.
 	Lease *Lease
@@ -61,9 +61,9 @@ type Lease struct {
 	Worker string // for people who look into the database
 }
 
-// Letter is the part of an outbox row that the machine outbox governs. Empty
+// MessageState is the part of a message that the machine outbox governs. Empty
 // texts are null in the database.
-type Letter struct {
+type MessageState struct {
 	State       string                  // pending, delivering, delivered, retry_wait or dead_letter
 	Attempts    int64                   // claims so far
 	Cut         int64                   // those of them that were cut short, as later claims found; only an operator's Settle writes it
@@ -77,7 +77,7 @@ type Letter struct {
 
 // BeforeClaim is what the letter of a claimed message was before its claim, as far as
 // it tells: one of which an attempt was cut short may have been a suspect.
-func (l Letter) BeforeClaim() Letter {
+func (l MessageState) BeforeClaim() MessageState {
 	l.Attempts--
 	switch {
 	case l.Attempts == 0:
@@ -90,21 +90,21 @@ func (l Letter) BeforeClaim() Letter {
 	return l
 }
 
-// TimerKind tells what a deadline is for. A record has at most one of each.
-type TimerKind string
+// DeadlineKind tells what a deadline is for. A record has at most one of each.
+type DeadlineKind string
 
 // The kinds of deadlines.
 const (
-	TimerTimeout TimerKind = "timeout" // the state's timeout
-	TimerRaise   TimerKind = "raise"   // what the last step raised, with Config.TwoStep
+	DeadlineTimeout DeadlineKind = "timeout" // the state's timeout
+	DeadlineRaise   DeadlineKind = "raise"   // what the last step raised, with Config.TwoStep
 )
 
-// TimerRow is a deadline: a row of fsm_deadlines, whose key is machine, record
+// Deadline is a row of fsm_deadlines, whose key is machine, record
 // and kind.
-type TimerRow struct {
+type Deadline struct {
 	Machine     string
 	RecordID    string
-	Kind        TimerKind
+	Kind        DeadlineKind
 	Version     int64 // of the step that armed it
 	DueAt       time.Time
 	Event       fsm.Event
@@ -112,9 +112,9 @@ type TimerRow struct {
 	Correlation string
 }
 
-// KeyRow is an idempotency key that was consumed: a row of fsm_keys, whose key
+// IdempotencyKey is an idempotency key that was consumed: a row of fsm_keys, whose key
 // is machine and key. It is kept for ever.
-type KeyRow struct {
+type IdempotencyKey struct {
 	Machine   string
 	Key       string
 	RecordID  string

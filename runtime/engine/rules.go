@@ -38,7 +38,7 @@ type MessageSource struct {
 type TimeoutRule struct{ State, Event string }
 
 // RowRulesOf reads the rules off a machine.
-func RowRulesOf[Tx any](m Machine[Tx]) RowRules {
+func RowRulesOf[T any](m Machine[T]) RowRules {
 	rules := RowRules{Machine: m.Name(), Version: m.Version(), Tables: m.Tables()}
 	infos := map[string]fsm.EffectInfo{}
 	for _, info := range m.Effects() {
@@ -60,7 +60,7 @@ func RowRulesOf[Tx any](m Machine[Tx]) RowRules {
 	}
 	for _, info := range m.Effects() {
 		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
-			info.Lane = cmp.Or(info.Lane, info.Name)
+			info.Destination = cmp.Or(info.Destination, info.Name)
 			rules.Messages = append(rules.Messages, MessageRule{info, sources[info.Name]})
 		}
 	}

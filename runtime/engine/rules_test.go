@@ -22,7 +22,7 @@ func TestRowRulesOf(t *testing.T) {
 			t.Error("an effect within the transaction is a message")
 		}
 	}
-	if payout == nil || payout.Effect.Lane != "ton_escrow" || !slices.Equal(payout.Effect.RecordIDs, []string{"deal_id"}) {
+	if payout == nil || payout.Effect.Destination != "ton_escrow" || !slices.Equal(payout.Effect.RecordIDs, []string{"deal_id"}) {
 		t.Fatalf("the rule of a payout is %+v", payout)
 	}
 	if want := (engine.MessageSource{Transition: "verified", From: "DELIVERY_VERIFYING", Event: "VERIFICATION_PASSED", Seq: 2}); !slices.Contains(payout.Sources, want) || len(payout.Sources) != 3 {

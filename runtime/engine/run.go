@@ -18,7 +18,7 @@ import (
 // When ctx ends, Run claims nothing more and lets what is going on finish, for
 // StopTimeout; then the contexts of the handlers end, and what has no outcome
 // goes back for others to do. It returns nil: being stopped is no error.
-func (e *Engine[Tx]) Run(ctx context.Context) error {
+func (e *Engine[T]) Run(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (e *Engine[Tx]) Run(ctx context.Context) error {
 // Step carries out one round of what Run does, in the calling goroutine: it
 // claims what is due, does it in order and returns how much that was. Tests that
 // own the clock need no more.
-func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
+func (e *Engine[T]) Step(ctx context.Context) (n int, err error) {
 	if err := checkNested(ctx); err != nil {
 		return 0, err
 	}
@@ -60,7 +60,7 @@ func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	tasks, until, err := e.claim(ctx, Claim{
-		Token: e.config.NewToken(), Lanes: e.destinations.allowed(e.pauses.left().lanes, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
+		Token: e.config.NewToken(), Destinations: e.destinations.allowed(e.pauses.left().lanes, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
 	})
 	if err != nil {
 		return 0, err
@@ -74,7 +74,7 @@ func (e *Engine[Tx]) Step(ctx context.Context) (n int, err error) {
 
 // claim leases due work until a time. A claim that has begun is finished though ctx
 // ends, since the store may have granted it: it has StopTimeout for that.
-func (e *Engine[Tx]) claim(ctx context.Context, c Claim) (tasks []Task, until time.Time, err error) {
+func (e *Engine[T]) claim(ctx context.Context, c Claim) (tasks []Task, until time.Time, err error) {
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.StoreTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.config.StopTimeout, cancel) })()
@@ -90,7 +90,7 @@ func (e *Engine[Tx]) claim(ctx context.Context, c Claim) (tasks []Task, until ti
 // do carries out a task that is leased until a time. An error is that of its
 // record alone: it is reported, and the worker goes on with the others. handled
 // is called when all that is left is to store that an effect has happened.
-func (e *Engine[Tx]) do(ctx context.Context, t Task, until time.Time, handled func()) {
+func (e *Engine[T]) do(ctx context.Context, t Task, until time.Time, handled func()) {
 	machine, record, what, correlation := t.Effect.Machine, t.Effect.RecordID, t.Effect.Effect, t.Effect.Correlation
 	if t.Kind == TaskDeadline {
 		machine, record, what, correlation = t.Deadline.Machine, t.Deadline.RecordID, t.Deadline.Event.Name, t.Deadline.Correlation
@@ -111,7 +111,7 @@ func (e *Engine[Tx]) do(ctx context.Context, t Task, until time.Time, handled fu
 
 // survive carries out a task and turns a panic on the way, be it of a machine, a
 // store or a metrics hook, into an error: the lease runs out then.
-func (e *Engine[Tx]) survive(ctx context.Context, t Task, until time.Time, handled func()) (err error) {
+func (e *Engine[T]) survive(ctx context.Context, t Task, until time.Time, handled func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
@@ -129,7 +129,7 @@ const longestBackOff = 5 * time.Second
 
 // backOff says that the store failed and waits: PollInterval, and twice as long
 // each time, up to longestBackOff.
-func (e *Engine[Tx]) backOff(ctx context.Context, failures int, err error) {
+func (e *Engine[T]) backOff(ctx context.Context, failures int, err error) {
 	const factor, most = 2, 20
 	longest := max(longestBackOff, e.config.PollInterval)
 	policy := fsm.RetryPolicy{First: e.config.PollInterval, Factor: factor, Max: longest, Jitter: 0.2, Attempts: most}

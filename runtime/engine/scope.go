@@ -10,12 +10,12 @@ import (
 // and what it leaves to be done once it is committed. What only others would see
 // (effects, deadlines, keys) is written at its end, so that what one of its events
 // asks for and another takes back is never written at all.
-type scope[Tx any] struct {
-	engine   *Engine[Tx]
-	tx       Tx
+type scope[T any] struct {
+	engine   *Engine[T]
+	tx       T
 	fronts   []Commit // what is written before the drafts
 	drafts   []draft  // one a record, in the order in which they are written
-	calls    []txCall[Tx]
+	calls    []txCall[T]
 	outcomes []Outcome
 	demands  demands
 	refusals []func() // measure what was refused
@@ -24,14 +24,14 @@ type scope[Tx any] struct {
 	brief    bool     // others wait for it
 	inline   bool     // it carries out what Inline names
 	inlined  bool     // it did
-	grip     grip[Tx]
+	grip     grip[T]
 	loud     bool // it leaves something for a worker to look for
 }
 
 // within runs f in a transaction, writes what it has decided, and hands over what
 // that leaves. f may run twice: again where an effect could not be carried out
 // within the transaction after all.
-func (e *Engine[Tx]) within(ctx context.Context, f func(*scope[Tx]) error) error {
+func (e *Engine[T]) within(ctx context.Context, f func(*scope[T]) error) error {
 	if e.inlines {
 		e.followPauses(ctx)
 	}
@@ -44,11 +44,11 @@ func (e *Engine[Tx]) within(ctx context.Context, f func(*scope[Tx]) error) error
 	return err
 }
 
-func (e *Engine[Tx]) once(ctx context.Context, inline bool, f func(*scope[Tx]) error) error {
-	s := &scope[Tx]{engine: e, inline: inline}
+func (e *Engine[T]) once(ctx context.Context, inline bool, f func(*scope[T]) error) error {
+	s := &scope[T]{engine: e, inline: inline}
 	committed := false
 	defer func() { s.end(ctx, committed) }() // also when f panics
-	err := e.store.InTx(ctx, func(tx Tx) error {
+	err := e.store.InTx(ctx, func(tx T) error {
 		s.tx = tx
 		if err := f(s); err != nil {
 			return err
@@ -67,7 +67,7 @@ func (e *Engine[Tx]) once(ctx context.Context, inline bool, f func(*scope[Tx]) e
 
 // end begins what the transaction has left in the hands of workers and tells of
 // what it was, or gives the hands back.
-func (s *scope[Tx]) end(ctx context.Context, committed bool) {
+func (s *scope[T]) end(ctx context.Context, committed bool) {
 	if !committed {
 		s.grip.drop()
 		return
@@ -80,17 +80,17 @@ func (s *scope[Tx]) end(ctx context.Context, committed bool) {
 }
 
 // consider loads and decides.
-func (s *scope[Tx]) consider(ctx context.Context, r request[Tx]) (plan[Tx], error) {
+func (s *scope[T]) consider(ctx context.Context, r request[T]) (plan[T], error) {
 	row, err := s.load(ctx, r)
 	if err != nil {
-		return plan[Tx]{}, err
+		return plan[T]{}, err
 	}
 	return s.engine.decide(r, row)
 }
 
 // load is what the database would say if all that the scope holds back were
 // written.
-func (s *scope[Tx]) load(ctx context.Context, r request[Tx]) (row Row, err error) {
+func (s *scope[T]) load(ctx context.Context, r request[T]) (row Row, err error) {
 	d := s.find(place{r.machine.Name(), r.id})
 	known := false
 	if d != nil {
@@ -104,19 +104,19 @@ func (s *scope[Tx]) load(ctx context.Context, r request[Tx]) (row Row, err error
 		return Row{}, err
 	}
 	if known {
-		row.Keys = rows[0].Keys
+		row.IdempotencyKeys = rows[0].IdempotencyKeys
 	} else {
 		row = rows[0]
 	}
 	for i := range s.drafts {
 		if s.drafts[i].Machine == r.machine.Name() {
-			row.Keys = append(row.Keys, s.drafts[i].Keys...)
+			row.IdempotencyKeys = append(row.IdempotencyKeys, s.drafts[i].IdempotencyKeys...)
 		}
 	}
 	return row, nil
 }
 
-func (s *scope[Tx]) find(at place) *draft {
+func (s *scope[T]) find(at place) *draft {
 	i := slices.IndexFunc(s.drafts, func(d draft) bool { return d.place() == at })
 	if i < 0 {
 		return nil
@@ -125,12 +125,12 @@ func (s *scope[Tx]) find(at place) *draft {
 }
 
 // expect makes room for the plans of so many events.
-func (s *scope[Tx]) expect(events int) {
+func (s *scope[T]) expect(events int) {
 	s.drafts, s.outcomes = slices.Grow(s.drafts, events), slices.Grow(s.outcomes, events)
 }
 
 // hold holds back what p writes about records of which nothing else is held back.
-func (s *scope[Tx]) hold(p plan[Tx]) {
+func (s *scope[T]) hold(p plan[T]) {
 	s.drafts = append(s.drafts, p.drafts...)
 	s.calls = append(s.calls, p.calls...)
 	s.outcomes = append(s.outcomes, p.outcome)
@@ -140,7 +140,7 @@ func (s *scope[Tx]) hold(p plan[Tx]) {
 }
 
 // add holds back what p writes.
-func (s *scope[Tx]) add(p plan[Tx]) {
+func (s *scope[T]) add(p plan[T]) {
 	drafts := p.drafts
 	p.drafts = nil
 	s.hold(p)
@@ -151,7 +151,7 @@ func (s *scope[Tx]) add(p plan[Tx]) {
 
 // join adds a draft to that of its record. What is held back of other records
 // comes before it, since it may refer to them.
-func (s *scope[Tx]) join(d draft) {
+func (s *scope[T]) join(d draft) {
 	i := slices.IndexFunc(s.drafts, func(other draft) bool { return other.place() == d.place() })
 	if i < 0 {
 		s.drafts = append(s.drafts, d)
@@ -164,7 +164,7 @@ func (s *scope[Tx]) join(d draft) {
 }
 
 // advance sets apart the fronts of the drafts: what follows is written after them.
-func (s *scope[Tx]) advance() {
+func (s *scope[T]) advance() {
 	for i := range s.drafts {
 		if c, some := s.drafts[i].front(); some {
 			s.fronts = append(s.fronts, c)
@@ -174,14 +174,14 @@ func (s *scope[Tx]) advance() {
 }
 
 // flush writes the fronts of what is held back.
-func (s *scope[Tx]) flush(ctx context.Context) error {
+func (s *scope[T]) flush(ctx context.Context) error {
 	s.advance()
 	return s.save(ctx, nil, false)
 }
 
 // finish carries out what can be carried out within the transaction, and writes
 // the rest of what is held back. The transaction ends with that.
-func (s *scope[Tx]) finish(ctx context.Context) error {
+func (s *scope[T]) finish(ctx context.Context) error {
 	if s.failed != nil {
 		return s.failed
 	}
@@ -199,13 +199,13 @@ func (s *scope[Tx]) finish(ctx context.Context) error {
 // write writes all that is held back, and runs the handlers that belong into the
 // transaction. The store comes first: a conflict is found there, before any
 // handler has run. last says that the transaction ends with it.
-func (s *scope[Tx]) write(ctx context.Context, last bool) error {
+func (s *scope[T]) write(ctx context.Context, last bool) error {
 	commits := make([]Commit, 0, len(s.drafts))
 	for i := range s.drafts {
 		d := &s.drafts[i]
 		s.loud = s.loud || d.loud()
 		if c, some := d.rest(); some {
-			c.Quiet = !d.loud()
+			c.NoWakeup = !d.loud()
 			commits = append(commits, c)
 		}
 	}
@@ -218,7 +218,7 @@ func (s *scope[Tx]) write(ctx context.Context, last bool) error {
 }
 
 // save writes the fronts and then commits.
-func (s *scope[Tx]) save(ctx context.Context, commits []Commit, last bool) error {
+func (s *scope[T]) save(ctx context.Context, commits []Commit, last bool) error {
 	if len(s.fronts) > 0 {
 		commits = append(s.fronts, commits...)
 		s.fronts = nil
@@ -226,7 +226,7 @@ func (s *scope[Tx]) save(ctx context.Context, commits []Commit, last bool) error
 	if len(commits) == 0 {
 		return nil
 	}
-	commits[0].Brief, commits[len(commits)-1].Last = s.brief, last
+	commits[0].ShortLockWait, commits[len(commits)-1].Last = s.brief, last
 	s.saves++
 	if err := s.engine.store.Save(ctx, s.tx, commits); err != nil {
 		s.failed = s.demands.explain(err)
@@ -236,7 +236,7 @@ func (s *scope[Tx]) save(ctx context.Context, commits []Commit, last bool) error
 }
 
 // fire decides r and holds back what it writes, unless a handler has to see it.
-func (s *scope[Tx]) fire(ctx context.Context, r request[Tx]) (Outcome, error) {
+func (s *scope[T]) fire(ctx context.Context, r request[T]) (Outcome, error) {
 	p, err := s.consider(ctx, r)
 	if err != nil {
 		return Outcome{}, err

@@ -16,10 +16,10 @@ import (
 // being stored.
 //
 // What an operator decides is tried once: a conflict says that the message has moved.
-func (e *Engine[Tx]) settle(ctx context.Context, s Settlement) error {
+func (e *Engine[T]) settle(ctx context.Context, s Settlement) error {
 	alone := func(ctx context.Context) error {
 		defer e.crew.wake() // its lane goes on
-		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
+		return e.store.InTx(ctx, func(tx T) error { return e.store.Settle(ctx, tx, s) })
 	}
 	if s.Token == (fsm.UUID{}) {
 		return e.briefly(ctx, alone)
@@ -35,12 +35,12 @@ func (e *Engine[Tx]) settle(ctx context.Context, s Settlement) error {
 
 // storeEndings stores settlements in one transaction, all or none, and waits for locks
 // only briefly: others wait for it.
-func (e *Engine[Tx]) storeEndings(ctx context.Context, all []*Settlement) error {
+func (e *Engine[T]) storeEndings(ctx context.Context, all []*Settlement) error {
 	defer e.crew.wake() // their lanes go on
 	if len(all) == 1 {
 		s := *all[0]
-		s.Brief = true
-		return e.store.InTx(ctx, func(tx Tx) error { return e.store.Settle(ctx, tx, s) })
+		s.ShortLockWait = true
+		return e.store.InTx(ctx, func(tx T) error { return e.store.Settle(ctx, tx, s) })
 	}
 	// In the order in which a batch of firings locks what belongs to the records.
 	slices.SortFunc(all, func(a, b *Settlement) int {
@@ -48,7 +48,7 @@ func (e *Engine[Tx]) storeEndings(ctx context.Context, all []*Settlement) error 
 	})
 	commits := make([]Commit, len(all))
 	for i, s := range all {
-		commits[i] = Commit{Machine: s.Machine, ID: s.RecordID, Task: s, Brief: i == 0, Last: i == len(all)-1}
+		commits[i] = Commit{Machine: s.Machine, ID: s.RecordID, Task: s, ShortLockWait: i == 0, Last: i == len(all)-1}
 	}
-	return e.store.InTx(ctx, func(tx Tx) error { return e.store.Save(ctx, tx, commits) })
+	return e.store.InTx(ctx, func(tx T) error { return e.store.Save(ctx, tx, commits) })
 }

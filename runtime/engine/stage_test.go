@@ -194,7 +194,7 @@ func (s *stage) flush() string {
 // count shows the counters that tell why nothing happened.
 func (s *stage) count(m engine.Metric) {
 	switch m.Name {
-	case engine.MetricLateTimers, engine.MetricRefusedTimers, engine.MetricRefused, engine.MetricFatal, engine.MetricConflicts:
+	case engine.MetricLateDeadlines, engine.MetricRefusedDeadlines, engine.MetricRefused, engine.MetricFatal, engine.MetricConflicts:
 		s.say("counted %s %s", m.Name, m.Labels[0].Value)
 	case engine.MetricAttempts:
 		if m.Labels[1].Value == "late" {

@@ -8,7 +8,7 @@ import (
 )
 
 // Store keeps records, histories, the outbox, deadlines and idempotency keys.
-// Tx is the transaction type of its driver, so that a caller's own writes and a
+// T is the transaction type of its driver, so that a caller's own writes and a
 // transition commit together.
 //
 // What holds for every method:
@@ -28,7 +28,7 @@ import (
 //     outbox, of deadlines and of keys. Save keeps to it whatever the order in
 //     which a commit lists things, so that two commits never wait for each other
 //     in a circle over one record.
-type Store[Tx any] interface {
+type Store[T any] interface {
 	// Migrate brings the engine's tables to the current version by numbered
 	// migrations, creates the tables of each machine whose record table does not
 	// exist, and makes the database refuse rows of the engine that [RowRules] does
@@ -38,19 +38,19 @@ type Store[Tx any] interface {
 	// then. Where the functions, triggers, constraints or indices of a machine whose tables
 	// were there are not those of its schema, all else is done, and the error is a
 	// *DriftError.
-	Migrate(ctx context.Context, machines []Machine[Tx]) error
+	Migrate(ctx context.Context, machines []Machine[T]) error
 
 	// InTx runs f in one transaction, once: it commits when f returns nil, else
 	// it rolls back and returns the error of f as it is, with ErrStore besides if
 	// the transaction broke under f: the connection was lost, the disk is full.
 	// The transaction can write. A serialisation failure or a deadlock, in f or
 	// at commit, is [ErrConflict]. A panic in f rolls back and goes on up.
-	InTx(ctx context.Context, f func(Tx) error) error
+	InTx(ctx context.Context, f func(T) error) error
 
 	// Load reads what the queries ask for, one row a query in their order. It
 	// takes no lock but those of Query.Lock. A record or key that does not exist is not an error. A record
 	// table that lacks a column of its machine is a *TableError, of Read and Save too.
-	Load(ctx context.Context, tx Tx, queries []Query) ([]Row, error)
+	Load(ctx context.Context, tx T, queries []Query) ([]Row, error)
 
 	// Save writes accepted events, all or none, in the order of the list. For
 	// each commit, in this order:
@@ -72,23 +72,23 @@ type Store[Tx any] interface {
 	//     machine and record where work is true, whose state is pending,
 	//     retry_wait, delivering or dead_letter, and that is not cancelled yet.
 	//  5. Rows of the outbox are inserted.
-	//  6. Disarm deletes this record's deadlines of those kinds; then Arm
+	//  6. ClearDeadlines deletes this record's deadlines of those kinds; then SetDeadlines
 	//     inserts, or replaces the row of an earlier version, by (machine, record,
 	//     kind); one of the same or a later version stays as it is. An arming never
 	//     keeps the lease of the row that it replaces.
-	//  7. Keys are inserted.
+	//  7. IdempotencyKeys are inserted.
 	//
 	// Errors: the UPDATE, or the lock of Expect, finds no row: *ConflictError,
 	// with the version and state that are there now where the store can say
 	// (Version 0: unknown or no record). The INSERT meets the same id:
 	// *ExistsError. A unique constraint of the machine's own table: *UniqueError.
-	// Keys: one is there already: *KeyError. Task: [ErrLeaseLost]. A CHECK, a
+	// IdempotencyKeys: one is there already: *KeyError. Task: [ErrLeaseLost]. A CHECK, a
 	// trigger (the message begins with "fsmgen: "), a foreign key, or a type that
 	// does not fit: *RefusedError. Of a commit and of the creations behind it that
 	// it starts, the first that fails is the one that is told; of commits that have
 	// nothing to do with each other, any. After any error the transaction is to be
 	// rolled back.
-	Save(ctx context.Context, tx Tx, commits []Commit) error
+	Save(ctx context.Context, tx T, commits []Commit) error
 
 	// Claim leases due rows of the outbox and due deadlines to a worker, and
 	// returns them oldest first (effects by AvailableAt, then Version and Seq;
@@ -105,8 +105,8 @@ type Store[Tx any] interface {
 	// cancelled, discarded_at null; delivering, and either not cancelled or
 	// lease_until > Now. Claimed rows get state delivering, attempts + 1,
 	// lease_token Token and lease_until Until; available_at stays. A cancelled
-	// row is never claimed. Only rows whose machine and lane are in Claim.Lanes
-	// are considered, and of these only the effects that the Lane names, asked for in
+	// row is never claimed. Only rows whose machine and lane are in Claim.Destinations
+	// are considered, and of these only the effects that the Destination names, asked for in
 	// states that it names or in none; other rows stay for workers that know them.
 	//
 	// A claim costs nothing for rows that wait behind others. A due row that is
@@ -132,7 +132,7 @@ type Store[Tx any] interface {
 
 	// Settle stores the outcome of a task: [ErrLeaseLost] if its row does not
 	// carry the settlement's token any more. See Settlement.
-	Settle(ctx context.Context, tx Tx, s Settlement) error
+	Settle(ctx context.Context, tx T, s Settlement) error
 
 	// Read answers questions outside of any transaction, in one consistent
 	// snapshot a call. Nothing found is an empty page, not an error. A row that
@@ -140,11 +140,11 @@ type Store[Tx any] interface {
 	Read(ctx context.Context, q Read) (Page, error)
 
 	// Pause stores a pause, in the place of one of the same scope. InTx commits it.
-	Pause(ctx context.Context, tx Tx, p Pause) error
+	Pause(ctx context.Context, tx T, p Pause) error
 
 	// Unpause removes the pause of a scope, and reports whether there was one. The commit
 	// by InTx ends the Wait of workers.
-	Unpause(ctx context.Context, tx Tx, s Scope) (there bool, err error)
+	Unpause(ctx context.Context, tx T, s Scope) (there bool, err error)
 
 	// Wait returns nil when work may have arrived, at the latest after d. It
 	// may return early for no reason. Commits of other processes wake it where
@@ -156,15 +156,15 @@ type Store[Tx any] interface {
 // Query asks for one record, for the outcome of idempotency keys, and for what
 // has become of a task.
 type Query struct {
-	Machine string
-	Tables  fsm.Tables
-	ID      string     // text form, as the engine's tables hold it
-	Key     any        // the id as a driver value, for the record's table
-	Into    fsm.Record // blank; scanned into and returned as Row.Record
-	Keys    []string   // idempotency keys to look up, of this machine; mostly none
-	Task    *TaskRef   // whether it is still held; nil: not asked
-	// Alone asks whether anything else of the record is open in the outbox.
-	Alone bool
+	Machine         string
+	Tables          fsm.Tables
+	ID              string     // text form, as the engine's tables hold it
+	IDValue         any        // the id as a driver value, for the record's table
+	Into            fsm.Record // blank; scanned into and returned as Row.Record
+	IdempotencyKeys []string   // idempotency keys to look up, of this machine; mostly none
+	Task            *TaskRef   // whether it is still held; nil: not asked
+	// OnlyPending asks whether anything else of the record is open in the outbox.
+	OnlyPending bool
 	// Lock makes other writers of the record wait until the transaction ends. Load
 	// waits for theirs.
 	Lock bool
@@ -173,24 +173,24 @@ type Query struct {
 // TaskRef names a leased row.
 type TaskRef struct {
 	Kind      TaskKind
-	MessageID string    // of an effect
-	Timer     TimerKind // of a deadline; machine and record are those around it
+	MessageID string       // of an effect
+	Deadline  DeadlineKind // of a deadline; machine and record are those around it
 	Token     fsm.UUID
 }
 
 // Row is what one query found.
 type Row struct {
-	Record    fsm.Record // Query.Into; nil: no such record
-	Version   int64
-	EnteredAt time.Time // when its state was entered
-	Keys      []KeyRow  // those that exist, in any order, with By and Payload
+	Record          fsm.Record // Query.Into; nil: no such record
+	Version         int64
+	EnteredAt       time.Time        // when its state was entered
+	IdempotencyKeys []IdempotencyKey // those that exist, in any order, with By and Payload
 	// Held: the row of Query.Task is there and carries its token (an effect: in
 	// state delivering). Cancelled: it is an effect whose state was left. Both
 	// are read in the snapshot of the record or after it, never before.
 	Held, Cancelled bool
-	// Alone: Query.Alone was set, and no row of the outbox of this record is open
+	// OnlyPending: Query.OnlyPending was set, and no row of the outbox of this record is open
 	// but that of Query.Task. It is read as Held is.
-	Alone bool
+	OnlyPending bool
 	// Err says that the record can't be read: a *CorruptError. Record is nil.
 	Err error
 
@@ -209,26 +209,26 @@ type Commit struct {
 	Machine string
 	Tables  fsm.Tables
 	ID      string // text form
-	Key     any    // driver value
+	IDValue any    // driver value
 	Expect  int64  // without steps: the version that the record must have; 0: any
 	Steps   []StepWrite
 	Writes  []fsm.TableWrite
 	// Task is the task whose event this is.
-	Task       *Settlement
-	CancelWork bool // the state was left
-	Outbox     []OutboxRow
-	Disarm     []TimerKind
-	Arm        []TimerRow
-	Keys       []KeyRow
+	Task            *Settlement
+	CancelWork      bool // the state was left
+	Outbox          []OutboxMessage
+	ClearDeadlines  []DeadlineKind
+	SetDeadlines    []Deadline
+	IdempotencyKeys []IdempotencyKey
 	// Last, on the last commit of a Save within InTx, says that the transaction
 	// does nothing more: the store may commit in the same round trip. Within a
 	// caller's own transaction it means nothing.
 	Last bool
-	// Quiet says that the commit leaves nothing that a worker could claim: nobody
+	// NoWakeup says that the commit leaves nothing that a worker could claim: nobody
 	// has to be told.
-	Quiet bool
-	// Brief says that others wait for this Save: what it has to wait for itself it
+	NoWakeup bool
+	// ShortLockWait says that others wait for this Save: what it has to wait for itself it
 	// is to wait for briefly, and then to fail with ErrConflict. A store that lets one
 	// write at a time need not.
-	Brief bool
+	ShortLockWait bool
 }

@@ -42,7 +42,7 @@ func untraced(ctx context.Context, _ Operation) (context.Context, func(error)) {
 }
 
 // operation is r as a trace shows it.
-func (r request[Tx]) operation() Operation {
+func (r request[T]) operation() Operation {
 	op := Operation{Kind: OpFire, Machine: r.machine.Name(), Record: r.id, Name: r.event.Name, Correlation: r.correlation}
 	if r.create {
 		op.Kind = OpCreate

@@ -247,7 +247,7 @@ func (l *locked) has(done *engine.Settlement) bool {
 func (l *locked) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
 	for _, c := range commits {
 		if l.has(c.Task) {
-			if commits[0].Brief {
+			if commits[0].ShortLockWait {
 				return engine.ErrConflict
 			}
 			return errWaits
@@ -271,7 +271,7 @@ var errWaits = errors.New("it waits for a lock")
 
 func (l *locked) Settle(ctx context.Context, tx *sql.Tx, done engine.Settlement) error {
 	if l.has(&done) {
-		if done.Brief {
+		if done.ShortLockWait {
 			return engine.ErrConflict
 		}
 		return errWaits

@@ -8,13 +8,13 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Unit is a transaction that the engine commits, for events that belong together
+// Tx is a transaction that the engine commits, for events that belong together
 // with each other or with the caller's own writes.
-type Unit[Tx any] struct {
+type Tx[T any] struct {
 	// Tx is the transaction. What the unit has decided may not be written in it yet:
 	// see Flush.
-	Tx    Tx
-	scope *scope[Tx]
+	Tx    T
+	scope *scope[T]
 }
 
 // Transact runs f in one transaction, and commits when f returns nil. It is
@@ -31,29 +31,29 @@ type Unit[Tx any] struct {
 // transaction (Fire, Create, FireBatch, Transact) is refused with ErrNested. With the
 // context of the caller it would wait for ever on SQLite, and commit by itself on
 // PostgreSQL.
-func (e *Engine[Tx]) Transact(ctx context.Context, f func(context.Context, *Unit[Tx]) error) error {
+func (e *Engine[T]) Transact(ctx context.Context, f func(context.Context, *Tx[T]) error) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
 	if err := e.synchronise(ctx); err != nil {
 		return err
 	}
-	return e.within(ctx, func(s *scope[Tx]) error { return f(inside(ctx), &Unit[Tx]{s.tx, s}) })
+	return e.within(ctx, func(s *scope[T]) error { return f(inside(ctx), &Tx[T]{s.tx, s}) })
 }
 
 // Flush writes the records as the unit has left them, for statements of the caller's
 // own that have to see them.
-func (u *Unit[Tx]) Flush(ctx context.Context) error { return u.scope.flush(ctx) }
+func (u *Tx[T]) Flush(ctx context.Context) error { return u.scope.flush(ctx) }
 
 // Create makes a record within the unit. After an error that is not a
 // *fsm.Rejection f is to return it.
-func (u *Unit[Tx]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+func (u *Tx[T]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
 // Fire applies an event to a record within the unit. After an error that is not a
 // *fsm.Rejection f is to return it.
-func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
+func (u *Tx[T]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
@@ -61,7 +61,7 @@ func (u *Unit[Tx]) Fire(ctx context.Context, machine, id string, event fsm.Paylo
 // otherwise: other events of the unit go on. It returns the error of f. What was
 // written before f failed, by Flush or for a handler inside the transaction, can't be
 // forgotten: then the unit fails.
-func (u *Unit[Tx]) Try(f func() error) error {
+func (u *Tx[T]) Try(f func() error) error {
 	s := u.scope
 	fronts, drafts, outcomes, demands, saves := len(s.fronts), slices.Clone(s.drafts), len(s.outcomes), len(s.demands), s.saves
 	err := f()
@@ -77,7 +77,7 @@ func (u *Unit[Tx]) Try(f func() error) error {
 
 // Write writes a row of the caller's own beside a record of the unit, as an effect
 // on a table does: after its steps so far.
-func (u *Unit[Tx]) Write(machine, id string, w fsm.TableWrite) error {
+func (u *Tx[T]) Write(machine, id string, w fsm.TableWrite) error {
 	m, key, err := u.scope.engine.machine(machine, id)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (u *Unit[Tx]) Write(machine, id string, w fsm.TableWrite) error {
 	return nil
 }
 
-func (u *Unit[Tx]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
+func (u *Tx[T]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
 	e := u.scope.engine
 	r, err := e.request(f)
 	if err != nil {

@@ -39,8 +39,8 @@ func (c *counted) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit)
 		if len(x.Outbox) > 0 {
 			text += fmt.Sprintf(", %d effects", len(x.Outbox))
 		}
-		if len(x.Arm) > 0 {
-			text += fmt.Sprintf(", %d deadlines", len(x.Arm))
+		if len(x.SetDeadlines) > 0 {
+			text += fmt.Sprintf(", %d deadlines", len(x.SetDeadlines))
 		}
 		texts = append(texts, text)
 	}
@@ -75,7 +75,7 @@ func TestAUnitIsWrittenAtItsEnd(t *testing.T) {
 	r.open(store)
 	s.exec("CREATE TABLE mine (id text PRIMARY KEY, note text)")
 	first, second := fullID("1"), fullID("2")
-	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		var errs []error
 		do := func(err error) { errs = append(errs, err) }
 		fire := func(id string, e fsm.Payload, by engine.Call) {
@@ -131,7 +131,7 @@ func TestAUnitCancelsWhatItLeaves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		_, stays := u.Fire(ctx, "registration", id, registration.ConsulDeregistered{ConsulCleanup: registration.CleanupRemoved}, system)
 		_, leaves := u.Fire(ctx, "registration", id, registration.FatalError{}, system)
 		return errors.Join(stays, leaves)
@@ -151,7 +151,7 @@ func TestFlushShowsTheRecords(t *testing.T) {
 	r := newRegistered(s)
 	r.open(s.store)
 	id := fullID("1")
-	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		sees := func(table string) (n int) {
 			if err := u.Tx.QueryRowContext(ctx, "SELECT count(*) FROM "+table).Scan(&n); err != nil {
 				t.Error(err)
@@ -189,7 +189,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 	r := newRegistered(s)
 	r.open(s.store)
 	refusal := errors.New("mine")
-	made := func(u *engine.Unit[*sql.Tx], id string, after error) error {
+	made := func(u *engine.Tx[*sql.Tx], id string, after error) error {
 		return u.Try(func() error {
 			_, err := u.Create(t.Context(), "registration", id, registration.Create{NodeID: id}, r.by)
 			if err == nil {
@@ -198,7 +198,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 			return errors.Join(err, after)
 		})
 	}
-	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		if err := errors.Join(made(u, fullID("1"), nil), made(u, fullID("3"), nil)); err != nil {
 			t.Error(err)
 		}
@@ -224,7 +224,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 		t.Errorf("the outbox has %v", got)
 	}
 	// What is written can't be forgotten.
-	err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		_ = u.Try(func() error {
 			_, err := u.Create(ctx, "registration", fullID("4"), registration.Create{NodeID: "n4"}, r.by)
 			return errors.Join(err, u.Flush(ctx), refusal)
@@ -242,7 +242,7 @@ func TestTryForgetsWhatFails(t *testing.T) {
 // TestWriteNeedsARecordOfTheUnit: beside which the row is written.
 func TestWriteNeedsARecordOfTheUnit(t *testing.T) {
 	s := newStage(t)
-	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		return u.Write("registration", fullID("1"), mine("x"))
 	})
 	if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "in this unit") {
@@ -255,8 +255,8 @@ func TestAKeyOfTheUnit(t *testing.T) {
 	s := newStage(t)
 	r := newRegistered(s)
 	by := r.by
-	by.Key = "mine"
-	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	by.IdempotencyKey = "mine"
+	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		for n := range 2 {
 			o, err := u.Create(ctx, "registration", fullID("1"), registration.Create{NodeID: "n1"}, by)
 			if err != nil || o.Replayed != (n == 1) {
@@ -268,7 +268,7 @@ func TestAKeyOfTheUnit(t *testing.T) {
 			t.Errorf("another record with the key: %v", err)
 		}
 		offer := advertiser
-		offer.Key = "mine" // of another machine
+		offer.IdempotencyKey = "mine" // of another machine
 		_, err = u.Create(ctx, "deal", fullID("1"), deal.Create{OwnerID: 2, PriceNano: 100}, offer)
 		if err != nil {
 			t.Errorf("a record of another machine with the key: %v", err)

@@ -10,15 +10,15 @@ const mostUnknown = 100
 
 // watcher tells of work that is due and that this process does not know: it waits for
 // a process that does.
-type watcher[Tx any] struct {
-	engine *Engine[Tx]
+type watcher[T any] struct {
+	engine *Engine[T]
 	looked time.Time
 	backlog
 	told map[UnknownWork]bool // without record and count
 }
 
 // look looks, if it is time to. A store that fails is asked again next time.
-func (w *watcher[Tx]) look(ctx context.Context) {
+func (w *watcher[T]) look(ctx context.Context) {
 	if time.Since(w.looked) < w.engine.config.WatchInterval {
 		return
 	}
@@ -28,7 +28,7 @@ func (w *watcher[Tx]) look(ctx context.Context) {
 	defer cancel()
 	e.measureBacklog(ctx, &w.backlog)
 	page, err := e.store.Read(ctx, Read{
-		Kind: ReadUnknown, Now: e.now(), Lanes: e.wanted.lanes, Events: e.wanted.events, Limit: mostUnknown,
+		Kind: ReadUnknown, Now: e.now(), Destinations: e.wanted.lanes, Events: e.wanted.events, Limit: mostUnknown,
 	})
 	if err != nil {
 		return
@@ -49,7 +49,7 @@ func (w *watcher[Tx]) look(ctx context.Context) {
 }
 
 // measureUnknown measures how much there is of it.
-func (e *Engine[Tx]) measureUnknown(u UnknownWork) {
+func (e *Engine[T]) measureUnknown(u UnknownWork) {
 	e.config.Metrics(Metric{
 		Machine: u.Machine, Name: MetricUnknown, Type: "gauge", Value: float64(u.Count), Labels: labels([]string{"kind", string(u.Kind), "name", u.Name, "state", u.State}),
 	})

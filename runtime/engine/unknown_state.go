@@ -28,7 +28,7 @@ func (e *UnknownStateError) Is(target error) bool { return target == ErrUnknownS
 func (e *UnknownStateError) Unwrap() error { return e.Err }
 
 // unreadable says why a record can't be read: err, or that its state is unknown.
-func (d *definition[Tx]) unreadable(err error) error {
+func (d *definition[T]) unreadable(err error) error {
 	var corrupt *CorruptError
 	var state *fsm.StateError
 	if !errors.As(err, &corrupt) || !errors.As(err, &state) {

@@ -11,12 +11,12 @@ type demand struct {
 type demands []demand
 
 // demand returns what the caller of r demands.
-func (r request[Tx]) demand() demand {
+func (r request[T]) demand() demand {
 	return demand{place{r.machine.Name(), r.id}, r.ifVersion}
 }
 
 // checkVersion compares the record with the version that the caller demands.
-func (r request[Tx]) checkVersion(row Row) error {
+func (r request[T]) checkVersion(row Row) error {
 	if r.ifVersion == 0 || row.Record == nil || row.Version == r.ifVersion {
 		return nil
 	}

@@ -26,13 +26,13 @@ func TestVersionIsLostBeforeTheCommit(t *testing.T) {
 			})
 		},
 		"Transact": func(s *stage, id string) error {
-			return s.engine.Transact(s.t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+			return s.engine.Transact(s.t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 				_, err := u.Fire(ctx, "deal", id, deal.Accept{}, call)
 				return err
 			})
 		},
 		"Flush": func(s *stage, id string) error {
-			return s.engine.Transact(s.t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+			return s.engine.Transact(s.t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 				if _, err := u.Fire(ctx, "deal", id, deal.Accept{}, call); err != nil {
 					return err
 				}
@@ -77,7 +77,7 @@ func TestForgottenVersionIsNoDemand(t *testing.T) {
 	id := s.offered("1")
 	s.overtake(id)
 	regret := errors.New("the caller thinks better of it")
-	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Unit[*sql.Tx]) error {
+	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		err := u.Try(func() error {
 			_, err := u.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: deal.ByOwner(2).Caller(), IfVersion: 2})
 			return errors.Join(err, regret)

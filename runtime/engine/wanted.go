@@ -11,7 +11,7 @@ import (
 // wanted is what the workers of an engine claim: the effects, events and states that its
 // machines know. A process with another version of a machine claims the others.
 type wanted struct {
-	lanes  []Lane
+	lanes  []Destination
 	events []Events
 }
 
@@ -47,10 +47,10 @@ func (w wanted) effects(machine string) (names []string) {
 }
 
 // destinationOf is where an effect goes to.
-func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Lane, info.Name) }
+func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Destination, info.Name) }
 
 // lanesOf lists the destinations of the messages of a machine, by name.
-func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes []Lane) {
+func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes []Destination) {
 	known := map[string][]string{}
 	for _, info := range effects {
 		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
@@ -59,7 +59,7 @@ func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes [
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		lanes = append(lanes, Lane{Machine: machine, Name: name, Effects: known[name], States: states})
+		lanes = append(lanes, Destination{Machine: machine, Name: name, Effects: known[name], States: states})
 	}
 	return lanes
 }

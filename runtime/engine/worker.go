@@ -11,8 +11,8 @@ import (
 // worker is one Run: what it has going on. It has Config.Concurrency hands for
 // each kind of task. A hand is free again when an effect has happened; until
 // that is stored the task is open, and there are at most twice as many of those.
-type worker[Tx any] struct {
-	engine  *Engine[Tx]
+type worker[T any] struct {
+	engine  *Engine[T]
 	working context.Context // of its tasks
 	changed chan struct{}   // holds a value when Run should look at what follows
 	unsure  fsm.UUID        // the token of a claim that may have been granted; zero: none. Run alone uses it
@@ -27,8 +27,8 @@ type worker[Tx any] struct {
 	stopped  bool              // it takes nothing more
 }
 
-func newWorker[Tx any](e *Engine[Tx], working context.Context) *worker[Tx] {
-	return &worker[Tx]{
+func newWorker[T any](e *Engine[T], working context.Context) *worker[T] {
+	return &worker[T]{
 		engine: e, working: working, changed: make(chan struct{}, 1),
 		busy: map[TaskKind]int{}, open: map[TaskKind]int{}, behind: map[TaskKind]bool{},
 		wakeups: newWakeups(e.config.PollInterval),
@@ -36,7 +36,7 @@ func newWorker[Tx any](e *Engine[Tx], working context.Context) *worker[Tx] {
 }
 
 // change changes what the worker has going on.
-func (w *worker[Tx]) change(f func()) {
+func (w *worker[T]) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
@@ -47,7 +47,7 @@ func (w *worker[Tx]) change(f func()) {
 }
 
 // is asks about what the worker has going on.
-func (w *worker[Tx]) is(f func() bool) bool {
+func (w *worker[T]) is(f func() bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return f()
@@ -55,14 +55,14 @@ func (w *worker[Tx]) is(f func() bool) bool {
 
 // free is how many tasks of a kind can be begun. Its caller has the lock, as
 // that of whatever follows without one of its own.
-func (w *worker[Tx]) free(kind TaskKind) int {
+func (w *worker[T]) free(kind TaskKind) int {
 	hands := w.engine.config.Concurrency
 	return min(hands-w.busy[kind], 2*hands-w.open[kind])
 }
 
 // reserve keeps up to n hands for effects that are about to be stored. A worker
 // that is behind has none: what is new would overtake what waits.
-func (w *worker[Tx]) reserve(n int) (kept int) {
+func (w *worker[T]) reserve(n int) (kept int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopped || w.behind[TaskEffect] {
@@ -76,7 +76,7 @@ func (w *worker[Tx]) reserve(n int) (kept int) {
 }
 
 // release gives back hands that were reserved for nothing.
-func (w *worker[Tx]) release(n int) {
+func (w *worker[T]) release(n int) {
 	w.change(func() {
 		w.occupy(TaskEffect, -n)
 		w.reserved -= n
@@ -84,23 +84,23 @@ func (w *worker[Tx]) release(n int) {
 }
 
 // redeem begins what hands were reserved for.
-func (w *worker[Tx]) redeem(tasks []Task, until time.Time) {
+func (w *worker[T]) redeem(tasks []Task, until time.Time) {
 	w.change(func() { w.reserved -= len(tasks) })
 	for _, t := range tasks {
 		w.begin(t, until)
 	}
 }
 
-func (w *worker[Tx]) occupy(kind TaskKind, n int) {
+func (w *worker[T]) occupy(kind TaskKind, n int) {
 	w.busy[kind] += n
 	w.open[kind] += n
 }
 
 // wake makes Run look for work.
-func (w *worker[Tx]) wake() { w.change(func() { w.due = true }) }
+func (w *worker[T]) wake() { w.change(func() { w.due = true }) }
 
 // round claims as much as there are hands for and sets it going.
-func (w *worker[Tx]) round(ctx context.Context) error {
+func (w *worker[T]) round(ctx context.Context) error {
 	w.gather(ctx)
 	if !w.until(ctx, func() bool { return w.free(TaskEffect) > 0 || w.free(TaskDeadline) > 0 }, nil) {
 		return nil
@@ -108,7 +108,7 @@ func (w *worker[Tx]) round(ctx context.Context) error {
 	asked := w.ask(w.engine.config.Batch)
 	lanes := w.engine.destinations.reserve(w.engine.pauses.left().lanes, asked[TaskEffect])
 	c := Claim{
-		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Lanes: lanes, Effects: asked[TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[TaskDeadline],
+		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Destinations: lanes, Effects: asked[TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[TaskDeadline],
 	}
 	if !c.Again {
 		c.Token = w.engine.config.NewToken()
@@ -144,7 +144,7 @@ func (w *worker[Tx]) round(ctx context.Context) error {
 
 // ask takes the hands that are free. What may be due of a kind that has none is
 // claimed when it has.
-func (w *worker[Tx]) ask(most int) map[TaskKind]int {
+func (w *worker[T]) ask(most int) map[TaskKind]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	asked := map[TaskKind]int{}
@@ -161,13 +161,13 @@ func (w *worker[Tx]) ask(most int) map[TaskKind]int {
 }
 
 // begin sets a task going for which a hand is reserved.
-func (w *worker[Tx]) begin(t Task, until time.Time) {
+func (w *worker[T]) begin(t Task, until time.Time) {
 	go func() {
 		var once sync.Once
 		handled := func() {
 			once.Do(func() {
 				w.change(func() { w.busy[t.Kind]-- })
-				if t.Kind == TaskEffect && w.engine.destinations.leave(t.Effect.Lane) {
+				if t.Kind == TaskEffect && w.engine.destinations.leave(t.Effect.Destination) {
 					w.engine.crew.wake()
 				}
 			})
@@ -189,20 +189,20 @@ const lull = 10 * time.Millisecond
 
 // gather waits a moment, if there is more to do than hands, for half of them to
 // be free: a claim of much costs hardly more than one of little.
-func (w *worker[Tx]) gather(ctx context.Context) {
+func (w *worker[T]) gather(ctx context.Context) {
 	over := time.NewTimer(lull)
 	defer over.Stop()
 	w.until(ctx, func() bool { return !w.short(TaskEffect) && !w.short(TaskDeadline) }, over.C)
 }
 
 // short reports whether there is more of a kind to do than hands.
-func (w *worker[Tx]) short(kind TaskKind) bool {
+func (w *worker[T]) short(kind TaskKind) bool {
 	return w.behind[kind] && w.free(kind) < w.engine.config.Concurrency/2
 }
 
 // until waits for a condition, for the end of ctx, or for over. It reports
 // whether the condition holds.
-func (w *worker[Tx]) until(ctx context.Context, condition func() bool, over <-chan time.Time) bool {
+func (w *worker[T]) until(ctx context.Context, condition func() bool, over <-chan time.Time) bool {
 	for !w.is(condition) {
 		select {
 		case <-w.changed:
@@ -216,7 +216,7 @@ func (w *worker[Tx]) until(ctx context.Context, condition func() bool, over <-ch
 }
 
 // wait returns when there may be something to claim and a hand for it.
-func (w *worker[Tx]) wait(ctx context.Context) {
+func (w *worker[T]) wait(ctx context.Context) {
 	w.until(ctx, func() bool {
 		return w.due || w.behind[TaskEffect] && w.free(TaskEffect) > 0 || w.behind[TaskDeadline] && w.free(TaskDeadline) > 0
 	}, nil)
@@ -224,8 +224,8 @@ func (w *worker[Tx]) wait(ctx context.Context) {
 
 // listen wakes the worker when the store says that there may be work, and each
 // PollInterval, until ctx ends.
-func (w *worker[Tx]) listen(ctx context.Context) {
-	watch := &watcher[Tx]{engine: w.engine}
+func (w *worker[T]) listen(ctx context.Context) {
+	watch := &watcher[T]{engine: w.engine}
 	read := time.Now() // the pauses
 	for ctx.Err() == nil {
 		watch.look(ctx)
@@ -247,7 +247,7 @@ func (w *worker[Tx]) listen(ctx context.Context) {
 
 // heed wakes the worker by a wake-up of the store. What comes in while it waits is
 // found by the same claim.
-func (w *worker[Tx]) heed(ctx context.Context) {
+func (w *worker[T]) heed(ctx context.Context) {
 	var claims int
 	var pause time.Duration
 	w.is(func() bool {
@@ -266,7 +266,7 @@ func (w *worker[Tx]) heed(ctx context.Context) {
 // finish waits for what is going on; after the timeout it abandons the
 // handlers, and waits until that is stored too. What a transaction that is still
 // under way has reserved hands for is given back when it begins.
-func (w *worker[Tx]) finish(timeout time.Duration, abandon func()) {
+func (w *worker[T]) finish(timeout time.Duration, abandon func()) {
 	w.change(func() { w.stopped = true })
 	timer := time.AfterFunc(timeout, abandon)
 	defer timer.Stop()

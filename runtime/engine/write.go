@@ -7,7 +7,7 @@ import (
 
 // write carries out a plan within a transaction. The store comes first: a conflict
 // is found there, before any handler has run.
-func (e *Engine[Tx]) write(ctx context.Context, tx Tx, p plan[Tx]) error {
+func (e *Engine[T]) write(ctx context.Context, tx T, p plan[T]) error {
 	if len(p.drafts) == 0 {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (e *Engine[Tx]) write(ctx context.Context, tx Tx, p plan[Tx]) error {
 }
 
 // runCalls runs handlers inside the transaction.
-func runCalls[Tx any](ctx context.Context, tx Tx, calls []txCall[Tx]) error {
+func runCalls[T any](ctx context.Context, tx T, calls []txCall[T]) error {
 	ctx = inside(ctx)
 	for _, call := range calls {
 		if err := callTx(ctx, tx, call); err != nil {
@@ -34,7 +34,7 @@ func runCalls[Tx any](ctx context.Context, tx Tx, calls []txCall[Tx]) error {
 
 // callTx runs a handler inside the transaction. The handler's error, or its
 // panic, fails the whole event.
-func callTx[Tx any](ctx context.Context, tx Tx, call txCall[Tx]) (err error) {
+func callTx[T any](ctx context.Context, tx T, call txCall[T]) (err error) {
 	d := call.dispatch
 	defer func() {
 		if v := recover(); v != nil {

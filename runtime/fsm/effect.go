@@ -63,19 +63,19 @@ const (
 // EffectInfo is what the table says about an effect or metric, whatever the
 // step.
 type EffectInfo struct {
-	Name     string
-	Kind     EffectKind
-	Delivery Delivery // "" for a metric
-	Lane     string   // effects of one record with the same lane run in order, one at a time
-	Work     bool     // belongs to the state that started it; else it is a message
-	Level    string   // of a log line
-	Message  string   // of a log line
-	Table    string   // of upsert, update and delete
-	Machine  string   // of start; of a table effect, the owner of the table
-	Metric   string   // counter, gauge or histogram
-	Buckets  []float64
-	Labels   []string // of a metric, in order
-	Of       Observed // of a metric that no row lists; "": rows list it
+	Name        string
+	Kind        EffectKind
+	Delivery    Delivery // "" for a metric
+	Destination string   // effects of one record with the same lane run in order, one at a time
+	Work        bool     // belongs to the state that started it; else it is a message
+	Level       string   // of a log line
+	Message     string   // of a log line
+	Table       string   // of upsert, update and delete
+	Machine     string   // of start; of a table effect, the owner of the table
+	Metric      string   // counter, gauge or histogram
+	Buckets     []float64
+	Labels      []string // of a metric, in order
+	Of          Observed // of a metric that no row lists; "": rows list it
 
 	// Of calls.
 	RecordIDs []string    // names of the payload that hold the record's id

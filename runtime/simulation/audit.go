@@ -90,7 +90,7 @@ func (p *play[Tx]) history(ctx context.Context, r record[Tx]) ([]engine.HistoryR
 		return nil, err
 	}
 	page, err := p.subject.Store.Read(ctx, engine.Read{
-		Kind: engine.ReadHistory, Machine: r.role.Name(), Tables: r.role.Tables(), ID: r.id, Key: k, Limit: 10000,
+		Kind: engine.ReadHistory, Machine: r.role.Name(), Tables: r.role.Tables(), ID: r.id, IDValue: k, Limit: 10000,
 	})
 	return page.History, err
 }
@@ -161,21 +161,21 @@ func (f findings[Tx]) checkKeys() {
 	}
 	winners := map[string]*call{}
 	for _, c := range f.play.calls {
-		if c.call.Key == "" || !c.accepted() {
+		if c.call.IdempotencyKey == "" || !c.accepted() {
 			continue
 		}
-		name := c.machine + " " + c.call.By.Role + " " + c.call.By.ID + " " + c.call.Key
+		name := c.machine + " " + c.call.By.Role + " " + c.call.By.ID + " " + c.call.IdempotencyKey
 		if winners[name] != nil {
 			f.play.journal.problem("%s and %s have one key and were both accepted", winners[name].call.Correlation, c.call.Correlation)
 		}
 		winners[name] = c
-		want := key{c.machine, "call:" + c.call.By.Role + ":" + c.call.By.ID + ":" + c.call.Key, c.id, c.event.Name, c.outcome.Version}
+		want := key{c.machine, "call:" + c.call.By.Role + ":" + c.call.By.ID + ":" + c.call.IdempotencyKey, c.id, c.event.Name, c.outcome.Version}
 		if !slices.Contains(f.keys, want) {
 			f.play.journal.problem("%s was accepted and its key is not consumed", c.call.Correlation)
 		}
 	}
 	for _, c := range f.play.calls {
-		winner := winners[c.machine+" "+c.call.Key]
+		winner := winners[c.machine+" "+c.call.IdempotencyKey]
 		if c.err != nil || c.undone || !c.outcome.Replayed || winner == nil || f.replaysItsEvent(c) {
 			continue
 		}

@@ -128,10 +128,10 @@ func (p *play[Tx]) inventFor(r role[Tx], id string, create bool, record fsm.Reco
 		}
 	}
 	if p.dice.chance(450) {
-		c.call.Key = fmt.Sprint("key-", len(p.calls))
+		c.call.IdempotencyKey = fmt.Sprint("key-", len(p.calls))
 	}
 	if p.dice.chance(40) {
-		c.call.Key = "shared"
+		c.call.IdempotencyKey = "shared"
 	}
 	return c, after
 }
@@ -166,7 +166,7 @@ func (p *play[Tx]) send(ctx context.Context, c *call) {
 		}
 		c.outcome, c.err = f(ctx, c.machine, c.id, payload{c.event}, c.call)
 		p.tell(c)
-		if !c.unclear() || c.call.Key == "" {
+		if !c.unclear() || c.call.IdempotencyKey == "" {
 			return
 		}
 		p.mourn()
@@ -203,14 +203,14 @@ func (p *play[Tx]) tell(c *call) {
 		p.journal.count("told: " + told)
 	}
 	p.journal.say("%s: %s %s %s%s by %s%s key %q for v%d: %s", c.call.Correlation, c.machine, alias(c.id), c.event.Name, c.event.Payload,
-		c.call.By.Role, c.call.By.ID, c.call.Key, c.call.IfVersion, told)
+		c.call.By.Role, c.call.By.ID, c.call.IdempotencyKey, c.call.IfVersion, told)
 }
 
 // repeat makes a former call with a key again, mostly as it was.
 func (p *play[Tx]) repeat(ctx context.Context) {
 	var keyed []*call
 	for _, c := range p.calls {
-		if c.call.Key != "" && (c.unclear() || c.accepted()) {
+		if c.call.IdempotencyKey != "" && (c.unclear() || c.accepted()) {
 			keyed = append(keyed, c)
 		}
 	}

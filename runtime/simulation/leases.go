@@ -18,7 +18,7 @@ type leases struct {
 // and kind.
 type task struct {
 	message, machine, record string
-	timer                    engine.TimerKind
+	timer                    engine.DeadlineKind
 }
 
 type lease struct {
@@ -46,7 +46,7 @@ func (l leases) settled(s engine.Settlement) {
 	}
 	name := task{message: s.MessageID}
 	if s.Kind == engine.TaskDeadline {
-		name = task{"", s.Machine, s.RecordID, s.Timer}
+		name = task{"", s.Machine, s.RecordID, s.Deadline}
 	}
 	held := l.held[name]
 	switch {
@@ -65,13 +65,13 @@ func (l leases) saved(c engine.Commit) {
 	if c.Task != nil {
 		l.settled(*c.Task)
 	}
-	for _, kind := range c.Disarm {
+	for _, kind := range c.ClearDeadlines {
 		delete(l.held, task{"", c.Machine, c.ID, kind})
 	}
 	if len(c.Steps) == 0 {
 		return // what is armed without a step leaves a deadline of the same version alone
 	}
-	for _, armed := range c.Arm {
+	for _, armed := range c.SetDeadlines {
 		delete(l.held, task{"", armed.Machine, armed.RecordID, armed.Kind})
 	}
 }

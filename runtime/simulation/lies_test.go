@@ -20,9 +20,9 @@ func TestEveryLieIsFound(t *testing.T) {
 	honest := sqlites(t)
 	lies := map[string]lie{
 		"loses messages":      {save: func(c *engine.Commit) { c.Outbox = nil }},
-		"forgets keys":        {save: func(c *engine.Commit) { c.Keys = nil }},
-		"arms no deadline":    {save: func(c *engine.Commit) { c.Arm = nil }},
-		"disarms no deadline": {save: func(c *engine.Commit) { c.Disarm = nil }},
+		"forgets keys":        {save: func(c *engine.Commit) { c.IdempotencyKeys = nil }},
+		"arms no deadline":    {save: func(c *engine.Commit) { c.SetDeadlines = nil }},
+		"disarms no deadline": {save: func(c *engine.Commit) { c.ClearDeadlines = nil }},
 		"cancels no work":     {save: func(c *engine.Commit) { c.CancelWork = false }},
 		"does not fence":      {unfenced: true},
 		"loses transactions":  {lost: true},
@@ -30,7 +30,7 @@ func TestEveryLieIsFound(t *testing.T) {
 		"knows no lanes": {save: func(c *engine.Commit) {
 			c.Outbox = slices.Clone(c.Outbox)
 			for i := range c.Outbox {
-				c.Outbox[i].Lane = c.Outbox[i].MessageID
+				c.Outbox[i].Destination = c.Outbox[i].MessageID
 			}
 		}},
 	}

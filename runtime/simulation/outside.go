@@ -28,7 +28,7 @@ type outside struct {
 
 // message is an effect as the outside knows it, by its id.
 type message struct {
-	row      engine.OutboxRow
+	row      engine.OutboxMessage
 	granted  map[string]time.Time // end of the lease that each worker was given or renewed last
 	answered int64                // version of the step that its answer led to; 0: none
 	attempts int                  // calls of its handler
@@ -155,7 +155,7 @@ func (o *outside) checkLane(m *message, l lane) {
 }
 
 // before is the order of a lane.
-func before(a, b engine.OutboxRow) bool {
+func before(a, b engine.OutboxMessage) bool {
 	return a.Version < b.Version || a.Version == b.Version && a.Seq < b.Seq
 }
 
@@ -168,7 +168,7 @@ func (o *outside) sorted() []*message {
 	return out
 }
 
-func describe(r engine.OutboxRow) string {
+func describe(r engine.OutboxMessage) string {
 	return fmt.Sprintf("%s %s.%s v%d", alias(r.RecordID), r.Machine, r.Effect, r.Version)
 }
 

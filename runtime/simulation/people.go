@@ -15,7 +15,7 @@ func (p *play[Tx]) resolve(ctx context.Context) {
 		if err != nil || len(letters) == 0 {
 			return
 		}
-		slices.SortFunc(letters, func(a, b engine.OutboxRow) int { return cmp.Compare(a.MessageID, b.MessageID) })
+		slices.SortFunc(letters, func(a, b engine.OutboxMessage) int { return cmp.Compare(a.MessageID, b.MessageID) })
 		letter := oneOf(p.dice, letters)
 		do, how := w.engine.Requeue, "requeues"
 		if p.dice.chance(300) {
@@ -36,6 +36,6 @@ func (p *play[Tx]) resume(ctx context.Context) {
 	p.occupy(func(w *worker[Tx]) {
 		did, err := w.engine.Resume(ctx, r.role.Name(), r.id, "somebody", "for a reason")
 		p.journal.count("a record is resumed")
-		p.journal.say("resume %s %s: timer %t, requeued %d, %s", r.role.Name(), alias(r.id), did.Timer, did.Requeued, kind(err))
+		p.journal.say("resume %s %s: timer %t, requeued %d, %s", r.role.Name(), alias(r.id), did.Deadline, did.Requeued, kind(err))
 	})
 }

@@ -214,7 +214,7 @@ func (p *play[Tx]) read(ctx context.Context, r role[Tx], id string) (engine.Row,
 		return engine.Row{}, err
 	}
 	page, err := p.subject.Store.Read(ctx, engine.Read{
-		Kind: engine.ReadRecord, Machine: r.Name(), Tables: r.Tables(), Blank: r.Blank, ID: id, Key: key, Limit: 1,
+		Kind: engine.ReadRecord, Machine: r.Name(), Tables: r.Tables(), Blank: r.Blank, ID: id, IDValue: key, Limit: 1,
 	})
 	if err != nil || len(page.Records) == 0 {
 		return engine.Row{}, err

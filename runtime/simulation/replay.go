@@ -300,13 +300,13 @@ func (f findings[Tx]) checkDeadlines(s story[Tx], steps []taken) {
 		switch {
 		case terminal:
 			f.problem(s, "it has ended and has a deadline: %s", d.event)
-		case d.kind == string(engine.TimerRaise):
+		case d.kind == string(engine.DeadlineRaise):
 		case want.At == nil:
 			f.problem(s, "it has a deadline that its state has not: %s", d.event)
 		case !d.at.Equal(*want.At) || d.event != want.Fire.Event.Text:
 			f.problem(s, "it fires %s at %s, its state wants %s at %s", d.event, d.at, want.Fire.Event, *want.At)
 		}
-		armed = armed || d.kind == string(engine.TimerTimeout)
+		armed = armed || d.kind == string(engine.DeadlineTimeout)
 	}
 	if want.At != nil && !armed && !f.play.clock.came(*want.At) {
 		f.problem(s, "the deadline of its state is gone: %s at %s", want.Fire.Event, *want.At)

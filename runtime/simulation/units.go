@@ -27,7 +27,7 @@ func (p *play[Tx]) unit(ctx context.Context) {
 	}
 	regrets, runs := p.dice.chance(150), 0
 	p.journal.count("a unit")
-	err := oneOf(p.dice, p.workers).engine.Transact(ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+	err := oneOf(p.dice, p.workers).engine.Transact(ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
 		runs++
 		if err := p.takeAll(ctx, u, parts); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (p *play[Tx]) part(ctx context.Context) part {
 }
 
 // takeAll takes the parts of a unit, from the beginning.
-func (p *play[Tx]) takeAll(ctx context.Context, u *engine.Unit[Tx], parts []part) error {
+func (p *play[Tx]) takeAll(ctx context.Context, u *engine.Tx[Tx], parts []part) error {
 	for _, t := range parts {
 		for _, c := range t.calls {
 			c.outcome, c.err, c.undone = engine.Outcome{}, errNotReached, false
@@ -96,7 +96,7 @@ func (p *play[Tx]) takeAll(ctx context.Context, u *engine.Unit[Tx], parts []part
 	return nil
 }
 
-func (p *play[Tx]) take(ctx context.Context, u *engine.Unit[Tx], t part) (err error) {
+func (p *play[Tx]) take(ctx context.Context, u *engine.Tx[Tx], t part) (err error) {
 	if t.trial {
 		err = p.tryPart(ctx, u, t)
 	} else {
@@ -109,7 +109,7 @@ func (p *play[Tx]) take(ctx context.Context, u *engine.Unit[Tx], t part) (err er
 }
 
 // tryPart takes a part that is forgotten where one of its calls is refused.
-func (p *play[Tx]) tryPart(ctx context.Context, u *engine.Unit[Tx], t part) error {
+func (p *play[Tx]) tryPart(ctx context.Context, u *engine.Tx[Tx], t part) error {
 	err := u.Try(func() error { return fire(ctx, u, t) })
 	if !refuses(err) {
 		return err
@@ -122,7 +122,7 @@ func (p *play[Tx]) tryPart(ctx context.Context, u *engine.Unit[Tx], t part) erro
 }
 
 // fire makes the calls of a part. One that is refused ends a trial, and nothing else.
-func fire[Tx any](ctx context.Context, u *engine.Unit[Tx], t part) error {
+func fire[Tx any](ctx context.Context, u *engine.Tx[Tx], t part) error {
 	for _, c := range t.calls {
 		f := u.Fire
 		if c.create {

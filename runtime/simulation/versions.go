@@ -131,7 +131,7 @@ func (s *store[Tx]) leave(ctx context.Context, c engine.Claim, tasks []engine.Ta
 			s.play.journal.problem("%s was given what it does not know: %s%s in %s%s", s.worker, e.Effect, d.Event.Name, e.RecordState, d.RecordState)
 		}
 	}
-	page, err := s.Store.Read(ctx, engine.Read{Kind: engine.ReadUnknown, Now: c.Now, Lanes: c.Lanes, Events: c.Events, Limit: most})
+	page, err := s.Store.Read(ctx, engine.Read{Kind: engine.ReadUnknown, Now: c.Now, Destinations: c.Destinations, Events: c.Events, Limit: most})
 	if err != nil {
 		return fmt.Errorf("unknown work: %w", err)
 	}

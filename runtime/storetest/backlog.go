@@ -12,7 +12,7 @@ func (b *bench[Tx]) backlog(limit int) []engine.Backlog {
 	b.Helper()
 	page, err := b.Store.Read(b.ctx, engine.Read{
 		Kind: engine.ReadBacklog, Now: epoch.Add(time.Hour), Limit: limit,
-		Lanes: []engine.Lane{
+		Destinations: []engine.Destination{
 			{Machine: "deal", Name: "kafka", Effects: []string{"deal.events", "notify_owner"}},
 			{Machine: "deal", Name: "ton", Effects: []string{"generate_deposit_address"}},
 		},
@@ -31,7 +31,7 @@ func readBacklog[Tx any](b *bench[Tx]) {
 	blocked, alone, given, under, w := b.deal(), b.deal(), b.deal(), b.deal(), b.walRecord("s3://a")
 	b.dead(alone, 1, "kafka")
 	gone := b.dead(given, 1, "kafka")
-	l := gone.Letter
+	l := gone.MessageState
 	l.DiscardedAt, l.Resolution = fsm.Some(epoch), "ann: moot"
 	b.must(b.settle(person(gone, l)))
 	b.dead(blocked, 1, "kafka")
@@ -81,6 +81,6 @@ func readBacklog[Tx any](b *bench[Tx]) {
 func (b *bench[Tx]) arms(h head[Tx], at time.Time) {
 	b.Helper()
 	c := b.about(h)
-	c.Arm = []engine.TimerRow{b.timer(h, at)}
+	c.SetDeadlines = []engine.Deadline{b.timer(h, at)}
 	b.must(b.save(c))
 }

@@ -25,7 +25,7 @@ type bench[Tx any] struct {
 	cast[Tx]
 	ctx   context.Context
 	ids   int
-	lanes []engine.Lane // of the machines, and of the messages so far
+	lanes []engine.Destination // of the machines, and of the messages so far
 }
 
 func newBench[Tx any](t *testing.T, open Open[Tx]) *bench[Tx] {
@@ -105,7 +105,7 @@ func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Tim
 		d, err = h.machine.Fire(h.record, event, in)
 	}
 	b.must(err)
-	c := engine.Commit{Machine: h.machine.Name(), Tables: h.machine.Tables(), ID: h.id, Key: key}
+	c := engine.Commit{Machine: h.machine.Name(), Tables: h.machine.Tables(), ID: h.id, IDValue: key}
 	before := h.record
 	for _, s := range d.Steps {
 		h.version++
@@ -171,7 +171,7 @@ func (b *bench[Tx]) query(h head[Tx], more engine.Query) engine.Query {
 	b.Helper()
 	key, err := h.machine.ParseID(h.id)
 	b.must(err)
-	more.Machine, more.Tables, more.ID, more.Key, more.Into = h.machine.Name(), h.machine.Tables(), h.id, key, h.machine.Blank()
+	more.Machine, more.Tables, more.ID, more.IDValue, more.Into = h.machine.Name(), h.machine.Tables(), h.id, key, h.machine.Blank()
 	return more
 }
 
@@ -203,31 +203,31 @@ func text(v any) string {
 func (b *bench[Tx]) history(h head[Tx]) []engine.HistoryRow {
 	b.Helper()
 	q := b.query(h, engine.Query{})
-	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadHistory, Machine: q.Machine, Tables: q.Tables, ID: q.ID, Key: q.Key, Limit: 1000})
+	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadHistory, Machine: q.Machine, Tables: q.Tables, ID: q.ID, IDValue: q.IDValue, Limit: 1000})
 	b.must(err)
 	return page.History
 }
 
 // message is an effect that h's last step asks for: due at once.
-func (b *bench[Tx]) message(h head[Tx], seq int, lane string) engine.OutboxRow {
+func (b *bench[Tx]) message(h head[Tx], seq int, lane string) engine.OutboxMessage {
 	b.ids++
 	b.know(h.machine.Name(), lane, "notify_owner")
-	return engine.OutboxRow{
+	return engine.OutboxMessage{
 		MessageID: uuid(b.ids).String(), Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Version: h.version, Seq: seq,
-		Effect: "notify_owner", Lane: lane, Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
-		Letter: engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch)},
+		Effect: "notify_owner", Destination: lane, Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
+		MessageState: engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)},
 	}
 }
 
 // work is an effect that belongs to the state.
-func (b *bench[Tx]) work(h head[Tx], seq int, lane string) engine.OutboxRow {
+func (b *bench[Tx]) work(h head[Tx], seq int, lane string) engine.OutboxMessage {
 	row := b.message(h, seq, lane)
 	row.Work = true
 	return row
 }
 
 // send saves rows of the outbox for a record that is there.
-func (b *bench[Tx]) send(h head[Tx], rows ...engine.OutboxRow) {
+func (b *bench[Tx]) send(h head[Tx], rows ...engine.OutboxMessage) {
 	b.Helper()
 	c := b.about(h)
 	c.Outbox = rows
@@ -238,13 +238,13 @@ func (b *bench[Tx]) send(h head[Tx], rows ...engine.OutboxRow) {
 func (b *bench[Tx]) about(h head[Tx]) engine.Commit {
 	b.Helper()
 	q := b.query(h, engine.Query{})
-	return engine.Commit{Machine: q.Machine, Tables: q.Tables, ID: q.ID, Key: q.Key}
+	return engine.Commit{Machine: q.Machine, Tables: q.Tables, ID: q.ID, IDValue: q.IDValue}
 }
 
 // timer is a deadline of h.
-func (b *bench[Tx]) timer(h head[Tx], at time.Time) engine.TimerRow {
-	return engine.TimerRow{
-		Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Kind: engine.TimerTimeout, Version: h.version, DueAt: at,
+func (b *bench[Tx]) timer(h head[Tx], at time.Time) engine.Deadline {
+	return engine.Deadline{
+		Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Kind: engine.DeadlineTimeout, Version: h.version, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",
 	}
 }
@@ -275,7 +275,7 @@ func (b *bench[Tx]) know(machine, lane, effect string) {
 			return
 		}
 	}
-	b.lanes = append(b.lanes, engine.Lane{Machine: machine, Name: lane, Effects: []string{effect}, States: b.statesOf(machine), Most: 100})
+	b.lanes = append(b.lanes, engine.Destination{Machine: machine, Name: lane, Effects: []string{effect}, States: b.statesOf(machine), Most: 100})
 }
 
 // knowMachines makes later claims ask for the effects of the machines.
@@ -283,7 +283,7 @@ func (b *bench[Tx]) knowMachines() {
 	for _, m := range b.machines() {
 		for _, info := range m.Effects() {
 			if info.Kind == fsm.EffectCall {
-				b.know(m.Name(), cmp.Or(info.Lane, info.Name), info.Name)
+				b.know(m.Name(), cmp.Or(info.Destination, info.Name), info.Name)
 			}
 		}
 	}
@@ -291,7 +291,7 @@ func (b *bench[Tx]) knowMachines() {
 
 // claim asks for everything that the machines know and this bench has saved.
 func (b *bench[Tx]) claim(token int, at time.Time) engine.Claim {
-	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Lanes: slices.Clone(b.lanes), Effects: 100, Suspects: 100, Deadlines: 100}
+	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Destinations: slices.Clone(b.lanes), Effects: 100, Suspects: 100, Deadlines: 100}
 	for _, m := range b.machines() {
 		c.Events = append(c.Events, engine.Events{Machine: m.Name(), Names: []string{"EXPIRE"}, States: m.States()})
 	}
@@ -305,24 +305,24 @@ func (b *bench[Tx]) settle(s engine.Settlement) error {
 
 // delivered is the good end of a claimed effect.
 func delivered(t engine.Task, at time.Time) engine.Settlement {
-	return outcome(t, engine.Letter{State: "delivered", DeliveredAt: fsm.Some(at)})
+	return outcome(t, engine.MessageState{State: "delivered", DeliveredAt: fsm.Some(at)})
 }
 
 // outcome is an end of a claimed effect.
-func outcome(t engine.Task, l engine.Letter) engine.Settlement {
+func outcome(t engine.Task, l engine.MessageState) engine.Settlement {
 	l.Attempts, l.Resolution = t.Effect.Attempts+1, t.Effect.Resolution
-	return engine.Settlement{Kind: engine.TaskEffect, Token: t.Token, MessageID: t.Effect.MessageID, Letter: l}
+	return engine.Settlement{Kind: engine.TaskEffect, Token: t.Token, MessageID: t.Effect.MessageID, MessageState: l}
 }
 
 // letter reads a row of the outbox.
-func (b *bench[Tx]) letter(messageID string) engine.OutboxRow {
+func (b *bench[Tx]) letter(messageID string) engine.OutboxMessage {
 	b.Helper()
-	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadLetter, MessageID: messageID, Limit: 1})
+	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadMessage, MessageID: messageID, Limit: 1})
 	b.must(err)
-	if len(page.Letters) != 1 {
-		b.Fatalf("%d rows of the outbox have the id %s", len(page.Letters), messageID)
+	if len(page.Messages) != 1 {
+		b.Fatalf("%d rows of the outbox have the id %s", len(page.Messages), messageID)
 	}
-	return page.Letters[0]
+	return page.Messages[0]
 }
 
 // messages returns the message ids of tasks.

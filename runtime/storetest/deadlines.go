@@ -23,18 +23,18 @@ func deadlines[Tx any]() []test[Tx] {
 }
 
 // armed saves a deal with a deadline that is due now.
-func (b *bench[Tx]) armed() (head[Tx], engine.TimerRow) {
+func (b *bench[Tx]) armed() (head[Tx], engine.Deadline) {
 	b.Helper()
 	c, h := b.commit(b.deal(), deal.SubmitOffer{}, advertiser, epoch)
 	t := b.timer(h, epoch)
-	c.Arm = []engine.TimerRow{t}
+	c.SetDeadlines = []engine.Deadline{t}
 	b.must(b.save(c))
 	return h, t
 }
 
 func consumed(t engine.Task) engine.Settlement {
 	d := t.Deadline
-	return engine.Settlement{Kind: engine.TaskDeadline, Token: t.Token, Machine: d.Machine, RecordID: d.RecordID, Timer: d.Kind}
+	return engine.Settlement{Kind: engine.TaskDeadline, Token: t.Token, Machine: d.Machine, RecordID: d.RecordID, Deadline: d.Kind}
 }
 
 func dueDeadline[Tx any](b *bench[Tx]) {
@@ -57,7 +57,7 @@ func armingReplaces[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
 	t.DueAt, t.Version = epoch.Add(time.Hour), 3
 	c := b.about(h)
-	c.Arm = []engine.TimerRow{t}
+	c.SetDeadlines = []engine.Deadline{t}
 	b.must(b.save(c))
 	b.counts("fsm_deadlines", 1)
 	if tasks := b.claims(901, epoch); len(tasks) != 0 {
@@ -76,7 +76,7 @@ func armingOfAnEarlierStep[Tx any](b *bench[Tx]) {
 	for _, version := range []int64{t.Version, t.Version - 1} {
 		again := t
 		again.DueAt, again.Version = epoch.Add(time.Hour), version
-		c.Arm = []engine.TimerRow{again}
+		c.SetDeadlines = []engine.Deadline{again}
 		b.must(b.save(c))
 	}
 	if tasks := b.claims(901, epoch); len(tasks) != 1 || text(tasks[0].Deadline) != text(t) {
@@ -91,7 +91,7 @@ func armingKeepsNoLease[Tx any](b *bench[Tx]) {
 	held := b.claims(901, epoch)[0]
 	t.DueAt, t.Version = epoch.Add(time.Second), t.Version+1
 	c := b.about(h)
-	c.Arm = []engine.TimerRow{t}
+	c.SetDeadlines = []engine.Deadline{t}
 	b.must(b.save(c))
 	b.wants(b.settle(consumed(held)), engine.ErrLeaseLost)
 	if tasks := b.claims(902, t.DueAt); len(tasks) != 1 {
@@ -102,22 +102,22 @@ func armingKeepsNoLease[Tx any](b *bench[Tx]) {
 func disarming[Tx any](b *bench[Tx]) {
 	h, _ := b.armed()
 	c, _ := b.commit(h, deal.Accept{}, owner, epoch)
-	c.Disarm = []engine.TimerKind{engine.TimerTimeout, engine.TimerRaise}
+	c.ClearDeadlines = []engine.DeadlineKind{engine.DeadlineTimeout, engine.DeadlineRaise}
 	b.must(b.save(c))
 	b.counts("fsm_deadlines", 0)
 }
 
 func kindsIndependent[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
-	t.Kind = engine.TimerRaise
+	t.Kind = engine.DeadlineRaise
 	c := b.about(h)
-	c.Arm = []engine.TimerRow{t}
+	c.SetDeadlines = []engine.Deadline{t}
 	b.must(b.save(c))
 	b.counts("fsm_deadlines", 2)
-	c.Arm, c.Disarm = nil, []engine.TimerKind{engine.TimerTimeout}
+	c.SetDeadlines, c.ClearDeadlines = nil, []engine.DeadlineKind{engine.DeadlineTimeout}
 	b.must(b.save(c))
 	tasks := b.claims(901, epoch)
-	if len(tasks) != 1 || tasks[0].Deadline.Kind != engine.TimerRaise {
+	if len(tasks) != 1 || tasks[0].Deadline.Kind != engine.DeadlineRaise {
 		b.Fatalf("claimed %s", text(tasks))
 	}
 }
@@ -140,10 +140,10 @@ func lateTimer[Tx any](b *bench[Tx]) {
 	task := b.claims(901, epoch)[0]
 	c, h := b.commit(h, deal.CounterOffer{PriceNano: 90}, owner, epoch)
 	t.Version, t.DueAt = h.version, epoch.Add(time.Hour)
-	c.Disarm, c.Arm = []engine.TimerKind{engine.TimerTimeout}, []engine.TimerRow{t}
+	c.ClearDeadlines, c.SetDeadlines = []engine.DeadlineKind{engine.DeadlineTimeout}, []engine.Deadline{t}
 	b.must(b.save(c))
 
-	if row := b.load(h, engine.Query{Task: &engine.TaskRef{Kind: engine.TaskDeadline, Timer: t.Kind, Token: task.Token}}); row.Held {
+	if row := b.load(h, engine.Query{Task: &engine.TaskRef{Kind: engine.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); row.Held {
 		b.Error("the old arming is still held")
 	}
 	late, _ := b.commit(h, deal.Expire{}, deal.BySystem().Caller(), epoch)
@@ -157,12 +157,12 @@ func lateTimer[Tx any](b *bench[Tx]) {
 func firedDeadline[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
 	task := b.claims(901, epoch)[0]
-	if row := b.load(h, engine.Query{Task: &engine.TaskRef{Kind: engine.TaskDeadline, Timer: t.Kind, Token: task.Token}}); !row.Held {
+	if row := b.load(h, engine.Query{Task: &engine.TaskRef{Kind: engine.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); !row.Held {
 		b.Error("a claimed deadline is not held")
 	}
 	c, next := b.commit(h, deal.Expire{}, deal.BySystem().Caller(), epoch)
 	s := consumed(task)
-	c.Task, c.Disarm = &s, []engine.TimerKind{engine.TimerTimeout}
+	c.Task, c.ClearDeadlines = &s, []engine.DeadlineKind{engine.DeadlineTimeout}
 	b.must(b.save(c))
 	b.stands(next)
 	b.counts("fsm_deadlines", 0)
@@ -172,7 +172,7 @@ func earliestFirst[Tx any](b *bench[Tx]) {
 	var want []string
 	for i, r := range []head[Tx]{b.deal(), b.walRecord("s3://a"), b.deal()} {
 		c := b.about(r)
-		c.Arm = []engine.TimerRow{b.timer(r, epoch.Add(-time.Duration(i)*time.Hour))}
+		c.SetDeadlines = []engine.Deadline{b.timer(r, epoch.Add(-time.Duration(i)*time.Hour))}
 		b.must(b.save(c))
 		want = append([]string{r.id}, want...)
 	}

@@ -18,20 +18,20 @@ func keys[Tx any]() []test[Tx] {
 	}
 }
 
-func key[Tx any](h head[Tx], name string) engine.KeyRow {
-	return engine.KeyRow{Machine: h.machine.Name(), Key: name, RecordID: h.id, Event: "SUBMIT_OFFER", Version: h.version + 1, CreatedAt: epoch}
+func key[Tx any](h head[Tx], name string) engine.IdempotencyKey {
+	return engine.IdempotencyKey{Machine: h.machine.Name(), Key: name, RecordID: h.id, Event: "SUBMIT_OFFER", Version: h.version + 1, CreatedAt: epoch}
 }
 
 func keyIsFound[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, h2 := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.Keys = []engine.KeyRow{key(h, "one"), key(h, `two "%'`)}
+	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one"), key(h, `two "%'`)}
 	b.must(b.save(c))
-	row := b.load(h2, engine.Query{Keys: []string{"one", "none", `two "%'`}})
-	if len(row.Keys) != 2 || row.Record == nil {
-		b.Fatalf("it found %s", text(row.Keys))
+	row := b.load(h2, engine.Query{IdempotencyKeys: []string{"one", "none", `two "%'`}})
+	if len(row.IdempotencyKeys) != 2 || row.Record == nil {
+		b.Fatalf("it found %s", text(row.IdempotencyKeys))
 	}
-	for _, k := range row.Keys {
+	for _, k := range row.IdempotencyKeys {
 		want := key(h, k.Key)
 		want.By, want.Payload = c.Steps[0].By, c.Steps[0].Payload
 		if text(k) != text(want) {
@@ -39,18 +39,18 @@ func keyIsFound[Tx any](b *bench[Tx]) {
 		}
 	}
 	// Of a record that is not there the key is found too: a creation asks.
-	if row := b.load(b.new(b.deals), engine.Query{Keys: []string{"one"}}); len(row.Keys) != 1 {
-		b.Errorf("without a record it found %s", text(row.Keys))
+	if row := b.load(b.new(b.deals), engine.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 1 {
+		b.Errorf("without a record it found %s", text(row.IdempotencyKeys))
 	}
 }
 
 func keyOnce[Tx any](b *bench[Tx]) {
 	h, other := b.deal(), b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.Keys = []engine.KeyRow{key(h, "one")}
+	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
 	b.must(b.save(c))
 	again, _ := b.commit(other, deal.SubmitOffer{}, advertiser, epoch)
-	again.Keys = []engine.KeyRow{key(other, "one")}
+	again.IdempotencyKeys = []engine.IdempotencyKey{key(other, "one")}
 	err := b.save(again)
 	b.wants(err, engine.ErrKeyUsed)
 	if e := as[*engine.KeyError](b, err); e.Machine != "deal" || e.Key != "one" {
@@ -63,11 +63,11 @@ func keyOnce[Tx any](b *bench[Tx]) {
 func keyForEver[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, h := b.commit(h, deal.Cancel{}, advertiser, epoch)
-	c.Keys = []engine.KeyRow{key(h, "one")}
+	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
 	b.must(b.save(c))
 	later := b.about(h)
-	later.Keys = []engine.KeyRow{key(h, "one")}
-	later.Keys[0].CreatedAt = epoch.AddDate(10, 0, 0)
+	later.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
+	later.IdempotencyKeys[0].CreatedAt = epoch.AddDate(10, 0, 0)
 	b.wants(b.save(later), engine.ErrKeyUsed)
 	b.counts("fsm_keys", 1)
 }
@@ -76,23 +76,23 @@ func keysOfMachines[Tx any](b *bench[Tx]) {
 	h, w := b.deal(), b.walRecord("s3://a")
 	for _, r := range []head[Tx]{h, w} {
 		c := b.about(r)
-		c.Keys = []engine.KeyRow{key(r, "one")}
+		c.IdempotencyKeys = []engine.IdempotencyKey{key(r, "one")}
 		b.must(b.save(c))
 	}
 	b.counts("fsm_keys", 2)
-	if row := b.load(w, engine.Query{Keys: []string{"one"}}); len(row.Keys) != 1 || row.Keys[0].RecordID != w.id {
-		b.Fatalf("it found %s", text(row.Keys))
+	if row := b.load(w, engine.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 1 || row.IdempotencyKeys[0].RecordID != w.id {
+		b.Fatalf("it found %s", text(row.IdempotencyKeys))
 	}
 }
 
 func keyRollsBack[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.Keys = []engine.KeyRow{key(h, "one")}
+	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
 	c.Steps[0].Version = 7 // no such version to come from
 	b.wants(b.save(c), engine.ErrConflict)
-	if row := b.load(h, engine.Query{Keys: []string{"one"}}); len(row.Keys) != 0 {
-		b.Fatalf("a refused event consumed %s", text(row.Keys))
+	if row := b.load(h, engine.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 0 {
+		b.Fatalf("a refused event consumed %s", text(row.IdempotencyKeys))
 	}
 }
 
@@ -100,7 +100,7 @@ func keyRollsBack[Tx any](b *bench[Tx]) {
 func keyStays[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Keys = []engine.KeyRow{key(h, "one")}
+	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
 	b.must(b.save(c))
 	for _, statement := range []string{
 		"UPDATE fsm_keys SET record_id = 'another'", "UPDATE fsm_keys SET key = 'two'", "DELETE FROM fsm_keys",

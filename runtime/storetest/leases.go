@@ -59,7 +59,7 @@ func lostLease[Tx any](b *bench[Tx]) {
 		b.Fatalf("it is %s", text(got))
 	}
 	b.must(b.settle(delivered(second, epoch)))
-	b.wants(b.settle(outcome(first, engine.Letter{State: "dead_letter"})), engine.ErrLeaseLost)
+	b.wants(b.settle(outcome(first, engine.MessageState{State: "dead_letter"})), engine.ErrLeaseLost)
 	if got := b.letter(second.Effect.MessageID); got.State != "delivered" {
 		b.Fatalf("it is %s", text(got))
 	}
@@ -80,7 +80,7 @@ func lostLeaseSaves[Tx any](b *bench[Tx]) {
 func renewedLease[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Outbox, c.Arm = []engine.OutboxRow{b.message(h, 1, "kafka")}, []engine.TimerRow{b.timer(h, epoch)}
+	c.Outbox, c.SetDeadlines = []engine.OutboxMessage{b.message(h, 1, "kafka")}, []engine.Deadline{b.timer(h, epoch)}
 	b.must(b.save(c))
 	until := epoch.Add(time.Hour)
 	for _, t := range b.claims(901, epoch) {
@@ -97,7 +97,7 @@ func renewedLease[Tx any](b *bench[Tx]) {
 func renewal(t engine.Task, until time.Time) engine.Settlement {
 	return engine.Settlement{
 		Kind: t.Kind, Token: t.Token, Renew: until, MessageID: t.Effect.MessageID,
-		Machine: t.Deadline.Machine, RecordID: t.Deadline.RecordID, Timer: t.Deadline.Kind,
+		Machine: t.Deadline.Machine, RecordID: t.Deadline.RecordID, Deadline: t.Deadline.Kind,
 	}
 }
 
@@ -116,7 +116,7 @@ func renewCancelled[Tx any](b *bench[Tx]) {
 	b.send(h, work)
 	task := b.claims(901, epoch)[0]
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.CancelWork, c.Outbox = true, []engine.OutboxRow{behind}
+	c.CancelWork, c.Outbox = true, []engine.OutboxMessage{behind}
 	b.must(b.save(c))
 	r := renewal(task, epoch.Add(time.Hour))
 	r.Now = epoch
@@ -151,7 +151,7 @@ func answerAndTask[Tx any](b *bench[Tx]) {
 	c.Task, c.CancelWork = &s, true
 
 	refused := c
-	refused.Keys = []engine.KeyRow{key(h, "k"), key(h, "k")} // fails last
+	refused.IdempotencyKeys = []engine.IdempotencyKey{key(h, "k"), key(h, "k")} // fails last
 	b.wants(b.save(refused), engine.ErrKeyUsed)
 	b.stands(h)
 	if got := b.letter(task.Effect.MessageID); got.State != "delivering" {
@@ -182,7 +182,7 @@ func heldIsSaid[Tx any](b *bench[Tx]) {
 
 // inHand is a row as a step leaves it that a worker has in hand from its
 // beginning.
-func inHand(row engine.OutboxRow, token int) engine.OutboxRow {
+func inHand(row engine.OutboxMessage, token int) engine.OutboxMessage {
 	row.State, row.Attempts = "delivering", 1
 	row.Lease = &engine.Lease{Token: uuid(token), Until: epoch.Add(time.Minute), Worker: "w"}
 	return row
@@ -192,11 +192,11 @@ func inHand(row engine.OutboxRow, token int) engine.OutboxRow {
 func bornLeased[Tx any](b *bench[Tx]) {
 	creation, h := b.commit(b.new(b.deals), deal.Create{OwnerID: 8, PriceNano: 100}, advertiser, epoch)
 	first := b.message(h, 0, "kafka")
-	creation.Outbox = []engine.OutboxRow{inHand(first, 901)}
+	creation.Outbox = []engine.OutboxMessage{inHand(first, 901)}
 	b.must(b.save(creation))
 	step, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	second := b.message(h, 0, "ton")
-	step.Outbox = []engine.OutboxRow{inHand(second, 902)}
+	step.Outbox = []engine.OutboxMessage{inHand(second, 902)}
 	b.must(b.save(step))
 	third := b.message(h, 1, "other")
 	b.send(h, inHand(third, 903))
@@ -204,7 +204,7 @@ func bornLeased[Tx any](b *bench[Tx]) {
 	if tasks := b.claims(910, epoch.Add(time.Minute-time.Microsecond)); len(tasks) != 0 {
 		b.Fatalf("it claimed %s", text(tasks))
 	}
-	for i, row := range []engine.OutboxRow{first, second, third} {
+	for i, row := range []engine.OutboxMessage{first, second, third} {
 		if got := b.letter(row.MessageID); text(got) != text(leasedRow(row)) {
 			b.Errorf("it is %s\nwant %s", text(got), text(leasedRow(row)))
 		}
@@ -222,7 +222,7 @@ func bornLeased[Tx any](b *bench[Tx]) {
 }
 
 // leasedRow is what a read returns of inHand.
-func leasedRow(row engine.OutboxRow) engine.OutboxRow {
+func leasedRow(row engine.OutboxMessage) engine.OutboxMessage {
 	row.State, row.Attempts = "delivering", 1
 	return row
 }
@@ -232,7 +232,7 @@ func bornMixed[Tx any](b *bench[Tx]) {
 	held, waits := b.message(h, 0, "a"), b.message(h, 1, "a")
 	free := b.message(h, 2, "b")
 	step, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	step.Outbox = []engine.OutboxRow{inHand(held, 901), waits, free}
+	step.Outbox = []engine.OutboxMessage{inHand(held, 901), waits, free}
 	b.must(b.save(step))
 	if got := messages(b.claims(902, epoch)); !slices.Equal(got, []string{free.MessageID}) {
 		b.Fatalf("claimed %v, want %s, which nothing stands before in its lane", got, free.MessageID)
@@ -248,7 +248,7 @@ func aloneOrNot[Tx any](b *bench[Tx]) {
 	h, other := b.deal(), b.deal()
 	is := func(want bool, what string, task *engine.TaskRef) {
 		b.Helper()
-		if got := b.load(h, engine.Query{Alone: true, Task: task}).Alone; got != want {
+		if got := b.load(h, engine.Query{OnlyPending: true, Task: task}).OnlyPending; got != want {
 			b.Errorf("%s: alone is %v", what, got)
 		}
 	}
@@ -265,7 +265,7 @@ func aloneOrNot[Tx any](b *bench[Tx]) {
 	is(false, "that task and a dead letter", own)
 	b.must(b.settle(delivered(task, epoch)))
 	is(false, "a dead letter", nil)
-	discarded := dead.Letter
+	discarded := dead.MessageState
 	discarded.DiscardedAt, discarded.Resolution = fsm.Some(epoch), "enough"
 	b.must(b.settle(person(dead, discarded)))
 	is(true, "a message that is done and one that was discarded", nil)
@@ -275,7 +275,7 @@ func aloneOrNot[Tx any](b *bench[Tx]) {
 	c.CancelWork = true
 	b.must(b.save(c))
 	is(true, "work that was cancelled", nil)
-	if b.load(h, engine.Query{}).Alone {
+	if b.load(h, engine.Query{}).OnlyPending {
 		b.Error("who did not ask is told so")
 	}
 }
@@ -299,7 +299,7 @@ func claimAgain[Tx any](b *bench[Tx]) {
 			b.Errorf("token %d: it was granted %s\nwant %s", token, text(again), text(want))
 		}
 	}
-	if tasks := b.claims(903, epoch.Add(time.Minute)); len(tasks) != 1 || tasks[0].Effect.Lane != "ton" {
+	if tasks := b.claims(903, epoch.Add(time.Minute)); len(tasks) != 1 || tasks[0].Effect.Destination != "ton" {
 		b.Errorf("the leases were not renewed: claimed %s", text(tasks))
 	}
 	b.must(b.settle(delivered(granted[0], epoch)))

@@ -35,7 +35,7 @@ func rowComesBack[Tx any](b *bench[Tx]) {
 	row, empty := b.message(h, 1, "kafka"), b.work(h, 2, "ton")
 	empty.Payload, empty.Correlation = nil, ""
 	b.send(h, row, empty)
-	for _, want := range []engine.OutboxRow{row, empty} {
+	for _, want := range []engine.OutboxMessage{row, empty} {
 		if got := b.letter(want.MessageID); text(got) != text(want) {
 			b.Errorf("it is %s\nwant %s", text(got), text(want))
 		}
@@ -75,7 +75,7 @@ func notBeforeDue[Tx any](b *bench[Tx]) {
 func oldestFirst[Tx any](b *bench[Tx]) {
 	h, w := b.deal(), b.walRecord("s3://a")
 	var want []string
-	var rows []engine.OutboxRow
+	var rows []engine.OutboxMessage
 	for i, r := range []head[Tx]{h, w, h, w, h} {
 		row := b.message(r, i, "lane"+uuid(i).String())
 		row.AvailableAt = fsm.Some(epoch.Add(-time.Duration(i) * time.Second))
@@ -84,7 +84,7 @@ func oldestFirst[Tx any](b *bench[Tx]) {
 	}
 	for _, row := range rows {
 		c := b.about(h)
-		c.Outbox = []engine.OutboxRow{row}
+		c.Outbox = []engine.OutboxMessage{row}
 		b.must(b.save(c))
 	}
 	if got := messages(b.claims(901, epoch)); !slices.Equal(got, want) {
@@ -108,12 +108,12 @@ func sameAge[Tx any](b *bench[Tx]) {
 func onlyTheseMachines[Tx any](b *bench[Tx]) {
 	h, w := b.deal(), b.walRecord("s3://a")
 	other := b.about(h)
-	other.Outbox, other.Arm = []engine.OutboxRow{b.message(h, 1, "kafka")}, []engine.TimerRow{b.timer(h, epoch)}
+	other.Outbox, other.SetDeadlines = []engine.OutboxMessage{b.message(h, 1, "kafka")}, []engine.Deadline{b.timer(h, epoch)}
 	b.must(b.save(other))
 	of := b.message(w, 1, "kafka")
 	b.send(w, of)
 	c := b.claim(901, epoch)
-	c.Lanes = slices.DeleteFunc(c.Lanes, func(l engine.Lane) bool { return l.Machine != "wal" })
+	c.Destinations = slices.DeleteFunc(c.Destinations, func(l engine.Destination) bool { return l.Machine != "wal" })
 	c.Events = []engine.Events{{Machine: "wal", Names: []string{"EXPIRE"}, States: b.statesOf("wal")}}
 	tasks, err := b.Store.Claim(b.ctx, c)
 	b.must(err)
@@ -128,7 +128,7 @@ func limitsHold[Tx any](b *bench[Tx]) {
 		b.send(h, b.message(h, i, "lane"+uuid(i).String()))
 	}
 	c := b.about(h)
-	c.Arm = []engine.TimerRow{b.timer(h, epoch)}
+	c.SetDeadlines = []engine.Deadline{b.timer(h, epoch)}
 	b.must(b.save(c))
 	for _, tt := range []struct{ effects, deadlines, want int }{{2, 0, 2}, {0, 1, 1}, {9, 9, 3}} {
 		claim := b.claim(901, epoch)
@@ -161,7 +161,7 @@ func retryWaits[Tx any](b *bench[Tx]) {
 	b.send(h, b.message(h, 1, "kafka"))
 	later := epoch.Add(time.Second)
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.Letter{State: "retry_wait", AvailableAt: fsm.Some(later), LastError: "no route"})))
+	b.must(b.settle(outcome(task, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(later), LastError: "no route"})))
 	if tasks := b.claims(902, epoch); len(tasks) != 0 {
 		b.Fatalf("it did not wait: %s", text(tasks))
 	}
@@ -172,30 +172,30 @@ func retryWaits[Tx any](b *bench[Tx]) {
 }
 
 // dead saves a message that became a dead letter.
-func (b *bench[Tx]) dead(h head[Tx], seq int, lane string) engine.OutboxRow {
+func (b *bench[Tx]) dead(h head[Tx], seq int, lane string) engine.OutboxMessage {
 	b.Helper()
 	return b.buried(h, b.message(h, seq, lane), "gave up")
 }
 
 // buried saves row as a message that became a dead letter.
-func (b *bench[Tx]) buried(h head[Tx], row engine.OutboxRow, cause string) engine.OutboxRow {
+func (b *bench[Tx]) buried(h head[Tx], row engine.OutboxMessage, cause string) engine.OutboxMessage {
 	b.Helper()
 	b.send(h, row)
 	for _, task := range b.claims(990, epoch) {
 		if task.Effect.MessageID == row.MessageID {
-			b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter", LastError: cause})))
+			b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter", LastError: cause})))
 		}
 	}
 	return b.letter(row.MessageID)
 }
 
-func person(row engine.OutboxRow, l engine.Letter) engine.Settlement {
-	return engine.Settlement{Kind: engine.TaskEffect, MessageID: row.MessageID, From: row.State, Letter: l}
+func person(row engine.OutboxMessage, l engine.MessageState) engine.Settlement {
+	return engine.Settlement{Kind: engine.TaskEffect, MessageID: row.MessageID, From: row.State, MessageState: l}
 }
 
 func requeue[Tx any](b *bench[Tx]) {
 	row := b.dead(b.deal(), 1, "kafka")
-	again := person(row, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})
+	again := person(row, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})
 	b.must(b.settle(again))
 	b.wants(b.settle(again), engine.ErrConflict) // it is no dead letter any more
 	if got := b.letter(row.MessageID); got.State != "pending" || got.Resolution != "ann: fixed" || got.Attempts != 0 {
@@ -211,7 +211,7 @@ func discard[Tx any](b *bench[Tx]) {
 	if got := b.deadLetters(engine.Read{}); !slices.Equal(got, []string{row.MessageID}) {
 		b.Fatalf("the dead letters are %v", got)
 	}
-	l := row.Letter
+	l := row.MessageState
 	l.DiscardedAt, l.Resolution = fsm.Some(epoch), "ann: moot"
 	b.must(b.settle(person(row, l)))
 	if got := b.deadLetters(engine.Read{}); len(got) != 0 {
@@ -225,7 +225,7 @@ func personAndLease[Tx any](b *bench[Tx]) {
 	b.send(h, row)
 	b.claims(901, epoch)
 	taken := b.letter(row.MessageID)
-	b.wants(b.settle(person(taken, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch)})), engine.ErrConflict)
+	b.wants(b.settle(person(taken, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)})), engine.ErrConflict)
 	if got := b.letter(row.MessageID); got.State != "delivering" {
 		b.Fatalf("it is %s", text(got))
 	}
@@ -241,7 +241,7 @@ func cancelWork[Tx any](b *bench[Tx]) {
 	c, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.CancelWork = true
 	next := b.work(h, 1, "ton") // the new state has work of its own
-	c.Outbox = []engine.OutboxRow{next}
+	c.Outbox = []engine.OutboxMessage{next}
 	b.must(b.save(c))
 	if !b.letter(work.MessageID).Cancelled {
 		b.Error("the work of the old state is not cancelled")
@@ -265,7 +265,7 @@ func cancelClaimed[Tx any](b *bench[Tx]) {
 	c, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.CancelWork = true
 	next := b.message(h, 1, "ton")
-	c.Outbox = []engine.OutboxRow{next}
+	c.Outbox = []engine.OutboxMessage{next}
 	b.must(b.save(c))
 
 	ref := &engine.TaskRef{Kind: engine.TaskEffect, MessageID: task.Effect.MessageID, Token: task.Token}
@@ -289,7 +289,7 @@ func cancelWaiting[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	b.send(h, b.work(h, 1, "ton"))
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.Letter{State: "retry_wait", AvailableAt: fsm.Some(epoch), LastError: "x"})))
+	b.must(b.settle(outcome(task, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch), LastError: "x"})))
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.CancelWork = true
 	b.must(b.save(c))
@@ -304,13 +304,13 @@ func cancelDead[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	b.send(h, b.work(h, 1, "ton"))
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter", LastError: "x"})))
+	b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter", LastError: "x"})))
 	dead := b.letter(task.Effect.MessageID)
 	c, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	next := b.message(h, 1, "ton")
-	c.CancelWork, c.Outbox = true, []engine.OutboxRow{next}
+	c.CancelWork, c.Outbox = true, []engine.OutboxMessage{next}
 	b.must(b.save(c))
-	b.wants(b.settle(person(dead, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch)})), engine.ErrConflict)
+	b.wants(b.settle(person(dead, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)})), engine.ErrConflict)
 	if got := messages(b.claims(902, epoch)); !slices.Equal(got, []string{next.MessageID}) {
 		b.Fatalf("claimed %v, want %s", got, next.MessageID)
 	}

@@ -59,7 +59,7 @@ func (b *bench[Tx]) parked(want int) {
 }
 
 // gets fails the test unless a claim returns these messages.
-func (b *bench[Tx]) gets(c engine.Claim, want ...engine.OutboxRow) []engine.Task {
+func (b *bench[Tx]) gets(c engine.Claim, want ...engine.OutboxMessage) []engine.Task {
 	b.Helper()
 	tasks, err := b.Store.Claim(b.ctx, c)
 	b.must(err)
@@ -78,15 +78,15 @@ func onlyTheseLanes[Tx any](b *bench[Tx]) {
 	kafka, ton := b.message(h, 1, "kafka"), b.message(h, 2, "ton")
 	b.send(h, kafka, ton)
 	c := b.claim(901, epoch)
-	c.Lanes = slices.DeleteFunc(c.Lanes, func(l engine.Lane) bool { return l.Name != "ton" })
+	c.Destinations = slices.DeleteFunc(c.Destinations, func(l engine.Destination) bool { return l.Name != "ton" })
 	b.gets(c, ton)
-	c.Lanes = nil
+	c.Destinations = nil
 	b.gets(c)
 	b.gets(b.claim(902, epoch), kafka)
 }
 
 func mostOfALane[Tx any](b *bench[Tx]) {
-	var rows []engine.OutboxRow
+	var rows []engine.OutboxMessage
 	for i := range 6 {
 		h := b.deal()
 		row := b.message(h, 1, []string{"kafka", "ton"}[i%2])
@@ -95,13 +95,13 @@ func mostOfALane[Tx any](b *bench[Tx]) {
 		rows = append(rows, row)
 	}
 	c := b.claim(901, epoch)
-	for i := range c.Lanes {
-		c.Lanes[i].Most = map[string]int{"kafka": 2, "ton": 1}[c.Lanes[i].Name]
+	for i := range c.Destinations {
+		c.Destinations[i].Most = map[string]int{"kafka": 2, "ton": 1}[c.Destinations[i].Name]
 	}
 	b.gets(c, rows[0], rows[1], rows[2])
 	c.Effects = 1
 	b.gets(c, rows[3])
-	c.Lanes = slices.DeleteFunc(c.Lanes, func(l engine.Lane) bool { return l.Name != "kafka" })
+	c.Destinations = slices.DeleteFunc(c.Destinations, func(l engine.Destination) bool { return l.Name != "kafka" })
 	c.Effects = 100
 	b.gets(c, rows[4])
 	b.gets(c)
@@ -153,7 +153,7 @@ func unknownEventIsLeft[Tx any](b *bench[Tx]) {
 
 // queued saves three messages of a lane of which the first is claimed, and has the
 // others parked.
-func (b *bench[Tx]) queued(message func(h head[Tx], seq int, lane string) engine.OutboxRow) (h head[Tx], first engine.Task, second, third engine.OutboxRow) {
+func (b *bench[Tx]) queued(message func(h head[Tx], seq int, lane string) engine.OutboxMessage) (h head[Tx], first engine.Task, second, third engine.OutboxMessage) {
 	b.Helper()
 	h = b.deal()
 	row := message(h, 1, "kafka")
@@ -170,7 +170,7 @@ func parkedBehindDelivered[Tx any](b *bench[Tx]) {
 	b.must(b.settle(delivered(first, epoch)))
 	b.parked(1)
 	next := b.gets(b.claim(903, epoch), second)[0]
-	b.must(b.settle(outcome(next, engine.Letter{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Second)), LastError: "x"})))
+	b.must(b.settle(outcome(next, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Second)), LastError: "x"})))
 	b.parked(1)
 	next = b.gets(b.claim(904, epoch.Add(time.Second)), second)[0]
 	b.must(b.settle(delivered(next, epoch)))
@@ -180,10 +180,10 @@ func parkedBehindDelivered[Tx any](b *bench[Tx]) {
 
 func parkedBehindDiscarded[Tx any](b *bench[Tx]) {
 	_, first, second, _ := b.queued(b.message)
-	b.must(b.settle(outcome(first, engine.Letter{State: "dead_letter", LastError: "x"})))
+	b.must(b.settle(outcome(first, engine.MessageState{State: "dead_letter", LastError: "x"})))
 	b.parked(2)
 	dead := b.letter(first.Effect.MessageID)
-	l := dead.Letter
+	l := dead.MessageState
 	l.DiscardedAt, l.Resolution = fsm.Some(epoch), "ann: moot"
 	b.must(b.settle(person(dead, l)))
 	b.parked(1)
@@ -194,17 +194,17 @@ func parkedBehindDiscarded[Tx any](b *bench[Tx]) {
 func (b *bench[Tx]) cancelled(id string) {
 	b.Helper()
 	row := b.letter(id)
-	l := row.Letter
+	l := row.MessageState
 	l.State, l.DiscardedAt, l.Resolution = "dead_letter", fsm.Some(epoch), "ann: moot"
 	b.must(b.settle(person(row, l)))
-	if got := b.letter(id); text(got.Letter) != text(l) {
-		b.Errorf("it is %s\nwant %s", text(got.Letter), text(l))
+	if got := b.letter(id); text(got.MessageState) != text(l) {
+		b.Errorf("it is %s\nwant %s", text(got.MessageState), text(l))
 	}
 }
 
 func parkedBehindCancelledByHand[Tx any](b *bench[Tx]) {
 	_, first, second, third := b.queued(b.message)
-	b.must(b.settle(outcome(first, engine.Letter{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Hour)), LastError: "x"})))
+	b.must(b.settle(outcome(first, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Hour)), LastError: "x"})))
 	b.gets(b.claim(902, epoch))
 	b.cancelled(first.Effect.MessageID)
 	b.parked(1)
@@ -226,9 +226,9 @@ func parkedIsCancelledByHand[Tx any](b *bench[Tx]) {
 
 func parkedBehindRequeued[Tx any](b *bench[Tx]) {
 	_, first, second, _ := b.queued(b.message)
-	b.must(b.settle(outcome(first, engine.Letter{State: "dead_letter", LastError: "x"})))
+	b.must(b.settle(outcome(first, engine.MessageState{State: "dead_letter", LastError: "x"})))
 	dead := b.letter(first.Effect.MessageID)
-	b.must(b.settle(person(dead, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), LastError: "x", Resolution: "ann: fixed"})))
+	b.must(b.settle(person(dead, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: "x", Resolution: "ann: fixed"})))
 	b.parked(2)
 	again := b.gets(b.claim(903, epoch), first.Effect)[0]
 	b.must(b.settle(delivered(again, epoch)))

@@ -102,7 +102,7 @@ func oneKeyWins[Tx any](b *bench[Tx]) {
 	for i := range commits {
 		h := b.deal()
 		commits[i], _ = b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-		commits[i].Keys = []engine.KeyRow{key(h, "one")}
+		commits[i].IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
 	}
 	won := b.atOnce(func(s engine.Store[Tx], i int) error { return saveTo(b.ctx, s, commits[i]) }, engine.ErrKeyUsed, engine.ErrConflict)
 	if won != 1 {
@@ -147,7 +147,7 @@ func claimIsExclusive[Tx any](b *bench[Tx]) {
 		for lane := range lanes {
 			c.Outbox = append(c.Outbox, b.message(h, lane, "lane"+uuid(lane).String()))
 		}
-		c.Arm = []engine.TimerRow{b.timer(h, epoch)}
+		c.SetDeadlines = []engine.Deadline{b.timer(h, epoch)}
 		b.must(b.save(c))
 	}
 	var mu sync.Mutex

@@ -31,7 +31,7 @@ func (b *bench[Tx]) read(h head[Tx], r engine.Read) engine.Page {
 	b.Helper()
 	if h.id != "" {
 		q := b.query(h, engine.Query{})
-		r.ID, r.Key = q.ID, q.Key
+		r.ID, r.IDValue = q.ID, q.IDValue
 	}
 	r.Machine, r.Tables, r.Blank = h.machine.Name(), h.machine.Tables(), h.machine.Blank
 	page, err := b.Store.Read(b.ctx, r)
@@ -49,9 +49,9 @@ func readRecord[Tx any](b *bench[Tx]) {
 }
 
 func readNothing[Tx any](b *bench[Tx]) {
-	for _, kind := range []engine.ReadKind{engine.ReadRecord, engine.ReadRecords, engine.ReadHistory, engine.ReadDeadLetters, engine.ReadLetter} {
+	for _, kind := range []engine.ReadKind{engine.ReadRecord, engine.ReadRecords, engine.ReadHistory, engine.ReadDeadLetters, engine.ReadMessage} {
 		page := b.read(b.new(b.deals), engine.Read{Kind: kind, MessageID: uuid(7).String(), Limit: 10})
-		if len(page.Records)+len(page.History)+len(page.Letters) != 0 {
+		if len(page.Records)+len(page.History)+len(page.Messages) != 0 {
 			b.Errorf("%s finds %s", kind, text(page))
 		}
 	}
@@ -116,7 +116,7 @@ func (b *bench[Tx]) deadLetters(r engine.Read) []string {
 	page, err := b.Store.Read(b.ctx, r)
 	b.must(err)
 	ids := []string{}
-	for _, l := range page.Letters {
+	for _, l := range page.Messages {
 		ids = append(ids, l.MessageID)
 	}
 	return ids
@@ -139,12 +139,12 @@ func readDeadLetters[Tx any](b *bench[Tx]) {
 		"deal":       {engine.Filter{Machine: "deal"}, []string{first, third, fourth}},
 		"record":     {engine.Filter{Machine: "deal", Record: other.id}, []string{third, fourth}},
 		"effect":     {engine.Filter{Effect: "release_funds"}, []string{fourth}},
-		"lane":       {engine.Filter{Lane: "kafka"}, []string{first, second, third}},
+		"lane":       {engine.Filter{Destination: "kafka"}, []string{first, second, third}},
 		"error":      {engine.Filter{Error: "50% of 'it'"}, []string{fourth}},
 		"case":       {engine.Filter{Error: "Gave"}, []string{}},
 		"pattern":    {engine.Filter{Error: "g_ve"}, []string{}},
 		"age":        {engine.Filter{Before: epoch.Add(time.Microsecond)}, []string{first, second, third}},
-		"everything": {engine.Filter{Machine: "deal", Record: h.id, Effect: "notify_owner", Lane: "kafka", Error: "gave", Before: epoch.Add(1000)}, []string{first}},
+		"everything": {engine.Filter{Machine: "deal", Record: h.id, Effect: "notify_owner", Destination: "kafka", Error: "gave", Before: epoch.Add(1000)}, []string{first}},
 		"none":       {engine.Filter{Machine: "upload"}, []string{}},
 	} {
 		if got := b.deadLetters(engine.Read{Filter: tt.filter}); !slices.Equal(got, tt.want) {
@@ -153,16 +153,16 @@ func readDeadLetters[Tx any](b *bench[Tx]) {
 	}
 	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadDeadLetters, Limit: 2})
 	b.must(err)
-	if len(page.Letters) != 2 {
-		b.Errorf("a page of 2 has %d", len(page.Letters))
+	if len(page.Messages) != 2 {
+		b.Errorf("a page of 2 has %d", len(page.Messages))
 	}
 	// Work whose state was left is of no interest any more.
 	c := b.about(h)
 	work := b.work(h, 4, "ton")
-	c.Outbox = []engine.OutboxRow{work}
+	c.Outbox = []engine.OutboxMessage{work}
 	b.must(b.save(c))
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter"})))
+	b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter"})))
 	c.Outbox, c.CancelWork = nil, true
 	b.must(b.save(c))
 	if got := b.deadLetters(engine.Read{}); slices.Contains(got, work.MessageID) {
@@ -185,16 +185,16 @@ func readDeadLetterPages[Tx any](b *bench[Tx]) {
 	for {
 		page, err := b.Store.Read(b.ctx, r)
 		b.must(err)
-		if len(page.Letters) > r.Limit {
-			b.Fatalf("a page has %d messages", len(page.Letters))
+		if len(page.Messages) > r.Limit {
+			b.Fatalf("a page has %d messages", len(page.Messages))
 		}
-		if len(page.Letters) == 0 {
+		if len(page.Messages) == 0 {
 			break
 		}
-		for _, row := range page.Letters {
+		for _, row := range page.Messages {
 			got = append(got, row.MessageID)
-			r.AfterLetter = &row
-			b.must(b.settle(person(row, engine.Letter{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
+			r.AfterMessage = &row
+			b.must(b.settle(person(row, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -268,16 +268,16 @@ func readUnknown[Tx any](b *bench[Tx]) {
 	}
 	b.send(other, b.message(other, 2, "ton"))
 	arm := b.about(other)
-	arm.Arm = []engine.TimerRow{{
-		Machine: "deal", RecordID: other.id, Kind: engine.TimerTimeout, Version: other.version, DueAt: epoch.Add(time.Hour),
+	arm.SetDeadlines = []engine.Deadline{{
+		Machine: "deal", RecordID: other.id, Kind: engine.DeadlineTimeout, Version: other.version, DueAt: epoch.Add(time.Hour),
 		Event: fsm.Event{Name: "RETIRE", Payload: []byte("{}")},
 	}}
 	b.must(b.save(arm))
 	ask := func(now time.Time, effects, events []string) []engine.UnknownWork {
 		page, err := b.Store.Read(b.ctx, engine.Read{
 			Kind: engine.ReadUnknown, Now: now, Limit: 10,
-			Lanes:  []engine.Lane{{Machine: "deal", Name: "kafka", Effects: effects, States: h.machine.States()}},
-			Events: []engine.Events{{Machine: "deal", Names: events, States: h.machine.States()}},
+			Destinations: []engine.Destination{{Machine: "deal", Name: "kafka", Effects: effects, States: h.machine.States()}},
+			Events:       []engine.Events{{Machine: "deal", Names: events, States: h.machine.States()}},
 		})
 		b.must(err)
 		return page.Unknown

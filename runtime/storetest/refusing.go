@@ -170,7 +170,7 @@ func firstIsTold[Tx any](b *bench[Tx]) {
 func unknownOutboxState[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Outbox = []engine.OutboxRow{b.message(h, 0, "kafka")}
+	c.Outbox = []engine.OutboxMessage{b.message(h, 0, "kafka")}
 	c.Outbox[0].State = "lost"
 	b.refuses(h, c, "fsm_outbox")
 }
@@ -203,9 +203,9 @@ func (b *bench[Tx]) refuses(h head[Tx], c engine.Commit, why string) {
 func refusedLeavesNothing[Tx any](b *bench[Tx]) {
 	good, other := b.deal(), b.downloaded("img")
 	first, _ := b.commit(good, deal.SubmitOffer{}, advertiser, epoch)
-	first.Outbox = []engine.OutboxRow{b.message(good, 0, "kafka")}
-	first.Arm = []engine.TimerRow{b.timer(good, epoch)}
-	first.Keys = []engine.KeyRow{{Machine: "deal", Key: "k", RecordID: good.id, Event: "SUBMIT_OFFER", Version: 2, CreatedAt: epoch}}
+	first.Outbox = []engine.OutboxMessage{b.message(good, 0, "kafka")}
+	first.SetDeadlines = []engine.Deadline{b.timer(good, epoch)}
+	first.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "k", RecordID: good.id, Event: "SUBMIT_OFFER", Version: 2, CreatedAt: epoch}}
 	second, _ := b.commit(other, download.Validated{}, fsm.System(), epoch)
 	second.Steps[0].From = "download"
 	b.wants(b.save(first, second), engine.ErrConflict)

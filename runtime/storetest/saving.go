@@ -100,7 +100,7 @@ func movingNothing[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	other := b.about(b.new(b.deals))
-	c.ID, c.Key = other.ID, other.Key
+	c.ID, c.IDValue = other.ID, other.IDValue
 	conflict := as[*engine.ConflictError](b, b.save(c))
 	if conflict.Version != 0 {
 		b.Fatalf("the conflict says %+v", conflict)
@@ -180,7 +180,7 @@ func rowSaysWhen[Tx any](b *bench[Tx]) {
 func expectHolds[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Expect, c.Arm = 1, []engine.TimerRow{b.timer(h, epoch)}
+	c.Expect, c.SetDeadlines = 1, []engine.Deadline{b.timer(h, epoch)}
 	b.must(b.save(c))
 	c.Expect = 2
 	conflict := as[*engine.ConflictError](b, b.save(c))

@@ -167,7 +167,7 @@ func timersComeBack[Tx any](s *stage[Tx]) {
 	s.tick(24 * time.Hour)
 	did, err := s.engine.Resume(s.ctx, "deal", lost, "ann", "the timer is gone")
 	s.must(err)
-	if !did.Timer {
+	if !did.Deadline {
 		s.Fatalf("it did %+v", did)
 	}
 	s.tick(24 * time.Hour) // 48 h from the entry, not from the repair

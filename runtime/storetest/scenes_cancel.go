@@ -22,7 +22,7 @@ func cancelling[Tx any]() []scene[Tx] {
 // noting is a store that notes the messages which are saved.
 type noting[Tx any] struct {
 	engine.Store[Tx]
-	sent []engine.OutboxRow
+	sent []engine.OutboxMessage
 }
 
 func (n *noting[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
@@ -57,7 +57,7 @@ func cancelPending[Tx any](s *stage[Tx]) {
 	s.must(s.engine.Cancel(s.ctx, id, "ann", "the owner knows"))
 	row := s.letter(id)
 	if row.State != "dead_letter" || row.DiscardedAt != fsm.Some(epoch) || row.Resolution != "ann: the owner knows" || row.Attempts != 0 {
-		s.Errorf("it is %s", text(row.Letter))
+		s.Errorf("it is %s", text(row.MessageState))
 	}
 	s.tick(time.Hour)
 	s.steps()
@@ -92,7 +92,7 @@ func cancelRetry[Tx any](s *stage[Tx]) {
 		s.Error("it was attempted again")
 	}
 	if row := s.letter(first); row.Attempts != 1 || row.LastError == "" {
-		s.Errorf("it is %s", text(row.Letter))
+		s.Errorf("it is %s", text(row.MessageState))
 	}
 }
 

@@ -207,7 +207,7 @@ func (s *stage[Tx]) nested(ctx context.Context, id string) {
 	for name, err := range map[string]error{
 		"Fire": fired, "Create": created, "FireBatch": batch, "Resume": resumed, "Migrate": s.engine.Migrate(ctx),
 		"Requeue":  s.engine.Requeue(ctx, uuid(1).String(), "ann", "to see"),
-		"Transact": s.engine.Transact(ctx, func(context.Context, *engine.Unit[Tx]) error { return nil }),
+		"Transact": s.engine.Transact(ctx, func(context.Context, *engine.Tx[Tx]) error { return nil }),
 	} {
 		if !errors.Is(err, engine.ErrNested) {
 			s.Errorf("%s says %v", name, err)
@@ -219,7 +219,7 @@ func (s *stage[Tx]) nested(ctx context.Context, id string) {
 
 func nestedInTransact[Tx any](s *stage[Tx]) {
 	id := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
 		s.nested(ctx, id)
 		_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser})
 		s.nested(ctx, id)
@@ -253,14 +253,14 @@ func engineCommits[Tx any](s *stage[Tx]) {
 	s.must(s.Store.InTx(s.ctx, func(tx Tx) error { return s.Exec(s.ctx, tx, "CREATE TABLE entries (n integer NOT NULL)") }))
 	id := s.id()
 	all := func(n int, after error) error {
-		return s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+		return s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
 			if _, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser}); err != nil {
 				return err
 			}
 			if err := s.Exec(ctx, u.Tx, fmt.Sprintf("INSERT INTO entries (n) VALUES (%d)", n)); err != nil {
 				return err
 			}
-			_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "offer"})
+			_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "offer"})
 			return errors.Join(err, after)
 		})
 	}
@@ -308,7 +308,7 @@ func firingAgain[Tx any]() []scene[Tx] {
 func sameKey[Tx any](s *stage[Tx]) {
 	id := s.offered()
 	counter := func() engine.Outcome {
-		o, err := s.engine.Fire(s.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: owner, Key: "k"})
+		o, err := s.engine.Fire(s.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: owner, IdempotencyKey: "k"})
 		s.must(err)
 		return o
 	}
@@ -327,7 +327,7 @@ func sameKey[Tx any](s *stage[Tx]) {
 
 func foreignKey[Tx any](s *stage[Tx]) {
 	id, other := s.offered(), s.offered()
-	key := engine.Call{By: owner, Key: "k"}
+	key := engine.Call{By: owner, IdempotencyKey: "k"}
 	_, err := s.engine.Fire(s.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, key)
 	s.must(err)
 	_, err = s.engine.Fire(s.ctx, "deal", other, deal.CounterOffer{PriceNano: 90}, key)
@@ -342,7 +342,7 @@ func foreignKey[Tx any](s *stage[Tx]) {
 
 func refusedKey[Tx any](s *stage[Tx]) {
 	id := s.offered()
-	key := engine.Call{By: owner, Key: "k"}
+	key := engine.Call{By: owner, IdempotencyKey: "k"}
 	_, err := s.engine.Fire(s.ctx, "deal", id, deal.Agree{}, key)
 	if x := as[*fsm.Rejection](s, err); x.State != "OFFER_PENDING" {
 		s.Fatalf("the refusal says %s", text(x))
@@ -385,7 +385,7 @@ func alreadyThere[Tx any](s *stage[Tx]) {
 func createAgain[Tx any](s *stage[Tx]) {
 	id := s.id()
 	create := func(key string) (engine.Outcome, error) {
-		return s.engine.Create(s.ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser, Key: key})
+		return s.engine.Create(s.ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser, IdempotencyKey: key})
 	}
 	_, err := create("k")
 	s.must(err)

@@ -111,7 +111,7 @@ func forceRefused[Tx any](s *stage[Tx]) {
 			s.Errorf("by %q, because %q: %v", reason[0], reason[1], err)
 		}
 	}
-	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, _ *engine.Unit[Tx]) error {
+	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, _ *engine.Tx[Tx]) error {
 		_, err := s.engine.Force(ctx, "deal", id, deal.Expire{}, "ann", "to see", engine.Call{})
 		s.wants(err, engine.ErrNested)
 		return nil
@@ -122,7 +122,7 @@ func forceRefused[Tx any](s *stage[Tx]) {
 
 func forceReplayed[Tx any](s *stage[Tx]) {
 	id := s.offered()
-	call := engine.Call{By: owner, Key: "accept"}
+	call := engine.Call{By: owner, IdempotencyKey: "accept"}
 	_, err := s.engine.Fire(s.ctx, "deal", id, deal.Accept{}, call)
 	s.must(err)
 	if o := s.forces(id, deal.Accept{}, call); !o.Replayed {

@@ -240,7 +240,7 @@ func pauseOfNothing[Tx any](s *stage[Tx]) {
 	}
 	s.counts("fsm_pauses", 0)
 	s.wants(s.engine.Unpause(s.ctx, scope, "ann", "to see"), engine.ErrNotPaused)
-	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, _ *engine.Unit[Tx]) error {
+	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, _ *engine.Tx[Tx]) error {
 		s.wants(s.engine.Pause(ctx, scope, "ann", "to see"), engine.ErrNested)
 		s.wants(s.engine.Unpause(ctx, scope, "ann", "to see"), engine.ErrNested)
 		return nil

@@ -28,7 +28,7 @@ func schemas[Tx any]() []scene[Tx] {
 func (s *stage[Tx]) living() string {
 	s.Helper()
 	id := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	_, err := s.engine.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "offer"})
+	_, err := s.engine.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "offer"})
 	s.must(err)
 	for _, table := range []string{"fsm_outbox", "fsm_deadlines", "fsm_keys"} {
 		if s.Count(s.T, table) == 0 {
@@ -61,7 +61,7 @@ func (s *stage[Tx]) calls(e *engine.Engine[Tx], of engine.Store[Tx], id string) 
 		},
 		"Fire": func() error { _, err := e.Fire(s.ctx, "deal", id, deal.Withdraw{}, by); return err },
 		"Fire with a key": func() error {
-			_, err := e.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "offer"})
+			_, err := e.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "offer"})
 			return err
 		},
 		"FireTx": func() error {
@@ -122,7 +122,7 @@ func olderSchema[Tx any](s *stage[Tx]) {
 	s.restart()
 	s.must(s.engine.Migrate(s.ctx))
 	s.in("deal", id, "OFFER_PENDING", 2)
-	again, err := s.engine.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, Key: "offer"})
+	again, err := s.engine.Fire(s.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "offer"})
 	if s.must(err); !again.Replayed {
 		s.Errorf("the key is forgotten: %+v", again)
 	}

@@ -80,8 +80,8 @@ func anotherState[Tx any](s *stage[Tx]) {
 			}
 		},
 		"fsm_deadlines": func(c *engine.Commit) {
-			for i := range c.Arm {
-				c.Arm[i].RecordState = "FUNDED"
+			for i := range c.SetDeadlines {
+				c.SetDeadlines[i].RecordState = "FUNDED"
 			}
 		},
 	} {

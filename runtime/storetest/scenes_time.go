@@ -72,13 +72,13 @@ func refusedDeadline[Tx any](s *stage[Tx]) {
 	h := head[Tx]{machine: s.deals, id: id, version: 1}
 	s.Unjudged(s.T)
 	c := s.about(h)
-	c.Arm = []engine.TimerRow{s.timer(h, epoch)} // EXPIRE, which DRAFT does not know
+	c.SetDeadlines = []engine.Deadline{s.timer(h, epoch)} // EXPIRE, which DRAFT does not know
 	s.must(s.save(c))
 	s.steps()
 	s.in("deal", id, "DRAFT", 1)
 	s.counts("fsm_deadlines", 0)
-	if s.counted(engine.MetricRefusedTimers) != 1 || !s.log.has("deadline refused") || !s.log.has(id) {
-		s.Fatalf("it was counted %d times", s.counted(engine.MetricRefusedTimers))
+	if s.counted(engine.MetricRefusedDeadlines) != 1 || !s.log.has("deadline refused") || !s.log.has(id) {
+		s.Fatalf("it was counted %d times", s.counted(engine.MetricRefusedDeadlines))
 	}
 }
 
@@ -111,7 +111,7 @@ func diesAtEveryStep[Tx any](s *stage[Tx]) {
 	s.script.answers("consul.register", registration.ConsulSucceeded{ConsulApplied: true})
 	h := s.registered("n1")
 	r := s.work(h, 0, "x")
-	r.Effect, r.Lane, r.Payload, r.Delivery = "validate_payload", "validate_payload", []byte(`{"node_id":"n1"}`), fsm.Idempotent
+	r.Effect, r.Destination, r.Payload, r.Delivery = "validate_payload", "validate_payload", []byte(`{"node_id":"n1"}`), fsm.Idempotent
 	s.Unjudged(s.T)
 	s.send(h, r)
 	var held []string
@@ -210,17 +210,19 @@ func madeUpRows[Tx any](s *stage[Tx]) {
 	later.version++
 	elsewhere := head[Tx]{machine: s.deals, id: s.id(), version: 1}
 	for name, make := range map[string]func(c *engine.Commit){
-		"a message that the step does not ask for": func(c *engine.Commit) { c.Outbox = []engine.OutboxRow{s.message(h, 0, "owner_notifications")} },
-		"a message of a step to come":              func(c *engine.Commit) { c.Outbox = []engine.OutboxRow{s.message(later, 0, "owner_notifications")} },
-		"a message of no record":                   func(c *engine.Commit) { c.Outbox = []engine.OutboxRow{s.message(elsewhere, 0, "owner_notifications")} },
-		"a deadline that the state does not set":   func(c *engine.Commit) { c.Arm = []engine.TimerRow{s.timer(h, epoch)} },
-		"a deadline of no record":                  func(c *engine.Commit) { c.Arm = []engine.TimerRow{s.timer(elsewhere, epoch)} },
-		"a key of a step to come":                  func(c *engine.Commit) { c.Keys = []engine.KeyRow{key(h, "one")} },
+		"a message that the step does not ask for": func(c *engine.Commit) { c.Outbox = []engine.OutboxMessage{s.message(h, 0, "owner_notifications")} },
+		"a message of a step to come":              func(c *engine.Commit) { c.Outbox = []engine.OutboxMessage{s.message(later, 0, "owner_notifications")} },
+		"a message of no record": func(c *engine.Commit) {
+			c.Outbox = []engine.OutboxMessage{s.message(elsewhere, 0, "owner_notifications")}
+		},
+		"a deadline that the state does not set": func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.timer(h, epoch)} },
+		"a deadline of no record":                func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.timer(elsewhere, epoch)} },
+		"a key of a step to come":                func(c *engine.Commit) { c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")} },
 		"a key of an event that did not lead there": func(c *engine.Commit) {
-			c.Keys = []engine.KeyRow{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: epoch}}
+			c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: epoch}}
 		},
 		"a key of a step that was taken at no such time": func(c *engine.Commit) {
-			c.Keys = []engine.KeyRow{{Machine: "deal", Key: "one", RecordID: id, Event: "CREATE", Version: 1, CreatedAt: epoch.Add(time.Second)}}
+			c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CREATE", Version: 1, CreatedAt: epoch.Add(time.Second)}}
 		},
 	} {
 		c := s.about(h)
@@ -239,7 +241,7 @@ func otherRulesStay[Tx any](s *stage[Tx]) {
 	s.offered()
 	h := head[Tx]{machine: s.wals, id: w, version: 2}
 	c := s.about(h)
-	c.Outbox = []engine.OutboxRow{s.message(h, 0, "owner_notifications")}
+	c.Outbox = []engine.OutboxMessage{s.message(h, 0, "owner_notifications")}
 	s.wants(s.save(c), engine.ErrRefused)
 }
 

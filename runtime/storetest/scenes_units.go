@@ -42,7 +42,7 @@ func (s *stage[Tx]) inlined(end func() error) {
 
 // startsThree starts downloads in one transaction, and then does more.
 func (s *stage[Tx]) startsThree(ctx context.Context, more func() error) (ids []string, err error) {
-	err = s.engine.Transact(ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+	err = s.engine.Transact(ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
 		ids = nil
 		for n := range 3 {
 			id := s.id()

@@ -105,7 +105,7 @@ func everyWayAsks[Tx any](s *stage[Tx]) {
 			return outcomes[0].Err
 		}},
 		{"Transact", func(id string, c engine.Call) error {
-			return s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+			return s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
 				_, err := u.Fire(ctx, "deal", id, deal.Accept{}, c)
 				return err
 			})
@@ -123,7 +123,7 @@ func everyWayAsks[Tx any](s *stage[Tx]) {
 
 func versionsWithinTransaction[Tx any](s *stage[Tx]) {
 	id := s.offered()
-	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Unit[Tx]) error {
+	s.must(s.engine.Transact(s.ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
 		_, err := u.Fire(ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, at(2, owner))
 		s.must(err)
 		err = u.Try(func() error {
@@ -140,7 +140,7 @@ func versionsWithinTransaction[Tx any](s *stage[Tx]) {
 func keyAtAnyVersion[Tx any](s *stage[Tx]) {
 	id := s.offered()
 	counter := func(version int64) (engine.Outcome, error) {
-		return s.engine.Fire(s.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: owner, Key: "k", IfVersion: version})
+		return s.engine.Fire(s.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: owner, IdempotencyKey: "k", IfVersion: version})
 	}
 	_, err := counter(1)
 	s.tooLate(err, 1, 2, "OFFER_PENDING") // which consumes no key

@@ -20,9 +20,9 @@ func without(c engine.Claim, state string) engine.Claim {
 	lacks := func(states []string) []string {
 		return slices.DeleteFunc(slices.Clone(states), func(s string) bool { return s == state })
 	}
-	c.Lanes, c.Events = slices.Clone(c.Lanes), slices.Clone(c.Events)
-	for i := range c.Lanes {
-		c.Lanes[i].States = lacks(c.Lanes[i].States)
+	c.Destinations, c.Events = slices.Clone(c.Destinations), slices.Clone(c.Events)
+	for i := range c.Destinations {
+		c.Destinations[i].States = lacks(c.Destinations[i].States)
 	}
 	for i := range c.Events {
 		c.Events[i].States = lacks(c.Events[i].States)
@@ -32,13 +32,13 @@ func without(c engine.Claim, state string) engine.Claim {
 
 // waiting saves a deal in DRAFT with a message and a deadline that are due. State is
 // that which the two name.
-func (b *bench[Tx]) waiting(state string) engine.OutboxRow {
+func (b *bench[Tx]) waiting(state string) engine.OutboxMessage {
 	b.Helper()
 	h := b.deal()
 	row, timer := b.message(h, 1, "kafka"), b.timer(h, epoch)
 	row.RecordState, timer.RecordState = state, state
 	c := b.about(h)
-	c.Outbox, c.Arm = []engine.OutboxRow{row}, []engine.TimerRow{timer}
+	c.Outbox, c.SetDeadlines = []engine.OutboxMessage{row}, []engine.Deadline{timer}
 	b.must(b.save(c))
 	return row
 }
@@ -65,7 +65,7 @@ func readUnknownStates[Tx any](b *bench[Tx]) {
 	other := b.waiting("DRAFT")
 	b.waiting("")
 	ask := func(c engine.Claim) []engine.UnknownWork {
-		page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadUnknown, Now: epoch.Add(time.Second), Limit: 10, Lanes: c.Lanes, Events: c.Events})
+		page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadUnknown, Now: epoch.Add(time.Second), Limit: 10, Destinations: c.Destinations, Events: c.Events})
 		b.must(err)
 		return page.Unknown
 	}

@@ -23,7 +23,7 @@ func suspects[Tx any]() []test[Tx] {
 
 // cutShort saves a message for each lane and has them claimed, a second later each; their
 // leases last for a minute.
-func (b *bench[Tx]) cutShort(lanes ...string) (rows []engine.OutboxRow) {
+func (b *bench[Tx]) cutShort(lanes ...string) (rows []engine.OutboxMessage) {
 	b.Helper()
 	for i, lane := range lanes {
 		h := b.deal()
@@ -37,7 +37,7 @@ func (b *bench[Tx]) cutShort(lanes ...string) (rows []engine.OutboxRow) {
 }
 
 // suspicious has messages cut short twice: their leases end after two minutes.
-func (b *bench[Tx]) suspicious(lanes ...string) []engine.OutboxRow {
+func (b *bench[Tx]) suspicious(lanes ...string) []engine.OutboxMessage {
 	b.Helper()
 	rows := b.cutShort(lanes...)
 	for i, row := range rows {
@@ -47,7 +47,7 @@ func (b *bench[Tx]) suspicious(lanes ...string) []engine.OutboxRow {
 }
 
 // fresh saves a message that is due since a time.
-func (b *bench[Tx]) fresh(lane string, since time.Time) engine.OutboxRow {
+func (b *bench[Tx]) fresh(lane string, since time.Time) engine.OutboxMessage {
 	b.Helper()
 	h := b.deal()
 	row := b.message(h, 1, lane)
@@ -91,8 +91,8 @@ func suspectsWithinTheirLane[Tx any](b *bench[Tx]) {
 	kafka, ton := b.fresh("kafka", after), b.fresh("ton", after)
 	c := b.claim(901, after)
 	c.Suspects = 1
-	for i := range c.Lanes {
-		c.Lanes[i].Most = 1
+	for i := range c.Destinations {
+		c.Destinations[i].Most = 1
 	}
 	b.gets(c, s[0], ton)
 	c.Suspects = 0
@@ -113,7 +113,7 @@ func manySuspects[Tx any](b *bench[Tx]) {
 	}
 	b.must(b.save(c))
 	leasing := b.claim(801, epoch)
-	leasing.Lanes = []engine.Lane{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, States: h.machine.States(), Most: many}}
+	leasing.Destinations = []engine.Destination{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, States: h.machine.States(), Most: many}}
 	leasing.Effects = many
 	for range 2 {
 		for n := 0; n < many; {
@@ -178,7 +178,7 @@ func cutIsCounted[Tx any](b *bench[Tx]) {
 		b.Fatalf("the row before the third claim is %s", text(third))
 	}
 	cut(2)
-	b.must(b.settle(outcome(third, engine.Letter{State: "retry_wait", AvailableAt: fsm.Some(at)})))
+	b.must(b.settle(outcome(third, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(at)})))
 	cut(2)
 	c := b.claim(903, at)
 	c.Suspects = 0
@@ -191,10 +191,10 @@ func cutIsCounted[Tx any](b *bench[Tx]) {
 func requeueForgetsCut[Tx any](b *bench[Tx]) {
 	row := b.cutShort("kafka")[0]
 	task := b.gets(b.claim(901, epoch.Add(time.Minute)), row)[0]
-	b.must(b.settle(outcome(task, engine.Letter{State: "dead_letter", AvailableAt: row.AvailableAt})))
+	b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter", AvailableAt: row.AvailableAt})))
 	b.must(b.settle(engine.Settlement{
 		Kind: engine.TaskEffect, MessageID: row.MessageID, From: "dead_letter",
-		Letter: engine.Letter{State: "pending", AvailableAt: row.AvailableAt, Resolution: "ann: mended"},
+		MessageState: engine.MessageState{State: "pending", AvailableAt: row.AvailableAt, Resolution: "ann: mended"},
 	}))
 	if got := b.letter(row.MessageID); got.Attempts != 0 || got.Cut != 0 {
 		b.Fatalf("it is %s", text(got))

@@ -24,9 +24,9 @@ func (b *bench[Tx]) fronts(h head[Tx]) (commits []engine.Commit, after, other he
 	first, after := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	made, other := b.commit(b.new(b.deals), deal.Create{OwnerID: 8, PriceNano: 100}, advertiser, epoch)
 	second, after := b.commit(after, deal.CounterOffer{PriceNano: 120}, owner, epoch.Add(time.Second))
-	first.Quiet, made.Quiet = true, true
+	first.NoWakeup, made.NoWakeup = true, true
 	rest := b.about(h)
-	rest.Outbox, rest.Arm, rest.Keys = []engine.OutboxRow{b.message(after, 0, "kafka")}, []engine.TimerRow{b.timer(after, epoch)}, []engine.KeyRow{key(after, "k")}
+	rest.Outbox, rest.SetDeadlines, rest.IdempotencyKeys = []engine.OutboxMessage{b.message(after, 0, "kafka")}, []engine.Deadline{b.timer(after, epoch)}, []engine.IdempotencyKey{key(after, "k")}
 	return []engine.Commit{first, made, second, rest}, after, other
 }
 

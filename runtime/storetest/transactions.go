@@ -30,7 +30,7 @@ func transactions[Tx any]() []test[Tx] {
 func errorRollsBack[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.Outbox = []engine.OutboxRow{b.message(h, 1, "kafka")}
+	c.Outbox = []engine.OutboxMessage{b.message(h, 1, "kafka")}
 	mine := fmt.Errorf("mine: %w", engine.ErrConflict) // which is for the caller to try again
 	calls := 0
 	err := b.Store.InTx(b.ctx, func(tx Tx) error {
@@ -96,7 +96,7 @@ func startsInTransaction[Tx any](b *bench[Tx]) {
 	}
 	child, started := b.commit(b.new(b.unpacks), unpack.Start{ImageID: "img", LocalPath: "/x", Checksum: "c", PoolName: "p"}, fsm.System(), epoch)
 	broken := child
-	broken.Keys = []engine.KeyRow{key(started, "k"), key(started, "k")}
+	broken.IdempotencyKeys = []engine.IdempotencyKey{key(started, "k"), key(started, "k")}
 	b.wants(b.save(c, broken), engine.ErrKeyUsed)
 	b.stands(h)
 	b.image("img", "completed", 0)

@@ -173,7 +173,7 @@ func limits(machines []engine.Machine[*sql.Tx], parallel int) map[string]engine.
 	for _, m := range machines {
 		for _, info := range m.Effects() {
 			if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
-				all[cmp.Or(info.Lane, info.Name)] = engine.Limit{AtOnce: parallel}
+				all[cmp.Or(info.Destination, info.Name)] = engine.Limit{AtOnce: parallel}
 			}
 		}
 	}

@@ -99,8 +99,8 @@ func (s *Server) begin(ctx context.Context, t transaction, node, last string, ca
 		return "", err
 	}
 	id := next.String()
-	if call.Key != "" {
-		call.Key += " create"
+	if call.IdempotencyKey != "" {
+		call.IdempotencyKey += " create"
 	}
 	o, err := t.create(ctx, id, registration.Create{NodeID: node}, call)
 	if err != nil || o.Replayed {

@@ -87,7 +87,7 @@ func (c *core[Tx]) inline(effect string, f func(context.Context, querier, []fsm.
 func (c *core[Tx]) close() error { return c.shut() }
 
 func (c *core[Tx]) within(ctx context.Context, f func(context.Context, transaction) error) error {
-	return c.Transact(ctx, func(ctx context.Context, u *engine.Unit[Tx]) error { return f(ctx, unit[Tx]{c.speak(u.Tx), u}) })
+	return c.Transact(ctx, func(ctx context.Context, u *engine.Tx[Tx]) error { return f(ctx, unit[Tx]{c.speak(u.Tx), u}) })
 }
 
 func (c *core[Tx]) migrate(ctx context.Context) error {
@@ -100,7 +100,7 @@ func (c *core[Tx]) migrate(ctx context.Context) error {
 // unit is a transaction of the engine's.
 type unit[Tx any] struct {
 	querier
-	of *engine.Unit[Tx]
+	of *engine.Tx[Tx]
 }
 
 func (u unit[Tx]) create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {

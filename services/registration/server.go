@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
-	"github.com/fsmgen/fsmgen/internal/gather"
+	"github.com/fsmgen/fsmgen/internal/groupcommit"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
@@ -108,8 +108,8 @@ type Server struct {
 	registry  Registry
 	discovery Discovery
 	log       *slog.Logger
-	arrivals  gather.Queue[string, *arrival]
-	lookups   gather.Queue[string, *lookup]
+	arrivals  groupcommit.Queue[string, *arrival]
+	lookups   groupcommit.Queue[string, *lookup]
 }
 
 // Open opens the store, creating its tables if it is new. Consul need not be

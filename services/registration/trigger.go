@@ -139,7 +139,7 @@ func (c Call) call() (engine.Call, error) {
 	if by == "" {
 		by = "operator"
 	}
-	call := engine.Call{By: registration.ByExternal(by).Caller(), Key: c.Key, Correlation: c.Correlation}
+	call := engine.Call{By: registration.ByExternal(by).Caller(), IdempotencyKey: c.Key, Correlation: c.Correlation}
 	if c.If != nil {
 		call.IfVersion = c.If.Version
 	}

@@ -149,14 +149,14 @@ func askBookNote(r *Record, eventRef string) fsm.Effect {
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "check_limit", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "limits", RecordIDs: []string{"payment_id"}, Work: true, HasFails: true},
-		{Name: "ask_payer", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "mail", RecordIDs: []string{"payment_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 50 * time.Millisecond, Max: 400 * time.Millisecond, Factor: 2.0, Jitter: 0.2, Attempts: 2}},
-		{Name: "notify_payee", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Lane: "mail", RecordIDs: []string{"payment_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 100 * time.Millisecond, Max: 1 * time.Second, Factor: 2.0, Jitter: 0.5, Attempts: 5}},
-		{Name: "archive", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Lane: "mail", RecordIDs: []string{"payment_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 100 * time.Millisecond, Max: 1 * time.Second, Factor: 2.0, Jitter: 0.5, Attempts: 5}},
-		{Name: "pay", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Lane: "bank", RecordIDs: []string{"payment_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 50 * time.Millisecond, Max: 400 * time.Millisecond, Factor: 2.0, Jitter: 0.2, Attempts: 2}},
-		{Name: "seal", Kind: fsm.EffectCall, Delivery: fsm.AtMostOnce, Lane: "notary", RecordIDs: []string{"payment_id"}, Work: true, HasFails: true, HasLost: true},
-		{Name: "book_payment", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "book_payment", RecordIDs: []string{"payment_id"}},
-		{Name: "book_note", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Lane: "book_note", RecordIDs: []string{"payment_id"}},
+		{Name: "check_limit", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "limits", RecordIDs: []string{"payment_id"}, Work: true, HasFails: true},
+		{Name: "ask_payer", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "mail", RecordIDs: []string{"payment_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 50 * time.Millisecond, Max: 400 * time.Millisecond, Factor: 2.0, Jitter: 0.2, Attempts: 2}},
+		{Name: "notify_payee", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "mail", RecordIDs: []string{"payment_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 100 * time.Millisecond, Max: 1 * time.Second, Factor: 2.0, Jitter: 0.5, Attempts: 5}},
+		{Name: "archive", Kind: fsm.EffectCall, Delivery: fsm.Idempotent, Destination: "mail", RecordIDs: []string{"payment_id"}, HasRetry: true, Retry: fsm.RetryPolicy{First: 100 * time.Millisecond, Max: 1 * time.Second, Factor: 2.0, Jitter: 0.5, Attempts: 5}},
+		{Name: "pay", Kind: fsm.EffectCall, Delivery: fsm.Queryable, Destination: "bank", RecordIDs: []string{"payment_id"}, Work: true, HasFails: true, HasRetry: true, Retry: fsm.RetryPolicy{First: 50 * time.Millisecond, Max: 400 * time.Millisecond, Factor: 2.0, Jitter: 0.2, Attempts: 2}},
+		{Name: "seal", Kind: fsm.EffectCall, Delivery: fsm.AtMostOnce, Destination: "notary", RecordIDs: []string{"payment_id"}, Work: true, HasFails: true, HasLost: true},
+		{Name: "book_payment", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "book_payment", RecordIDs: []string{"payment_id"}},
+		{Name: "book_note", Kind: fsm.EffectCall, Delivery: fsm.InTransaction, Destination: "book_note", RecordIDs: []string{"payment_id"}},
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package gather serves together what is asked for at the same time: calls that
 // come while others are being served wait for that, and are then one batch. None
 // waits for company.
-package gather
+package groupcommit
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package gather_test
+package groupcommit_test
 
 import (
 	"errors"
@@ -7,12 +7,12 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/fsmgen/fsmgen/internal/gather"
+	"github.com/fsmgen/fsmgen/internal/groupcommit"
 )
 
 // served lets a test see what is served together, and when.
 type served struct {
-	queue gather.Queue[string, string]
+	queue groupcommit.Queue[string, string]
 	mu    sync.Mutex
 	sizes []int
 	fail  func([]string) error // nil: it succeeds
