@@ -174,7 +174,7 @@ func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxMessage, err error) 
 	return r, err
 }
 
-func scanTimer(rows pgx.Rows) (r engine.Deadline, err error) {
+func scanDeadline(rows pgx.Rows) (r engine.Deadline, err error) {
 	var payload []byte
 	var kind string
 	err = scan(rows, &r.Machine, &r.RecordID, &kind, &r.Version, instant(&r.DueAt), &r.Event.Name, &payload, text{&r.RecordState}, text{&r.Correlation})

@@ -147,7 +147,7 @@ func (s *search) readDeadlines(results pgx.BatchResults) error {
 	effects := len(s.tasks)
 	err := each(results, func(rows pgx.Rows) error {
 		t := engine.Task{Kind: engine.TaskDeadline, Token: s.claim.Token}
-		t.Deadline, t.Err = scanTimer(rows)
+		t.Deadline, t.Err = scanDeadline(rows)
 		s.tasks = append(s.tasks, t)
 		return nil
 	})

@@ -14,7 +14,7 @@ func (g *generator) decision(f *jen.File) {
 	g.engineFire(f)
 	g.chainOfSteps(f)
 	g.stepData(f)
-	g.timer(f)
+	g.deadlineData(f)
 }
 
 // recordFace emits what makes *Record an fsm.Record beside Values and Pointers.
@@ -225,8 +225,8 @@ func (g *generator) overflow() *jen.Statement {
 //		if t.From() != 0 {
 //			s.From = t.From().String()
 //		}
-//		if s.KeepTimer = t.Internal() && r.State.keepsTimer(); !s.KeepTimer {
-//			s.Timer = timerOf(&r, c)
+//		if s.KeepDeadline = t.Internal() && r.State.keepsDeadline(); !s.KeepDeadline {
+//			s.Deadline = deadlineData(&r, c)
 //		}
 //		return s, nil
 //	}
@@ -246,26 +246,26 @@ func (g *generator) stepData(f *jen.File) {
 			jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(g.fsm("Step").Values(), jen.Err())),
 			jen.Id("s").Op(":=").Add(step),
 			jen.If(t("From").Op("!=").Lit(0)).Block(jen.Id("s").Dot("From").Op("=").Add(t("From")).Dot("String").Call()),
-			jen.If(jen.Id("s").Dot("KeepTimer").Op("=").Add(t("Internal")).Op("&&").Id("r").Dot("State").Dot("keepsTimer").Call(),
-				jen.Op("!").Id("s").Dot("KeepTimer")).Block(
-				jen.Id("s").Dot("Timer").Op("=").Id("timerOf").Call(jen.Op("&").Id("r"), jen.Id("c"))),
+			jen.If(jen.Id("s").Dot("KeepDeadline").Op("=").Add(t("Internal")).Op("&&").Id("r").Dot("State").Dot("keepsDeadline").Call(),
+				jen.Op("!").Id("s").Dot("KeepDeadline")).Block(
+				jen.Id("s").Dot("Deadline").Op("=").Id("deadlineData").Call(jen.Op("&").Id("r"), jen.Id("c"))),
 			jen.Return(jen.Id("s"), jen.Nil()),
 		))
 }
 
-// timer emits the timer of a state as data.
-func (g *generator) timer(f *jen.File) {
-	g.stateFlag(f, "keepsTimer", "s has a timer that counts from the entry, so that a step that stays leaves it alone.",
+// deadlineData emits the deadline of a state as data.
+func (g *generator) deadlineData(f *jen.File) {
+	g.stateFlag(f, "keepsDeadline", "s has a deadline that counts from the entry, so that a step that stays leaves it alone.",
 		func(s *ir.State) bool { return s.Timeout != nil && s.Timeout.After != nil })
-	declare(f, "timerOf is the deadline of r as data, nil for none. c.Now is when r entered its state.", "",
-		jen.Func().Id("timerOf").Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Op("*").Add(g.fsm("Timer")).Block(
+	declare(f, "deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.", "",
+		jen.Func().Id("deadlineData").Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Op("*").Add(g.fsm("Deadline")).Block(
 			jen.List(jen.Id("d"), jen.Id("ok")).Op(":=").Id("DeadlineOf").Call(jen.Id("r"), jen.Id("c")),
 			jen.If(jen.Op("!").Id("ok")).Block(jen.Return(jen.Nil())),
-			jen.Return(jen.Op("&").Add(g.fsm("Timer")).Values(
+			jen.Return(jen.Op("&").Add(g.fsm("Deadline")).Values(
 				jen.Id("At").Op(":").Id("d").Dot("At"), jen.Id("Fire").Op(":").Op("*").Add(g.fsm("Fired")).Call(jen.Id("d").Dot("Fire"))))))
-	coreMethod(f, "TimerOf", "returns the timer that the state of r has if it was entered at the given time, nil for none.",
-		[]jen.Code{jen.Id("r").Add(g.fsm("Record")), jen.Id("entered").Qual("time", "Time")}, jen.Op("*").Add(g.fsm("Timer")),
+	coreMethod(f, "DeadlineOf", "returns the deadline that the state of r has if it was entered at the given time, nil for none.",
+		[]jen.Code{jen.Id("r").Add(g.fsm("Record")), jen.Id("entered").Qual("time", "Time")}, jen.Op("*").Add(g.fsm("Deadline")),
 		jen.List(jen.Id("record"), jen.Id("ok")).Op(":=").Id("r").Assert(jen.Op("*").Id("Record")),
 		jen.If(jen.Op("!").Id("ok").Op("||").Id("record").Op("==").Nil()).Block(jen.Return(jen.Nil())),
-		jen.Return(jen.Id("timerOf").Call(jen.Id("record"), g.callLiteral(jen.Id("BySystem").Call(), jen.Id("entered")))))
+		jen.Return(jen.Id("deadlineData").Call(jen.Id("record"), g.callLiteral(jen.Id("BySystem").Call(), jen.Id("entered")))))
 }

@@ -37,7 +37,7 @@ type face interface {
 	Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 	Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 	Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error)
-	TimerOf(r fsm.Record, entered time.Time) *fsm.Timer
+	DeadlineOf(r fsm.Record, entered time.Time) *fsm.Deadline
 	KeyOf(e fsm.Event, r fsm.Record) (string, bool)
 	FatalEvent() (fsm.Event, bool)
 	HandleTx(ctx context.Context, tx string, d fsm.Dispatch) error
@@ -190,12 +190,12 @@ func TestChainHasARecordPerStep(t *testing.T) {
 		second.Event != "CONTINUE" || second.By != fsm.System() || string(second.Payload) != "{}" {
 		t.Errorf("second step %+v", second)
 	}
-	if first.Timer != nil || second.Timer == nil || !second.Timer.At.Equal(start.Add(params.RegisteringConsulTimeout)) ||
-		second.Timer.Fire.Name != "CONSUL_FAILED" {
-		t.Errorf("timers %+v, %+v", first.Timer, second.Timer)
+	if first.Deadline != nil || second.Deadline == nil || !second.Deadline.At.Equal(start.Add(params.RegisteringConsulTimeout)) ||
+		second.Deadline.Fire.Name != "CONSUL_FAILED" {
+		t.Errorf("timers %+v, %+v", first.Deadline, second.Deadline)
 	}
-	if again := m.TimerOf(d.Record, start); !reflect.DeepEqual(again, second.Timer) {
-		t.Errorf("TimerOf is %+v, the step armed %+v", again, second.Timer)
+	if again := m.DeadlineOf(d.Record, start); !reflect.DeepEqual(again, second.Deadline) {
+		t.Errorf("DeadlineOf is %+v, the step armed %+v", again, second.Deadline)
 	}
 	single, err := m.Fire(&record, e, fsm.Input{By: fsm.System(), Now: start, Single: true})
 	if err != nil || len(single.Steps) != 1 || single.Raised == nil || single.Raised.Name != "CONTINUE" || single.Record.StateName() != "postgres_registered" {
@@ -213,7 +213,7 @@ func TestStepsSayWhatTheyKeep(t *testing.T) {
 	if err != nil || len(d.Steps) != 1 {
 		t.Fatal(d, err)
 	}
-	if s := d.Steps[0]; !s.Internal || !s.KeepTimer || s.Timer != nil || s.From != "FUNDED" || s.To != "FUNDED" || s.By.ID != "7" {
+	if s := d.Steps[0]; !s.Internal || !s.KeepDeadline || s.Deadline != nil || s.From != "FUNDED" || s.To != "FUNDED" || s.By.ID != "7" {
 		t.Errorf("consent: %+v", s)
 	}
 	cancelled := *funded
@@ -223,7 +223,7 @@ func TestStepsSayWhatTheyKeep(t *testing.T) {
 		t.Errorf("repeat: %+v, %v", d, err)
 	}
 	d, err = m.Fire(&cancelled, eventOf(t, deal.DepositConfirmed{TxHash: "late", AmountNano: 5}), in("system"))
-	if err != nil || len(d.Steps) != 1 || !d.Steps[0].Terminal || d.Steps[0].KeepTimer || d.Steps[0].Timer != nil {
+	if err != nil || len(d.Steps) != 1 || !d.Steps[0].Terminal || d.Steps[0].KeepDeadline || d.Steps[0].Deadline != nil {
 		t.Errorf("late deposit: %+v, %v", d, err)
 	}
 }

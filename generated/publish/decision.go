@@ -95,14 +95,14 @@ func stepOf(t Transition, r Record, e Payload, c Call, by fsm.Caller) (fsm.Step,
 	if t.From() != 0 {
 		s.From = t.From().String()
 	}
-	if s.KeepTimer = t.Internal() && r.State.keepsTimer(); !s.KeepTimer {
-		s.Timer = timerOf(&r, c)
+	if s.KeepDeadline = t.Internal() && r.State.keepsDeadline(); !s.KeepDeadline {
+		s.Deadline = deadlineData(&r, c)
 	}
 	return s, nil
 }
 
-// keepsTimer reports whether s has a timer that counts from the entry, so that a step that stays leaves it alone.
-func (s State) keepsTimer() bool {
+// keepsDeadline reports whether s has a deadline that counts from the entry, so that a step that stays leaves it alone.
+func (s State) keepsDeadline() bool {
 	switch s {
 	case Draft, Published, Tombstoned:
 		return false
@@ -110,20 +110,20 @@ func (s State) keepsTimer() bool {
 	return false
 }
 
-// timerOf is the deadline of r as data, nil for none. c.Now is when r entered its state.
-func timerOf(r *Record, c Call) *fsm.Timer {
+// deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.
+func deadlineData(r *Record, c Call) *fsm.Deadline {
 	d, ok := DeadlineOf(r, c)
 	if !ok {
 		return nil
 	}
-	return &fsm.Timer{At: d.At, Fire: *fsm.Fired(d.Fire)}
+	return &fsm.Deadline{At: d.At, Fire: *fsm.Fired(d.Fire)}
 }
 
-// TimerOf returns the timer that the state of r has if it was entered at the given time, nil for none.
-func (m core) TimerOf(r fsm.Record, entered time.Time) *fsm.Timer {
+// DeadlineOf returns the deadline that the state of r has if it was entered at the given time, nil for none.
+func (m core) DeadlineOf(r fsm.Record, entered time.Time) *fsm.Deadline {
 	record, ok := r.(*Record)
 	if !ok || record == nil {
 		return nil
 	}
-	return timerOf(record, Call{Now: entered})
+	return deadlineData(record, Call{Now: entered})
 }

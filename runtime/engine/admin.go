@@ -144,12 +144,12 @@ func (e *Engine[T]) rearm(ctx context.Context, tx T, r request[T]) (bool, error)
 	case row.Record == nil:
 		return false, ErrNotFound
 	}
-	timer := r.machine.TimerOf(row.Record, row.EnteredAt)
-	if timer == nil {
+	deadline := r.machine.DeadlineOf(row.Record, row.EnteredAt)
+	if deadline == nil {
 		return false, nil
 	}
 	return true, e.store.Save(ctx, tx, []Commit{{
 		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Expect: row.Version,
-		SetDeadlines: []Deadline{r.timer(DeadlineTimeout, row.Version, row.Record.StateName(), *timer)},
+		SetDeadlines: []Deadline{r.deadline(DeadlineTimeout, row.Version, row.Record.StateName(), *deadline)},
 	}})
 }

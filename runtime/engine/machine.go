@@ -41,9 +41,9 @@ type Machine[T any] interface {
 	// Legal judges every event of the machine for a caller at r, in spec order. A
 	// caller that the machine does not know is an error.
 	Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error)
-	// TimerOf returns the timer that the state of r has if it was entered at
+	// DeadlineOf returns the deadline that the state of r has if it was entered at
 	// the given time; nil for none. The engine arms with it what got lost.
-	TimerOf(r fsm.Record, entered time.Time) *fsm.Timer
+	DeadlineOf(r fsm.Record, entered time.Time) *fsm.Deadline
 	// KeyOf returns the idempotency key that the event itself has. r is nil
 	// for a creation.
 	KeyOf(e fsm.Event, r fsm.Record) (string, bool)

@@ -56,7 +56,7 @@ func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, 
 			// Work of a state that this very chain leaves never begins.
 			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxMessage) bool { return m.Work })
 		}
-		r.setTimer(&c, s, version)
+		r.setDeadline(&c, s, version)
 		seq := 0
 		for _, effect := range s.Effects {
 			begun, err := e.addEffect(p, &c, asking[T]{r, s, eventID, version, seq}, effect)
@@ -74,7 +74,7 @@ func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, 
 		}
 	}
 	if d.Raised != nil {
-		c.SetDeadlines = append(c.SetDeadlines, r.timer(DeadlineRaise, version, d.Record.StateName(), fsm.Timer{At: r.now, Fire: *d.Raised}))
+		c.SetDeadlines = append(c.SetDeadlines, r.deadline(DeadlineRaise, version, d.Record.StateName(), fsm.Deadline{At: r.now, Fire: *d.Raised}))
 	}
 	keys := r.keys(row.Record)
 	if err := r.checkKeys(keys); err != nil {
@@ -110,15 +110,15 @@ func (r request[T]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm
 	}
 }
 
-// setTimer makes c arm what s arms, and disarm what s leaves behind. Of the
+// setDeadline makes c set the deadline that s sets, and clear the one that s leaves behind. Of the
 // steps of a chain the last one counts.
-func (r request[T]) setTimer(c *Commit, s fsm.Step, version int64) {
-	if s.KeepTimer {
+func (r request[T]) setDeadline(c *Commit, s fsm.Step, version int64) {
+	if s.KeepDeadline {
 		return
 	}
 	c.SetDeadlines = nil
-	if s.Timer != nil {
-		c.SetDeadlines = []Deadline{r.timer(DeadlineTimeout, version, s.To, *s.Timer)}
+	if s.Deadline != nil {
+		c.SetDeadlines = []Deadline{r.deadline(DeadlineTimeout, version, s.To, *s.Deadline)}
 	}
 	switch {
 	case s.From == "":
@@ -129,7 +129,7 @@ func (r request[T]) setTimer(c *Commit, s fsm.Step, version int64) {
 	}
 }
 
-func (r request[T]) timer(kind DeadlineKind, version int64, state string, t fsm.Timer) Deadline {
+func (r request[T]) deadline(kind DeadlineKind, version int64, state string, t fsm.Deadline) Deadline {
 	return Deadline{
 		Machine: r.machine.Name(), RecordID: r.id, Kind: kind, Version: version,
 		DueAt: fsm.Instant(t.At), Event: t.Fire, RecordState: state, Correlation: r.correlation,

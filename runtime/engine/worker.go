@@ -268,7 +268,7 @@ func (w *worker[T]) heed(ctx context.Context) {
 // under way has reserved hands for is given back when it begins.
 func (w *worker[T]) finish(timeout time.Duration, abandon func()) {
 	w.change(func() { w.stopped = true })
-	timer := time.AfterFunc(timeout, abandon)
-	defer timer.Stop()
+	deadline := time.AfterFunc(timeout, abandon)
+	defer deadline.Stop()
 	w.until(context.Background(), func() bool { return w.open[TaskEffect]-w.reserved+w.open[TaskDeadline] == 0 }, nil)
 }

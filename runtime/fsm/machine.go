@@ -101,24 +101,24 @@ type Decision struct {
 
 // Step is one transition taken.
 type Step struct {
-	Transition string // name of the row in the spec
-	From       string // "": the record was created
-	Event      string
-	To         string
-	Internal   bool            // the state is not left: its timer and work stay
-	Terminal   bool            // To is terminal
-	Kind       string          // semantic role of To: initial, operational, snapshot, success, error or terminal
-	Payload    json.RawMessage // what the event carried
-	By         Caller
-	Record     Record   // a copy of the record after this step
-	Effects    []Effect // in order
-	Timer      *Timer   // what this step arms; nil: nothing
-	KeepTimer  bool     // leave the timer as it is; else Timer replaces or removes it
+	Transition   string // name of the row in the spec
+	From         string // "": the record was created
+	Event        string
+	To           string
+	Internal     bool            // the state is not left: its deadline and work stay
+	Terminal     bool            // To is terminal
+	Kind         string          // semantic role of To: initial, operational, snapshot, success, error or terminal
+	Payload      json.RawMessage // what the event carried
+	By           Caller
+	Record       Record    // a copy of the record after this step
+	Effects      []Effect  // in order
+	Deadline     *Deadline // what this step sets; nil: nothing
+	KeepDeadline bool      // leave the deadline as it is; else Deadline replaces or removes it
 }
 
-// Timer is an event that the system fires at a time unless the state is left
+// Deadline is an event that the system fires at a time unless the state is left
 // before.
-type Timer struct {
+type Deadline struct {
 	At   time.Time
 	Fire Event
 }

@@ -43,7 +43,7 @@ func (p *play[Tx]) drawLack() lack {
 }
 
 // timer reports whether a timer fires what is not there.
-func (l lack) timer(t *fsm.Timer) bool { return t != nil && l.event != "" && t.Fire.Name == l.event }
+func (l lack) timer(t *fsm.Deadline) bool { return t != nil && l.event != "" && t.Fire.Name == l.event }
 
 // transition reports whether the older version does not have a transition.
 func (l lack) transition(t fsm.TransitionInfo) bool {
@@ -53,7 +53,7 @@ func (l lack) transition(t fsm.TransitionInfo) bool {
 // decision reports whether the older version can't have decided so.
 func (l lack) decision(d fsm.Decision) bool {
 	return d.Raised != nil && d.Raised.Name == l.event || slices.ContainsFunc(d.Steps, func(s fsm.Step) bool {
-		return s.Event == l.event || s.To == l.state || l.timer(s.Timer) || slices.ContainsFunc(s.Effects, func(e fsm.Effect) bool { return e.Name == l.effect })
+		return s.Event == l.event || s.To == l.state || l.timer(s.Deadline) || slices.ContainsFunc(s.Effects, func(e fsm.Effect) bool { return e.Name == l.effect })
 	})
 }
 
@@ -86,9 +86,9 @@ func (m older[Tx]) Timeouts() map[string]string {
 	return out
 }
 
-// TimerOf knows no timer of an event that is not there.
-func (m older[Tx]) TimerOf(r fsm.Record, entered time.Time) *fsm.Timer {
-	if t := m.Machine.TimerOf(r, entered); !m.lack.timer(t) {
+// DeadlineOf knows no timer of an event that is not there.
+func (m older[Tx]) DeadlineOf(r fsm.Record, entered time.Time) *fsm.Deadline {
+	if t := m.Machine.DeadlineOf(r, entered); !m.lack.timer(t) {
 		return t
 	}
 	return nil

@@ -81,6 +81,6 @@ func readBacklog[Tx any](b *bench[Tx]) {
 func (b *bench[Tx]) arms(h head[Tx], at time.Time) {
 	b.Helper()
 	c := b.about(h)
-	c.SetDeadlines = []engine.Deadline{b.timer(h, at)}
+	c.SetDeadlines = []engine.Deadline{b.deadline(h, at)}
 	b.must(b.save(c))
 }

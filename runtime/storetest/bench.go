@@ -91,7 +91,7 @@ func (h head[Tx]) state() string {
 }
 
 // commit decides an event and returns what is to be saved, and the record after
-// it. Effects, timers and tables are for the test to add.
+// it. Effects, deadlines and tables are for the test to add.
 func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Time) (engine.Commit, head[Tx]) {
 	b.Helper()
 	key, err := h.machine.ParseID(h.id)
@@ -241,8 +241,8 @@ func (b *bench[Tx]) about(h head[Tx]) engine.Commit {
 	return engine.Commit{Machine: q.Machine, Tables: q.Tables, ID: q.ID, IDValue: q.IDValue}
 }
 
-// timer is a deadline of h.
-func (b *bench[Tx]) timer(h head[Tx], at time.Time) engine.Deadline {
+// deadline is a deadline of h.
+func (b *bench[Tx]) deadline(h head[Tx], at time.Time) engine.Deadline {
 	return engine.Deadline{
 		Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Kind: engine.DeadlineTimeout, Version: h.version, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",

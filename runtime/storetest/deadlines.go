@@ -16,7 +16,7 @@ func deadlines[Tx any]() []test[Tx] {
 		{"DisarmingRemoves", disarming[Tx]},
 		{"KindsAreIndependent", kindsIndependent[Tx]},
 		{"AnExpiredLeaseIsClaimedAgain", deadlineRecovered[Tx]},
-		{"ALateTimerIsFenced", lateTimer[Tx]},
+		{"ALateDeadlineIsFenced", lateDeadline[Tx]},
 		{"AFiredDeadlineIsConsumedWithItsEvent", firedDeadline[Tx]},
 		{"TheEarliestComesFirst", earliestFirst[Tx]},
 	}
@@ -26,7 +26,7 @@ func deadlines[Tx any]() []test[Tx] {
 func (b *bench[Tx]) armed() (head[Tx], engine.Deadline) {
 	b.Helper()
 	c, h := b.commit(b.deal(), deal.SubmitOffer{}, advertiser, epoch)
-	t := b.timer(h, epoch)
+	t := b.deadline(h, epoch)
 	c.SetDeadlines = []engine.Deadline{t}
 	b.must(b.save(c))
 	return h, t
@@ -133,9 +133,9 @@ func deadlineRecovered[Tx any](b *bench[Tx]) {
 	b.must(b.settle(consumed(again[0])))
 }
 
-// lateTimer leaves the state, and arms another deadline, while a worker holds
+// lateDeadline leaves the state, and arms another deadline, while a worker holds
 // the first one.
-func lateTimer[Tx any](b *bench[Tx]) {
+func lateDeadline[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
 	task := b.claims(901, epoch)[0]
 	c, h := b.commit(h, deal.CounterOffer{PriceNano: 90}, owner, epoch)
@@ -172,7 +172,7 @@ func earliestFirst[Tx any](b *bench[Tx]) {
 	var want []string
 	for i, r := range []head[Tx]{b.deal(), b.walRecord("s3://a"), b.deal()} {
 		c := b.about(r)
-		c.SetDeadlines = []engine.Deadline{b.timer(r, epoch.Add(-time.Duration(i)*time.Hour))}
+		c.SetDeadlines = []engine.Deadline{b.deadline(r, epoch.Add(-time.Duration(i)*time.Hour))}
 		b.must(b.save(c))
 		want = append([]string{r.id}, want...)
 	}

@@ -80,7 +80,7 @@ func lostLeaseSaves[Tx any](b *bench[Tx]) {
 func renewedLease[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Outbox, c.SetDeadlines = []engine.OutboxMessage{b.message(h, 1, "kafka")}, []engine.Deadline{b.timer(h, epoch)}
+	c.Outbox, c.SetDeadlines = []engine.OutboxMessage{b.message(h, 1, "kafka")}, []engine.Deadline{b.deadline(h, epoch)}
 	b.must(b.save(c))
 	until := epoch.Add(time.Hour)
 	for _, t := range b.claims(901, epoch) {

@@ -108,7 +108,7 @@ func sameAge[Tx any](b *bench[Tx]) {
 func onlyTheseMachines[Tx any](b *bench[Tx]) {
 	h, w := b.deal(), b.walRecord("s3://a")
 	other := b.about(h)
-	other.Outbox, other.SetDeadlines = []engine.OutboxMessage{b.message(h, 1, "kafka")}, []engine.Deadline{b.timer(h, epoch)}
+	other.Outbox, other.SetDeadlines = []engine.OutboxMessage{b.message(h, 1, "kafka")}, []engine.Deadline{b.deadline(h, epoch)}
 	b.must(b.save(other))
 	of := b.message(w, 1, "kafka")
 	b.send(w, of)
@@ -128,7 +128,7 @@ func limitsHold[Tx any](b *bench[Tx]) {
 		b.send(h, b.message(h, i, "lane"+uuid(i).String()))
 	}
 	c := b.about(h)
-	c.SetDeadlines = []engine.Deadline{b.timer(h, epoch)}
+	c.SetDeadlines = []engine.Deadline{b.deadline(h, epoch)}
 	b.must(b.save(c))
 	for _, tt := range []struct{ effects, deadlines, want int }{{2, 0, 2}, {0, 1, 1}, {9, 9, 3}} {
 		claim := b.claim(901, epoch)

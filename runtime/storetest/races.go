@@ -147,7 +147,7 @@ func claimIsExclusive[Tx any](b *bench[Tx]) {
 		for lane := range lanes {
 			c.Outbox = append(c.Outbox, b.message(h, lane, "lane"+uuid(lane).String()))
 		}
-		c.SetDeadlines = []engine.Deadline{b.timer(h, epoch)}
+		c.SetDeadlines = []engine.Deadline{b.deadline(h, epoch)}
 		b.must(b.save(c))
 	}
 	var mu sync.Mutex

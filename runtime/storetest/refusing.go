@@ -204,7 +204,7 @@ func refusedLeavesNothing[Tx any](b *bench[Tx]) {
 	good, other := b.deal(), b.downloaded("img")
 	first, _ := b.commit(good, deal.SubmitOffer{}, advertiser, epoch)
 	first.Outbox = []engine.OutboxMessage{b.message(good, 0, "kafka")}
-	first.SetDeadlines = []engine.Deadline{b.timer(good, epoch)}
+	first.SetDeadlines = []engine.Deadline{b.deadline(good, epoch)}
 	first.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "k", RecordID: good.id, Event: "SUBMIT_OFFER", Version: 2, CreatedAt: epoch}}
 	second, _ := b.commit(other, download.Validated{}, fsm.System(), epoch)
 	second.Steps[0].From = "download"

@@ -180,7 +180,7 @@ func rowSaysWhen[Tx any](b *bench[Tx]) {
 func expectHolds[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Expect, c.SetDeadlines = 1, []engine.Deadline{b.timer(h, epoch)}
+	c.Expect, c.SetDeadlines = 1, []engine.Deadline{b.deadline(h, epoch)}
 	b.must(b.save(c))
 	c.Expect = 2
 	conflict := as[*engine.ConflictError](b, b.save(c))

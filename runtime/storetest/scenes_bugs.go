@@ -25,7 +25,7 @@ func bugsOfOthers[Tx any]() []scene[Tx] {
 		{"AHandlerThatFiresAnEventDoesNotDeadlock", handlerFires[Tx]},
 		{"NobodyWritesTheStateColumn", personCannot[Tx]},
 		{"ARefusalSaysWhichGuardAndWhatItSaw", refusalExplains[Tx]},
-		{"TimersComeBackAfterARestart", timersComeBack[Tx]},
+		{"DeadlinesComeBackAfterARestart", deadlinesComeBack[Tx]},
 		{"AStateThatTheTableNoLongerHasIsNotGuessed", unknownState[Tx]},
 	}
 }
@@ -158,14 +158,14 @@ func refusalExplains[Tx any](s *stage[Tx]) {
 	}
 }
 
-// timersComeBack restarts the engine before a deadline is due, and then has one
+// deadlinesComeBack restarts the engine before a deadline is due, and then has one
 // lost, which a person brings back.
-func timersComeBack[Tx any](s *stage[Tx]) {
+func deadlinesComeBack[Tx any](s *stage[Tx]) {
 	id, lost := s.offered(), s.offered()
 	s.Vandalise(s.T, "fsm_deadlines", "DELETE FROM fsm_deadlines WHERE record_id = '"+lost+"'")
 	s.restart()
 	s.tick(24 * time.Hour)
-	did, err := s.engine.Resume(s.ctx, "deal", lost, "ann", "the timer is gone")
+	did, err := s.engine.Resume(s.ctx, "deal", lost, "ann", "the deadline is gone")
 	s.must(err)
 	if !did.Deadline {
 		s.Fatalf("it did %+v", did)

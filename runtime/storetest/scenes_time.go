@@ -18,7 +18,7 @@ func deadlinesAreRows[Tx any]() []scene[Tx] {
 	return []scene[Tx]{
 		{"ADeadlineFiresWhenItIsDue", deadlineFires[Tx]},
 		{"AConsentDoesNotKillIt", consentKeeps[Tx]},
-		{"ALateTimerIsANoOp", lateTimerIsNoOp[Tx]},
+		{"ALateDeadlineIsANoOp", lateDeadlineIsNoOp[Tx]},
 		{"ARefusedDeadlineIsConsumedLoggedAndCounted", refusedDeadline[Tx]},
 		{"AnEndedRecordHasNone", endedHasNone[Tx]},
 	}
@@ -51,8 +51,8 @@ func consentKeeps[Tx any](s *stage[Tx]) {
 	s.in("deal", id, "EXPIRED", 7)
 }
 
-// lateTimerIsNoOp leaves a state while a worker holds its due deadline.
-func lateTimerIsNoOp[Tx any](s *stage[Tx]) {
+// lateDeadlineIsNoOp leaves a state while a worker holds its due deadline.
+func lateDeadlineIsNoOp[Tx any](s *stage[Tx]) {
 	id := s.offered()
 	s.steps()
 	s.tick(48 * time.Hour)
@@ -72,7 +72,7 @@ func refusedDeadline[Tx any](s *stage[Tx]) {
 	h := head[Tx]{machine: s.deals, id: id, version: 1}
 	s.Unjudged(s.T)
 	c := s.about(h)
-	c.SetDeadlines = []engine.Deadline{s.timer(h, epoch)} // EXPIRE, which DRAFT does not know
+	c.SetDeadlines = []engine.Deadline{s.deadline(h, epoch)} // EXPIRE, which DRAFT does not know
 	s.must(s.save(c))
 	s.steps()
 	s.in("deal", id, "DRAFT", 1)
@@ -215,8 +215,8 @@ func madeUpRows[Tx any](s *stage[Tx]) {
 		"a message of no record": func(c *engine.Commit) {
 			c.Outbox = []engine.OutboxMessage{s.message(elsewhere, 0, "owner_notifications")}
 		},
-		"a deadline that the state does not set": func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.timer(h, epoch)} },
-		"a deadline of no record":                func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.timer(elsewhere, epoch)} },
+		"a deadline that the state does not set": func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.deadline(h, epoch)} },
+		"a deadline of no record":                func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.deadline(elsewhere, epoch)} },
 		"a key of a step to come":                func(c *engine.Commit) { c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")} },
 		"a key of an event that did not lead there": func(c *engine.Commit) {
 			c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: epoch}}

@@ -35,10 +35,10 @@ func without(c engine.Claim, state string) engine.Claim {
 func (b *bench[Tx]) waiting(state string) engine.OutboxMessage {
 	b.Helper()
 	h := b.deal()
-	row, timer := b.message(h, 1, "kafka"), b.timer(h, epoch)
-	row.RecordState, timer.RecordState = state, state
+	row, deadline := b.message(h, 1, "kafka"), b.deadline(h, epoch)
+	row.RecordState, deadline.RecordState = state, state
 	c := b.about(h)
-	c.Outbox, c.SetDeadlines = []engine.OutboxMessage{row}, []engine.Deadline{timer}
+	c.Outbox, c.SetDeadlines = []engine.OutboxMessage{row}, []engine.Deadline{deadline}
 	b.must(b.save(c))
 	return row
 }

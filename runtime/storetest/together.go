@@ -26,7 +26,7 @@ func (b *bench[Tx]) fronts(h head[Tx]) (commits []engine.Commit, after, other he
 	second, after := b.commit(after, deal.CounterOffer{PriceNano: 120}, owner, epoch.Add(time.Second))
 	first.NoWakeup, made.NoWakeup = true, true
 	rest := b.about(h)
-	rest.Outbox, rest.SetDeadlines, rest.IdempotencyKeys = []engine.OutboxMessage{b.message(after, 0, "kafka")}, []engine.Deadline{b.timer(after, epoch)}, []engine.IdempotencyKey{key(after, "k")}
+	rest.Outbox, rest.SetDeadlines, rest.IdempotencyKeys = []engine.OutboxMessage{b.message(after, 0, "kafka")}, []engine.Deadline{b.deadline(after, epoch)}, []engine.IdempotencyKey{key(after, "k")}
 	return []engine.Commit{first, made, second, rest}, after, other
 }
 

@@ -407,7 +407,7 @@ func TestDefinitionTakesAllStepsOrNone(t *testing.T) {
 	}
 	// A deadline that follows its field moves with an internal step.
 	d, err = m.Fire(&r, event(escrow.Extend{Due: now.Add(time.Hour)}), fsm.Input{By: clerk.Caller(), Now: now.Add(-time.Minute)})
-	if err != nil || len(d.Steps) != 1 || d.Steps[0].KeepTimer || d.Steps[0].Timer == nil || !d.Steps[0].Timer.At.Equal(instant.Add(time.Hour)) {
+	if err != nil || len(d.Steps) != 1 || d.Steps[0].KeepDeadline || d.Steps[0].Deadline == nil || !d.Steps[0].Deadline.At.Equal(instant.Add(time.Hour)) {
 		t.Errorf("extended: %+v, %v", d, err)
 	}
 	if key, ok := m.KeyOf(event(escrow.Pay{Tx: "t9", Amount: 1}), nil); !ok || key != "pay:t9" {
