@@ -68,12 +68,13 @@ func (e *errand) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := hasty
+	settings, params := hasty, unhurried
 	if len(e.Fleet) > 0 {
-		settings = nil // nobody is killed before its time
+		settings, params = nil, machine.DefaultParams() // no daemon is killed before its time
 	}
 	s, err := registration.Open(ctx, registration.Options{
 		Store: e.Store, Schema: e.Schema, Discovery: c, Catalog: c, TwoStep: e.TwoStep, Apart: e.Apart, Name: cmp.Or(e.Name, "daemon-1"), Trace: e.trace, Engine: settings,
+		Params: params,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -132,6 +133,12 @@ func (e *errand) trace(ctx context.Context, op engine.Operation) (context.Contex
 	}
 }
 
+// unhurried are timeouts of states that pass on no machine, however busy it is: a
+// record stays where a kill leaves it.
+var unhurried = machine.Params{
+	ValidatingTimeout: time.Hour, RegisteringPostgresTimeout: time.Hour, RegisteringConsulTimeout: time.Hour, DeregisteringTimeout: time.Hour,
+}
+
 // hasty is an engine that soon takes over what died with another.
 func hasty(c *engine.Config) {
 	c.Lease, c.PollInterval = 300*time.Millisecond, 20*time.Millisecond
@@ -155,7 +162,7 @@ func TestCrashDuringContinue(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
-			s.options.Clock, s.options.TwoStep, s.options.Engine = nil, tt.twoStep, hasty
+			s.options.Clock, s.options.Params, s.options.TwoStep, s.options.Engine = nil, unhurried, tt.twoStep, hasty
 			e := errand{
 				Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, payload("n1")),
 				TwoStep: tt.twoStep, Apart: true, KillAt: tt.killAt,

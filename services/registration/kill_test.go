@@ -125,7 +125,7 @@ func (k kill) test(t *testing.T, apart, twoStep bool) {
 	}
 	s := newStage(t)
 	w := s.watched()
-	s.options.Clock, s.options.TwoStep, s.options.Apart, s.options.Engine, s.options.Name = nil, twoStep, apart, hasty, "daemon-2"
+	s.options.Clock, s.options.Params, s.options.TwoStep, s.options.Apart, s.options.Engine, s.options.Name = nil, unhurried, twoStep, apart, hasty, "daemon-2"
 	p := payload("n1")
 	if k.invalid {
 		p["consul_health_check"] = map[string]any{"http": "http://127.0.0.1"}

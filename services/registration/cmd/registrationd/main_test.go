@@ -122,7 +122,7 @@ func (d *process) registers(node string) {
 // reaches waits until the node is in a state.
 func (d *process) reaches(node, state string) registration.Status {
 	d.t.Helper()
-	const patience = 20 * time.Second // a state may time out first
+	const patience = 5 * time.Minute // spent by a failure alone
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		var s registration.Status
 		if code, text := d.says("status", node, "--json"); code == 0 && json.Unmarshal([]byte(text), &s) == nil && s.State.String() == state {

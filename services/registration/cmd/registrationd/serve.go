@@ -37,6 +37,7 @@ type serve struct {
 	twoStep            bool
 	ttl                time.Duration
 	collect            registration.Collect
+	params             machine.Params
 	out                io.Writer // of the log
 }
 
@@ -50,7 +51,7 @@ const (
 )
 
 func newServe(out io.Writer) *cobra.Command {
-	s := &serve{out: out}
+	s := &serve{out: out, params: machine.DefaultParams()}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Be the daemon, until SIGTERM",
@@ -58,7 +59,7 @@ func newServe(out io.Writer) *cobra.Command {
 behind. Daemons that share a PostgreSQL database share the work.
 
 SIGTERM or an interrupt deregisters the nodes that were registered through this
-daemon, within the 15 s of a deregistration, and ends.
+daemon, within --deregistering-timeout, and ends.
 
 The heap grows to five times what is in use before the garbage collector runs; $GOGC
 says otherwise, in percent: 100 is twice.`,
@@ -70,6 +71,7 @@ says otherwise, in percent: 100 is twice.`,
 		},
 	}
 	s.apiFlags(c)
+	s.stateFlags(c)
 	f := c.Flags()
 	f.StringVar(&s.store, "store", embedded, "sqlite, or `postgres://…`; with a password in it rather $"+envStore)
 	f.StringVar(&s.dir, "dir", "registration-data", "folder of the SQLite file")
@@ -97,6 +99,23 @@ func (s *serve) apiFlags(c *cobra.Command) {
 	f.StringVar(&s.api.ClientCA, "tls-client-ca", "", "`file` with the CAs of the certificates that clients need")
 	f.StringSliceVar(&s.api.Hosts, "host", nil, "further `name` by which clients ask for this daemon, beside localhost and the address")
 	f.IntVar(&s.api.Connections, "max-connections", 0, "how many connections there may be at once (default 256)")
+}
+
+// stateFlags are the timeouts of the states, which the table leaves to be configured.
+func (s *serve) stateFlags(c *cobra.Command) {
+	f, p := c.Flags(), &s.params
+	for _, flag := range []struct {
+		name  string
+		value *time.Duration
+		what  string
+	}{
+		{"validating-timeout", &p.ValidatingTimeout, "how long the validation of a registration may take"},
+		{"registering-postgres-timeout", &p.RegisteringPostgresTimeout, "how long PostgreSQL may take to store a node"},
+		{"registering-consul-timeout", &p.RegisteringConsulTimeout, "how long Consul may take to register a node"},
+		{"deregistering-timeout", &p.DeregisteringTimeout, "how long the deregistration of a node may take"},
+	} {
+		f.DurationVar(flag.value, flag.name, *flag.value, flag.what)
+	}
 }
 
 // fallBack sets a flag that was not given to the value of a variable. Help shows no
@@ -170,15 +189,15 @@ func (s *serve) until(ctx context.Context, d *registration.Server, api *daemon.S
 	case <-ctx.Done():
 	case failure = <-broken:
 	}
-	failure = errors.Join(failure, takeLeave(working, d, api, logger))
+	failure = errors.Join(failure, s.takeLeave(working, d, api, logger))
 	stop()
 	return errors.Join(failure, <-ended)
 }
 
 // takeLeave takes no more requests and deregisters this daemon's nodes.
-func takeLeave(ctx context.Context, d *registration.Server, api *daemon.Server, logger *slog.Logger) error {
+func (s *serve) takeLeave(ctx context.Context, d *registration.Server, api *daemon.Server, logger *slog.Logger) error {
 	const grace = 500 * time.Millisecond // for requests, and for the timeout of the state to fire
-	ctx, cancel := context.WithTimeout(ctx, machine.DefaultParams().DeregisteringTimeout+grace)
+	ctx, cancel := context.WithTimeout(ctx, s.params.DeregisteringTimeout+grace)
 	defer cancel()
 	closed := make(chan error, 1)
 	go func() {
@@ -209,13 +228,16 @@ func kindOf(store string) string {
 // options are those of the service.
 func (s *serve) options(logger *slog.Logger, registry *client.Registry) (registration.Options, error) {
 	var none registration.Options
-	metrics, err := prometheus.New(registry, machine.Define[*sql.Tx](nil, machine.DefaultParams()))
+	if least := min(s.params.ValidatingTimeout, s.params.RegisteringPostgresTimeout, s.params.RegisteringConsulTimeout, s.params.DeregisteringTimeout); least <= 0 {
+		return none, usageError{fmt.Errorf("the timeout of a state is %s: it must be above 0", least)}
+	}
+	metrics, err := prometheus.New(registry, machine.Define[*sql.Tx](nil, s.params))
 	if err != nil {
 		return none, err
 	}
 	o := registration.Options{
 		Store: s.store, Schema: s.schema, Name: s.name, TwoStep: s.twoStep, TTL: s.ttl, Collect: s.collect,
-		Logger: logger, Metrics: metrics.Record,
+		Params: s.params, Logger: logger, Metrics: metrics.Record,
 	}
 	switch {
 	case s.store == embedded:
