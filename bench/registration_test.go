@@ -60,7 +60,9 @@ func newRegistrations(b *testing.B, url string, twoStep bool) *registrations {
 	r.service, err = registration.Open(context.Background(), registration.Options{
 		Store: s.dsn, Schema: s.schema, Connections: 20, Discovery: r.consul, Catalog: r.consul, Name: "bench", TwoStep: twoStep,
 		TTL: time.Hour, Collect: registration.Collect{Every: time.Hour}, // neither heartbeats nor collectors are measured
-		Logger: slog.New(slog.DiscardHandler), Metrics: r.measured,
+		Logger: slog.New(slog.DiscardHandler),
+		// Of the service itself a label has 10,000 values at most; a fleet has more nodes.
+		Engine: func(c *engine.Config) { c.Metrics = r.measured },
 	})
 	must(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
