@@ -71,34 +71,42 @@ func formatExamples(f *testing.F) []string {
 type typeChecker struct {
 	fset     *token.FileSet
 	standard types.Importer
-	runtime  *types.Package // runtime/fsm, the one other import
+	runtime  map[string]*types.Package // what else generated code may import, by its path
 }
 
 func newTypeChecker(f *testing.F) *typeChecker {
 	fset := token.NewFileSet()
-	c := &typeChecker{fset: fset, standard: importer.ForCompiler(fset, "gc", nil)}
-	sources, err := filepath.Glob("../runtime/fsm/*.go")
-	if err != nil {
-		f.Fatal(err)
-	}
-	var files []gen.File
-	for _, path := range sources {
-		data, err := os.ReadFile(path)
+	c := &typeChecker{fset: fset, standard: importer.ForCompiler(fset, "gc", nil), runtime: map[string]*types.Package{}}
+	for _, name := range []string{"fsm", "client"} {
+		pack, err := c.pack(name, sourcesOf(f, "../runtime/"+name))
 		if err != nil {
 			f.Fatal(err)
 		}
-		files = append(files, gen.File{Path: "fsm/" + filepath.Base(path), Data: data})
-	}
-	if c.runtime, err = c.pack("fsm", files); err != nil {
-		f.Fatal(err)
+		c.runtime[options.Module+"/runtime/"+name] = pack
 	}
 	return c
 }
 
+// sourcesOf reads the Go files of a folder.
+func sourcesOf(f *testing.F, folder string) (files []gen.File) {
+	paths, err := filepath.Glob(folder + "/*.go")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		files = append(files, gen.File{Path: filepath.Base(folder) + "/" + filepath.Base(path), Data: data})
+	}
+	return files
+}
+
 // Import finds what generated code may import.
 func (c *typeChecker) Import(path string) (*types.Package, error) {
-	if path == options.Module+"/runtime/fsm" {
-		return c.runtime, nil
+	if pack, ok := c.runtime[path]; ok {
+		return pack, nil
 	}
 	return c.standard.Import(path)
 }

@@ -51,18 +51,8 @@ func module(t *testing.T, machines []*ir.Machine) string {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), []byte("module example.com/machines\n\ngo 1.26\n"))
-	runtime, err := filepath.Glob("../../runtime/fsm/*.go")
-	if err != nil || len(runtime) == 0 {
-		t.Fatalf("runtime/fsm not found: %v", err)
-	}
-	for _, p := range runtime {
-		data, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasSuffix(p, "_test.go") {
-			write(t, filepath.Join(dir, "runtime/fsm", filepath.Base(p)), data)
-		}
+	for _, folder := range []string{"runtime/fsm", "runtime/client"} {
+		copyPackage(t, folder, dir)
 	}
 	for _, m := range machines {
 		for _, f := range emit(t, m) {
@@ -72,6 +62,25 @@ func module(t *testing.T, machines []*ir.Machine) string {
 		write(t, filepath.Join(dir, m.Text, "sqlite.sql"), []byte("-- tables\n"))
 	}
 	return dir
+}
+
+// copyPackage copies a package of this module into the one in dir.
+func copyPackage(t *testing.T, folder, dir string) {
+	t.Helper()
+	sources, err := filepath.Glob("../../" + folder + "/*.go")
+	if err != nil || len(sources) == 0 {
+		t.Fatalf("%s not found: %v", folder, err)
+	}
+	for _, p := range sources {
+		data, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(p, "_test.go") {
+			data = bytes.ReplaceAll(data, []byte(`"github.com/fsmgen/fsmgen/`), []byte(`"example.com/machines/`))
+			write(t, filepath.Join(dir, folder, filepath.Base(p)), data)
+		}
+	}
 }
 
 func emit(t *testing.T, m *ir.Machine) []golang.File {

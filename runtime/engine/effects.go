@@ -61,9 +61,9 @@ func (e *Engine[T]) addEffect(p *plan[T], c *Commit, at asking[T], effect fsm.Ef
 		}
 		return []start[T]{{machine: target, id: at.id("start").String(), event: asked.Event}}, nil
 	case fsm.EffectLog:
-		p.outcome.after = append(p.outcome.after, e.tellLog(at, effect, info))
+		pendingOf(&p.outcome).then(e.tellLog(at, effect, info))
 	case fsm.EffectMetric:
-		p.outcome.after = append(p.outcome.after, e.tellMetric(at, effect, info))
+		pendingOf(&p.outcome).then(e.tellMetric(at, effect, info))
 	}
 	return nil, nil
 }

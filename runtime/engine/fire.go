@@ -50,10 +50,11 @@ func (e *Engine[T]) FireTx(ctx context.Context, tx T, machine, id string, event 
 // and nothing else is.
 func (e *Engine[T]) Committed(ctx context.Context, outcomes ...Outcome) {
 	for _, o := range outcomes {
-		for _, emit := range o.after {
-			emit(ctx)
+		p := pendingOf(&o)
+		for _, tell := range p.tells {
+			tell(ctx)
 		}
-		if o.loud {
+		if p.wakes {
 			e.crew.wake()
 		}
 	}
@@ -88,7 +89,7 @@ func (e *Engine[T]) fireTx(ctx context.Context, tx T, f Firing) (o Outcome, err 
 		e.countRefusal(r, err)
 		return Outcome{}, describe(f, err)
 	}
-	p.outcome.loud = slices.ContainsFunc(p.drafts, func(d draft) bool { return d.loud() })
+	pendingOf(&p.outcome).wakes = slices.ContainsFunc(p.drafts, func(d draft) bool { return d.loud() })
 	return p.outcome, nil
 }
 

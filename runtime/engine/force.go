@@ -7,9 +7,6 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Forced says who forced a step, and why.
-type Forced struct{ Who, Why string }
-
 // Force fires an event in the place of whoever should have: the timeout of a state whose
 // deadline got lost, the answer of an effect that nothing will give any more. It is for
 // operators. The event is judged as by Fire: it must be one that the table allows in the

@@ -181,7 +181,7 @@ func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row OutboxMes
 	}
 	d := s.find(place{row.Machine, row.RecordID})
 	d.Outbox = slices.DeleteFunc(d.Outbox, func(other OutboxMessage) bool { return other.MessageID == row.MessageID })
-	p.outcome.after = append(p.outcome.after, func(context.Context) {
+	pendingOf(&p.outcome).then(func(context.Context) {
 		s.engine.count(m.Name(), MetricAttempts, "effect", row.Effect, "outcome", "delivered")
 	})
 	s.add(p)

@@ -68,7 +68,7 @@ func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, 
 				seq++
 			}
 		}
-		p.outcome.after = append(p.outcome.after, e.tellStep(r, s, entered, i == 0))
+		pendingOf(&p.outcome).then(e.tellStep(r, s, entered, i == 0))
 		if !s.Internal {
 			entered = r.now
 		}

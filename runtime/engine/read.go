@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -13,15 +12,6 @@ import (
 // page, so that an answer fits in memory. Half of that is returned when the
 // caller names no limit.
 const pageLimit = 1000
-
-// Snapshot is a record as it was read.
-type Snapshot struct {
-	ID        string
-	Record    fsm.Record // nil where Err is not
-	Version   int64
-	EnteredAt time.Time // when its state was entered
-	Err       error     // in lists: a *CorruptError, the row can't be read
-}
 
 // Get returns a record: ErrNotFound if there is none, ErrCorrupt if it can't be
 // read, ErrUnknownState if that is for its state.

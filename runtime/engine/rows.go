@@ -8,21 +8,6 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// HistoryRow is one transition taken: a row of the history.
-type HistoryRow struct {
-	EventID     fsm.UUID
-	Version     int64 // after the step; 1: creation
-	Transition  string
-	From        string // "": creation; null in the history
-	Event       string
-	To          string
-	By          fsm.Caller // the role is null where empty, and so is the id
-	Payload     json.RawMessage
-	Correlation string
-	At          time.Time
-	Forced      *Forced // by an operator: a row of fsm_forced; nil: it was not
-}
-
 // StepWrite is one transition to be written: the record's row and the row of
 // the history.
 type StepWrite struct {
