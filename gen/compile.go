@@ -148,12 +148,17 @@ func closure(group []*ir.Machine) []*ir.Machine {
 // Compile loads the sources and emits every file. When the list has errors
 // the result is empty: nothing is emitted unless everything compiled. An
 // error is a fault of the compiler itself, never of a spec.
-func Compile(sources []Source, o Options) (Result, *diag.List, error) {
+func Compile(sources []Source, o Options) (r Result, list *diag.List, err error) {
+	defer func() {
+		if gap := recover(); gap != nil {
+			r, list, err = Result{}, &diag.List{}, noForm(gap)
+		}
+	}()
 	machines, list := Load(sources)
 	if list.HasErrors() {
 		return Result{}, list, nil
 	}
-	r := Result{Machines: machines}
+	r.Machines = machines
 	for _, m := range machines {
 		m.File = path.Join(path.Base(o.Specs), m.Text+".yaml") // the same on every machine
 		files, err := emit(m, groupOf(m, machines), o)
@@ -164,6 +169,16 @@ func Compile(sources []Source, o Options) (Result, *diag.List, error) {
 	}
 	r.Files = append(r.Files, File{"roles.sql", []byte(ddl.PostgresRoles(machines))}, File{"README.md", []byte(docs.Index(machines))})
 	return r, list, nil
+}
+
+// noForm returns what a stage says of a value that it has no form for: see
+// [ir.NoForm]. Every other panic goes on.
+func noForm(gap any) error {
+	missing, is := gap.(*ir.NoFormError)
+	if !is {
+		panic(gap)
+	}
+	return missing
 }
 
 // emit runs every back end over one machine.

@@ -19,7 +19,7 @@ func (s *subject) effects() {
 		if e.Kind != ir.Call {
 			continue
 		}
-		repeats := e.Delivery != ir.InTransaction && e.Delivery != ir.AtMostOnce
+		repeats := e.Delivery.Repeats()
 		if e.Retry != nil && e.Retry.Retry != nil && !repeats {
 			s.report(codeRetryClass, e.Span, "drop `retry`, or make the effect idempotent, keyed or queryable",
 				"effect %q retries, but its delivery %s must not repeat", e.Text, e.Delivery)
@@ -32,7 +32,7 @@ func (s *subject) effects() {
 			s.report(codeNoLost, e.Span, "add `lost:` with the event to fire when a crash leaves the outcome unknown",
 				"effect %q is at_most_once, but nothing is fired when it is lost", e.Text)
 		}
-		if e.Delivery != ir.AtMostOnce && e.Delivery != ir.Queryable && e.Lost != nil {
+		if !e.Delivery.MayBeLost() && e.Lost != nil {
 			s.report(codeLostClass, e.Lost.Span, "drop `lost`, or make the effect at_most_once or queryable",
 				"effect %q has delivery %s and is never lost: recovery runs it again", e.Text, e.Delivery)
 		}

@@ -38,8 +38,10 @@ func provenBySum(r *ir.Row, c *ir.Clause) bool {
 		return highest && hi < limit
 	case ir.Le:
 		return highest && hi <= limit
+	case ir.Eq, ir.Ne, ir.Exists, ir.NotExists, ir.In, ir.NotIn, ir.Contains, ir.Matches: // an interval does not prove it
+		return false
 	}
-	return false
+	panic(ir.NoForm("check.provenBySum", c.Op))
 }
 
 // intervalOf is what o can be where r is chosen.
@@ -81,6 +83,9 @@ func (x interval) narrow(op ir.Op, v int64) interval {
 		x.hi = min(x.hi, v-1)
 	case ir.Le:
 		x.hi = min(x.hi, v)
+	case ir.Ne, ir.Exists, ir.NotExists, ir.In, ir.NotIn, ir.Contains, ir.Matches: // moves no end
+	default:
+		panic(ir.NoForm("check.narrow", op))
 	}
 	return x
 }

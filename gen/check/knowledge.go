@@ -163,7 +163,14 @@ func (k knowledge) expr(target *ir.Field, e *ir.Expr) mark {
 			return valueMark(target, e.A.Literal)
 		}
 		return k.operand(target, &e.A)
+	case ir.Add, ir.Sub:
+		return k.sum(target, e)
 	}
+	panic(ir.NoForm("check.knowledge.expr", e.Kind))
+}
+
+// sum is the set of values of a sum or a difference.
+func (k knowledge) sum(target *ir.Field, e *ir.Expr) mark {
 	a, b := k.operand(target, &e.A), k.operand(target, &e.B)
 	absent := (a | b) & maybeAbsent
 	if a&maybePresent == 0 || b&maybePresent == 0 {

@@ -23,11 +23,7 @@ type scope struct {
 // recordScope is that of a CHECK, or of the function that PostgreSQL asks
 // instead.
 func recordScope(d dialect, m *ir.Machine) scope {
-	row := ""
-	if d == postgres {
-		row = "r."
-	}
-	return scope{dialect: d, machine: m, row: row}
+	return scope{dialect: d, machine: m, row: d.traits().checkedRow}
 }
 
 func triggerScope(d dialect, m *ir.Machine, from string) scope {
@@ -37,15 +33,13 @@ func triggerScope(d dialect, m *ir.Machine, from string) scope {
 // clause is c as a condition that is never null. It reports false where SQL
 // can't decide c here.
 func (s scope) clause(c *ir.Clause) (string, bool) {
-	if c.Op == ir.Matches {
-		// Go and SQL disagree on regular expressions.
-		return "", false
-	}
 	left, ok := s.operand(c.Left)
 	if !ok {
 		return "", false
 	}
 	switch c.Op {
+	case ir.Matches: // Go and SQL disagree on regular expressions.
+		return "", false
 	case ir.Exists, ir.NotExists:
 		present := (c.Right.Literal == true) == (c.Op == ir.Exists)
 		if present {
@@ -56,12 +50,14 @@ func (s scope) clause(c *ir.Clause) (string, bool) {
 		return s.membership(c, left)
 	case ir.Contains:
 		return s.contains(c, left)
+	case ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.Gt, ir.Ge:
+		right, ok := s.operand(c.Right)
+		if !ok {
+			return "", false
+		}
+		return never(left + " " + comparison(c.Op) + " " + right), true
 	}
-	right, ok := s.operand(c.Right)
-	if !ok {
-		return "", false
-	}
-	return never(left + " " + comparison(c.Op) + " " + right), true
+	panic(ir.NoForm("ddl.clause", c.Op))
 }
 
 // never makes an absent operand false instead of unknown, which a CHECK or a rule
@@ -74,8 +70,11 @@ func comparison(op ir.Op) string {
 		return "="
 	case ir.Ne:
 		return "<>"
+	case ir.Lt, ir.Le, ir.Gt, ir.Ge:
+		return string(op)
+	case ir.Exists, ir.NotExists, ir.In, ir.NotIn, ir.Contains, ir.Matches: // compare no two values
 	}
-	return string(op)
+	panic(ir.NoForm("ddl.comparison", op))
 }
 
 func (s scope) membership(c *ir.Clause, left string) (string, bool) {
@@ -106,13 +105,13 @@ func (s scope) contains(c *ir.Clause, left string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if s.dialect == postgres {
+	switch s.dialect {
+	case postgres:
 		return never(right + " = ANY (" + left + ")"), true
+	case sqlite:
+		return never("EXISTS (SELECT 1 FROM json_each(" + left + ") WHERE value = " + right + ")"), s.subqueries
 	}
-	if !s.subqueries {
-		return "", false
-	}
-	return never("EXISTS (SELECT 1 FROM json_each(" + left + ") WHERE value = " + right + ")"), true
+	panic(ir.NoForm("ddl.contains", s.dialect))
 }
 
 // operand is o as an expression; false where the database does not know it.

@@ -21,10 +21,13 @@ type Column struct {
 
 // sqlType is the column's type in dialect d.
 func (c Column) sqlType(d dialect) string {
-	if d == postgres {
+	switch d {
+	case postgres:
 		return c.Postgres
+	case sqlite:
+		return c.SQLite
 	}
-	return c.SQLite
+	panic(ir.NoForm("ddl.sqlType", d))
 }
 
 // Columns returns the columns of the record table, in order: the id, the

@@ -36,12 +36,16 @@ func checks(demands []demand) []constraint {
 // a record has to satisfy besides is for a function to judge: postgresDemands.
 func recordConstraints(d dialect, m *ir.Machine) []constraint {
 	list := []constraint{{name: ruleName(m.Storage.Table, "pkey"), body: "PRIMARY KEY (" + ident(m.ID.Text) + ")"}}
-	if d == sqlite {
+	switch d {
+	case postgres:
+	case sqlite:
 		list = append(list, toldConstraint(m))
 		list = append(list, checks(recordDemands(d, m))...)
 		for _, s := range m.States {
 			list = append(list, holdsConstraint(d, m, s)...)
 		}
+	default:
+		panic(ir.NoForm("ddl.recordConstraints", d))
 	}
 	for _, u := range m.Uniques {
 		if !u.WhileActive {
@@ -81,15 +85,19 @@ func fieldList(fields []*ir.Field) string {
 func historyConstraints(d dialect, m *ir.Machine) []constraint {
 	id := ident(m.ID.Text)
 	key := id + ", version"
-	if d == postgres && m.Storage.Partition {
+	if d.traits().partitions && m.Storage.Partition {
 		key += ", created_at"
 	}
 	list := []constraint{{name: ruleName(m.Storage.History, "pkey"), body: "PRIMARY KEY (" + key + ")"}}
-	if d == sqlite {
+	switch d {
+	case postgres: // a trigger asks, under the name of its rule
+	case sqlite:
 		list = append(list, constraint{
 			name: ruleName(m.Text, "history", "has_record"),
 			body: "FOREIGN KEY (" + id + ") REFERENCES " + recordTable(m) + " (" + id + ")",
 		})
+	default:
+		panic(ir.NoForm("ddl.historyConstraints", d))
 	}
 	for _, c := range HistoryColumns(m) {
 		list = append(list, checks(shapeDemands(d, "", m.Text+"_history", c))...)

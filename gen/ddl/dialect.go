@@ -17,6 +17,58 @@ const (
 	sqlite
 )
 
+// String names d.
+func (d dialect) String() string {
+	switch d {
+	case postgres:
+		return "PostgreSQL"
+	case sqlite:
+		return "SQLite"
+	}
+	return fmt.Sprintf("number %d", uint8(d))
+}
+
+// traits are the differences of the dialects that are a word or a yes. What differs
+// by more is a switch over both.
+type traits struct {
+	checkedRow string // prefix of the columns where a record is judged: a CHECK has none
+	now        string // the present, as a default
+	timePrefix string // of the literal of a time
+	sumCast    string // of the first part of a sum
+	// rowLock keeps a row that was read as it is until the transaction ends. SQLite
+	// has one writer.
+	rowLock    string
+	arrays     bool // lists of scalars have a type; else they are JSON text
+	jsonb      bool // JSON has one spelling
+	edgeLists  bool // one rule looks for the edge in a list; else each state has its rule
+	partitions bool // a table can be partitioned
+}
+
+func (d dialect) traits() traits {
+	switch d {
+	case postgres:
+		return traits{
+			checkedRow: "r.", now: "now()", timePrefix: "timestamptz ", sumCast: "::numeric", rowLock: " FOR SHARE",
+			arrays: true, jsonb: true, edgeLists: true, partitions: true,
+		}
+	case sqlite:
+		return traits{now: "(strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))"}
+	}
+	panic(ir.NoForm("ddl.traits", d))
+}
+
+// respells reports whether an engine may write a value of t that it read with other
+// blanks.
+func (d dialect) respells(t ir.Type) bool {
+	switch t.Base {
+	case ir.JSON, ir.ListOf:
+		return !d.traits().jsonb
+	case ir.String, ir.Int, ir.Bool, ir.Time, ir.Duration, ir.UUID, ir.EnumOf:
+		return false
+	}
+	panic(ir.NoForm("ddl.respells", t.Base))
+}
+
 // maxIdentifier is the longest identifier that PostgreSQL does not truncate.
 const maxIdentifier = 63
 
@@ -63,20 +115,23 @@ func derivation(d dialect, row string, t *ir.Template) string {
 		case p.Field.Derive != nil:
 			parts[i] = derivation(d, row, p.Field.Derive)
 		default:
-			parts[i] = asText(d, row+ident(p.Field.Text), p.Field.Type)
+			parts[i] = asText(row+ident(p.Field.Text), p.Field.Type)
 		}
 	}
 	return strings.Join(parts, " || ")
 }
 
-func asText(d dialect, col string, t ir.Type) string {
+func asText(col string, t ir.Type) string {
 	switch t.Base {
 	case ir.String, ir.EnumOf:
 		return col
 	case ir.Bool:
 		return "CASE " + col + " WHEN true THEN 'true' WHEN false THEN 'false' END"
+	case ir.Int, ir.UUID:
+		return "CAST(" + col + " AS text)"
+	case ir.Time, ir.Duration, ir.JSON, ir.ListOf: // have no text that all agree on
 	}
-	return "CAST(" + col + " AS text)"
+	panic(ir.NoForm("ddl.asText", t.Base))
 }
 
 // quoteAll is a list of string literals, for IN.
@@ -98,13 +153,16 @@ func enumWords(e *ir.Enum) []string {
 
 // columnType is the SQL type of t.
 func (d dialect) columnType(t ir.Type) string {
-	if d == sqlite {
-		switch t.Base {
-		case ir.Int, ir.Bool, ir.Duration:
-			return "integer"
-		}
-		return "text"
+	switch d {
+	case postgres:
+		return postgresType(t)
+	case sqlite:
+		return sqliteType(t)
 	}
+	panic(ir.NoForm("ddl.columnType", d))
+}
+
+func postgresType(t ir.Type) string {
 	switch t.Base {
 	case ir.Int, ir.Duration:
 		return "bigint"
@@ -120,9 +178,21 @@ func (d dialect) columnType(t ir.Type) string {
 		if isNested(t) {
 			return "jsonb"
 		}
-		return d.columnType(*t.Elem) + "[]"
+		return postgresType(*t.Elem) + "[]"
+	case ir.String, ir.EnumOf:
+		return "text"
 	}
-	return "text"
+	panic(ir.NoForm("ddl.postgresType", t.Base))
+}
+
+func sqliteType(t ir.Type) string {
+	switch t.Base {
+	case ir.Int, ir.Bool, ir.Duration:
+		return "integer"
+	case ir.String, ir.Time, ir.UUID, ir.JSON, ir.ListOf, ir.EnumOf:
+		return "text"
+	}
+	panic(ir.NoForm("ddl.sqliteType", t.Base))
 }
 
 // isNested reports whether t is a list of lists. PostgreSQL arrays of arrays

@@ -112,7 +112,7 @@ func edgeRules(d dialect, m *ir.Machine) []rule {
 	final := refusal(value(state), "The state is final.")
 	final.cond = outside(state, stateNames(left))
 	list = append(list, final)
-	if legal := steps(m); d == postgres && len(legal) > 0 {
+	if legal := steps(m); d.traits().edgeLists && len(legal) > 0 {
 		illegal := state + " || ' ' || NEW.last_event || ' ' || NEW." + stateColumn(m) + " NOT IN (" + tabled(legal) + ")"
 		for i := range list {
 			list[i].path, list[i].cond = append([]string{illegal}, list[i].path...), ""

@@ -24,10 +24,13 @@ func historyRules(d dialect, m *ir.Machine) []rule {
 		hint: "Write the record first, then its history row with its updated_at and who fired, in one transaction.",
 	}}
 	list = append(list, transitionRules(d, m)...)
-	if d == sqlite {
-		list = append(list, followsRule(m), secondRowRule(m))
+	switch d {
+	case postgres: // a deferred trigger looks for the row of each step
+		return list
+	case sqlite:
+		return append(list, followsRule(m), secondRowRule(m))
 	}
-	return list
+	panic(ir.NoForm("ddl.historyRules", d))
 }
 
 // partyTest: who fires as an actor that the record names is that one. Fields that
@@ -57,7 +60,7 @@ func transitionRules(d dialect, m *ir.Machine) []rule {
 			hint: "Name the row of the table that was taken, and the role that fired it.",
 		}
 	}
-	if legal := transitions(m, from, to); d == postgres && legal != "" {
+	if legal := transitions(m, from, to); d.traits().edgeLists && legal != "" {
 		return []rule{refusal(from + " = '' OR (" + legal + ") IS NOT TRUE")}
 	}
 	var list []rule

@@ -50,11 +50,7 @@ func referenceRule(d dialect, t *ir.Table, f *ir.Field) rule {
 		cond, demand := whereCondition(d, w)
 		conds, demands = append(conds, cond), append(demands, demand)
 	}
-	query := "SELECT 1 FROM " + tableName(f.Ref) + " AS p WHERE " + strings.Join(conds, " AND ")
-	if d == postgres {
-		// The row must not lose what is demanded before this transaction ends.
-		query += " FOR SHARE"
-	}
+	query := "SELECT 1 FROM " + tableName(f.Ref) + " AS p WHERE " + strings.Join(conds, " AND ") + d.traits().rowLock
 	return rule{
 		kind: kindReference, name: ruleName(t.Text, f.Text, "where"),
 		cond: "NEW." + col + " IS NOT NULL AND NOT EXISTS (\n            " + query + ")",

@@ -215,14 +215,14 @@ func stateRules(d dialect, m *ir.Machine, from string) []rule {
 // triggerOnly reports whether c needs what only a trigger has: the old state,
 // or in SQLite a subquery.
 func triggerOnly(d dialect, c *ir.Clause) bool {
-	return readsFrom(c) || d == sqlite && c.Op == ir.Contains
+	return readsFrom(c) || c.Op == ir.Contains && !d.traits().arrays
 }
 
 // elementRules admit only elements of the list's type; SQLite's CHECK can't
 // look into a JSON array.
 func elementRules(d dialect, owner, id string, cols []Column) []rule {
-	if d != sqlite {
-		return nil
+	if d.traits().arrays {
+		return nil // their type says what an element is
 	}
 	var list []rule
 	for _, c := range cols {
@@ -256,6 +256,8 @@ func badElement(t ir.Type) string {
 		return "type <> 'array'"
 	case ir.JSON:
 		return ""
+	case ir.String, ir.Time, ir.UUID:
+		return "type <> 'text'"
 	}
-	return "type <> 'text'"
+	panic(ir.NoForm("ddl.badElement", t.Base))
 }

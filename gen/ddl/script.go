@@ -90,10 +90,8 @@ func (s *script) columnRule(c Column) string {
 	switch {
 	case c.Generated:
 		words = append(words, "GENERATED ALWAYS AS ("+derivation(s.dialect, "", c.Field.Derive)+") STORED")
-	case c.defaultNow && s.dialect == postgres:
-		words = append(words, "DEFAULT now()")
 	case c.defaultNow:
-		words = append(words, "DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))")
+		words = append(words, "DEFAULT "+s.dialect.traits().now)
 	case c.Field != nil && c.Field.HasDefault && c.Field.Default != nil:
 		words = append(words, "DEFAULT "+s.dialect.literal(c.Type, c.Field.Default))
 	}

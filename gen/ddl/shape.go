@@ -30,10 +30,12 @@ func shapeDemands(d dialect, row, owner string, c Column) []demand {
 		if cond := d.timeShape(c, row, col); cond != "" {
 			list = append(list, shape("time", cond, "time of the years 1 to 9999"))
 		}
-	default:
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID, ir.JSON:
 		if cond := d.scalarShape(of, col); cond != "" {
 			list = append(list, shape(string(of.Base), cond, of.String()))
 		}
+	default:
+		panic(ir.NoForm("ddl.shapeDemands", of.Base))
 	}
 	return append(list, bounds(c, col, name("range"))...)
 }
@@ -70,12 +72,19 @@ const timeText = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9
 // timeShape admits the times that Go can read back. That of a PostgreSQL history is
 // the record's (historyRules), which needs no CHECK to be parsed for each statement.
 func (d dialect) timeShape(c Column, row, col string) string {
-	switch {
-	case d == postgres && c.Field == nil && row == "":
-		return ""
-	case d == postgres:
+	switch d {
+	case postgres:
+		if c.Field == nil && row == "" {
+			return ""
+		}
 		return col + " >= '0001-01-01 00:00:00Z' AND " + col + " < '10000-01-01 00:00:00Z'"
+	case sqlite:
+		return sqliteTime(col)
 	}
+	panic(ir.NoForm("ddl.timeShape", d))
+}
+
+func sqliteTime(col string) string {
 	second := "substr(" + col + ", 1, 19)" // without the fraction, which strftime would round up
 	return col + " GLOB '" + timeText + "' AND " + col + " >= '0001'\n" +
 		"            AND strftime('%Y-%m-%dT%H:%M:%S', " + second + ", '+0 days') IS " + second
@@ -83,18 +92,29 @@ func (d dialect) timeShape(c Column, row, col string) string {
 
 // scalarShape is "" where the SQL type already refuses every other value.
 func (d dialect) scalarShape(t ir.Type, col string) string {
-	switch {
-	case d == postgres:
+	switch d {
+	case postgres:
 		return ""
-	case t.Base == ir.Bool:
+	case sqlite:
+		return sqliteScalar(t, col)
+	}
+	panic(ir.NoForm("ddl.scalarShape", d))
+}
+
+func sqliteScalar(t ir.Type, col string) string {
+	switch t.Base {
+	case ir.Bool:
 		return col + " IN (0, 1)"
-	case t.Base == ir.UUID:
+	case ir.UUID:
 		return col + " GLOB '????????-????-????-????-????????????'\n            AND length(replace(" + col + ", '-', '')) = 32" +
 			" AND replace(" + col + ", '-', '') NOT GLOB '*[^0-9a-f]*'"
-	case t.Base == ir.JSON:
+	case ir.JSON:
 		return isJSON(col)
+	case ir.String, ir.Int, ir.Duration:
+		return ""
+	case ir.Time, ir.ListOf, ir.EnumOf: // have shapes of their own
 	}
-	return ""
+	panic(ir.NoForm("ddl.sqliteScalar", t.Base))
 }
 
 // isJSON lets null pass, which json_valid before SQLite 3.42 calls no JSON.
@@ -103,9 +123,17 @@ func isJSON(col string) string { return "(" + col + " IS NULL OR json_valid(" + 
 // listShape is what can be said about a list without a query. SQLite looks into
 // the elements with a trigger (elementRules).
 func (d dialect) listShape(t ir.Type, col string) string {
-	switch {
-	case d == sqlite:
+	switch d {
+	case sqlite:
 		return isJSON(col) + " AND json_type(" + col + ") = 'array'"
+	case postgres:
+		return postgresList(t, col)
+	}
+	panic(ir.NoForm("ddl.listShape", d))
+}
+
+func postgresList(t ir.Type, col string) string {
+	switch {
 	case isNested(t):
 		return "jsonb_typeof(" + col + ") = 'array'"
 	case t.Elem.Base == ir.EnumOf:

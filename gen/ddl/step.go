@@ -38,8 +38,10 @@ func stepScope(d dialect, m *ir.Machine, r *ir.Row) scope {
 			return "NEW." + ident(src.Field.Text), true
 		case ir.StepTime:
 			return "NEW.updated_at", true
+		case ir.Unknown:
+			return "", false
 		}
-		return "", false
+		panic(ir.NoForm("ddl.stepScope", src.Side))
 	}
 	return s
 }
@@ -123,22 +125,23 @@ func (s scope) assigned(r *ir.Row, a *ir.Assign) (string, bool) {
 // expression is a right side. PostgreSQL computes sums as numeric: one that is too
 // large is not equal, where the row of another edge may be meant, and no error.
 func (s scope) expression(e *ir.Expr) (string, bool) {
-	if e.Kind == ir.Null {
+	switch e.Kind {
+	case ir.Null:
 		return "NULL", true
+	case ir.Read:
+		return s.operand(e.A)
+	case ir.Add:
+		return s.sum(e, " + ")
+	case ir.Sub:
+		return s.sum(e, " - ")
 	}
-	a, ok := s.operand(e.A)
-	if e.Kind == ir.Read || !ok {
-		return a, ok
-	}
+	panic(ir.NoForm("ddl.expression", e.Kind))
+}
+
+func (s scope) sum(e *ir.Expr, sign string) (string, bool) {
+	a, known := s.operand(e.A)
 	b, ok := s.operand(e.B)
-	sign := " + "
-	if e.Kind == ir.Sub {
-		sign = " - "
-	}
-	if s.dialect == postgres {
-		a += "::numeric"
-	}
-	return "(" + a + sign + b + ")", ok
+	return "(" + a + s.dialect.traits().sumCast + sign + b + ")", known && ok
 }
 
 // same is the condition that two expressions are the same value, or both absent where

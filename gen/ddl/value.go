@@ -54,6 +54,8 @@ func PostgresValue(t ir.Type, v ir.Value) (any, error) {
 
 func arrayValue(t ir.Type, items []any) (any, error) {
 	switch t.Elem.Base {
+	case ir.String, ir.UUID, ir.JSON, ir.EnumOf:
+		return slice[string](t, items)
 	case ir.Int:
 		return slice[int64](t, items)
 	case ir.Bool:
@@ -67,8 +69,9 @@ func arrayValue(t ir.Type, items []any) (any, error) {
 			ns[i] = int64(d)
 		}
 		return ns, err
+	case ir.ListOf: // is JSON text
 	}
-	return slice[string](t, items)
+	return nil, ir.NoForm("ddl.arrayValue", t.Elem.Base)
 }
 
 func slice[T any](t ir.Type, items []any) ([]T, error) {
@@ -134,10 +137,7 @@ func (d dialect) literal(t ir.Type, v ir.Value) string {
 	case nil:
 		return "NULL"
 	case string:
-		if d == postgres && (t.Base == ir.UUID || t.Base == ir.JSON) {
-			return quote(v) + "::" + d.columnType(t)
-		}
-		return quote(v)
+		return d.textLiteral(t, v)
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case bool:
@@ -145,18 +145,23 @@ func (d dialect) literal(t ir.Type, v ir.Value) string {
 	case time.Duration:
 		return strconv.FormatInt(int64(v), 10)
 	case time.Time:
-		if d == postgres {
-			return "timestamptz " + quote(v.UTC().Format(SQLiteTime))
-		}
-		return quote(v.UTC().Format(SQLiteTime))
+		return d.traits().timePrefix + quote(v.UTC().Format(SQLiteTime))
 	case []any:
 		return d.listLiteral(t, v)
 	}
-	return quote(fmt.Sprint(v))
+	panic(ir.NoForm("ddl.literal", fmt.Sprintf("the Go type %T", v)))
+}
+
+// textLiteral is v, the text of a string, uuid, json or enum.
+func (d dialect) textLiteral(t ir.Type, v string) string {
+	if col := d.columnType(t); col != "text" {
+		return quote(v) + "::" + col
+	}
+	return quote(v)
 }
 
 func (d dialect) listLiteral(t ir.Type, items []any) string {
-	if d == postgres && !isNested(t) {
+	if d.traits().arrays && !isNested(t) {
 		return "ARRAY[" + strings.Join(d.literals(*t.Elem, items), ", ") + "]::" + d.columnType(t)
 	}
 	text, err := jsonList(t, items)
@@ -164,10 +169,7 @@ func (d dialect) listLiteral(t ir.Type, items []any) string {
 		// The lowering types every literal, so its elements fit.
 		text = "[]"
 	}
-	if d == postgres {
-		return quote(text) + "::jsonb"
-	}
-	return quote(text)
+	return d.textLiteral(t, text)
 }
 
 func (d dialect) literals(t ir.Type, items []any) []string {

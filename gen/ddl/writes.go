@@ -47,7 +47,7 @@ func columnRule(d dialect, m *ir.Machine, f *ir.Field, creation bool, along stri
 	if along == "" {
 		when, cond = "", when
 	}
-	if d == sqlite && !creation && (f.Type.Base == ir.JSON || f.Type.Base == ir.ListOf) {
+	if !creation && d.respells(f.Type) {
 		// An engine may write what it read with other blanks.
 		cond += "\n            AND (NOT json_valid(NEW." + c + ") OR json(NEW." + c + ") IS DISTINCT FROM json(OLD." + c + "))"
 	}

@@ -65,14 +65,13 @@ func answers(e *ir.Effect) string {
 // recovery says what happens to e when a crash left it unfinished, in the
 // vocabulary of document 002, Recovery Action Definitions.
 func recovery(e *ir.Effect) string {
-	switch {
-	case e.Kind == ir.Log:
+	if e.Kind == ir.Log {
 		return "None: the line may be lost"
-	case e.Delivery == ir.InTransaction:
-		return "None: part of the step or not there"
 	}
 	var what string
 	switch e.Delivery {
+	case ir.InTransaction:
+		return "None: part of the step or not there"
 	case ir.Queryable:
 		what = "Ask first: done is **Skip**, else **Retry**"
 		if e.Cleanup != nil {
@@ -89,6 +88,8 @@ func recovery(e *ir.Effect) string {
 		what = "**Retry** with the same key"
 	case ir.Idempotent:
 		what = "**Retry**"
+	default:
+		panic(ir.NoForm("docs.recovery", e.Delivery))
 	}
 	if e.Cleanup != nil {
 		what = "**Cleanup** (" + code(e.Cleanup.Text) + "), " + what

@@ -167,14 +167,22 @@ func kindOf(e *ir.Effect) (kind, target string) {
 	case ir.Start:
 		return "start", e.Machine.Text
 	case ir.Call:
-		switch {
-		case e.IsWork():
-			return "work", ""
-		case e.Delivery == ir.InTransaction:
-			return "call", ""
-		}
+		return callKind(e), ""
 	}
-	return "message", ""
+	panic(ir.NoForm("docs.kindOf", e.Kind))
+}
+
+func callKind(e *ir.Effect) string {
+	if e.IsWork() {
+		return "work"
+	}
+	switch e.Delivery {
+	case ir.InTransaction:
+		return "call"
+	case ir.Idempotent, ir.Keyed, ir.Queryable, ir.AtMostOnce:
+		return "message"
+	}
+	panic(ir.NoForm("docs.callKind", e.Delivery))
 }
 
 func actorInfo(a *ir.Actor) ActorInfo {

@@ -59,13 +59,17 @@ func (b *builder) clause(c *ir.Clause, ev *ir.Event) {
 		case left >= 0:
 			b.literals[left] = append(b.literals[left], b.constant(&c.Right))
 		}
-	default:
+	case ir.Eq, ir.Ne:
+		b.relate(left, &c.Left, right, &c.Right)
+	case ir.Lt, ir.Le, ir.Gt, ir.Ge:
 		b.relate(left, &c.Left, right, &c.Right)
 		for _, i := range []int{left, right} { // a literal may stand on either side
-			if i >= 0 && c.Op != ir.Eq && c.Op != ir.Ne {
+			if i >= 0 {
 				b.ordered[i] = true
 			}
 		}
+	default:
+		panic(ir.NoForm("domain.clause", c.Op))
 	}
 }
 

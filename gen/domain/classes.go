@@ -16,6 +16,9 @@ func (b *builder) classes(i int, p *pool) []ir.Value {
 		return b.stateNames()
 	case ir.ActorID:
 		t.Optional = true // `system` has no id
+	case "", ir.Now, ir.ErrorText:
+	default:
+		panic(ir.NoForm("domain.classes", v.Special))
 	}
 	values := b.representatives(i, t, p, p.place(i))
 	if v.Field != nil {
@@ -44,8 +47,10 @@ func (b *builder) representatives(i int, t ir.Type, p *pool, place int) []ir.Val
 		return []ir.Value{`{}`} // clauses ask only whether it exists
 	case ir.ListOf:
 		return p.lists(t)
+	case ir.String:
+		return p.words.values(place, b.vars[i].Field)
 	}
-	return p.words.values(place, b.vars[i].Field)
+	panic(ir.NoForm("domain.representatives", t.Base))
 }
 
 func enumValues(e *ir.Enum) []ir.Value {

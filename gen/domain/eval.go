@@ -20,15 +20,20 @@ var ErrOverflow = errors.New("result is out of range")
 // literal, nil for absent.
 func Eval(c *ir.Clause, read func(*ir.Operand) ir.Value) bool {
 	left, right := operand(&c.Left, read), operand(&c.Right, read)
+	absent := left == nil || right == nil
 	switch c.Op {
 	case ir.Exists:
 		return (left != nil) == right.(bool)
 	case ir.NotExists:
 		return (left == nil) == right.(bool)
+	case ir.Eq, ir.Ne, ir.Lt, ir.Le, ir.Gt, ir.Ge, ir.In, ir.NotIn, ir.Contains, ir.Matches:
+		return !absent && compares(c, left, right)
 	}
-	if left == nil || right == nil {
-		return false
-	}
+	panic(ir.NoForm("domain.Eval", c.Op))
+}
+
+// compares decides a clause whose operands are both present.
+func compares(c *ir.Clause, left, right ir.Value) bool {
 	switch c.Op {
 	case ir.Eq:
 		return Equal(left, right)
@@ -54,29 +59,35 @@ func Eval(c *ir.Clause, read func(*ir.Operand) ir.Value) bool {
 		}
 		found, err := regexp.MatchString(right.(string), left.(string))
 		return err == nil && found
+	case ir.Exists, ir.NotExists: // ask about absence
 	}
-	return false
+	panic(ir.NoForm("domain.compares", c.Op))
 }
 
 // EvalExpr computes a right side. An absent operand makes the result absent;
 // times are truncated to microseconds, as they are stored. The only error of
 // an expression that the compiler accepted is [ErrOverflow].
 func EvalExpr(e *ir.Expr, read func(*ir.Operand) ir.Value) (ir.Value, error) {
-	if e.Kind == ir.Null {
+	switch e.Kind {
+	case ir.Null:
+		return nil, nil
+	case ir.Read:
+		return operand(&e.A, read), nil
+	case ir.Add:
+		return combine(e, read, add)
+	case ir.Sub:
+		return combine(e, read, subtract)
+	}
+	return nil, ir.NoForm("domain.EvalExpr", e.Kind)
+}
+
+// combine computes a sum or a difference; it is absent where an operand is.
+func combine(e *ir.Expr, read func(*ir.Operand) ir.Value, by func(a, b ir.Value) (ir.Value, error)) (ir.Value, error) {
+	a, b := operand(&e.A, read), operand(&e.B, read)
+	if a == nil || b == nil {
 		return nil, nil
 	}
-	a := operand(&e.A, read)
-	if e.Kind == ir.Read || a == nil {
-		return a, nil
-	}
-	b := operand(&e.B, read)
-	if b == nil {
-		return nil, nil
-	}
-	if e.Kind == ir.Sub {
-		return subtract(a, b)
-	}
-	return add(a, b)
+	return by(a, b)
 }
 
 func operand(o *ir.Operand, read func(*ir.Operand) ir.Value) ir.Value {

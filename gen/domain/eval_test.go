@@ -61,6 +61,7 @@ func TestAbsentOperandIsFalseExceptForExistence(t *testing.T) {
 	rights := map[ir.Op]ir.Value{
 		ir.Eq: "a", ir.Ne: "a", ir.Lt: int64(1), ir.Le: int64(1), ir.Gt: int64(1), ir.Ge: int64(1),
 		ir.In: list("a"), ir.NotIn: list("a"), ir.Contains: "a", ir.Matches: ".*",
+		ir.Exists: true, ir.NotExists: false,
 	}
 	for op, right := range rights {
 		c := &ir.Clause{Left: name("x"), Op: op, Right: literal(right)}

@@ -62,6 +62,8 @@ func (g generator) write(b *strings.Builder, re *syntax.Regexp) {
 		g.repeat(b, re.Sub[0], g.rng.IntN(2))
 	case syntax.OpRepeat:
 		g.repeat(b, re.Sub[0], re.Min+g.rng.IntN(max(1, min(re.Max-re.Min+1, 3))))
+	case syntax.OpNoMatch, syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
+		syntax.OpWordBoundary, syntax.OpNoWordBoundary: // write nothing
 	}
 }
 

@@ -56,6 +56,9 @@ func (b *builder) pool(i int) *pool {
 		p.sampled = p.words.sampled
 	case ir.ListOf:
 		p.sampled = len(p.asked()) > maxAsked
+	case ir.Bool, ir.UUID, ir.JSON, ir.EnumOf: // classes are whole
+	default:
+		panic(ir.NoForm("domain.pool", b.types[i].Base))
 	}
 	return p
 }
@@ -145,6 +148,10 @@ func otherElement(t *ir.Type) ir.Value {
 		return t.Enum.Values[0].Text
 	case ir.JSON:
 		return `{}`
+	case ir.String:
+		return "element"
+	case ir.ListOf: // the lowering refuses lists of lists
+		return []any{}
 	}
-	return "element"
+	panic(ir.NoForm("domain.otherElement", t.Base))
 }

@@ -36,8 +36,10 @@ func validValue(t ir.Type, v ir.Value) bool {
 	case ir.ListOf:
 		list, ok := v.([]any)
 		return ok && !slices.ContainsFunc(list, func(e any) bool { return !validValue(*t.Elem, e) })
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID, ir.JSON: // every value of the Go type
+		return true
 	}
-	return true
+	panic(ir.NoForm("interp.validValue", t.Base))
 }
 
 func rowsOf(m *ir.Machine, state *ir.State, ev *ir.Event) []*ir.Row {

@@ -144,19 +144,7 @@ func kindOf(e Effect) string {
 	if e.Metric != nil {
 		return "metric"
 	}
-	switch e.Effect.Kind {
-	case ir.Log:
-		return "log"
-	case ir.Upsert:
-		return "upsert"
-	case ir.Update:
-		return "update"
-	case ir.Delete:
-		return "delete"
-	case ir.Start:
-		return "start"
-	}
-	return "call"
+	return e.Effect.Kind.String()
 }
 
 // MarshalValue writes a value of type t; absent is null, a duration is its
@@ -187,7 +175,13 @@ func UnmarshalValue(t ir.Type, raw json.RawMessage) (ir.Value, error) {
 		return b.String(), err
 	case ir.ListOf:
 		return decodeList(*t.Elem, raw)
+	case ir.String, ir.UUID, ir.EnumOf:
+		return decodeText(raw)
 	}
+	return nil, ir.NoForm("interp.UnmarshalValue", t.Base)
+}
+
+func decodeText(raw json.RawMessage) (ir.Value, error) {
 	s, err := decode[string](raw)
 	if err != nil {
 		return nil, err

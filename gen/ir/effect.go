@@ -19,6 +19,28 @@ const (
 	AtMostOnce Delivery = "at_most_once"
 )
 
+// Repeats reports whether an effect of class d may be carried out again.
+func (d Delivery) Repeats() bool {
+	switch d {
+	case InTransaction, AtMostOnce:
+		return false
+	case Idempotent, Keyed, Queryable:
+		return true
+	}
+	panic(NoForm("ir.Delivery.Repeats", d))
+}
+
+// MayBeLost reports whether recovery may leave open if an effect of class d happened.
+func (d Delivery) MayBeLost() bool {
+	switch d {
+	case AtMostOnce, Queryable:
+		return true
+	case InTransaction, Idempotent, Keyed:
+		return false
+	}
+	panic(NoForm("ir.Delivery.MayBeLost", d))
+}
+
 // EffectKind tells what an effect is made of.
 type EffectKind uint8
 

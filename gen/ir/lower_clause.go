@@ -2,6 +2,7 @@ package ir
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -101,9 +102,10 @@ func (lo *lowering) specialType(s Special) Type {
 		return Type{Base: Time}
 	case ActorID:
 		return Type{Base: lo.actorIDType(), Optional: true}
-	default:
+	case StateName, FromName, ErrorText:
 		return Type{Base: String}
 	}
+	panic(NoForm("ir.specialType", s))
 }
 
 // actorIDType is the type of the callers' ids: that of the field that `is`
@@ -119,7 +121,7 @@ func (lo *lowering) actorIDType() Base {
 
 // undeclared reports a name that means nothing at its place.
 func (lo *lowering) undeclared(code diag.Code, name string, at diag.Span, n *names) {
-	for _, s := range []Special{Now, ActorID, StateName, FromName, ErrorText} {
+	for _, s := range Specials() {
 		if string(s) == name {
 			lo.errorf(CodeNotHere, at, "`$error` is known in `fails`; `$actor` where the machine has actors; `$now` in rows and payloads", "$%s is not known %s", name, n.place)
 			return
@@ -173,12 +175,17 @@ func (lo *lowering) clause(n *syntax.Node, names *names) *Clause {
 		return nil
 	}
 	span := func(t syntax.Token) diag.Span { return at.Within(t.Offset, t.Len()) }
+	op, known := operator(g.Op.Text)
+	if !known {
+		lo.errorf(syntax.GuardOperator, span(g.Op), "add it to ir.Ops and to ir.operator", "operator %q is a word of gen/syntax without a form in gen/ir", g.Op.Text)
+		return nil
+	}
 	left, ok := lo.operand(g.Field.Text, span(g.Field), names)
 	if !ok || left.Param != nil || left.Special != "" && left.Special != StateName {
 		lo.undeclared(CodeGuardUndefined, g.Field.Text, span(g.Field), names)
 		return nil
 	}
-	c := &Clause{Left: left, Op: operator(g.Op.Text), Text: strings.Join(strings.Fields(n.Text), " "), Span: at}
+	c := &Clause{Left: left, Op: op, Text: strings.Join(strings.Fields(n.Text), " "), Span: at}
 	if names.noTests && (c.Op == Matches || c.Op == Contains) {
 		lo.errorf(CodeNotHere, span(g.Op), "test it in the rows that lead here, and store the outcome", "operator %q is not known %s: not every database has it", g.Op.Text, names.place)
 		return nil
@@ -189,14 +196,15 @@ func (lo *lowering) clause(n *syntax.Node, names *names) *Clause {
 	return c
 }
 
-func operator(text string) Op {
+// operator returns the operator that text is a word for.
+func operator(text string) (Op, bool) {
 	switch text {
 	case "equals":
-		return Eq
+		return Eq, true
 	case "not_equals":
-		return Ne
+		return Ne, true
 	}
-	return Op(text)
+	return Op(text), slices.Contains(Ops(), Op(text))
 }
 
 // clauseRight resolves and types the right side.
@@ -230,7 +238,14 @@ func (lo *lowering) clauseRight(c *Clause, g syntax.Guard, span func(syntax.Toke
 		}
 		c.Right = Operand{Literal: values, IsLit: true, Type: Type{Base: ListOf, Elem: &want}, Text: g.Value.Text, Span: at}
 		return true
+	case syntax.GuardBool, syntax.GuardNumber, syntax.GuardText, syntax.GuardPattern:
+		return lo.clauseValue(c, g, want, at, names)
 	}
+	panic(NoForm("ir.clauseRight", g.Value.Kind))
+}
+
+// clauseValue reads a right side that is one literal.
+func (lo *lowering) clauseValue(c *Clause, g syntax.Guard, want Type, at diag.Span, names *names) bool {
 	v, ok := lo.guardLiteral(c, g.Value, want, at, names)
 	if pattern, is := v.(string); is && c.Op == Matches {
 		if lo.patternTooLarge(pattern, at) {
@@ -251,12 +266,10 @@ func rightType(c *Clause) (Type, bool) {
 	switch c.Op {
 	case Exists, NotExists:
 		return Type{Base: Bool}, true
-	case Eq, Ne:
-		return t, t.Base != JSON && t.Base != ListOf
-	case In, NotIn:
-		return t, t.Base != JSON && t.Base != ListOf
+	case Eq, Ne, In, NotIn:
+		return t, plain(t)
 	case Lt, Le, Gt, Ge:
-		return t, t.Base == Int || t.Base == Time || t.Base == Duration
+		return t, ordered(t)
 	case Contains:
 		if t.Base != ListOf {
 			return t, false
@@ -265,7 +278,18 @@ func rightType(c *Clause) (Type, bool) {
 	case Matches:
 		return Type{Base: String}, t.Base == String
 	}
-	return t, false
+	panic(NoForm("ir.rightType", c.Op))
+}
+
+// ordered reports whether the values of t have an order that every database knows.
+func ordered(t Type) bool {
+	switch t.Base {
+	case Int, Time, Duration:
+		return true
+	case String, Bool, UUID, JSON, ListOf, EnumOf:
+		return false
+	}
+	panic(NoForm("ir.ordered", t.Base))
 }
 
 func operatorHelp(t Type) string {
@@ -278,8 +302,10 @@ func operatorHelp(t Type) string {
 		return "on " + string(t.Base) + ": ==, !=, <, >, <=, >=, in, not_in, exists, not_exists"
 	case String:
 		return "on a string: ==, !=, in, not_in, matches, exists, not_exists"
+	case Bool, UUID, EnumOf:
+		return "on " + t.String() + ": ==, !=, in, not_in, exists, not_exists"
 	}
-	return "on " + t.String() + ": ==, !=, in, not_in, exists, not_exists"
+	panic(NoForm("ir.operatorHelp", t.Base))
 }
 
 func (lo *lowering) comparable(c *Clause, want Type, at diag.Span) bool {

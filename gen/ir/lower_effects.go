@@ -32,9 +32,10 @@ func (lo *lowering) declareEffects() {
 		}
 		switch f.Kind {
 		case Call:
-			f.Delivery = Delivery(e.Value.TextOf("delivery"))
+			f.Delivery = lo.delivery(e.Value.Get("delivery"))
 		case Log:
 			f.Delivery, f.Level = AtMostOnce, e.Value.TextOf("log")
+		case Upsert, Update, Delete, Start: // in the transaction
 		}
 		f.To = e.Value.TextOf("to")
 		lo.effects[f.Text] = f
@@ -52,6 +53,19 @@ func (lo *lowering) declareEffects() {
 		lo.metrics[m.Text] = m
 		lo.m.Metrics = append(lo.m.Metrics, m)
 	}
+}
+
+// delivery reads a delivery class. One that is not in the list of gen/syntax is
+// reported with the shape.
+func (lo *lowering) delivery(n *syntax.Node) Delivery {
+	if n == nil || n.Kind != syntax.Scalar {
+		return ""
+	}
+	d := Delivery(n.Text)
+	if slices.Contains(syntax.Deliveries(), n.Text) && !slices.Contains(Deliveries(), d) {
+		lo.errorf(syntax.CodeShape, n.Span, "add it to ir.Deliveries", "delivery %q is a word of gen/syntax without a form in gen/ir", n.Text)
+	}
+	return d
 }
 
 // allowed keys of an effect beside the one that says what it is.
@@ -196,8 +210,7 @@ func (lo *lowering) answerNames(specials ...Special) *names {
 }
 
 func (lo *lowering) resolveTableEffect(f *Effect, n *syntax.Node) {
-	key := map[EffectKind]string{Upsert: "upsert", Update: "update", Delete: "delete"}[f.Kind]
-	if target := n.Get(key); target != nil && target.Kind == syntax.Scalar {
+	if target := n.Get(f.Kind.String()); target != nil && target.Kind == syntax.Scalar {
 		f.Table = lo.table(target)
 	}
 	if n.Get("row") == nil {

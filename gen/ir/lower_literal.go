@@ -34,9 +34,12 @@ func (lo *lowering) literalName(text string, at diag.Span, want Type, means stri
 
 // clauseLiteral looks at the right side of `==` and `!=`.
 func (lo *lowering) clauseLiteral(c *Clause, n *names) {
+	op := In
+	if c.Op == Ne {
+		op = NotIn
+	}
 	if (c.Op == Eq || c.Op == Ne) && c.Right.Type.Base == String && c.Left.Special == "" {
-		op := map[Op]string{Eq: "in", Ne: "not_in"}[c.Op]
-		lo.literalName(c.Right.Text, c.Right.Span, c.Right.Type, "if the text is meant, write "+c.Left.Text+" "+op+" ["+c.Right.Text+"]", n)
+		lo.literalName(c.Right.Text, c.Right.Span, c.Right.Type, "if the text is meant, write "+c.Left.Text+" "+string(op)+" ["+c.Right.Text+"]", n)
 	}
 }
 

@@ -128,9 +128,8 @@ func (lo *lowering) parseType(n *syntax.Node) Type {
 }
 
 func (lo *lowering) baseType(text string, at diag.Span) Type {
-	switch b := Base(text); b {
-	case String, Int, Bool, Time, Duration, UUID, JSON:
-		return Type{Base: b}
+	if slices.Contains(scalars(), Base(text)) {
+		return Type{Base: Base(text)}
 	}
 	if m := listType.FindStringSubmatch(text); m != nil {
 		elem := lo.baseType(m[1], at)
@@ -142,13 +141,22 @@ func (lo *lowering) baseType(text string, at diag.Span) Type {
 	if e, ok := lo.enums[text]; ok {
 		return Type{Base: EnumOf, Enum: e}
 	}
-	known := append([]string{"string", "int", "bool", "time", "duration", "uuid", "json", "list<string>"}, sortedKeys(lo.enums)...)
+	var known []string
+	for _, b := range scalars() {
+		known = append(known, string(b))
+	}
+	known = append(append(known, "list<string>"), sortedKeys(lo.enums)...)
 	help := "types: " + strings.Join(known, ", ")
 	if near := diag.Nearest(text, known); near != "" {
 		help = "did you mean \"" + near + "\"?"
 	}
 	lo.errorf(CodeUndeclared, at, help, "type %q is not declared", text)
 	return Type{Base: String}
+}
+
+// scalars lists the base types that are written as one word.
+func scalars() []Base {
+	return slices.DeleteFunc(BaseTypes(), func(b Base) bool { return b == ListOf || b == EnumOf })
 }
 
 // literal reads n as a value of type t; absent is nil.
@@ -217,8 +225,10 @@ func parseLiteral(text string, t Type) (Value, bool) {
 	case EnumOf:
 		declared := slices.ContainsFunc(t.Enum.Values, func(n Name) bool { return n.Text == text })
 		return text, declared
+	case ListOf: // is no single text
+		return nil, false
 	}
-	return nil, false
+	panic(NoForm("ir.parseLiteral", t.Base))
 }
 
 func literalHelp(text string, t Type) string {
@@ -244,6 +254,8 @@ func literalHelp(text string, t Type) string {
 		return "write 8-4-4-4-12 lower-case hexadecimal digits"
 	case JSON:
 		return "write valid JSON in quotes, but not null, which is absence"
+	case String, ListOf:
+		return "write a value of type " + t.String()
 	}
-	return "write a value of type " + t.String()
+	panic(NoForm("ir.literalHelp", t.Base))
 }

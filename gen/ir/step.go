@@ -89,13 +89,23 @@ func (r *Row) Decided(c *Clause) bool {
 		return false
 	case Contains:
 		return left.Side != Unknown && right.Side != Unknown
+	case Eq, Ne, Lt, Le, Gt, Ge, In, NotIn:
+		return left.Side != Unknown && right.Side != Unknown && plain(c.Left.Type)
 	}
-	return left.Side != Unknown && right.Side != Unknown && plain(c.Left.Type)
+	panic(NoForm("ir.Row.Decided", c.Op))
 }
 
 // plain reports whether a value of t has one spelling in each database. JSON has
 // several, and in SQLite so has a list.
-func plain(t Type) bool { return t.Base != JSON && t.Base != ListOf }
+func plain(t Type) bool {
+	switch t.Base {
+	case String, Int, Bool, Time, Duration, UUID, EnumOf:
+		return true
+	case JSON, ListOf:
+		return false
+	}
+	panic(NoForm("ir.plain", t.Base))
+}
 
 // Determined reports whether the database knows what a must store: no fact of the
 // event, no caller, no param is in it, or one that is stored elsewhere too.
@@ -106,7 +116,15 @@ func (r *Row) Determined(a *Assign) bool {
 		return true
 	case Read:
 		return plain(a.Target.Type) && r.determines(a.Target, &e.A)
+	case Add, Sub:
+		return r.determinesSum(a)
 	}
+	panic(NoForm("ir.Row.Determined", e.Kind))
+}
+
+// determinesSum judges a sum or a difference; only those of ints and durations count.
+func (r *Row) determinesSum(a *Assign) bool {
+	e := &a.Value
 	return (a.Target.Type.Base == Int || a.Target.Type.Base == Duration) && r.determines(a.Target, &e.A) && r.determines(a.Target, &e.B)
 }
 

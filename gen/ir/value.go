@@ -40,6 +40,7 @@ func (t Type) String() string {
 		s = "list<" + t.Elem.String() + ">"
 	case EnumOf:
 		s = t.Enum.Text
+	case String, Int, Bool, Time, Duration, UUID, JSON:
 	}
 	if t.Optional {
 		return "optional " + s

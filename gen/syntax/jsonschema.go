@@ -90,6 +90,8 @@ func scalarSchema(w Word) schema {
 		return schema{"type": "string"}
 	case TextWord:
 		return schema{"type": []string{"string", "number"}}
+	case FreeWord:
+		return schema{"type": []string{"string", "number", "boolean"}}
 	}
-	return schema{"type": []string{"string", "number", "boolean"}}
+	panic("internal error: syntax.scalarSchema has no form for the sort " + string(w))
 }

@@ -1,5 +1,7 @@
 package syntax
 
+import "strings"
+
 // Shape says what a node may be. The parser, the JSON Schema and the help
 // texts all read the same shapes.
 type Shape struct {
@@ -78,8 +80,24 @@ func Language() *Shape {
 
 func docShape() *Shape { return word(TextWord, "Explanation for readers; it becomes a comment.") }
 func typeShape() *Shape {
-	return word(TextWord, "[optional ]string|int|bool|time|duration|uuid|json|list<T>|ENUM")
+	return word(TextWord, "[optional ]"+strings.Join(Types(), "|")+"|list<T>|ENUM")
 }
+
+// Types lists the types that are one word of the language.
+func Types() []string {
+	return []string{"string", "int", "bool", "time", "duration", "uuid", "json"}
+}
+
+// Deliveries lists the delivery classes.
+func Deliveries() []string {
+	return []string{"transaction", "idempotent", "keyed", "queryable", "at_most_once"}
+}
+
+// StateKinds lists the kinds of a state.
+func StateKinds() []string {
+	return []string{"initial", "operational", "snapshot", "success", "error", "terminal"}
+}
+
 func literalShape() *Shape {
 	return &Shape{Doc: "A literal.", Scalar: FreeWord, NullOK: true, Items: word(FreeWord, "")}
 }
@@ -175,7 +193,7 @@ func tableShape() *Shape {
 
 func stateShape() *Shape {
 	return &Shape{Doc: "A state.", Keys: []Key{
-		need("kind", choice("What the state is for.", "initial", "operational", "snapshot", "success", "error", "terminal")),
+		need("kind", choice("What the state is for.", StateKinds()...)),
 		may("terminal", word(BoolWord, "No row with a target leaves it. Default: kind is terminal.")),
 		may("recoverable", word(BoolWord, "Error recovery is meaningful here. Default: not terminal and kind is not success.")),
 		may("entry", actionsShape()),
@@ -218,7 +236,7 @@ func payloadShape(doc string) *Shape {
 
 func effectShape() *Shape {
 	return &Shape{Doc: "An effect: exactly one of delivery, log, upsert, update, delete, start.", Keys: []Key{
-		may("delivery", choice("How often it may happen.", "transaction", "idempotent", "keyed", "queryable", "at_most_once")),
+		may("delivery", choice("How often it may happen.", Deliveries()...)),
 		may("log", choice("Level of a log line.", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
 		may("upsert", word(TextWord, "[machine.]table whose row is inserted or updated.")),
 		may("update", word(TextWord, "[machine.]table whose row is updated.")),

@@ -74,8 +74,10 @@ func defaultID(t ir.Type) string {
 		return "00000000-0000-4000-8000-000000000001"
 	case ir.Int:
 		return "1"
+	case ir.String, ir.Bool, ir.Time, ir.Duration, ir.JSON, ir.ListOf, ir.EnumOf: // where it is none, parseValue says what is one
+		return "first"
 	}
-	return "first"
+	panic(ir.NoForm("simulate.defaultID", t.Base))
 }
 
 // reset forgets everything but the machine and the identity.

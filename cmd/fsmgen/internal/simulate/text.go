@@ -135,7 +135,14 @@ func kindOf(e interp.Effect) string {
 		return "table " + f.Table.Text
 	case ir.Start:
 		return "starts " + f.Machine.Text
+	case ir.Call:
+		return callKind(f)
 	}
+	panic(ir.NoForm("simulate.kindOf", f.Kind))
+}
+
+// callKind is the delivery class of a call, its destination and its answers.
+func callKind(f *ir.Effect) string {
 	out := string(f.Delivery)
 	if f.To != "" {
 		out += ", to " + f.To
@@ -185,8 +192,12 @@ func because(r *interp.Rejection) string {
 		return "a computed value does not fit its type"
 	case interp.InvalidEvent:
 		return fmt.Sprintf("field %s of %s is missing or not valid: it is %s", r.Field, r.Event, wants(r.Field))
+	case interp.Corrupt:
+		return "the record is in no declared state"
+	case interp.Ambiguous:
+		return fmt.Sprintf("two rows of one priority take %s in %s", r.Event, in)
 	}
-	return "the record is in no declared state"
+	panic(ir.NoForm("simulate.because", r.Reason))
 }
 
 // wants says what a field accepts.

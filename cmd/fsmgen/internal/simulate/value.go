@@ -67,8 +67,10 @@ func parseValue(text string, t ir.Type, now time.Time) (ir.Value, error) {
 		return parseEnum(unquote(text), t.Enum)
 	case ir.ListOf:
 		return parseList(text, *t.Elem, now)
+	case ir.String:
+		return unquote(text), nil
 	}
-	return unquote(text), nil
+	return nil, ir.NoForm("simulate.parseValue", t.Base)
 }
 
 func parseTime(text string, now time.Time) (time.Time, bool) {
