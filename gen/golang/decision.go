@@ -128,7 +128,7 @@ func (g *generator) engineFire(f *jen.File) {
 	body := []jen.Code{
 		jen.List(jen.Id("record"), jen.Id("ok")).Op(":=").Id("r").Assert(jen.Op("*").Id("Record")),
 		jen.If(jen.Op("!").Id("ok").Op("||").Id("record").Op("==").Nil()).Block(
-			g.rejected(jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": %T is no record of this machine"), jen.Id("r")))),
+			g.rejected(jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": %T is not a record of this machine"), jen.Id("r")))),
 		jen.Id("next").Op(":=").Op("*").Id("record"),
 	}
 	body = append(body, g.decodedEvent("record")...)

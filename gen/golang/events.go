@@ -2,6 +2,7 @@ package golang
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -178,11 +179,19 @@ func invalidity(t ir.Type) string {
 	case ir.Time:
 		return "is not in the years 1 to 9999"
 	case ir.EnumOf:
-		return "is no value of " + t.Enum.Text
+		return isNot(t.Enum.Text)
 	case ir.JSON:
 		return "is required"
 	}
 	return "has an invalid element"
+}
+
+// isNot says that a value is not one of an enum: is not an abort_reason.
+func isNot(noun string) string {
+	if strings.ContainsAny(noun[:1], "aeiouAEIOU") {
+		return "is not an " + noun
+	}
+	return "is not a " + noun
 }
 
 func bounds(f *ir.Field) string {

@@ -28,6 +28,8 @@ package golang
 import (
 	"bytes"
 	"fmt"
+	"go/format"
+	"regexp"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -100,17 +102,25 @@ func Files(m *ir.Machine, o Options) ([]File, error) {
 	return files, nil
 }
 
-// render formats f and groups its imports as goimports does, the standard
-// library first: jennifer sorts them by path alone.
+// render formats f, with what only returns on one line where gofmt lets it.
 func render(f *jen.File) ([]byte, error) {
 	var b bytes.Buffer
 	if err := f.Render(&b); err != nil {
 		return nil, err
 	}
-	before, rest, found := strings.Cut(b.String(), "\nimport (\n")
+	return format.Source(returning.ReplaceAll(groupImports(b.Bytes()), []byte("$1 { $2 }\n")))
+}
+
+// returning finds functions that do nothing but return.
+var returning = regexp.MustCompile(`(?m)^(func .*) \{\n\t(return\b.*[^{(,\n])\n\}\n`)
+
+// groupImports groups the imports of a file as goimports does, the standard
+// library first: jennifer sorts them by path alone.
+func groupImports(file []byte) []byte {
+	before, rest, found := strings.Cut(string(file), "\nimport (\n")
 	block, after, closed := strings.Cut(rest, "\n)\n")
 	if !found || !closed {
-		return b.Bytes(), nil
+		return file
 	}
 	var std, others []string
 	for _, line := range strings.Split(block, "\n") {
@@ -125,5 +135,5 @@ func render(f *jen.File) ([]byte, error) {
 		std = append(std, "")
 	}
 	imports := strings.Join(append(std, others...), "\n")
-	return []byte(before + "\nimport (\n" + imports + "\n)\n" + after), nil
+	return []byte(before + "\nimport (\n" + imports + "\n)\n" + after)
 }

@@ -232,7 +232,7 @@ func (g *generator) offered(x jen.Code) []jen.Code {
 //	func (m core) Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error) {
 //		record, ok := r.(*Record)
 //		if !ok || record == nil {
-//			return nil, fmt.Errorf("deal: %T is no record of this machine", r)
+//			return nil, fmt.Errorf("deal: %T is not a record of this machine", r)
 //		}
 //		c := Call{Params: m.params, Now: now}
 //		var err error
@@ -245,7 +245,7 @@ func (g *generator) engineLegal(f *jen.File) {
 	body := []jen.Code{
 		jen.List(jen.Id("record"), jen.Id("ok")).Op(":=").Id("r").Assert(jen.Op("*").Id("Record")),
 		jen.If(jen.Op("!").Id("ok").Op("||").Id("record").Op("==").Nil()).Block(
-			jen.Return(jen.Nil(), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": %T is no record of this machine"), jen.Id("r")))),
+			jen.Return(jen.Nil(), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": %T is not a record of this machine"), jen.Id("r")))),
 		jen.Id("c").Op(":=").Add(g.callLiteral(nil, jen.Id("now"))),
 	}
 	if g.hasActors() {

@@ -62,6 +62,21 @@ func (g *generator) columns(f *jen.File) {
 		jen.Func().Add(receiver()).Id("Pointers").Params().Index().Any().Block(jen.Return(jen.Index().Any().Values(lines(pointers)))))
 }
 
+// filled puts as many elements on a line as fit.
+func filled(codes []jen.Code) *jen.Statement {
+	const width = 100
+	s, column := &jen.Statement{}, width
+	for _, c := range codes {
+		size := len(fmt.Sprintf("%#v", jen.Add(c))) + len(", ")
+		if column += size; column > width {
+			s.Line()
+			column = size
+		}
+		s.Add(c).Op(",")
+	}
+	return s.Line()
+}
+
 // lines puts list elements on lines of their own.
 func lines(codes []jen.Code) *jen.Statement {
 	s := &jen.Statement{}

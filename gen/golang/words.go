@@ -3,6 +3,7 @@ package golang
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -40,13 +41,10 @@ func (w *wordType) integer() *jen.Statement {
 func (g *generator) words(f *jen.File, w *wordType, sentence, doc string) {
 	declare(f, sentence, doc, jen.Type().Id(w.name).Add(w.integer()))
 	g.wordConstants(f, w)
-	g.wordString(f, w)
-	g.wordParse(f, w)
-	g.wordEncodings(f, w)
+	g.wordTable(f, w)
+	g.wordMethods(f, w)
 }
 
-// wordConstants emits the constants and, like stringer, a function that stops
-// compiling when they no longer have the values that the table gave them.
 func (g *generator) wordConstants(f *jen.File, w *wordType) {
 	f.Comment(fmt.Sprintf("// The values of %s, in the order of the spec. Zero is none of them.", w.name))
 	f.Const().DefsFunc(func(defs *jen.Group) {
@@ -60,102 +58,67 @@ func (g *generator) wordConstants(f *jen.File, w *wordType) {
 		}
 	})
 	f.Line()
-	f.Func().Id("_").Params().BlockFunc(func(b *jen.Group) {
-		b.Comment("An \"invalid array index\" error here says that the constants have changed: generate again.")
-		b.Var().Id("x").Index(jen.Lit(1)).Struct()
-		for i, c := range w.words {
-			b.Id("_").Op("=").Id("x").Index(jen.Id(c.constant).Op("-").Lit(i + 1))
-		}
-	})
+}
+
+// wordTable emits:
+//
+//	var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+//		"initiated",
+//	}}
+func (g *generator) wordTable(f *jen.File, w *wordType) {
+	var list []jen.Code
+	for _, c := range w.words {
+		list = append(list, jen.Lit(c.text))
+	}
+	f.Var().Id(w.table()).Op("=").Add(g.fsm("Words")).Types(jen.Id(w.name)).Values(
+		jen.Id("Machine").Op(":").Id("MachineName"),
+		jen.Id("Type").Op(":").Lit(w.name),
+		jen.Id("Noun").Op(":").Lit(w.noun),
+		jen.Id("List").Op(":").Index().String().Values(filled(list)))
 	f.Line()
 }
 
-// wordString emits:
+// table is the variable that holds the words: stateWords.
+func (w *wordType) table() string { return strings.ToLower(w.name[:1]) + w.name[1:] + "Words" }
+
+// wordMethods emits the methods of a word type, each a call of its table:
 //
-//	func (s State) String() string {
-//		switch s {
-//		case Initiated:
-//			return "initiated"
-//		}
-//		return "State(" + strconv.Itoa(int(s)) + ")"
-//	}
-func (g *generator) wordString(f *jen.File, w *wordType) {
-	recv := func() *jen.Statement { return jen.Params(jen.Id(w.recv).Id(w.name)) }
-	declare(f, fmt.Sprintf("String returns the word of the spec for %s.", w.recv), "",
-		jen.Func().Add(recv()).Id("String").Params().String().Block(
-			jen.Switch(jen.Id(w.recv)).BlockFunc(func(cases *jen.Group) {
-				for _, c := range w.words {
-					cases.Case(jen.Id(c.constant)).Block(jen.Return(jen.Lit(c.text)))
-				}
-			}),
-			jen.Return(jen.Lit(w.name+"(").Op("+").Qual("strconv", "Itoa").Call(jen.Int().Call(jen.Id(w.recv))).Op("+").Lit(")")),
-		))
-	declare(f, fmt.Sprintf("Valid reports whether %s is one of the declared values.", w.recv), "",
-		jen.Func().Add(recv()).Id("Valid").Params().Bool().Block(
-			jen.Return(jen.Id(w.first()).Op("<=").Id(w.recv).Op("&&").Id(w.recv).Op("<=").Id(w.last())),
-		))
-}
-
-func (g *generator) wordParse(f *jen.File, w *wordType) {
-	parse := naming.GoParse.Prefix + w.name
-	declare(f, fmt.Sprintf("%s returns the %s that the spec calls name.", parse, w.noun), "",
-		jen.Func().Id(parse).Params(jen.Id("name").String()).Params(jen.Id(w.name), jen.Error()).Block(
-			jen.Switch(jen.Id("name")).BlockFunc(func(cases *jen.Group) {
-				for _, c := range w.words {
-					cases.Case(jen.Lit(c.text)).Block(jen.Return(jen.Id(c.constant), jen.Nil()))
-				}
-			}),
-			jen.Return(jen.Lit(0), g.noWord(w)),
-		))
-}
-
-// noWord is the error for a name that is none of the words: that of a state has a type.
-func (g *generator) noWord(w *wordType) *jen.Statement {
-	if w.name == "State" {
-		return jen.Op("&").Add(g.fsm("StateError")).Values(jen.Id("Machine").Op(":").Id("MachineName"), jen.Id("State").Op(":").Id("name"))
+//	func (s State) String() string { return stateWords.String(s) }
+func (g *generator) wordMethods(f *jen.File, w *wordType) {
+	table := func(method string, args ...jen.Code) *jen.Statement {
+		return jen.Return(jen.Id(w.table()).Dot(method).Call(args...))
 	}
-	return jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": no "+w.noun+" %q"), jen.Id("name"))
-}
-
-// wordEncodings emits the Text (and so JSON) and SQL encodings.
-func (g *generator) wordEncodings(f *jen.File, w *wordType) {
-	value := func() *jen.Statement { return jen.Params(jen.Id(w.recv).Id(w.name)) }
-	pointer := func() *jen.Statement { return jen.Params(jen.Id(w.recv).Op("*").Id(w.name)) }
-	invalid := jen.If(jen.Op("!").Id(w.recv).Dot("Valid").Call()).Block(jen.Return(jen.Nil(),
-		jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": %s is no "+w.noun), jen.Id(w.recv))))
-	declare(f, "MarshalText implements encoding.TextMarshaler; JSON uses it too.", "",
-		jen.Func().Add(value()).Id("MarshalText").Params().Params(jen.Index().Byte(), jen.Error()).Block(
-			invalid.Clone(),
-			jen.Return(jen.Index().Byte().Parens(jen.Id(w.recv).Dot("String").Call()), jen.Nil()),
-		))
-	declare(f, "UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.", "",
-		jen.Func().Add(pointer()).Id("UnmarshalText").Params(jen.Id("text").Index().Byte()).Params(jen.Err().Error()).Block(
-			jen.List(jen.Op("*").Id(w.recv), jen.Err()).Op("=").Id(naming.GoParse.Prefix+w.name).Call(jen.String().Call(jen.Id("text"))),
-			jen.Return(jen.Err()),
-		))
-	declare(f, "Value implements driver.Valuer.", "",
-		jen.Func().Add(value()).Id("Value").Params().Params(jen.Qual("database/sql/driver", "Value"), jen.Error()).Block(
-			invalid.Clone(),
-			jen.Return(jen.Id(w.recv).Dot("String").Call(), jen.Nil()),
-		))
-	declare(f, "Scan implements sql.Scanner.", "",
-		jen.Func().Add(pointer()).Id("Scan").Params(jen.Id("src").Any()).Error().Block(
-			jen.Switch(jen.Id("src").Op(":=").Id("src").Assert(jen.Type())).Block(
-				jen.Case(jen.String()).Block(jen.Return(jen.Id(w.recv).Dot("UnmarshalText").Call(jen.Index().Byte().Parens(jen.Id("src"))))),
-				jen.Case(jen.Index().Byte()).Block(jen.Return(jen.Id(w.recv).Dot("UnmarshalText").Call(jen.Id("src")))),
-			),
-			jen.Return(jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": cannot scan %T as "+w.noun), jen.Id("src"))),
-		))
+	method := func(sentence, name string) *jen.Statement {
+		return comment(sentence, "").Func().Params(jen.Id(w.recv).Id(w.name)).Id(name)
+	}
+	pointer := func(sentence, name string) *jen.Statement {
+		return comment(sentence, "").Func().Params(jen.Id(w.recv).Op("*").Id(w.name)).Id(name)
+	}
+	recv, parse := jen.Id(w.recv), naming.GoParse.Prefix+w.name
+	for _, m := range []*jen.Statement{
+		method(fmt.Sprintf("String returns the word of the spec for %s.", w.recv), "String").Params().String().Block(table("String", recv)),
+		method(fmt.Sprintf("Valid reports whether %s is one of the declared values.", w.recv), "Valid").Params().Bool().Block(
+			jen.Return(jen.Id(w.first()).Op("<=").Id(w.recv).Op("&&").Id(w.recv).Op("<=").Id(w.last()))),
+		comment(fmt.Sprintf("%s returns the %s that the spec calls name.", parse, w.noun), "").Func().Id(parse).
+			Params(jen.Id("name").String()).Params(jen.Id(w.name), jen.Error()).Block(table("Parse", jen.Id("name"))),
+		method("MarshalText implements encoding.TextMarshaler; JSON uses it too.", "MarshalText").
+			Params().Params(jen.Index().Byte(), jen.Error()).Block(table("MarshalText", recv)),
+		pointer("UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.", "UnmarshalText").
+			Params(jen.Id("text").Index().Byte()).Error().Block(table("UnmarshalText", jen.Id("text"), recv)),
+		method("Value implements driver.Valuer.", "Value").
+			Params().Params(jen.Qual("database/sql/driver", "Value"), jen.Error()).Block(table("Value", recv)),
+		pointer("Scan implements sql.Scanner.", "Scan").
+			Params(jen.Id("src").Any()).Error().Block(table("Scan", jen.Id("src"), recv)),
+	} {
+		f.Add(m)
+		f.Line()
+	}
 }
 
 // wordList emits a function that lists all values.
 func (g *generator) wordList(f *jen.File, w *wordType, name string) {
 	declare(f, fmt.Sprintf("%s lists every %s in the order of the spec.", name, w.noun), "",
-		jen.Func().Id(name).Params().Index().Id(w.name).Block(jen.Return(jen.Index().Id(w.name).ValuesFunc(func(list *jen.Group) {
-			for _, c := range w.words {
-				list.Id(c.constant)
-			}
-		}))))
+		jen.Func().Id(name).Params().Index().Id(w.name).Block(jen.Return(jen.Id(w.table()).Dot("Values").Call())))
 }
 
 // enums emits the enum types of the spec.

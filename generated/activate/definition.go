@@ -16,27 +16,19 @@ type Definition[Tx any] struct {
 }
 
 // Define makes the machine ready for an engine over transactions of type Tx.
-func Define[Tx any](h Handlers[Tx]) *Definition[Tx] {
-	return &Definition[Tx]{handlers: h}
-}
+func Define[Tx any](h Handlers[Tx]) *Definition[Tx] { return &Definition[Tx]{handlers: h} }
 
 // core is what of a Definition does not depend on the transaction.
 type core struct{}
 
 // Name is the name of the machine.
-func (m core) Name() string {
-	return MachineName
-}
+func (m core) Name() string { return MachineName }
 
 // Version is the version of the table.
-func (m core) Version() string {
-	return MachineVersion
-}
+func (m core) Version() string { return MachineVersion }
 
 // Effects lists what the table says about each effect and metric.
-func (m core) Effects() []fsm.EffectInfo {
-	return EffectInfos()
-}
+func (m core) Effects() []fsm.EffectInfo { return EffectInfos() }
 
 // States names every state in the order of the spec.
 func (m core) States() []string {
@@ -44,9 +36,7 @@ func (m core) States() []string {
 }
 
 // TerminalStates names the states that no transition leaves.
-func (m core) TerminalStates() []string {
-	return []string{"COMPLETE", "aborted"}
-}
+func (m core) TerminalStates() []string { return []string{"COMPLETE", "aborted"} }
 
 // Transitions lists every transition in the order of the spec.
 func (m core) Transitions() []fsm.TransitionInfo {
@@ -65,9 +55,7 @@ func (m core) Transitions() []fsm.TransitionInfo {
 }
 
 // Timeouts maps each state that has a timeout to the event that it fires.
-func (m core) Timeouts() map[string]string {
-	return map[string]string{}
-}
+func (m core) Timeouts() map[string]string { return map[string]string{} }
 
 // Tables names the SQL objects of the machine.
 func (m core) Tables() fsm.Tables {
@@ -95,9 +83,7 @@ func (m core) Schema(dialect string) (string, error) {
 }
 
 // Blank returns a record to scan into.
-func (m core) Blank() fsm.Record {
-	return &Record{}
-}
+func (m core) Blank() fsm.Record { return &Record{} }
 
 // ParseID reads the text form of an id. The result is as fsm.Plain gives it.
 func (m core) ParseID(text string) (any, error) {
@@ -118,14 +104,10 @@ func parseID(text string) (id fsm.UUID, err error) {
 
 // KeyOf returns the idempotency key that e has by its own template, false for none. r is nil for a
 // creation.
-func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
-	return "", false
-}
+func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) { return "", false }
 
 // FatalEvent returns the event that is fired when an accepted step could not be recorded, false for none.
-func (m core) FatalEvent() (fsm.Event, bool) {
-	return fsm.Event{}, false
-}
+func (m core) FatalEvent() (fsm.Event, bool) { return fsm.Event{}, false }
 
 // TableWrite returns an effect on a table as data.
 func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {

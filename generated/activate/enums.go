@@ -4,8 +4,8 @@ package activate
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // AbortReason is the enum abort_reason.
@@ -22,29 +22,12 @@ const (
 	AbortReasonSnapshotFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[AbortReasonCheckFailed-1]
-	_ = x[AbortReasonPoolFull-2]
-	_ = x[AbortReasonOriginMissing-3]
-	_ = x[AbortReasonSnapshotFailed-4]
-}
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+	"check_failed", "pool_full", "origin_missing", "snapshot_failed",
+}}
 
 // String returns the word of the spec for v.
-func (v AbortReason) String() string {
-	switch v {
-	case AbortReasonCheckFailed:
-		return "check_failed"
-	case AbortReasonPoolFull:
-		return "pool_full"
-	case AbortReasonOriginMissing:
-		return "origin_missing"
-	case AbortReasonSnapshotFailed:
-		return "snapshot_failed"
-	}
-	return "AbortReason(" + strconv.Itoa(int(v)) + ")"
-}
+func (v AbortReason) String() string { return abortReasonWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
 func (v AbortReason) Valid() bool {
@@ -52,49 +35,18 @@ func (v AbortReason) Valid() bool {
 }
 
 // ParseAbortReason returns the abort_reason that the spec calls name.
-func ParseAbortReason(name string) (AbortReason, error) {
-	switch name {
-	case "check_failed":
-		return AbortReasonCheckFailed, nil
-	case "pool_full":
-		return AbortReasonPoolFull, nil
-	case "origin_missing":
-		return AbortReasonOriginMissing, nil
-	case "snapshot_failed":
-		return AbortReasonSnapshotFailed, nil
-	}
-	return 0, fmt.Errorf("activate: no abort_reason %q", name)
-}
+func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v AbortReason) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("activate: %s is no abort_reason", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v AbortReason) MarshalText() ([]byte, error) { return abortReasonWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *AbortReason) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseAbortReason(string(text))
-	return err
+func (v *AbortReason) UnmarshalText(text []byte) error {
+	return abortReasonWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v AbortReason) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("activate: %s is no abort_reason", v)
-	}
-	return v.String(), nil
-}
+func (v AbortReason) Value() (driver.Value, error) { return abortReasonWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *AbortReason) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("activate: cannot scan %T as abort_reason", src)
-}
+func (v *AbortReason) Scan(src any) error { return abortReasonWords.Scan(src, v) }

@@ -4,8 +4,6 @@ package activate
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -24,102 +22,36 @@ const (
 	EventStore
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventStart-1]
-	_ = x[EventChecked-2]
-	_ = x[EventCheckFailed-3]
-	_ = x[EventSnapshotReady-4]
-	_ = x[EventSnapshotFailed-5]
-	_ = x[EventStore-6]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"START", "CHECKED", "CHECK_FAILED", "SNAPSHOT_READY", "SNAPSHOT_FAILED", "STORE",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventStart:
-		return "START"
-	case EventChecked:
-		return "CHECKED"
-	case EventCheckFailed:
-		return "CHECK_FAILED"
-	case EventSnapshotReady:
-		return "SNAPSHOT_READY"
-	case EventSnapshotFailed:
-		return "SNAPSHOT_FAILED"
-	case EventStore:
-		return "STORE"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventStart <= e && e <= EventStore
-}
+func (e Event) Valid() bool { return EventStart <= e && e <= EventStore }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "START":
-		return EventStart, nil
-	case "CHECKED":
-		return EventChecked, nil
-	case "CHECK_FAILED":
-		return EventCheckFailed, nil
-	case "SNAPSHOT_READY":
-		return EventSnapshotReady, nil
-	case "SNAPSHOT_FAILED":
-		return EventSnapshotFailed, nil
-	case "STORE":
-		return EventStore, nil
-	}
-	return 0, fmt.Errorf("activate: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("activate: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("activate: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("activate: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventStart, EventChecked, EventCheckFailed, EventSnapshotReady, EventSnapshotFailed, EventStore}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return e == EventStore
-}
+func (e Event) Internal() bool { return e == EventStore }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -151,14 +83,10 @@ type Start struct {
 }
 
 // Event returns EventStart.
-func (Start) Event() Event {
-	return EventStart
-}
+func (Start) Event() Event { return EventStart }
 
 // EventName returns the event's name in the spec.
-func (Start) EventName() string {
-	return "START"
-}
+func (Start) EventName() string { return "START" }
 
 func (Start) payload() {}
 
@@ -175,14 +103,10 @@ type Checked struct {
 }
 
 // Event returns EventChecked.
-func (Checked) Event() Event {
-	return EventChecked
-}
+func (Checked) Event() Event { return EventChecked }
 
 // EventName returns the event's name in the spec.
-func (Checked) EventName() string {
-	return "CHECKED"
-}
+func (Checked) EventName() string { return "CHECKED" }
 
 func (Checked) payload() {}
 
@@ -192,14 +116,10 @@ type CheckFailed struct {
 }
 
 // Event returns EventCheckFailed.
-func (CheckFailed) Event() Event {
-	return EventCheckFailed
-}
+func (CheckFailed) Event() Event { return EventCheckFailed }
 
 // EventName returns the event's name in the spec.
-func (CheckFailed) EventName() string {
-	return "CHECK_FAILED"
-}
+func (CheckFailed) EventName() string { return "CHECK_FAILED" }
 
 func (CheckFailed) payload() {}
 
@@ -209,14 +129,10 @@ type SnapshotReady struct {
 }
 
 // Event returns EventSnapshotReady.
-func (SnapshotReady) Event() Event {
-	return EventSnapshotReady
-}
+func (SnapshotReady) Event() Event { return EventSnapshotReady }
 
 // EventName returns the event's name in the spec.
-func (SnapshotReady) EventName() string {
-	return "SNAPSHOT_READY"
-}
+func (SnapshotReady) EventName() string { return "SNAPSHOT_READY" }
 
 func (SnapshotReady) payload() {}
 
@@ -227,14 +143,10 @@ type SnapshotFailed struct {
 }
 
 // Event returns EventSnapshotFailed.
-func (SnapshotFailed) Event() Event {
-	return EventSnapshotFailed
-}
+func (SnapshotFailed) Event() Event { return EventSnapshotFailed }
 
 // EventName returns the event's name in the spec.
-func (SnapshotFailed) EventName() string {
-	return "SNAPSHOT_FAILED"
-}
+func (SnapshotFailed) EventName() string { return "SNAPSHOT_FAILED" }
 
 func (SnapshotFailed) payload() {}
 
@@ -242,14 +154,10 @@ func (SnapshotFailed) payload() {}
 type Store struct{}
 
 // Event returns EventStore.
-func (Store) Event() Event {
-	return EventStore
-}
+func (Store) Event() Event { return EventStore }
 
 // EventName returns the event's name in the spec.
-func (Store) EventName() string {
-	return "STORE"
-}
+func (Store) EventName() string { return "STORE" }
 
 func (Store) payload() {}
 

@@ -154,7 +154,7 @@ func (r *Record) SnapshotReady(e SnapshotReady, now time.Time) (Steps, error) {
 // SnapshotFailed applies SNAPSHOT_FAILED. It changes r only when it returns a step.
 func (r *Record) SnapshotFailed(e SnapshotFailed, now time.Time) (Steps, error) {
 	if !e.Reason.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSnapshotFailed).WithField("reason", "is no value of abort_reason")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSnapshotFailed).WithField("reason", "is not an abort_reason")
 	}
 	switch r.State {
 	case CreateSnapshot:

@@ -81,26 +81,18 @@ func (r *Record) Pointers() []any {
 //
 // Deterministic Snapshot Identity. START lists snapshot_name as an input, too; nothing puts it out, and derived it cannot
 // contradict itself (F-002-20). The ids are names: the adapter keeps the numbers of dm-thin (F-002-24).
-func (r *Record) SnapshotID() string {
-	return r.DeviceID + "-snap"
-}
+func (r *Record) SnapshotID() string { return r.DeviceID + "-snap" }
 
 // SnapshotName is snapshot_name, derived: "snap-{image_id}".
-func (r *Record) SnapshotName() string {
-	return "snap-" + r.ImageID
-}
+func (r *Record) SnapshotName() string { return "snap-" + r.ImageID }
 
 // SnapshotDevice is snapshot_device, derived: "thin-{device_id}-snap".
 //
 // "Devicemapper creates device named: thin-{snapshotID}"
-func (r *Record) SnapshotDevice() string {
-	return "thin-" + r.DeviceID + "-snap"
-}
+func (r *Record) SnapshotDevice() string { return "thin-" + r.DeviceID + "-snap" }
 
 // blank is a record before creation: an id, the defaults, and no state.
-func blank(id fsm.UUID) Record {
-	return Record{RunID: id}
-}
+func blank(id fsm.UUID) Record { return Record{RunID: id} }
 
 // reject begins the rejection of an event; r stays as it is.
 func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {

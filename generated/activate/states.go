@@ -4,8 +4,6 @@ package activate
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -33,92 +31,33 @@ const (
 	Aborted
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[CheckSnapshot-1]
-	_ = x[CreateSnapshot-2]
-	_ = x[Register-3]
-	_ = x[Complete-4]
-	_ = x[Aborted-5]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"check-snapshot", "create-snapshot", "register", "COMPLETE", "aborted",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case CheckSnapshot:
-		return "check-snapshot"
-	case CreateSnapshot:
-		return "create-snapshot"
-	case Register:
-		return "register"
-	case Complete:
-		return "COMPLETE"
-	case Aborted:
-		return "aborted"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return CheckSnapshot <= s && s <= Aborted
-}
+func (s State) Valid() bool { return CheckSnapshot <= s && s <= Aborted }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "check-snapshot":
-		return CheckSnapshot, nil
-	case "create-snapshot":
-		return CreateSnapshot, nil
-	case "register":
-		return Register, nil
-	case "COMPLETE":
-		return Complete, nil
-	case "aborted":
-		return Aborted, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("activate: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("activate: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("activate: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{CheckSnapshot, CreateSnapshot, Register, Complete, Aborted}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

@@ -18,9 +18,7 @@ type InCheckSnapshot struct {
 }
 
 // Record returns the record behind the view.
-func (in InCheckSnapshot) Record() *Record {
-	return in.record
-}
+func (in InCheckSnapshot) Record() *Record { return in.record }
 
 func (InCheckSnapshot) view() {}
 
@@ -30,9 +28,7 @@ type InCreateSnapshot struct {
 }
 
 // Record returns the record behind the view.
-func (in InCreateSnapshot) Record() *Record {
-	return in.record
-}
+func (in InCreateSnapshot) Record() *Record { return in.record }
 
 func (InCreateSnapshot) view() {}
 
@@ -42,9 +38,7 @@ type InRegister struct {
 }
 
 // Record returns the record behind the view.
-func (in InRegister) Record() *Record {
-	return in.record
-}
+func (in InRegister) Record() *Record { return in.record }
 
 func (InRegister) view() {}
 
@@ -54,9 +48,7 @@ type InComplete struct {
 }
 
 // Record returns the record behind the view.
-func (in InComplete) Record() *Record {
-	return in.record
-}
+func (in InComplete) Record() *Record { return in.record }
 
 func (InComplete) view() {}
 
@@ -66,9 +58,7 @@ type InAborted struct {
 }
 
 // Record returns the record behind the view.
-func (in InAborted) Record() *Record {
-	return in.record
-}
+func (in InAborted) Record() *Record { return in.record }
 
 func (InAborted) view() {}
 
@@ -156,8 +146,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

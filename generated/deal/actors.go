@@ -4,8 +4,6 @@ package deal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -35,92 +33,33 @@ const (
 	RoleSystem
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[RoleAdvertiser-1]
-	_ = x[RoleOwner-2]
-	_ = x[RoleAdmin-3]
-	_ = x[RoleOperator-4]
-	_ = x[RoleSystem-5]
-}
+var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role", List: []string{
+	"advertiser", "owner", "admin", "operator", "system",
+}}
 
 // String returns the word of the spec for r.
-func (r Role) String() string {
-	switch r {
-	case RoleAdvertiser:
-		return "advertiser"
-	case RoleOwner:
-		return "owner"
-	case RoleAdmin:
-		return "admin"
-	case RoleOperator:
-		return "operator"
-	case RoleSystem:
-		return "system"
-	}
-	return "Role(" + strconv.Itoa(int(r)) + ")"
-}
+func (r Role) String() string { return roleWords.String(r) }
 
 // Valid reports whether r is one of the declared values.
-func (r Role) Valid() bool {
-	return RoleAdvertiser <= r && r <= RoleSystem
-}
+func (r Role) Valid() bool { return RoleAdvertiser <= r && r <= RoleSystem }
 
 // ParseRole returns the role that the spec calls name.
-func ParseRole(name string) (Role, error) {
-	switch name {
-	case "advertiser":
-		return RoleAdvertiser, nil
-	case "owner":
-		return RoleOwner, nil
-	case "admin":
-		return RoleAdmin, nil
-	case "operator":
-		return RoleOperator, nil
-	case "system":
-		return RoleSystem, nil
-	}
-	return 0, fmt.Errorf("deal: no role %q", name)
-}
+func ParseRole(name string) (Role, error) { return roleWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (r Role) MarshalText() ([]byte, error) {
-	if !r.Valid() {
-		return nil, fmt.Errorf("deal: %s is no role", r)
-	}
-	return []byte(r.String()), nil
-}
+func (r Role) MarshalText() ([]byte, error) { return roleWords.MarshalText(r) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (r *Role) UnmarshalText(text []byte) (err error) {
-	*r, err = ParseRole(string(text))
-	return err
-}
+func (r *Role) UnmarshalText(text []byte) error { return roleWords.UnmarshalText(text, r) }
 
 // Value implements driver.Valuer.
-func (r Role) Value() (driver.Value, error) {
-	if !r.Valid() {
-		return nil, fmt.Errorf("deal: %s is no role", r)
-	}
-	return r.String(), nil
-}
+func (r Role) Value() (driver.Value, error) { return roleWords.Value(r) }
 
 // Scan implements sql.Scanner.
-func (r *Role) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return r.UnmarshalText([]byte(src))
-	case []byte:
-		return r.UnmarshalText(src)
-	}
-	return fmt.Errorf("deal: cannot scan %T as role", src)
-}
+func (r *Role) Scan(src any) error { return roleWords.Scan(src, r) }
 
 // Roles lists every role in the order of the spec.
-func Roles() []Role {
-	return []Role{RoleAdvertiser, RoleOwner, RoleAdmin, RoleOperator, RoleSystem}
-}
+func Roles() []Role { return roleWords.Values() }
 
 // Actor is who fires an event. The system has no id.
 type Actor struct {
@@ -129,9 +68,7 @@ type Actor struct {
 }
 
 // ByAdvertiser is the advertiser with the given id.
-func ByAdvertiser(id int64) Actor {
-	return Actor{Role: RoleAdvertiser, ID: fsm.Some(id)}
-}
+func ByAdvertiser(id int64) Actor { return Actor{Role: RoleAdvertiser, ID: fsm.Some(id)} }
 
 // isAdvertiser reports whether a is the advertiser of r: its id is advertiser_id.
 func (a Actor) isAdvertiser(r *Record) bool {
@@ -141,30 +78,20 @@ func (a Actor) isAdvertiser(r *Record) bool {
 // ByOwner is the owner with the given id.
 //
 // Owner of the channel
-func ByOwner(id int64) Actor {
-	return Actor{Role: RoleOwner, ID: fsm.Some(id)}
-}
+func ByOwner(id int64) Actor { return Actor{Role: RoleOwner, ID: fsm.Some(id)} }
 
 // isOwner reports whether a is the owner of r: its id is owner_id.
-func (a Actor) isOwner(r *Record) bool {
-	return a.Role == RoleOwner && a.ID == fsm.Some(r.OwnerID)
-}
+func (a Actor) isOwner(r *Record) bool { return a.Role == RoleOwner && a.ID == fsm.Some(r.OwnerID) }
 
 // ByAdmin is the admin with the given id.
 //
 // Admin of the channel. A deal has many and no field names them: the caller states the role (F-003-21).
-func ByAdmin(id int64) Actor {
-	return Actor{Role: RoleAdmin, ID: fsm.Some(id)}
-}
+func ByAdmin(id int64) Actor { return Actor{Role: RoleAdmin, ID: fsm.Some(id)} }
 
 // ByOperator is the operator with the given id.
 //
 // Platform operator
-func ByOperator(id int64) Actor {
-	return Actor{Role: RoleOperator, ID: fsm.Some(id)}
-}
+func ByOperator(id int64) Actor { return Actor{Role: RoleOperator, ID: fsm.Some(id)} }
 
 // BySystem is the engine or a trusted service.
-func BySystem() Actor {
-	return Actor{Role: RoleSystem}
-}
+func BySystem() Actor { return Actor{Role: RoleSystem} }

@@ -26,19 +26,13 @@ type core struct {
 }
 
 // Name is the name of the machine.
-func (m core) Name() string {
-	return MachineName
-}
+func (m core) Name() string { return MachineName }
 
 // Version is the version of the table.
-func (m core) Version() string {
-	return MachineVersion
-}
+func (m core) Version() string { return MachineVersion }
 
 // Effects lists what the table says about each effect and metric.
-func (m core) Effects() []fsm.EffectInfo {
-	return EffectInfos()
-}
+func (m core) Effects() []fsm.EffectInfo { return EffectInfos() }
 
 // States names every state in the order of the spec.
 func (m core) States() []string {
@@ -104,9 +98,7 @@ func (m core) Schema(dialect string) (string, error) {
 }
 
 // Blank returns a record to scan into.
-func (m core) Blank() fsm.Record {
-	return &Record{}
-}
+func (m core) Blank() fsm.Record { return &Record{} }
 
 // ParseID reads the text form of an id. The result is as fsm.Plain gives it.
 func (m core) ParseID(text string) (any, error) {
@@ -126,9 +118,7 @@ func parseID(text string) (id fsm.UUID, err error) {
 }
 
 // Caller returns a as an engine takes it.
-func (a Actor) Caller() fsm.Caller {
-	return fsm.Caller{Role: a.Role.String(), ID: fsm.Text(a.ID)}
-}
+func (a Actor) Caller() fsm.Caller { return fsm.Caller{Role: a.Role.String(), ID: fsm.Text(a.ID)} }
 
 // actorOf reads a caller.
 func actorOf(c fsm.Caller) (a Actor, err error) {
@@ -159,9 +149,7 @@ func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
 }
 
 // FatalEvent returns the event that is fired when an accepted step could not be recorded, false for none.
-func (m core) FatalEvent() (fsm.Event, bool) {
-	return fsm.Event{}, false
-}
+func (m core) FatalEvent() (fsm.Event, bool) { return fsm.Event{}, false }
 
 // TableWrite returns an effect on a table as data.
 func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {

@@ -4,8 +4,8 @@ package deal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Escrow is the enum escrow.
@@ -23,84 +23,27 @@ const (
 	EscrowReturned
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EscrowNone-1]
-	_ = x[EscrowHeld-2]
-	_ = x[EscrowFrozen-3]
-	_ = x[EscrowReleased-4]
-	_ = x[EscrowReturned-5]
-}
+var escrowWords = fsm.Words[Escrow]{Machine: MachineName, Type: "Escrow", Noun: "escrow", List: []string{
+	"none", "held", "frozen", "released", "returned",
+}}
 
 // String returns the word of the spec for v.
-func (v Escrow) String() string {
-	switch v {
-	case EscrowNone:
-		return "none"
-	case EscrowHeld:
-		return "held"
-	case EscrowFrozen:
-		return "frozen"
-	case EscrowReleased:
-		return "released"
-	case EscrowReturned:
-		return "returned"
-	}
-	return "Escrow(" + strconv.Itoa(int(v)) + ")"
-}
+func (v Escrow) String() string { return escrowWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v Escrow) Valid() bool {
-	return EscrowNone <= v && v <= EscrowReturned
-}
+func (v Escrow) Valid() bool { return EscrowNone <= v && v <= EscrowReturned }
 
 // ParseEscrow returns the escrow that the spec calls name.
-func ParseEscrow(name string) (Escrow, error) {
-	switch name {
-	case "none":
-		return EscrowNone, nil
-	case "held":
-		return EscrowHeld, nil
-	case "frozen":
-		return EscrowFrozen, nil
-	case "released":
-		return EscrowReleased, nil
-	case "returned":
-		return EscrowReturned, nil
-	}
-	return 0, fmt.Errorf("deal: no escrow %q", name)
-}
+func ParseEscrow(name string) (Escrow, error) { return escrowWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Escrow) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("deal: %s is no escrow", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v Escrow) MarshalText() ([]byte, error) { return escrowWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *Escrow) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseEscrow(string(text))
-	return err
-}
+func (v *Escrow) UnmarshalText(text []byte) error { return escrowWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v Escrow) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("deal: %s is no escrow", v)
-	}
-	return v.String(), nil
-}
+func (v Escrow) Value() (driver.Value, error) { return escrowWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *Escrow) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("deal: cannot scan %T as escrow", src)
-}
+func (v *Escrow) Scan(src any) error { return escrowWords.Scan(src, v) }

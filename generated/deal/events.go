@@ -4,8 +4,6 @@ package deal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -45,202 +43,40 @@ const (
 	EventResolveForAdvertiser
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventCreate-1]
-	_ = x[EventSubmitOffer-2]
-	_ = x[EventCounterOffer-3]
-	_ = x[EventAccept-4]
-	_ = x[EventReject-5]
-	_ = x[EventWithdraw-6]
-	_ = x[EventAgree-7]
-	_ = x[EventCancel-8]
-	_ = x[EventMutualCancel-9]
-	_ = x[EventExpire-10]
-	_ = x[EventAddressReady-11]
-	_ = x[EventDepositConfirmed-12]
-	_ = x[EventSubmitDraft-13]
-	_ = x[EventApprove-14]
-	_ = x[EventRequestRevision-15]
-	_ = x[EventDispute-16]
-	_ = x[EventSetPublishTime-17]
-	_ = x[EventPublishNow-18]
-	_ = x[EventAutoPublished-19]
-	_ = x[EventStartVerification-20]
-	_ = x[EventPublishFailed-21]
-	_ = x[EventVerificationPassed-22]
-	_ = x[EventVerificationFailed-23]
-	_ = x[EventAutoApprove-24]
-	_ = x[EventResolveForOwner-25]
-	_ = x[EventResolveForAdvertiser-26]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"CREATE", "SUBMIT_OFFER", "COUNTER_OFFER", "ACCEPT", "REJECT", "WITHDRAW", "AGREE", "CANCEL",
+	"MUTUAL_CANCEL", "EXPIRE", "ADDRESS_READY", "DEPOSIT_CONFIRMED", "SUBMIT_DRAFT", "APPROVE",
+	"REQUEST_REVISION", "DISPUTE", "SET_PUBLISH_TIME", "PUBLISH_NOW", "AUTO_PUBLISHED",
+	"START_VERIFICATION", "PUBLISH_FAILED", "VERIFICATION_PASSED", "VERIFICATION_FAILED",
+	"AUTO_APPROVE", "RESOLVE_FOR_OWNER", "RESOLVE_FOR_ADVERTISER",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventCreate:
-		return "CREATE"
-	case EventSubmitOffer:
-		return "SUBMIT_OFFER"
-	case EventCounterOffer:
-		return "COUNTER_OFFER"
-	case EventAccept:
-		return "ACCEPT"
-	case EventReject:
-		return "REJECT"
-	case EventWithdraw:
-		return "WITHDRAW"
-	case EventAgree:
-		return "AGREE"
-	case EventCancel:
-		return "CANCEL"
-	case EventMutualCancel:
-		return "MUTUAL_CANCEL"
-	case EventExpire:
-		return "EXPIRE"
-	case EventAddressReady:
-		return "ADDRESS_READY"
-	case EventDepositConfirmed:
-		return "DEPOSIT_CONFIRMED"
-	case EventSubmitDraft:
-		return "SUBMIT_DRAFT"
-	case EventApprove:
-		return "APPROVE"
-	case EventRequestRevision:
-		return "REQUEST_REVISION"
-	case EventDispute:
-		return "DISPUTE"
-	case EventSetPublishTime:
-		return "SET_PUBLISH_TIME"
-	case EventPublishNow:
-		return "PUBLISH_NOW"
-	case EventAutoPublished:
-		return "AUTO_PUBLISHED"
-	case EventStartVerification:
-		return "START_VERIFICATION"
-	case EventPublishFailed:
-		return "PUBLISH_FAILED"
-	case EventVerificationPassed:
-		return "VERIFICATION_PASSED"
-	case EventVerificationFailed:
-		return "VERIFICATION_FAILED"
-	case EventAutoApprove:
-		return "AUTO_APPROVE"
-	case EventResolveForOwner:
-		return "RESOLVE_FOR_OWNER"
-	case EventResolveForAdvertiser:
-		return "RESOLVE_FOR_ADVERTISER"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventCreate <= e && e <= EventResolveForAdvertiser
-}
+func (e Event) Valid() bool { return EventCreate <= e && e <= EventResolveForAdvertiser }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "CREATE":
-		return EventCreate, nil
-	case "SUBMIT_OFFER":
-		return EventSubmitOffer, nil
-	case "COUNTER_OFFER":
-		return EventCounterOffer, nil
-	case "ACCEPT":
-		return EventAccept, nil
-	case "REJECT":
-		return EventReject, nil
-	case "WITHDRAW":
-		return EventWithdraw, nil
-	case "AGREE":
-		return EventAgree, nil
-	case "CANCEL":
-		return EventCancel, nil
-	case "MUTUAL_CANCEL":
-		return EventMutualCancel, nil
-	case "EXPIRE":
-		return EventExpire, nil
-	case "ADDRESS_READY":
-		return EventAddressReady, nil
-	case "DEPOSIT_CONFIRMED":
-		return EventDepositConfirmed, nil
-	case "SUBMIT_DRAFT":
-		return EventSubmitDraft, nil
-	case "APPROVE":
-		return EventApprove, nil
-	case "REQUEST_REVISION":
-		return EventRequestRevision, nil
-	case "DISPUTE":
-		return EventDispute, nil
-	case "SET_PUBLISH_TIME":
-		return EventSetPublishTime, nil
-	case "PUBLISH_NOW":
-		return EventPublishNow, nil
-	case "AUTO_PUBLISHED":
-		return EventAutoPublished, nil
-	case "START_VERIFICATION":
-		return EventStartVerification, nil
-	case "PUBLISH_FAILED":
-		return EventPublishFailed, nil
-	case "VERIFICATION_PASSED":
-		return EventVerificationPassed, nil
-	case "VERIFICATION_FAILED":
-		return EventVerificationFailed, nil
-	case "AUTO_APPROVE":
-		return EventAutoApprove, nil
-	case "RESOLVE_FOR_OWNER":
-		return EventResolveForOwner, nil
-	case "RESOLVE_FOR_ADVERTISER":
-		return EventResolveForAdvertiser, nil
-	}
-	return 0, fmt.Errorf("deal: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("deal: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("deal: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("deal: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventCreate, EventSubmitOffer, EventCounterOffer, EventAccept, EventReject, EventWithdraw, EventAgree, EventCancel, EventMutualCancel, EventExpire, EventAddressReady, EventDepositConfirmed, EventSubmitDraft, EventApprove, EventRequestRevision, EventDispute, EventSetPublishTime, EventPublishNow, EventAutoPublished, EventStartVerification, EventPublishFailed, EventVerificationPassed, EventVerificationFailed, EventAutoApprove, EventResolveForOwner, EventResolveForAdvertiser}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return e == EventStartVerification || e == EventPublishFailed
-}
+func (e Event) Internal() bool { return e == EventStartVerification || e == EventPublishFailed }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -258,14 +94,10 @@ type Create struct {
 }
 
 // Event returns EventCreate.
-func (Create) Event() Event {
-	return EventCreate
-}
+func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
-func (Create) EventName() string {
-	return "CREATE"
-}
+func (Create) EventName() string { return "CREATE" }
 
 func (Create) payload() {}
 
@@ -273,14 +105,10 @@ func (Create) payload() {}
 type SubmitOffer struct{}
 
 // Event returns EventSubmitOffer.
-func (SubmitOffer) Event() Event {
-	return EventSubmitOffer
-}
+func (SubmitOffer) Event() Event { return EventSubmitOffer }
 
 // EventName returns the event's name in the spec.
-func (SubmitOffer) EventName() string {
-	return "SUBMIT_OFFER"
-}
+func (SubmitOffer) EventName() string { return "SUBMIT_OFFER" }
 
 func (SubmitOffer) payload() {}
 
@@ -290,14 +118,10 @@ type CounterOffer struct {
 }
 
 // Event returns EventCounterOffer.
-func (CounterOffer) Event() Event {
-	return EventCounterOffer
-}
+func (CounterOffer) Event() Event { return EventCounterOffer }
 
 // EventName returns the event's name in the spec.
-func (CounterOffer) EventName() string {
-	return "COUNTER_OFFER"
-}
+func (CounterOffer) EventName() string { return "COUNTER_OFFER" }
 
 func (CounterOffer) payload() {}
 
@@ -305,14 +129,10 @@ func (CounterOffer) payload() {}
 type Accept struct{}
 
 // Event returns EventAccept.
-func (Accept) Event() Event {
-	return EventAccept
-}
+func (Accept) Event() Event { return EventAccept }
 
 // EventName returns the event's name in the spec.
-func (Accept) EventName() string {
-	return "ACCEPT"
-}
+func (Accept) EventName() string { return "ACCEPT" }
 
 func (Accept) payload() {}
 
@@ -320,14 +140,10 @@ func (Accept) payload() {}
 type Reject struct{}
 
 // Event returns EventReject.
-func (Reject) Event() Event {
-	return EventReject
-}
+func (Reject) Event() Event { return EventReject }
 
 // EventName returns the event's name in the spec.
-func (Reject) EventName() string {
-	return "REJECT"
-}
+func (Reject) EventName() string { return "REJECT" }
 
 func (Reject) payload() {}
 
@@ -335,14 +151,10 @@ func (Reject) payload() {}
 type Withdraw struct{}
 
 // Event returns EventWithdraw.
-func (Withdraw) Event() Event {
-	return EventWithdraw
-}
+func (Withdraw) Event() Event { return EventWithdraw }
 
 // EventName returns the event's name in the spec.
-func (Withdraw) EventName() string {
-	return "WITHDRAW"
-}
+func (Withdraw) EventName() string { return "WITHDRAW" }
 
 func (Withdraw) payload() {}
 
@@ -350,14 +162,10 @@ func (Withdraw) payload() {}
 type Agree struct{}
 
 // Event returns EventAgree.
-func (Agree) Event() Event {
-	return EventAgree
-}
+func (Agree) Event() Event { return EventAgree }
 
 // EventName returns the event's name in the spec.
-func (Agree) EventName() string {
-	return "AGREE"
-}
+func (Agree) EventName() string { return "AGREE" }
 
 func (Agree) payload() {}
 
@@ -365,14 +173,10 @@ func (Agree) payload() {}
 type Cancel struct{}
 
 // Event returns EventCancel.
-func (Cancel) Event() Event {
-	return EventCancel
-}
+func (Cancel) Event() Event { return EventCancel }
 
 // EventName returns the event's name in the spec.
-func (Cancel) EventName() string {
-	return "CANCEL"
-}
+func (Cancel) EventName() string { return "CANCEL" }
 
 func (Cancel) payload() {}
 
@@ -382,14 +186,10 @@ func (Cancel) payload() {}
 type MutualCancel struct{}
 
 // Event returns EventMutualCancel.
-func (MutualCancel) Event() Event {
-	return EventMutualCancel
-}
+func (MutualCancel) Event() Event { return EventMutualCancel }
 
 // EventName returns the event's name in the spec.
-func (MutualCancel) EventName() string {
-	return "MUTUAL_CANCEL"
-}
+func (MutualCancel) EventName() string { return "MUTUAL_CANCEL" }
 
 func (MutualCancel) payload() {}
 
@@ -399,14 +199,10 @@ func (MutualCancel) payload() {}
 type Expire struct{}
 
 // Event returns EventExpire.
-func (Expire) Event() Event {
-	return EventExpire
-}
+func (Expire) Event() Event { return EventExpire }
 
 // EventName returns the event's name in the spec.
-func (Expire) EventName() string {
-	return "EXPIRE"
-}
+func (Expire) EventName() string { return "EXPIRE" }
 
 func (Expire) payload() {}
 
@@ -416,14 +212,10 @@ type AddressReady struct {
 }
 
 // Event returns EventAddressReady.
-func (AddressReady) Event() Event {
-	return EventAddressReady
-}
+func (AddressReady) Event() Event { return EventAddressReady }
 
 // EventName returns the event's name in the spec.
-func (AddressReady) EventName() string {
-	return "ADDRESS_READY"
-}
+func (AddressReady) EventName() string { return "ADDRESS_READY" }
 
 func (AddressReady) payload() {}
 
@@ -436,14 +228,10 @@ type DepositConfirmed struct {
 }
 
 // Event returns EventDepositConfirmed.
-func (DepositConfirmed) Event() Event {
-	return EventDepositConfirmed
-}
+func (DepositConfirmed) Event() Event { return EventDepositConfirmed }
 
 // EventName returns the event's name in the spec.
-func (DepositConfirmed) EventName() string {
-	return "DEPOSIT_CONFIRMED"
-}
+func (DepositConfirmed) EventName() string { return "DEPOSIT_CONFIRMED" }
 
 func (DepositConfirmed) payload() {}
 
@@ -453,14 +241,10 @@ type SubmitDraft struct {
 }
 
 // Event returns EventSubmitDraft.
-func (SubmitDraft) Event() Event {
-	return EventSubmitDraft
-}
+func (SubmitDraft) Event() Event { return EventSubmitDraft }
 
 // EventName returns the event's name in the spec.
-func (SubmitDraft) EventName() string {
-	return "SUBMIT_DRAFT"
-}
+func (SubmitDraft) EventName() string { return "SUBMIT_DRAFT" }
 
 func (SubmitDraft) payload() {}
 
@@ -468,14 +252,10 @@ func (SubmitDraft) payload() {}
 type Approve struct{}
 
 // Event returns EventApprove.
-func (Approve) Event() Event {
-	return EventApprove
-}
+func (Approve) Event() Event { return EventApprove }
 
 // EventName returns the event's name in the spec.
-func (Approve) EventName() string {
-	return "APPROVE"
-}
+func (Approve) EventName() string { return "APPROVE" }
 
 func (Approve) payload() {}
 
@@ -483,14 +263,10 @@ func (Approve) payload() {}
 type RequestRevision struct{}
 
 // Event returns EventRequestRevision.
-func (RequestRevision) Event() Event {
-	return EventRequestRevision
-}
+func (RequestRevision) Event() Event { return EventRequestRevision }
 
 // EventName returns the event's name in the spec.
-func (RequestRevision) EventName() string {
-	return "REQUEST_REVISION"
-}
+func (RequestRevision) EventName() string { return "REQUEST_REVISION" }
 
 func (RequestRevision) payload() {}
 
@@ -500,14 +276,10 @@ type Dispute struct {
 }
 
 // Event returns EventDispute.
-func (Dispute) Event() Event {
-	return EventDispute
-}
+func (Dispute) Event() Event { return EventDispute }
 
 // EventName returns the event's name in the spec.
-func (Dispute) EventName() string {
-	return "DISPUTE"
-}
+func (Dispute) EventName() string { return "DISPUTE" }
 
 func (Dispute) payload() {}
 
@@ -519,14 +291,10 @@ type SetPublishTime struct {
 }
 
 // Event returns EventSetPublishTime.
-func (SetPublishTime) Event() Event {
-	return EventSetPublishTime
-}
+func (SetPublishTime) Event() Event { return EventSetPublishTime }
 
 // EventName returns the event's name in the spec.
-func (SetPublishTime) EventName() string {
-	return "SET_PUBLISH_TIME"
-}
+func (SetPublishTime) EventName() string { return "SET_PUBLISH_TIME" }
 
 func (SetPublishTime) payload() {}
 
@@ -534,14 +302,10 @@ func (SetPublishTime) payload() {}
 type PublishNow struct{}
 
 // Event returns EventPublishNow.
-func (PublishNow) Event() Event {
-	return EventPublishNow
-}
+func (PublishNow) Event() Event { return EventPublishNow }
 
 // EventName returns the event's name in the spec.
-func (PublishNow) EventName() string {
-	return "PUBLISH_NOW"
-}
+func (PublishNow) EventName() string { return "PUBLISH_NOW" }
 
 func (PublishNow) payload() {}
 
@@ -551,14 +315,10 @@ func (PublishNow) payload() {}
 type AutoPublished struct{}
 
 // Event returns EventAutoPublished.
-func (AutoPublished) Event() Event {
-	return EventAutoPublished
-}
+func (AutoPublished) Event() Event { return EventAutoPublished }
 
 // EventName returns the event's name in the spec.
-func (AutoPublished) EventName() string {
-	return "AUTO_PUBLISHED"
-}
+func (AutoPublished) EventName() string { return "AUTO_PUBLISHED" }
 
 func (AutoPublished) payload() {}
 
@@ -566,14 +326,10 @@ func (AutoPublished) payload() {}
 type StartVerification struct{}
 
 // Event returns EventStartVerification.
-func (StartVerification) Event() Event {
-	return EventStartVerification
-}
+func (StartVerification) Event() Event { return EventStartVerification }
 
 // EventName returns the event's name in the spec.
-func (StartVerification) EventName() string {
-	return "START_VERIFICATION"
-}
+func (StartVerification) EventName() string { return "START_VERIFICATION" }
 
 func (StartVerification) payload() {}
 
@@ -581,14 +337,10 @@ func (StartVerification) payload() {}
 type PublishFailed struct{}
 
 // Event returns EventPublishFailed.
-func (PublishFailed) Event() Event {
-	return EventPublishFailed
-}
+func (PublishFailed) Event() Event { return EventPublishFailed }
 
 // EventName returns the event's name in the spec.
-func (PublishFailed) EventName() string {
-	return "PUBLISH_FAILED"
-}
+func (PublishFailed) EventName() string { return "PUBLISH_FAILED" }
 
 func (PublishFailed) payload() {}
 
@@ -598,14 +350,10 @@ func (PublishFailed) payload() {}
 type VerificationPassed struct{}
 
 // Event returns EventVerificationPassed.
-func (VerificationPassed) Event() Event {
-	return EventVerificationPassed
-}
+func (VerificationPassed) Event() Event { return EventVerificationPassed }
 
 // EventName returns the event's name in the spec.
-func (VerificationPassed) EventName() string {
-	return "VERIFICATION_PASSED"
-}
+func (VerificationPassed) EventName() string { return "VERIFICATION_PASSED" }
 
 func (VerificationPassed) payload() {}
 
@@ -613,14 +361,10 @@ func (VerificationPassed) payload() {}
 type VerificationFailed struct{}
 
 // Event returns EventVerificationFailed.
-func (VerificationFailed) Event() Event {
-	return EventVerificationFailed
-}
+func (VerificationFailed) Event() Event { return EventVerificationFailed }
 
 // EventName returns the event's name in the spec.
-func (VerificationFailed) EventName() string {
-	return "VERIFICATION_FAILED"
-}
+func (VerificationFailed) EventName() string { return "VERIFICATION_FAILED" }
 
 func (VerificationFailed) payload() {}
 
@@ -630,14 +374,10 @@ func (VerificationFailed) payload() {}
 type AutoApprove struct{}
 
 // Event returns EventAutoApprove.
-func (AutoApprove) Event() Event {
-	return EventAutoApprove
-}
+func (AutoApprove) Event() Event { return EventAutoApprove }
 
 // EventName returns the event's name in the spec.
-func (AutoApprove) EventName() string {
-	return "AUTO_APPROVE"
-}
+func (AutoApprove) EventName() string { return "AUTO_APPROVE" }
 
 func (AutoApprove) payload() {}
 
@@ -645,14 +385,10 @@ func (AutoApprove) payload() {}
 type ResolveForOwner struct{}
 
 // Event returns EventResolveForOwner.
-func (ResolveForOwner) Event() Event {
-	return EventResolveForOwner
-}
+func (ResolveForOwner) Event() Event { return EventResolveForOwner }
 
 // EventName returns the event's name in the spec.
-func (ResolveForOwner) EventName() string {
-	return "RESOLVE_FOR_OWNER"
-}
+func (ResolveForOwner) EventName() string { return "RESOLVE_FOR_OWNER" }
 
 func (ResolveForOwner) payload() {}
 
@@ -660,14 +396,10 @@ func (ResolveForOwner) payload() {}
 type ResolveForAdvertiser struct{}
 
 // Event returns EventResolveForAdvertiser.
-func (ResolveForAdvertiser) Event() Event {
-	return EventResolveForAdvertiser
-}
+func (ResolveForAdvertiser) Event() Event { return EventResolveForAdvertiser }
 
 // EventName returns the event's name in the spec.
-func (ResolveForAdvertiser) EventName() string {
-	return "RESOLVE_FOR_ADVERTISER"
-}
+func (ResolveForAdvertiser) EventName() string { return "RESOLVE_FOR_ADVERTISER" }
 
 func (ResolveForAdvertiser) payload() {}
 

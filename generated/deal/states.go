@@ -4,8 +4,6 @@ package deal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -44,147 +42,35 @@ const (
 	Expired
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[Draft-1]
-	_ = x[OfferPending-2]
-	_ = x[Negotiating-3]
-	_ = x[Accepted-4]
-	_ = x[AwaitingPayment-5]
-	_ = x[Funded-6]
-	_ = x[CreativeSubmitted-7]
-	_ = x[CreativeApproved-8]
-	_ = x[Scheduled-9]
-	_ = x[Published-10]
-	_ = x[DeliveryVerifying-11]
-	_ = x[CompletedReleased-12]
-	_ = x[Disputed-13]
-	_ = x[Cancelled-14]
-	_ = x[Refunded-15]
-	_ = x[Expired-16]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"DRAFT", "OFFER_PENDING", "NEGOTIATING", "ACCEPTED", "AWAITING_PAYMENT", "FUNDED",
+	"CREATIVE_SUBMITTED", "CREATIVE_APPROVED", "SCHEDULED", "PUBLISHED", "DELIVERY_VERIFYING",
+	"COMPLETED_RELEASED", "DISPUTED", "CANCELLED", "REFUNDED", "EXPIRED",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case Draft:
-		return "DRAFT"
-	case OfferPending:
-		return "OFFER_PENDING"
-	case Negotiating:
-		return "NEGOTIATING"
-	case Accepted:
-		return "ACCEPTED"
-	case AwaitingPayment:
-		return "AWAITING_PAYMENT"
-	case Funded:
-		return "FUNDED"
-	case CreativeSubmitted:
-		return "CREATIVE_SUBMITTED"
-	case CreativeApproved:
-		return "CREATIVE_APPROVED"
-	case Scheduled:
-		return "SCHEDULED"
-	case Published:
-		return "PUBLISHED"
-	case DeliveryVerifying:
-		return "DELIVERY_VERIFYING"
-	case CompletedReleased:
-		return "COMPLETED_RELEASED"
-	case Disputed:
-		return "DISPUTED"
-	case Cancelled:
-		return "CANCELLED"
-	case Refunded:
-		return "REFUNDED"
-	case Expired:
-		return "EXPIRED"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return Draft <= s && s <= Expired
-}
+func (s State) Valid() bool { return Draft <= s && s <= Expired }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "DRAFT":
-		return Draft, nil
-	case "OFFER_PENDING":
-		return OfferPending, nil
-	case "NEGOTIATING":
-		return Negotiating, nil
-	case "ACCEPTED":
-		return Accepted, nil
-	case "AWAITING_PAYMENT":
-		return AwaitingPayment, nil
-	case "FUNDED":
-		return Funded, nil
-	case "CREATIVE_SUBMITTED":
-		return CreativeSubmitted, nil
-	case "CREATIVE_APPROVED":
-		return CreativeApproved, nil
-	case "SCHEDULED":
-		return Scheduled, nil
-	case "PUBLISHED":
-		return Published, nil
-	case "DELIVERY_VERIFYING":
-		return DeliveryVerifying, nil
-	case "COMPLETED_RELEASED":
-		return CompletedReleased, nil
-	case "DISPUTED":
-		return Disputed, nil
-	case "CANCELLED":
-		return Cancelled, nil
-	case "REFUNDED":
-		return Refunded, nil
-	case "EXPIRED":
-		return Expired, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("deal: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("deal: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("deal: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

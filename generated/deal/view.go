@@ -18,9 +18,7 @@ type InDraft struct {
 }
 
 // Record returns the record behind the view.
-func (in InDraft) Record() *Record {
-	return in.record
-}
+func (in InDraft) Record() *Record { return in.record }
 
 func (InDraft) view() {}
 
@@ -30,9 +28,7 @@ type InOfferPending struct {
 }
 
 // Record returns the record behind the view.
-func (in InOfferPending) Record() *Record {
-	return in.record
-}
+func (in InOfferPending) Record() *Record { return in.record }
 
 func (InOfferPending) view() {}
 
@@ -42,9 +38,7 @@ type InNegotiating struct {
 }
 
 // Record returns the record behind the view.
-func (in InNegotiating) Record() *Record {
-	return in.record
-}
+func (in InNegotiating) Record() *Record { return in.record }
 
 func (InNegotiating) view() {}
 
@@ -54,9 +48,7 @@ type InAccepted struct {
 }
 
 // Record returns the record behind the view.
-func (in InAccepted) Record() *Record {
-	return in.record
-}
+func (in InAccepted) Record() *Record { return in.record }
 
 func (InAccepted) view() {}
 
@@ -66,9 +58,7 @@ type InAwaitingPayment struct {
 }
 
 // Record returns the record behind the view.
-func (in InAwaitingPayment) Record() *Record {
-	return in.record
-}
+func (in InAwaitingPayment) Record() *Record { return in.record }
 
 func (InAwaitingPayment) view() {}
 
@@ -78,9 +68,7 @@ type InFunded struct {
 }
 
 // Record returns the record behind the view.
-func (in InFunded) Record() *Record {
-	return in.record
-}
+func (in InFunded) Record() *Record { return in.record }
 
 func (InFunded) view() {}
 
@@ -90,9 +78,7 @@ type InCreativeSubmitted struct {
 }
 
 // Record returns the record behind the view.
-func (in InCreativeSubmitted) Record() *Record {
-	return in.record
-}
+func (in InCreativeSubmitted) Record() *Record { return in.record }
 
 func (InCreativeSubmitted) view() {}
 
@@ -102,9 +88,7 @@ type InCreativeApproved struct {
 }
 
 // Record returns the record behind the view.
-func (in InCreativeApproved) Record() *Record {
-	return in.record
-}
+func (in InCreativeApproved) Record() *Record { return in.record }
 
 func (InCreativeApproved) view() {}
 
@@ -114,9 +98,7 @@ type InScheduled struct {
 }
 
 // Record returns the record behind the view.
-func (in InScheduled) Record() *Record {
-	return in.record
-}
+func (in InScheduled) Record() *Record { return in.record }
 
 func (InScheduled) view() {}
 
@@ -126,9 +108,7 @@ type InPublished struct {
 }
 
 // Record returns the record behind the view.
-func (in InPublished) Record() *Record {
-	return in.record
-}
+func (in InPublished) Record() *Record { return in.record }
 
 func (InPublished) view() {}
 
@@ -138,9 +118,7 @@ type InDeliveryVerifying struct {
 }
 
 // Record returns the record behind the view.
-func (in InDeliveryVerifying) Record() *Record {
-	return in.record
-}
+func (in InDeliveryVerifying) Record() *Record { return in.record }
 
 func (InDeliveryVerifying) view() {}
 
@@ -150,9 +128,7 @@ type InCompletedReleased struct {
 }
 
 // Record returns the record behind the view.
-func (in InCompletedReleased) Record() *Record {
-	return in.record
-}
+func (in InCompletedReleased) Record() *Record { return in.record }
 
 func (InCompletedReleased) view() {}
 
@@ -162,9 +138,7 @@ type InDisputed struct {
 }
 
 // Record returns the record behind the view.
-func (in InDisputed) Record() *Record {
-	return in.record
-}
+func (in InDisputed) Record() *Record { return in.record }
 
 func (InDisputed) view() {}
 
@@ -174,9 +148,7 @@ type InCancelled struct {
 }
 
 // Record returns the record behind the view.
-func (in InCancelled) Record() *Record {
-	return in.record
-}
+func (in InCancelled) Record() *Record { return in.record }
 
 func (InCancelled) view() {}
 
@@ -186,9 +158,7 @@ type InRefunded struct {
 }
 
 // Record returns the record behind the view.
-func (in InRefunded) Record() *Record {
-	return in.record
-}
+func (in InRefunded) Record() *Record { return in.record }
 
 func (InRefunded) view() {}
 
@@ -198,9 +168,7 @@ type InExpired struct {
 }
 
 // Record returns the record behind the view.
-func (in InExpired) Record() *Record {
-	return in.record
-}
+func (in InExpired) Record() *Record { return in.record }
 
 func (InExpired) view() {}
 
@@ -595,8 +563,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

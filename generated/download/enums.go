@@ -4,8 +4,8 @@ package download
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // DownloadStatus is the enum download_status.
@@ -34,82 +34,32 @@ const (
 	DownloadStatusFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[DownloadStatusPending-1]
-	_ = x[DownloadStatusDownloading-2]
-	_ = x[DownloadStatusCompleted-3]
-	_ = x[DownloadStatusFailed-4]
-}
+var downloadStatusWords = fsm.Words[DownloadStatus]{Machine: MachineName, Type: "DownloadStatus", Noun: "download_status", List: []string{
+	"pending", "downloading", "completed", "failed",
+}}
 
 // String returns the word of the spec for v.
-func (v DownloadStatus) String() string {
-	switch v {
-	case DownloadStatusPending:
-		return "pending"
-	case DownloadStatusDownloading:
-		return "downloading"
-	case DownloadStatusCompleted:
-		return "completed"
-	case DownloadStatusFailed:
-		return "failed"
-	}
-	return "DownloadStatus(" + strconv.Itoa(int(v)) + ")"
-}
+func (v DownloadStatus) String() string { return downloadStatusWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v DownloadStatus) Valid() bool {
-	return DownloadStatusPending <= v && v <= DownloadStatusFailed
-}
+func (v DownloadStatus) Valid() bool { return DownloadStatusPending <= v && v <= DownloadStatusFailed }
 
 // ParseDownloadStatus returns the download_status that the spec calls name.
-func ParseDownloadStatus(name string) (DownloadStatus, error) {
-	switch name {
-	case "pending":
-		return DownloadStatusPending, nil
-	case "downloading":
-		return DownloadStatusDownloading, nil
-	case "completed":
-		return DownloadStatusCompleted, nil
-	case "failed":
-		return DownloadStatusFailed, nil
-	}
-	return 0, fmt.Errorf("download: no download_status %q", name)
-}
+func ParseDownloadStatus(name string) (DownloadStatus, error) { return downloadStatusWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v DownloadStatus) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("download: %s is no download_status", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v DownloadStatus) MarshalText() ([]byte, error) { return downloadStatusWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *DownloadStatus) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseDownloadStatus(string(text))
-	return err
+func (v *DownloadStatus) UnmarshalText(text []byte) error {
+	return downloadStatusWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v DownloadStatus) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("download: %s is no download_status", v)
-	}
-	return v.String(), nil
-}
+func (v DownloadStatus) Value() (driver.Value, error) { return downloadStatusWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *DownloadStatus) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("download: cannot scan %T as download_status", src)
-}
+func (v *DownloadStatus) Scan(src any) error { return downloadStatusWords.Scan(src, v) }
 
 // ActivationStatus is the enum activation_status.
 //
@@ -133,26 +83,12 @@ const (
 	ActivationStatusFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[ActivationStatusInactive-1]
-	_ = x[ActivationStatusActive-2]
-	_ = x[ActivationStatusFailed-3]
-}
+var activationStatusWords = fsm.Words[ActivationStatus]{Machine: MachineName, Type: "ActivationStatus", Noun: "activation_status", List: []string{
+	"inactive", "active", "failed",
+}}
 
 // String returns the word of the spec for v.
-func (v ActivationStatus) String() string {
-	switch v {
-	case ActivationStatusInactive:
-		return "inactive"
-	case ActivationStatusActive:
-		return "active"
-	case ActivationStatusFailed:
-		return "failed"
-	}
-	return "ActivationStatus(" + strconv.Itoa(int(v)) + ")"
-}
+func (v ActivationStatus) String() string { return activationStatusWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
 func (v ActivationStatus) Valid() bool {
@@ -161,49 +97,22 @@ func (v ActivationStatus) Valid() bool {
 
 // ParseActivationStatus returns the activation_status that the spec calls name.
 func ParseActivationStatus(name string) (ActivationStatus, error) {
-	switch name {
-	case "inactive":
-		return ActivationStatusInactive, nil
-	case "active":
-		return ActivationStatusActive, nil
-	case "failed":
-		return ActivationStatusFailed, nil
-	}
-	return 0, fmt.Errorf("download: no activation_status %q", name)
+	return activationStatusWords.Parse(name)
 }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v ActivationStatus) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("download: %s is no activation_status", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v ActivationStatus) MarshalText() ([]byte, error) { return activationStatusWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *ActivationStatus) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseActivationStatus(string(text))
-	return err
+func (v *ActivationStatus) UnmarshalText(text []byte) error {
+	return activationStatusWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v ActivationStatus) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("download: %s is no activation_status", v)
-	}
-	return v.String(), nil
-}
+func (v ActivationStatus) Value() (driver.Value, error) { return activationStatusWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *ActivationStatus) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("download: cannot scan %T as activation_status", src)
-}
+func (v *ActivationStatus) Scan(src any) error { return activationStatusWords.Scan(src, v) }
 
 // AbortReason is the enum abort_reason.
 type AbortReason uint8
@@ -218,32 +127,12 @@ const (
 	AbortReasonValidationFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[AbortReasonCheckFailed-1]
-	_ = x[AbortReasonImageIDTaken-2]
-	_ = x[AbortReasonDownloadFailed-3]
-	_ = x[AbortReasonFileInvalid-4]
-	_ = x[AbortReasonValidationFailed-5]
-}
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+	"check_failed", "image_id_taken", "download_failed", "file_invalid", "validation_failed",
+}}
 
 // String returns the word of the spec for v.
-func (v AbortReason) String() string {
-	switch v {
-	case AbortReasonCheckFailed:
-		return "check_failed"
-	case AbortReasonImageIDTaken:
-		return "image_id_taken"
-	case AbortReasonDownloadFailed:
-		return "download_failed"
-	case AbortReasonFileInvalid:
-		return "file_invalid"
-	case AbortReasonValidationFailed:
-		return "validation_failed"
-	}
-	return "AbortReason(" + strconv.Itoa(int(v)) + ")"
-}
+func (v AbortReason) String() string { return abortReasonWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
 func (v AbortReason) Valid() bool {
@@ -251,51 +140,18 @@ func (v AbortReason) Valid() bool {
 }
 
 // ParseAbortReason returns the abort_reason that the spec calls name.
-func ParseAbortReason(name string) (AbortReason, error) {
-	switch name {
-	case "check_failed":
-		return AbortReasonCheckFailed, nil
-	case "image_id_taken":
-		return AbortReasonImageIDTaken, nil
-	case "download_failed":
-		return AbortReasonDownloadFailed, nil
-	case "file_invalid":
-		return AbortReasonFileInvalid, nil
-	case "validation_failed":
-		return AbortReasonValidationFailed, nil
-	}
-	return 0, fmt.Errorf("download: no abort_reason %q", name)
-}
+func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v AbortReason) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("download: %s is no abort_reason", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v AbortReason) MarshalText() ([]byte, error) { return abortReasonWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *AbortReason) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseAbortReason(string(text))
-	return err
+func (v *AbortReason) UnmarshalText(text []byte) error {
+	return abortReasonWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v AbortReason) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("download: %s is no abort_reason", v)
-	}
-	return v.String(), nil
-}
+func (v AbortReason) Value() (driver.Value, error) { return abortReasonWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *AbortReason) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("download: cannot scan %T as abort_reason", src)
-}
+func (v *AbortReason) Scan(src any) error { return abortReasonWords.Scan(src, v) }

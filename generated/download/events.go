@@ -4,8 +4,6 @@ package download
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -26,112 +24,37 @@ const (
 	EventStore
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventStart-1]
-	_ = x[EventChecked-2]
-	_ = x[EventCheckFailed-3]
-	_ = x[EventDownloaded-4]
-	_ = x[EventDownloadFailed-5]
-	_ = x[EventValidated-6]
-	_ = x[EventValidationFailed-7]
-	_ = x[EventStore-8]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"START", "CHECKED", "CHECK_FAILED", "DOWNLOADED", "DOWNLOAD_FAILED", "VALIDATED",
+	"VALIDATION_FAILED", "STORE",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventStart:
-		return "START"
-	case EventChecked:
-		return "CHECKED"
-	case EventCheckFailed:
-		return "CHECK_FAILED"
-	case EventDownloaded:
-		return "DOWNLOADED"
-	case EventDownloadFailed:
-		return "DOWNLOAD_FAILED"
-	case EventValidated:
-		return "VALIDATED"
-	case EventValidationFailed:
-		return "VALIDATION_FAILED"
-	case EventStore:
-		return "STORE"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventStart <= e && e <= EventStore
-}
+func (e Event) Valid() bool { return EventStart <= e && e <= EventStore }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "START":
-		return EventStart, nil
-	case "CHECKED":
-		return EventChecked, nil
-	case "CHECK_FAILED":
-		return EventCheckFailed, nil
-	case "DOWNLOADED":
-		return EventDownloaded, nil
-	case "DOWNLOAD_FAILED":
-		return EventDownloadFailed, nil
-	case "VALIDATED":
-		return EventValidated, nil
-	case "VALIDATION_FAILED":
-		return EventValidationFailed, nil
-	case "STORE":
-		return EventStore, nil
-	}
-	return 0, fmt.Errorf("download: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("download: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("download: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("download: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventStart, EventChecked, EventCheckFailed, EventDownloaded, EventDownloadFailed, EventValidated, EventValidationFailed, EventStore}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return e == EventStore
-}
+func (e Event) Internal() bool { return e == EventStore }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -153,14 +76,10 @@ type Start struct {
 }
 
 // Event returns EventStart.
-func (Start) Event() Event {
-	return EventStart
-}
+func (Start) Event() Event { return EventStart }
 
 // EventName returns the event's name in the spec.
-func (Start) EventName() string {
-	return "START"
-}
+func (Start) EventName() string { return "START" }
 
 func (Start) payload() {}
 
@@ -203,14 +122,10 @@ type Checked struct {
 }
 
 // Event returns EventChecked.
-func (Checked) Event() Event {
-	return EventChecked
-}
+func (Checked) Event() Event { return EventChecked }
 
 // EventName returns the event's name in the spec.
-func (Checked) EventName() string {
-	return "CHECKED"
-}
+func (Checked) EventName() string { return "CHECKED" }
 
 func (Checked) payload() {}
 
@@ -220,14 +135,10 @@ type CheckFailed struct {
 }
 
 // Event returns EventCheckFailed.
-func (CheckFailed) Event() Event {
-	return EventCheckFailed
-}
+func (CheckFailed) Event() Event { return EventCheckFailed }
 
 // EventName returns the event's name in the spec.
-func (CheckFailed) EventName() string {
-	return "CHECK_FAILED"
-}
+func (CheckFailed) EventName() string { return "CHECK_FAILED" }
 
 func (CheckFailed) payload() {}
 
@@ -243,14 +154,10 @@ type Downloaded struct {
 }
 
 // Event returns EventDownloaded.
-func (Downloaded) Event() Event {
-	return EventDownloaded
-}
+func (Downloaded) Event() Event { return EventDownloaded }
 
 // EventName returns the event's name in the spec.
-func (Downloaded) EventName() string {
-	return "DOWNLOADED"
-}
+func (Downloaded) EventName() string { return "DOWNLOADED" }
 
 func (Downloaded) payload() {}
 
@@ -260,14 +167,10 @@ type DownloadFailed struct {
 }
 
 // Event returns EventDownloadFailed.
-func (DownloadFailed) Event() Event {
-	return EventDownloadFailed
-}
+func (DownloadFailed) Event() Event { return EventDownloadFailed }
 
 // EventName returns the event's name in the spec.
-func (DownloadFailed) EventName() string {
-	return "DOWNLOAD_FAILED"
-}
+func (DownloadFailed) EventName() string { return "DOWNLOAD_FAILED" }
 
 func (DownloadFailed) payload() {}
 
@@ -279,14 +182,10 @@ type Validated struct {
 }
 
 // Event returns EventValidated.
-func (Validated) Event() Event {
-	return EventValidated
-}
+func (Validated) Event() Event { return EventValidated }
 
 // EventName returns the event's name in the spec.
-func (Validated) EventName() string {
-	return "VALIDATED"
-}
+func (Validated) EventName() string { return "VALIDATED" }
 
 func (Validated) payload() {}
 
@@ -298,14 +197,10 @@ type ValidationFailed struct {
 }
 
 // Event returns EventValidationFailed.
-func (ValidationFailed) Event() Event {
-	return EventValidationFailed
-}
+func (ValidationFailed) Event() Event { return EventValidationFailed }
 
 // EventName returns the event's name in the spec.
-func (ValidationFailed) EventName() string {
-	return "VALIDATION_FAILED"
-}
+func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
 
 func (ValidationFailed) payload() {}
 
@@ -313,14 +208,10 @@ func (ValidationFailed) payload() {}
 type Store struct{}
 
 // Event returns EventStore.
-func (Store) Event() Event {
-	return EventStore
-}
+func (Store) Event() Event { return EventStore }
 
 // EventName returns the event's name in the spec.
-func (Store) EventName() string {
-	return "STORE"
-}
+func (Store) EventName() string { return "STORE" }
 
 func (Store) payload() {}
 

@@ -4,8 +4,6 @@ package download
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -39,97 +37,33 @@ const (
 	Aborted
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[CheckExists-1]
-	_ = x[Download-2]
-	_ = x[Validate-3]
-	_ = x[StoreMetadata-4]
-	_ = x[Complete-5]
-	_ = x[Aborted-6]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"check-exists", "download", "validate", "store-metadata", "COMPLETE", "aborted",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case CheckExists:
-		return "check-exists"
-	case Download:
-		return "download"
-	case Validate:
-		return "validate"
-	case StoreMetadata:
-		return "store-metadata"
-	case Complete:
-		return "COMPLETE"
-	case Aborted:
-		return "aborted"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return CheckExists <= s && s <= Aborted
-}
+func (s State) Valid() bool { return CheckExists <= s && s <= Aborted }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "check-exists":
-		return CheckExists, nil
-	case "download":
-		return Download, nil
-	case "validate":
-		return Validate, nil
-	case "store-metadata":
-		return StoreMetadata, nil
-	case "COMPLETE":
-		return Complete, nil
-	case "aborted":
-		return Aborted, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("download: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("download: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("download: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{CheckExists, Download, Validate, StoreMetadata, Complete, Aborted}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

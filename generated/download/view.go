@@ -18,9 +18,7 @@ type InCheckExists struct {
 }
 
 // Record returns the record behind the view.
-func (in InCheckExists) Record() *Record {
-	return in.record
-}
+func (in InCheckExists) Record() *Record { return in.record }
 
 func (InCheckExists) view() {}
 
@@ -30,9 +28,7 @@ type InDownload struct {
 }
 
 // Record returns the record behind the view.
-func (in InDownload) Record() *Record {
-	return in.record
-}
+func (in InDownload) Record() *Record { return in.record }
 
 func (InDownload) view() {}
 
@@ -42,9 +38,7 @@ type InValidate struct {
 }
 
 // Record returns the record behind the view.
-func (in InValidate) Record() *Record {
-	return in.record
-}
+func (in InValidate) Record() *Record { return in.record }
 
 func (InValidate) view() {}
 
@@ -54,9 +48,7 @@ type InStoreMetadata struct {
 }
 
 // Record returns the record behind the view.
-func (in InStoreMetadata) Record() *Record {
-	return in.record
-}
+func (in InStoreMetadata) Record() *Record { return in.record }
 
 func (InStoreMetadata) view() {}
 
@@ -66,9 +58,7 @@ type InComplete struct {
 }
 
 // Record returns the record behind the view.
-func (in InComplete) Record() *Record {
-	return in.record
-}
+func (in InComplete) Record() *Record { return in.record }
 
 func (InComplete) view() {}
 
@@ -78,9 +68,7 @@ type InAborted struct {
 }
 
 // Record returns the record behind the view.
-func (in InAborted) Record() *Record {
-	return in.record
-}
+func (in InAborted) Record() *Record { return in.record }
 
 func (InAborted) view() {}
 
@@ -200,8 +188,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

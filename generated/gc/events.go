@@ -4,8 +4,6 @@ package gc
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -26,112 +24,37 @@ const (
 	EventCreate
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventDeleteRequest-1]
-	_ = x[EventRestoreRequest-2]
-	_ = x[EventRetentionElapsed-3]
-	_ = x[EventGCMarkStarted-4]
-	_ = x[EventGCMark-5]
-	_ = x[EventGCMarkCompleted-6]
-	_ = x[EventGCSweep-7]
-	_ = x[EventCreate-8]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"delete_request", "restore_request", "retention_elapsed", "gc_mark_started", "gc_mark",
+	"gc_mark_completed", "gc_sweep", "create",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventDeleteRequest:
-		return "delete_request"
-	case EventRestoreRequest:
-		return "restore_request"
-	case EventRetentionElapsed:
-		return "retention_elapsed"
-	case EventGCMarkStarted:
-		return "gc_mark_started"
-	case EventGCMark:
-		return "gc_mark"
-	case EventGCMarkCompleted:
-		return "gc_mark_completed"
-	case EventGCSweep:
-		return "gc_sweep"
-	case EventCreate:
-		return "create"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventDeleteRequest <= e && e <= EventCreate
-}
+func (e Event) Valid() bool { return EventDeleteRequest <= e && e <= EventCreate }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "delete_request":
-		return EventDeleteRequest, nil
-	case "restore_request":
-		return EventRestoreRequest, nil
-	case "retention_elapsed":
-		return EventRetentionElapsed, nil
-	case "gc_mark_started":
-		return EventGCMarkStarted, nil
-	case "gc_mark":
-		return EventGCMark, nil
-	case "gc_mark_completed":
-		return EventGCMarkCompleted, nil
-	case "gc_sweep":
-		return EventGCSweep, nil
-	case "create":
-		return EventCreate, nil
-	}
-	return 0, fmt.Errorf("gc: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("gc: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("gc: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("gc: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventDeleteRequest, EventRestoreRequest, EventRetentionElapsed, EventGCMarkStarted, EventGCMark, EventGCMarkCompleted, EventGCSweep, EventCreate}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return false
-}
+func (e Event) Internal() bool { return false }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -148,14 +71,10 @@ type DeleteRequest struct {
 }
 
 // Event returns EventDeleteRequest.
-func (DeleteRequest) Event() Event {
-	return EventDeleteRequest
-}
+func (DeleteRequest) Event() Event { return EventDeleteRequest }
 
 // EventName returns the event's name in the spec.
-func (DeleteRequest) EventName() string {
-	return "delete_request"
-}
+func (DeleteRequest) EventName() string { return "delete_request" }
 
 func (DeleteRequest) payload() {}
 
@@ -165,14 +84,10 @@ type RestoreRequest struct {
 }
 
 // Event returns EventRestoreRequest.
-func (RestoreRequest) Event() Event {
-	return EventRestoreRequest
-}
+func (RestoreRequest) Event() Event { return EventRestoreRequest }
 
 // EventName returns the event's name in the spec.
-func (RestoreRequest) EventName() string {
-	return "restore_request"
-}
+func (RestoreRequest) EventName() string { return "restore_request" }
 
 func (RestoreRequest) payload() {}
 
@@ -185,14 +100,10 @@ type RetentionElapsed struct {
 }
 
 // Event returns EventRetentionElapsed.
-func (RetentionElapsed) Event() Event {
-	return EventRetentionElapsed
-}
+func (RetentionElapsed) Event() Event { return EventRetentionElapsed }
 
 // EventName returns the event's name in the spec.
-func (RetentionElapsed) EventName() string {
-	return "retention_elapsed"
-}
+func (RetentionElapsed) EventName() string { return "retention_elapsed" }
 
 func (RetentionElapsed) payload() {}
 
@@ -202,14 +113,10 @@ type GCMarkStarted struct {
 }
 
 // Event returns EventGCMarkStarted.
-func (GCMarkStarted) Event() Event {
-	return EventGCMarkStarted
-}
+func (GCMarkStarted) Event() Event { return EventGCMarkStarted }
 
 // EventName returns the event's name in the spec.
-func (GCMarkStarted) EventName() string {
-	return "gc_mark_started"
-}
+func (GCMarkStarted) EventName() string { return "gc_mark_started" }
 
 func (GCMarkStarted) payload() {}
 
@@ -219,14 +126,10 @@ type GCMark struct {
 }
 
 // Event returns EventGCMark.
-func (GCMark) Event() Event {
-	return EventGCMark
-}
+func (GCMark) Event() Event { return EventGCMark }
 
 // EventName returns the event's name in the spec.
-func (GCMark) EventName() string {
-	return "gc_mark"
-}
+func (GCMark) EventName() string { return "gc_mark" }
 
 func (GCMark) payload() {}
 
@@ -236,14 +139,10 @@ type GCMarkCompleted struct {
 }
 
 // Event returns EventGCMarkCompleted.
-func (GCMarkCompleted) Event() Event {
-	return EventGCMarkCompleted
-}
+func (GCMarkCompleted) Event() Event { return EventGCMarkCompleted }
 
 // EventName returns the event's name in the spec.
-func (GCMarkCompleted) EventName() string {
-	return "gc_mark_completed"
-}
+func (GCMarkCompleted) EventName() string { return "gc_mark_completed" }
 
 func (GCMarkCompleted) payload() {}
 
@@ -253,14 +152,10 @@ type GCSweep struct {
 }
 
 // Event returns EventGCSweep.
-func (GCSweep) Event() Event {
-	return EventGCSweep
-}
+func (GCSweep) Event() Event { return EventGCSweep }
 
 // EventName returns the event's name in the spec.
-func (GCSweep) EventName() string {
-	return "gc_sweep"
-}
+func (GCSweep) EventName() string { return "gc_sweep" }
 
 func (GCSweep) payload() {}
 
@@ -272,14 +167,10 @@ type Create struct {
 }
 
 // Event returns EventCreate.
-func (Create) Event() Event {
-	return EventCreate
-}
+func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
-func (Create) EventName() string {
-	return "create"
-}
+func (Create) EventName() string { return "create" }
 
 func (Create) payload() {}
 

@@ -71,9 +71,7 @@ func (r *Record) Pointers() []any {
 }
 
 // blank is a record before creation: an id, the defaults, and no state.
-func blank(id fsm.UUID) Record {
-	return Record{BlobID: id}
-}
+func blank(id fsm.UUID) Record { return Record{BlobID: id} }
 
 // reject begins the rejection of an event; r stays as it is.
 func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {

@@ -18,9 +18,7 @@ type InLive struct {
 }
 
 // Record returns the record behind the view.
-func (in InLive) Record() *Record {
-	return in.record
-}
+func (in InLive) Record() *Record { return in.record }
 
 func (InLive) view() {}
 
@@ -30,9 +28,7 @@ type InTombstoned struct {
 }
 
 // Record returns the record behind the view.
-func (in InTombstoned) Record() *Record {
-	return in.record
-}
+func (in InTombstoned) Record() *Record { return in.record }
 
 func (InTombstoned) view() {}
 
@@ -42,9 +38,7 @@ type InEligibleForGC struct {
 }
 
 // Record returns the record behind the view.
-func (in InEligibleForGC) Record() *Record {
-	return in.record
-}
+func (in InEligibleForGC) Record() *Record { return in.record }
 
 func (InEligibleForGC) view() {}
 
@@ -54,9 +48,7 @@ type InDeleted struct {
 }
 
 // Record returns the record behind the view.
-func (in InDeleted) Record() *Record {
-	return in.record
-}
+func (in InDeleted) Record() *Record { return in.record }
 
 func (InDeleted) view() {}
 
@@ -187,8 +179,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

@@ -4,8 +4,6 @@ package outbox
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -28,117 +26,37 @@ const (
 	EventCreate
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventWorkerClaim-1]
-	_ = x[EventHandlerSuccess-2]
-	_ = x[EventHandlerFailure-3]
-	_ = x[EventTimeReached-4]
-	_ = x[EventLeaseExpired-5]
-	_ = x[EventRequeue-6]
-	_ = x[EventDiscard-7]
-	_ = x[EventCancel-8]
-	_ = x[EventCreate-9]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"worker_claim", "handler_success", "handler_failure", "time_reached", "lease_expired", "requeue",
+	"discard", "cancel", "create",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventWorkerClaim:
-		return "worker_claim"
-	case EventHandlerSuccess:
-		return "handler_success"
-	case EventHandlerFailure:
-		return "handler_failure"
-	case EventTimeReached:
-		return "time_reached"
-	case EventLeaseExpired:
-		return "lease_expired"
-	case EventRequeue:
-		return "requeue"
-	case EventDiscard:
-		return "discard"
-	case EventCancel:
-		return "cancel"
-	case EventCreate:
-		return "create"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventWorkerClaim <= e && e <= EventCreate
-}
+func (e Event) Valid() bool { return EventWorkerClaim <= e && e <= EventCreate }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "worker_claim":
-		return EventWorkerClaim, nil
-	case "handler_success":
-		return EventHandlerSuccess, nil
-	case "handler_failure":
-		return EventHandlerFailure, nil
-	case "time_reached":
-		return EventTimeReached, nil
-	case "lease_expired":
-		return EventLeaseExpired, nil
-	case "requeue":
-		return EventRequeue, nil
-	case "discard":
-		return EventDiscard, nil
-	case "cancel":
-		return EventCancel, nil
-	case "create":
-		return EventCreate, nil
-	}
-	return 0, fmt.Errorf("outbox: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("outbox: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("outbox: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("outbox: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventWorkerClaim, EventHandlerSuccess, EventHandlerFailure, EventTimeReached, EventLeaseExpired, EventRequeue, EventDiscard, EventCancel, EventCreate}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return e == EventLeaseExpired
-}
+func (e Event) Internal() bool { return e == EventLeaseExpired }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -161,14 +79,10 @@ type WorkerClaim struct {
 }
 
 // Event returns EventWorkerClaim.
-func (WorkerClaim) Event() Event {
-	return EventWorkerClaim
-}
+func (WorkerClaim) Event() Event { return EventWorkerClaim }
 
 // EventName returns the event's name in the spec.
-func (WorkerClaim) EventName() string {
-	return "worker_claim"
-}
+func (WorkerClaim) EventName() string { return "worker_claim" }
 
 func (WorkerClaim) payload() {}
 
@@ -178,14 +92,10 @@ type HandlerSuccess struct {
 }
 
 // Event returns EventHandlerSuccess.
-func (HandlerSuccess) Event() Event {
-	return EventHandlerSuccess
-}
+func (HandlerSuccess) Event() Event { return EventHandlerSuccess }
 
 // EventName returns the event's name in the spec.
-func (HandlerSuccess) EventName() string {
-	return "handler_success"
-}
+func (HandlerSuccess) EventName() string { return "handler_success" }
 
 func (HandlerSuccess) payload() {}
 
@@ -197,14 +107,10 @@ type HandlerFailure struct {
 }
 
 // Event returns EventHandlerFailure.
-func (HandlerFailure) Event() Event {
-	return EventHandlerFailure
-}
+func (HandlerFailure) Event() Event { return EventHandlerFailure }
 
 // EventName returns the event's name in the spec.
-func (HandlerFailure) EventName() string {
-	return "handler_failure"
-}
+func (HandlerFailure) EventName() string { return "handler_failure" }
 
 func (HandlerFailure) payload() {}
 
@@ -212,14 +118,10 @@ func (HandlerFailure) payload() {}
 type TimeReached struct{}
 
 // Event returns EventTimeReached.
-func (TimeReached) Event() Event {
-	return EventTimeReached
-}
+func (TimeReached) Event() Event { return EventTimeReached }
 
 // EventName returns the event's name in the spec.
-func (TimeReached) EventName() string {
-	return "time_reached"
-}
+func (TimeReached) EventName() string { return "time_reached" }
 
 func (TimeReached) payload() {}
 
@@ -227,14 +129,10 @@ func (TimeReached) payload() {}
 type LeaseExpired struct{}
 
 // Event returns EventLeaseExpired.
-func (LeaseExpired) Event() Event {
-	return EventLeaseExpired
-}
+func (LeaseExpired) Event() Event { return EventLeaseExpired }
 
 // EventName returns the event's name in the spec.
-func (LeaseExpired) EventName() string {
-	return "lease_expired"
-}
+func (LeaseExpired) EventName() string { return "lease_expired" }
 
 func (LeaseExpired) payload() {}
 
@@ -247,14 +145,10 @@ type Requeue struct {
 }
 
 // Event returns EventRequeue.
-func (Requeue) Event() Event {
-	return EventRequeue
-}
+func (Requeue) Event() Event { return EventRequeue }
 
 // EventName returns the event's name in the spec.
-func (Requeue) EventName() string {
-	return "requeue"
-}
+func (Requeue) EventName() string { return "requeue" }
 
 func (Requeue) payload() {}
 
@@ -267,14 +161,10 @@ type Discard struct {
 }
 
 // Event returns EventDiscard.
-func (Discard) Event() Event {
-	return EventDiscard
-}
+func (Discard) Event() Event { return EventDiscard }
 
 // EventName returns the event's name in the spec.
-func (Discard) EventName() string {
-	return "discard"
-}
+func (Discard) EventName() string { return "discard" }
 
 func (Discard) payload() {}
 
@@ -287,14 +177,10 @@ type Cancel struct {
 }
 
 // Event returns EventCancel.
-func (Cancel) Event() Event {
-	return EventCancel
-}
+func (Cancel) Event() Event { return EventCancel }
 
 // EventName returns the event's name in the spec.
-func (Cancel) EventName() string {
-	return "cancel"
-}
+func (Cancel) EventName() string { return "cancel" }
 
 func (Cancel) payload() {}
 
@@ -307,14 +193,10 @@ type Create struct {
 }
 
 // Event returns EventCreate.
-func (Create) Event() Event {
-	return EventCreate
-}
+func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
-func (Create) EventName() string {
-	return "create"
-}
+func (Create) EventName() string { return "create" }
 
 func (Create) payload() {}
 

@@ -40,12 +40,8 @@ func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm
 }
 
 // FailEvent returns what is fired when the effect has failed for good, nil for nothing. message tells why.
-func (m core) FailEvent(effect, message string) *fsm.Event {
-	return nil
-}
+func (m core) FailEvent(effect, message string) *fsm.Event { return nil }
 
 // LostEvent returns what is fired when an attempt has an unknown outcome and must not be repeated, nil for
 // nothing.
-func (m core) LostEvent(effect string) *fsm.Event {
-	return nil
-}
+func (m core) LostEvent(effect string) *fsm.Event { return nil }

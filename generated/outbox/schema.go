@@ -8,14 +8,10 @@ import _ "embed"
 var postgresSchema string
 
 // PostgresSchema returns the tables, constraints and triggers for PostgreSQL.
-func PostgresSchema() string {
-	return postgresSchema
-}
+func PostgresSchema() string { return postgresSchema }
 
 //go:embed sqlite.sql
 var sqliteSchema string
 
 // SQLiteSchema returns the tables, constraints and triggers for SQLite.
-func SQLiteSchema() string {
-	return sqliteSchema
-}
+func SQLiteSchema() string { return sqliteSchema }

@@ -18,9 +18,7 @@ type InPending struct {
 }
 
 // Record returns the record behind the view.
-func (in InPending) Record() *Record {
-	return in.record
-}
+func (in InPending) Record() *Record { return in.record }
 
 func (InPending) view() {}
 
@@ -30,9 +28,7 @@ type InDelivering struct {
 }
 
 // Record returns the record behind the view.
-func (in InDelivering) Record() *Record {
-	return in.record
-}
+func (in InDelivering) Record() *Record { return in.record }
 
 func (InDelivering) view() {}
 
@@ -42,9 +38,7 @@ type InDelivered struct {
 }
 
 // Record returns the record behind the view.
-func (in InDelivered) Record() *Record {
-	return in.record
-}
+func (in InDelivered) Record() *Record { return in.record }
 
 func (InDelivered) view() {}
 
@@ -54,9 +48,7 @@ type InRetryWait struct {
 }
 
 // Record returns the record behind the view.
-func (in InRetryWait) Record() *Record {
-	return in.record
-}
+func (in InRetryWait) Record() *Record { return in.record }
 
 func (InRetryWait) view() {}
 
@@ -66,9 +58,7 @@ type InDeadLetter struct {
 }
 
 // Record returns the record behind the view.
-func (in InDeadLetter) Record() *Record {
-	return in.record
-}
+func (in InDeadLetter) Record() *Record { return in.record }
 
 func (InDeadLetter) view() {}
 
@@ -201,8 +191,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

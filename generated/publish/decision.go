@@ -18,9 +18,7 @@ func (r *Record) StateName() string {
 }
 
 // Columns names the SQL columns of Values and Pointers, in their order.
-func (r *Record) Columns() []string {
-	return Columns()
-}
+func (r *Record) Columns() []string { return Columns() }
 
 // Create decides the creation of a record and what that raises. The error is a *fsm.Rejection.
 func (m core) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
@@ -45,7 +43,7 @@ func (m core) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 func (m core) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
 	record, ok := r.(*Record)
 	if !ok || record == nil {
-		return fsm.Decision{}, fmt.Errorf("publish: %T is no record of this machine", r)
+		return fsm.Decision{}, fmt.Errorf("publish: %T is not a record of this machine", r)
 	}
 	next := *record
 	payload, err := DecodeEvent(e.Name, e.Payload)

@@ -76,9 +76,7 @@ func askTombstoneRow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "tombstone_row", Kind: fsm.EffectCall, Payload: TombstoneRowEffect{RetentionUntil: r.RetentionUntil}}
 }
 
-func askLiftTombstone() fsm.Effect {
-	return fsm.Effect{Name: "lift_tombstone", Kind: fsm.EffectCall}
-}
+func askLiftTombstone() fsm.Effect { return fsm.Effect{Name: "lift_tombstone", Kind: fsm.EffectCall} }
 
 func askAudit(r *Record, from State) fsm.Effect {
 	return fsm.Effect{Name: "audit", Kind: fsm.EffectCall, Payload: AuditEffect{FromState: nameOf(from), ToState: r.State.String()}}

@@ -4,8 +4,8 @@ package publish
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Policy is the enum policy.
@@ -23,79 +23,27 @@ const (
 	PolicyUnavailable
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[PolicyAllow-1]
-	_ = x[PolicyQuarantine-2]
-	_ = x[PolicyDeny-3]
-	_ = x[PolicyUnavailable-4]
-}
+var policyWords = fsm.Words[Policy]{Machine: MachineName, Type: "Policy", Noun: "policy", List: []string{
+	"allow", "quarantine", "deny", "unavailable",
+}}
 
 // String returns the word of the spec for v.
-func (v Policy) String() string {
-	switch v {
-	case PolicyAllow:
-		return "allow"
-	case PolicyQuarantine:
-		return "quarantine"
-	case PolicyDeny:
-		return "deny"
-	case PolicyUnavailable:
-		return "unavailable"
-	}
-	return "Policy(" + strconv.Itoa(int(v)) + ")"
-}
+func (v Policy) String() string { return policyWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v Policy) Valid() bool {
-	return PolicyAllow <= v && v <= PolicyUnavailable
-}
+func (v Policy) Valid() bool { return PolicyAllow <= v && v <= PolicyUnavailable }
 
 // ParsePolicy returns the policy that the spec calls name.
-func ParsePolicy(name string) (Policy, error) {
-	switch name {
-	case "allow":
-		return PolicyAllow, nil
-	case "quarantine":
-		return PolicyQuarantine, nil
-	case "deny":
-		return PolicyDeny, nil
-	case "unavailable":
-		return PolicyUnavailable, nil
-	}
-	return 0, fmt.Errorf("publish: no policy %q", name)
-}
+func ParsePolicy(name string) (Policy, error) { return policyWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Policy) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("publish: %s is no policy", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v Policy) MarshalText() ([]byte, error) { return policyWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *Policy) UnmarshalText(text []byte) (err error) {
-	*v, err = ParsePolicy(string(text))
-	return err
-}
+func (v *Policy) UnmarshalText(text []byte) error { return policyWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v Policy) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("publish: %s is no policy", v)
-	}
-	return v.String(), nil
-}
+func (v Policy) Value() (driver.Value, error) { return policyWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *Policy) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("publish: cannot scan %T as policy", src)
-}
+func (v *Policy) Scan(src any) error { return policyWords.Scan(src, v) }

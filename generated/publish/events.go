@@ -4,8 +4,6 @@ package publish
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -23,92 +21,36 @@ const (
 	EventCreate
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventPublishVersion-1]
-	_ = x[EventTombstoneVersion-2]
-	_ = x[EventRestoreVersion-3]
-	_ = x[EventCreate-4]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"publish_version", "tombstone_version", "restore_version", "create",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventPublishVersion:
-		return "publish_version"
-	case EventTombstoneVersion:
-		return "tombstone_version"
-	case EventRestoreVersion:
-		return "restore_version"
-	case EventCreate:
-		return "create"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventPublishVersion <= e && e <= EventCreate
-}
+func (e Event) Valid() bool { return EventPublishVersion <= e && e <= EventCreate }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "publish_version":
-		return EventPublishVersion, nil
-	case "tombstone_version":
-		return EventTombstoneVersion, nil
-	case "restore_version":
-		return EventRestoreVersion, nil
-	case "create":
-		return EventCreate, nil
-	}
-	return 0, fmt.Errorf("publish: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("publish: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("publish: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("publish: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventPublishVersion, EventTombstoneVersion, EventRestoreVersion, EventCreate}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return false
-}
+func (e Event) Internal() bool { return false }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -127,21 +69,17 @@ type PublishVersion struct {
 }
 
 // Event returns EventPublishVersion.
-func (PublishVersion) Event() Event {
-	return EventPublishVersion
-}
+func (PublishVersion) Event() Event { return EventPublishVersion }
 
 // EventName returns the event's name in the spec.
-func (PublishVersion) EventName() string {
-	return "publish_version"
-}
+func (PublishVersion) EventName() string { return "publish_version" }
 
 func (PublishVersion) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *PublishVersion) check() (field, problem string) {
 	if !e.Policy.Valid() {
-		return "policy", "is no value of policy"
+		return "policy", "is not a policy"
 	}
 	if e.MissingBlobs < 0 {
 		return "missing_blobs", "is less than 0"
@@ -161,14 +99,10 @@ type TombstoneVersion struct {
 }
 
 // Event returns EventTombstoneVersion.
-func (TombstoneVersion) Event() Event {
-	return EventTombstoneVersion
-}
+func (TombstoneVersion) Event() Event { return EventTombstoneVersion }
 
 // EventName returns the event's name in the spec.
-func (TombstoneVersion) EventName() string {
-	return "tombstone_version"
-}
+func (TombstoneVersion) EventName() string { return "tombstone_version" }
 
 func (TombstoneVersion) payload() {}
 
@@ -181,14 +115,10 @@ type RestoreVersion struct {
 }
 
 // Event returns EventRestoreVersion.
-func (RestoreVersion) Event() Event {
-	return EventRestoreVersion
-}
+func (RestoreVersion) Event() Event { return EventRestoreVersion }
 
 // EventName returns the event's name in the spec.
-func (RestoreVersion) EventName() string {
-	return "restore_version"
-}
+func (RestoreVersion) EventName() string { return "restore_version" }
 
 func (RestoreVersion) payload() {}
 
@@ -198,14 +128,10 @@ func (RestoreVersion) payload() {}
 type Create struct{}
 
 // Event returns EventCreate.
-func (Create) Event() Event {
-	return EventCreate
-}
+func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
-func (Create) EventName() string {
-	return "create"
-}
+func (Create) EventName() string { return "create" }
 
 func (Create) payload() {}
 

@@ -82,7 +82,7 @@ func (r *Record) TombstoneVersion(e TombstoneVersion, now time.Time) (Steps, err
 // Row 4 does not ask for the blobs, which row 1 demands and a collector may have taken since (F-000-19).
 func (r *Record) RestoreVersion(e RestoreVersion, now time.Time) (Steps, error) {
 	if !e.Policy.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField("policy", "is no value of policy")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField("policy", "is not a policy")
 	}
 	if e.MissingBlobs < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField("missing_blobs", "is less than 0")

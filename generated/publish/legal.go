@@ -84,7 +84,7 @@ func (r *Record) offer(x *fsm.Rejection) {
 func (m core) Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error) {
 	record, ok := r.(*Record)
 	if !ok || record == nil {
-		return nil, fmt.Errorf("publish: %T is no record of this machine", r)
+		return nil, fmt.Errorf("publish: %T is not a record of this machine", r)
 	}
 	c := Call{Now: now}
 	return record.Legal(c), nil

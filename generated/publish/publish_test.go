@@ -38,9 +38,7 @@ func callOf(_ string, _ json.RawMessage, now time.Time, _ json.RawMessage) (c Ca
 	return c, nil
 }
 
-func bySystem(c Call) Call {
-	return c
-}
+func bySystem(c Call) Call { return c }
 
 func deadlineOf(r *Record, c Call) (at time.Time, fire Payload, ok bool) {
 	d, ok := DeadlineOf(r, c)

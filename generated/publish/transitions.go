@@ -53,39 +53,25 @@ func (t Transition) row() *row {
 }
 
 // String returns the name of the row in the spec.
-func (t Transition) String() string {
-	return t.row().name
-}
+func (t Transition) String() string { return t.row().name }
 
 // From is the state that t leaves, zero for a creation.
-func (t Transition) From() State {
-	return t.row().from
-}
+func (t Transition) From() State { return t.row().from }
 
 // Event is the event that t answers.
-func (t Transition) Event() Event {
-	return t.row().event
-}
+func (t Transition) Event() Event { return t.row().event }
 
 // To is the state in which t ends.
-func (t Transition) To() State {
-	return t.row().to
-}
+func (t Transition) To() State { return t.row().to }
 
 // Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool {
-	return t.row().internal
-}
+func (t Transition) Internal() bool { return t.row().internal }
 
 // Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event {
-	return t.row().raises
-}
+func (t Transition) Raises() Event { return t.row().raises }
 
 // Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string {
-	return t.row().effects
-}
+func (t Transition) Effects() []string { return t.row().effects }
 
 // Transitions lists every transition in the order of the spec.
 func Transitions() []Transition {
@@ -108,19 +94,13 @@ type Steps struct {
 }
 
 // took is a single step.
-func took(t Transition) Steps {
-	return Steps{list: [MaxSteps]Transition{t}, n: 1}
-}
+func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
 
 // Len returns how many transitions were taken.
-func (s Steps) Len() int {
-	return int(s.n)
-}
+func (s Steps) Len() int { return int(s.n) }
 
 // At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition {
-	return s.list[i]
-}
+func (s Steps) At(i int) Transition { return s.list[i] }
 
 // Last returns the last transition, zero if there was none.
 func (s Steps) Last() Transition {

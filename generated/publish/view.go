@@ -18,9 +18,7 @@ type InDraft struct {
 }
 
 // Record returns the record behind the view.
-func (in InDraft) Record() *Record {
-	return in.record
-}
+func (in InDraft) Record() *Record { return in.record }
 
 func (InDraft) view() {}
 
@@ -30,9 +28,7 @@ type InPublished struct {
 }
 
 // Record returns the record behind the view.
-func (in InPublished) Record() *Record {
-	return in.record
-}
+func (in InPublished) Record() *Record { return in.record }
 
 func (InPublished) view() {}
 
@@ -42,9 +38,7 @@ type InTombstoned struct {
 }
 
 // Record returns the record behind the view.
-func (in InTombstoned) Record() *Record {
-	return in.record
-}
+func (in InTombstoned) Record() *Record { return in.record }
 
 func (InTombstoned) view() {}
 
@@ -113,8 +107,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

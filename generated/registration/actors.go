@@ -4,8 +4,6 @@ package registration
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -26,77 +24,33 @@ const (
 	RoleSystem
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[RoleExternal-1]
-	_ = x[RoleSystem-2]
-}
+var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role", List: []string{
+	"external", "system",
+}}
 
 // String returns the word of the spec for r.
-func (r Role) String() string {
-	switch r {
-	case RoleExternal:
-		return "external"
-	case RoleSystem:
-		return "system"
-	}
-	return "Role(" + strconv.Itoa(int(r)) + ")"
-}
+func (r Role) String() string { return roleWords.String(r) }
 
 // Valid reports whether r is one of the declared values.
-func (r Role) Valid() bool {
-	return RoleExternal <= r && r <= RoleSystem
-}
+func (r Role) Valid() bool { return RoleExternal <= r && r <= RoleSystem }
 
 // ParseRole returns the role that the spec calls name.
-func ParseRole(name string) (Role, error) {
-	switch name {
-	case "external":
-		return RoleExternal, nil
-	case "system":
-		return RoleSystem, nil
-	}
-	return 0, fmt.Errorf("registration: no role %q", name)
-}
+func ParseRole(name string) (Role, error) { return roleWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (r Role) MarshalText() ([]byte, error) {
-	if !r.Valid() {
-		return nil, fmt.Errorf("registration: %s is no role", r)
-	}
-	return []byte(r.String()), nil
-}
+func (r Role) MarshalText() ([]byte, error) { return roleWords.MarshalText(r) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (r *Role) UnmarshalText(text []byte) (err error) {
-	*r, err = ParseRole(string(text))
-	return err
-}
+func (r *Role) UnmarshalText(text []byte) error { return roleWords.UnmarshalText(text, r) }
 
 // Value implements driver.Valuer.
-func (r Role) Value() (driver.Value, error) {
-	if !r.Valid() {
-		return nil, fmt.Errorf("registration: %s is no role", r)
-	}
-	return r.String(), nil
-}
+func (r Role) Value() (driver.Value, error) { return roleWords.Value(r) }
 
 // Scan implements sql.Scanner.
-func (r *Role) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return r.UnmarshalText([]byte(src))
-	case []byte:
-		return r.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as role", src)
-}
+func (r *Role) Scan(src any) error { return roleWords.Scan(src, r) }
 
 // Roles lists every role in the order of the spec.
-func Roles() []Role {
-	return []Role{RoleExternal, RoleSystem}
-}
+func Roles() []Role { return roleWords.Values() }
 
 // Actor is who fires an event. The system has no id.
 type Actor struct {
@@ -107,11 +61,7 @@ type Actor struct {
 // ByExternal is the external with the given id.
 //
 // 001 Trigger Sources; Internal, Effect and Orchestrator are `system`
-func ByExternal(id string) Actor {
-	return Actor{Role: RoleExternal, ID: fsm.Some(id)}
-}
+func ByExternal(id string) Actor { return Actor{Role: RoleExternal, ID: fsm.Some(id)} }
 
 // BySystem is the engine or a trusted service.
-func BySystem() Actor {
-	return Actor{Role: RoleSystem}
-}
+func BySystem() Actor { return Actor{Role: RoleSystem} }

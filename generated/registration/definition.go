@@ -27,19 +27,13 @@ type core struct {
 }
 
 // Name is the name of the machine.
-func (m core) Name() string {
-	return MachineName
-}
+func (m core) Name() string { return MachineName }
 
 // Version is the version of the table.
-func (m core) Version() string {
-	return MachineVersion
-}
+func (m core) Version() string { return MachineVersion }
 
 // Effects lists what the table says about each effect and metric.
-func (m core) Effects() []fsm.EffectInfo {
-	return EffectInfos()
-}
+func (m core) Effects() []fsm.EffectInfo { return EffectInfos() }
 
 // States names every state in the order of the spec.
 func (m core) States() []string {
@@ -47,9 +41,7 @@ func (m core) States() []string {
 }
 
 // TerminalStates names the states that no transition leaves.
-func (m core) TerminalStates() []string {
-	return []string{"deregistered"}
-}
+func (m core) TerminalStates() []string { return []string{"deregistered"} }
 
 // Transitions lists every transition in the order of the spec.
 func (m core) Transitions() []fsm.TransitionInfo {
@@ -102,9 +94,7 @@ func (m core) Schema(dialect string) (string, error) {
 }
 
 // Blank returns a record to scan into.
-func (m core) Blank() fsm.Record {
-	return &Record{}
-}
+func (m core) Blank() fsm.Record { return &Record{} }
 
 // ParseID reads the text form of an id. The result is as fsm.Plain gives it.
 func (m core) ParseID(text string) (any, error) {
@@ -124,9 +114,7 @@ func parseID(text string) (id fsm.UUID, err error) {
 }
 
 // Caller returns a as an engine takes it.
-func (a Actor) Caller() fsm.Caller {
-	return fsm.Caller{Role: a.Role.String(), ID: fsm.Text(a.ID)}
-}
+func (a Actor) Caller() fsm.Caller { return fsm.Caller{Role: a.Role.String(), ID: fsm.Text(a.ID)} }
 
 // actorOf reads a caller.
 func actorOf(c fsm.Caller) (a Actor, err error) {
@@ -141,9 +129,7 @@ func actorOf(c fsm.Caller) (a Actor, err error) {
 
 // KeyOf returns the idempotency key that e has by its own template, false for none. r is nil for a
 // creation.
-func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
-	return "", false
-}
+func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) { return "", false }
 
 // FatalEvent returns the event that is fired when an accepted step could not be recorded, false for none.
 func (m core) FatalEvent() (fsm.Event, bool) {

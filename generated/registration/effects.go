@@ -368,9 +368,7 @@ func askLogPostgresSuccess() fsm.Effect {
 	return fsm.Effect{Name: "log_postgres_success", Kind: fsm.EffectLog}
 }
 
-func askLogConsulStart() fsm.Effect {
-	return fsm.Effect{Name: "log_consul_start", Kind: fsm.EffectLog}
-}
+func askLogConsulStart() fsm.Effect { return fsm.Effect{Name: "log_consul_start", Kind: fsm.EffectLog} }
 
 func askLogRegistrationComplete() fsm.Effect {
 	return fsm.Effect{Name: "log_registration_complete", Kind: fsm.EffectLog}
@@ -421,13 +419,9 @@ func askLogFailure(r *Record) fsm.Effect {
 	}}
 }
 
-func askLogAbandonment() fsm.Effect {
-	return fsm.Effect{Name: "log_abandonment", Kind: fsm.EffectLog}
-}
+func askLogAbandonment() fsm.Effect { return fsm.Effect{Name: "log_abandonment", Kind: fsm.EffectLog} }
 
-func askLogFatalError() fsm.Effect {
-	return fsm.Effect{Name: "log_fatal_error", Kind: fsm.EffectLog}
-}
+func askLogFatalError() fsm.Effect { return fsm.Effect{Name: "log_fatal_error", Kind: fsm.EffectLog} }
 
 func measureRegistrationPostgresSuccess(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "registration_postgres_success", Kind: fsm.EffectMetric, Payload: fsm.Measurement{Value: 1, Labels: []fsm.Label{

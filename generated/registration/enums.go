@@ -4,8 +4,8 @@ package registration
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // ValidationOutcome is the enum validation_outcome.
@@ -18,23 +18,12 @@ const (
 	ValidationOutcomeFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[ValidationOutcomePassed-1]
-	_ = x[ValidationOutcomeFailed-2]
-}
+var validationOutcomeWords = fsm.Words[ValidationOutcome]{Machine: MachineName, Type: "ValidationOutcome", Noun: "validation_outcome", List: []string{
+	"passed", "failed",
+}}
 
 // String returns the word of the spec for v.
-func (v ValidationOutcome) String() string {
-	switch v {
-	case ValidationOutcomePassed:
-		return "passed"
-	case ValidationOutcomeFailed:
-		return "failed"
-	}
-	return "ValidationOutcome(" + strconv.Itoa(int(v)) + ")"
-}
+func (v ValidationOutcome) String() string { return validationOutcomeWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
 func (v ValidationOutcome) Valid() bool {
@@ -43,47 +32,24 @@ func (v ValidationOutcome) Valid() bool {
 
 // ParseValidationOutcome returns the validation_outcome that the spec calls name.
 func ParseValidationOutcome(name string) (ValidationOutcome, error) {
-	switch name {
-	case "passed":
-		return ValidationOutcomePassed, nil
-	case "failed":
-		return ValidationOutcomeFailed, nil
-	}
-	return 0, fmt.Errorf("registration: no validation_outcome %q", name)
+	return validationOutcomeWords.Parse(name)
 }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v ValidationOutcome) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no validation_outcome", v)
-	}
-	return []byte(v.String()), nil
+	return validationOutcomeWords.MarshalText(v)
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *ValidationOutcome) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseValidationOutcome(string(text))
-	return err
+func (v *ValidationOutcome) UnmarshalText(text []byte) error {
+	return validationOutcomeWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v ValidationOutcome) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no validation_outcome", v)
-	}
-	return v.String(), nil
-}
+func (v ValidationOutcome) Value() (driver.Value, error) { return validationOutcomeWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *ValidationOutcome) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as validation_outcome", src)
-}
+func (v *ValidationOutcome) Scan(src any) error { return validationOutcomeWords.Scan(src, v) }
 
 // ValidationErrorType is the enum validation_error_type.
 //
@@ -97,23 +63,12 @@ const (
 	ValidationErrorTypeInvalid
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[ValidationErrorTypeMissing-1]
-	_ = x[ValidationErrorTypeInvalid-2]
-}
+var validationErrorTypeWords = fsm.Words[ValidationErrorType]{Machine: MachineName, Type: "ValidationErrorType", Noun: "validation_error_type", List: []string{
+	"missing", "invalid",
+}}
 
 // String returns the word of the spec for v.
-func (v ValidationErrorType) String() string {
-	switch v {
-	case ValidationErrorTypeMissing:
-		return "missing"
-	case ValidationErrorTypeInvalid:
-		return "invalid"
-	}
-	return "ValidationErrorType(" + strconv.Itoa(int(v)) + ")"
-}
+func (v ValidationErrorType) String() string { return validationErrorTypeWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
 func (v ValidationErrorType) Valid() bool {
@@ -122,47 +77,24 @@ func (v ValidationErrorType) Valid() bool {
 
 // ParseValidationErrorType returns the validation_error_type that the spec calls name.
 func ParseValidationErrorType(name string) (ValidationErrorType, error) {
-	switch name {
-	case "missing":
-		return ValidationErrorTypeMissing, nil
-	case "invalid":
-		return ValidationErrorTypeInvalid, nil
-	}
-	return 0, fmt.Errorf("registration: no validation_error_type %q", name)
+	return validationErrorTypeWords.Parse(name)
 }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v ValidationErrorType) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no validation_error_type", v)
-	}
-	return []byte(v.String()), nil
+	return validationErrorTypeWords.MarshalText(v)
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *ValidationErrorType) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseValidationErrorType(string(text))
-	return err
+func (v *ValidationErrorType) UnmarshalText(text []byte) error {
+	return validationErrorTypeWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v ValidationErrorType) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no validation_error_type", v)
-	}
-	return v.String(), nil
-}
+func (v ValidationErrorType) Value() (driver.Value, error) { return validationErrorTypeWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *ValidationErrorType) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as validation_error_type", src)
-}
+func (v *ValidationErrorType) Scan(src any) error { return validationErrorTypeWords.Scan(src, v) }
 
 // FailureType is the enum failure_type.
 //
@@ -177,26 +109,12 @@ const (
 	FailureTypeTimeout
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[FailureTypeConstraintViolation-1]
-	_ = x[FailureTypeUnavailable-2]
-	_ = x[FailureTypeTimeout-3]
-}
+var failureTypeWords = fsm.Words[FailureType]{Machine: MachineName, Type: "FailureType", Noun: "failure_type", List: []string{
+	"constraint_violation", "unavailable", "timeout",
+}}
 
 // String returns the word of the spec for v.
-func (v FailureType) String() string {
-	switch v {
-	case FailureTypeConstraintViolation:
-		return "constraint_violation"
-	case FailureTypeUnavailable:
-		return "unavailable"
-	case FailureTypeTimeout:
-		return "timeout"
-	}
-	return "FailureType(" + strconv.Itoa(int(v)) + ")"
-}
+func (v FailureType) String() string { return failureTypeWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
 func (v FailureType) Valid() bool {
@@ -204,50 +122,21 @@ func (v FailureType) Valid() bool {
 }
 
 // ParseFailureType returns the failure_type that the spec calls name.
-func ParseFailureType(name string) (FailureType, error) {
-	switch name {
-	case "constraint_violation":
-		return FailureTypeConstraintViolation, nil
-	case "unavailable":
-		return FailureTypeUnavailable, nil
-	case "timeout":
-		return FailureTypeTimeout, nil
-	}
-	return 0, fmt.Errorf("registration: no failure_type %q", name)
-}
+func ParseFailureType(name string) (FailureType, error) { return failureTypeWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v FailureType) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no failure_type", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v FailureType) MarshalText() ([]byte, error) { return failureTypeWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *FailureType) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseFailureType(string(text))
-	return err
+func (v *FailureType) UnmarshalText(text []byte) error {
+	return failureTypeWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v FailureType) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no failure_type", v)
-	}
-	return v.String(), nil
-}
+func (v FailureType) Value() (driver.Value, error) { return failureTypeWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *FailureType) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as failure_type", src)
-}
+func (v *FailureType) Scan(src any) error { return failureTypeWords.Scan(src, v) }
 
 // FatalType is the enum fatal_type.
 //
@@ -265,92 +154,31 @@ const (
 	FatalTypeTimeout
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[FatalTypeContinueProcessing-1]
-	_ = x[FatalTypeIntentConstruction-2]
-	_ = x[FatalTypeIntentSerialization-3]
-	_ = x[FatalTypeCorruptedContext-4]
-	_ = x[FatalTypeInfrastructure-5]
-	_ = x[FatalTypeTimeout-6]
-}
+var fatalTypeWords = fsm.Words[FatalType]{Machine: MachineName, Type: "FatalType", Noun: "fatal_type", List: []string{
+	"continue_processing", "intent_construction", "intent_serialization", "corrupted_context",
+	"infrastructure", "timeout",
+}}
 
 // String returns the word of the spec for v.
-func (v FatalType) String() string {
-	switch v {
-	case FatalTypeContinueProcessing:
-		return "continue_processing"
-	case FatalTypeIntentConstruction:
-		return "intent_construction"
-	case FatalTypeIntentSerialization:
-		return "intent_serialization"
-	case FatalTypeCorruptedContext:
-		return "corrupted_context"
-	case FatalTypeInfrastructure:
-		return "infrastructure"
-	case FatalTypeTimeout:
-		return "timeout"
-	}
-	return "FatalType(" + strconv.Itoa(int(v)) + ")"
-}
+func (v FatalType) String() string { return fatalTypeWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v FatalType) Valid() bool {
-	return FatalTypeContinueProcessing <= v && v <= FatalTypeTimeout
-}
+func (v FatalType) Valid() bool { return FatalTypeContinueProcessing <= v && v <= FatalTypeTimeout }
 
 // ParseFatalType returns the fatal_type that the spec calls name.
-func ParseFatalType(name string) (FatalType, error) {
-	switch name {
-	case "continue_processing":
-		return FatalTypeContinueProcessing, nil
-	case "intent_construction":
-		return FatalTypeIntentConstruction, nil
-	case "intent_serialization":
-		return FatalTypeIntentSerialization, nil
-	case "corrupted_context":
-		return FatalTypeCorruptedContext, nil
-	case "infrastructure":
-		return FatalTypeInfrastructure, nil
-	case "timeout":
-		return FatalTypeTimeout, nil
-	}
-	return 0, fmt.Errorf("registration: no fatal_type %q", name)
-}
+func ParseFatalType(name string) (FatalType, error) { return fatalTypeWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v FatalType) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no fatal_type", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v FatalType) MarshalText() ([]byte, error) { return fatalTypeWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *FatalType) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseFatalType(string(text))
-	return err
-}
+func (v *FatalType) UnmarshalText(text []byte) error { return fatalTypeWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v FatalType) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no fatal_type", v)
-	}
-	return v.String(), nil
-}
+func (v FatalType) Value() (driver.Value, error) { return fatalTypeWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *FatalType) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as fatal_type", src)
-}
+func (v *FatalType) Scan(src any) error { return fatalTypeWords.Scan(src, v) }
 
 // Component is the enum component.
 type Component uint8
@@ -362,72 +190,30 @@ const (
 	ComponentPostgres
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[ComponentConsul-1]
-	_ = x[ComponentPostgres-2]
-}
+var componentWords = fsm.Words[Component]{Machine: MachineName, Type: "Component", Noun: "component", List: []string{
+	"consul", "postgres",
+}}
 
 // String returns the word of the spec for v.
-func (v Component) String() string {
-	switch v {
-	case ComponentConsul:
-		return "consul"
-	case ComponentPostgres:
-		return "postgres"
-	}
-	return "Component(" + strconv.Itoa(int(v)) + ")"
-}
+func (v Component) String() string { return componentWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v Component) Valid() bool {
-	return ComponentConsul <= v && v <= ComponentPostgres
-}
+func (v Component) Valid() bool { return ComponentConsul <= v && v <= ComponentPostgres }
 
 // ParseComponent returns the component that the spec calls name.
-func ParseComponent(name string) (Component, error) {
-	switch name {
-	case "consul":
-		return ComponentConsul, nil
-	case "postgres":
-		return ComponentPostgres, nil
-	}
-	return 0, fmt.Errorf("registration: no component %q", name)
-}
+func ParseComponent(name string) (Component, error) { return componentWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Component) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no component", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v Component) MarshalText() ([]byte, error) { return componentWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *Component) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseComponent(string(text))
-	return err
-}
+func (v *Component) UnmarshalText(text []byte) error { return componentWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v Component) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no component", v)
-	}
-	return v.String(), nil
-}
+func (v Component) Value() (driver.Value, error) { return componentWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *Component) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as component", src)
-}
+func (v *Component) Scan(src any) error { return componentWords.Scan(src, v) }
 
 // Cleanup is the enum cleanup.
 type Cleanup uint8
@@ -440,74 +226,27 @@ const (
 	CleanupFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[CleanupPending-1]
-	_ = x[CleanupRemoved-2]
-	_ = x[CleanupFailed-3]
-}
+var cleanupWords = fsm.Words[Cleanup]{Machine: MachineName, Type: "Cleanup", Noun: "cleanup", List: []string{
+	"pending", "removed", "failed",
+}}
 
 // String returns the word of the spec for v.
-func (v Cleanup) String() string {
-	switch v {
-	case CleanupPending:
-		return "pending"
-	case CleanupRemoved:
-		return "removed"
-	case CleanupFailed:
-		return "failed"
-	}
-	return "Cleanup(" + strconv.Itoa(int(v)) + ")"
-}
+func (v Cleanup) String() string { return cleanupWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v Cleanup) Valid() bool {
-	return CleanupPending <= v && v <= CleanupFailed
-}
+func (v Cleanup) Valid() bool { return CleanupPending <= v && v <= CleanupFailed }
 
 // ParseCleanup returns the cleanup that the spec calls name.
-func ParseCleanup(name string) (Cleanup, error) {
-	switch name {
-	case "pending":
-		return CleanupPending, nil
-	case "removed":
-		return CleanupRemoved, nil
-	case "failed":
-		return CleanupFailed, nil
-	}
-	return 0, fmt.Errorf("registration: no cleanup %q", name)
-}
+func ParseCleanup(name string) (Cleanup, error) { return cleanupWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Cleanup) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no cleanup", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v Cleanup) MarshalText() ([]byte, error) { return cleanupWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *Cleanup) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseCleanup(string(text))
-	return err
-}
+func (v *Cleanup) UnmarshalText(text []byte) error { return cleanupWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v Cleanup) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("registration: %s is no cleanup", v)
-	}
-	return v.String(), nil
-}
+func (v Cleanup) Value() (driver.Value, error) { return cleanupWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *Cleanup) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as cleanup", src)
-}
+func (v *Cleanup) Scan(src any) error { return cleanupWords.Scan(src, v) }

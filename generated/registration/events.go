@@ -4,8 +4,6 @@ package registration
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -38,172 +36,39 @@ const (
 	EventCreate
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventRegister-1]
-	_ = x[EventValidationPassed-2]
-	_ = x[EventValidationFailed-3]
-	_ = x[EventPostgresSucceeded-4]
-	_ = x[EventPostgresFailed-5]
-	_ = x[EventConsulSucceeded-6]
-	_ = x[EventConsulFailed-7]
-	_ = x[EventContinue-8]
-	_ = x[EventRecoveryComplete-9]
-	_ = x[EventDeregister-10]
-	_ = x[EventDeregistrationComplete-11]
-	_ = x[EventRetry-12]
-	_ = x[EventRetryPostgres-13]
-	_ = x[EventAbandon-14]
-	_ = x[EventFatalError-15]
-	_ = x[EventRetryExhausted-16]
-	_ = x[EventConsulDeregistered-17]
-	_ = x[EventPostgresDeregistered-18]
-	_ = x[EventCorrectPayload-19]
-	_ = x[EventCreate-20]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"REGISTER", "VALIDATION_PASSED", "VALIDATION_FAILED", "POSTGRES_SUCCEEDED", "POSTGRES_FAILED",
+	"CONSUL_SUCCEEDED", "CONSUL_FAILED", "CONTINUE", "RECOVERY_COMPLETE", "DEREGISTER",
+	"DEREGISTRATION_COMPLETE", "RETRY", "RETRY_POSTGRES", "ABANDON", "FATAL_ERROR", "RETRY_EXHAUSTED",
+	"CONSUL_DEREGISTERED", "POSTGRES_DEREGISTERED", "CORRECT_PAYLOAD", "create",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventRegister:
-		return "REGISTER"
-	case EventValidationPassed:
-		return "VALIDATION_PASSED"
-	case EventValidationFailed:
-		return "VALIDATION_FAILED"
-	case EventPostgresSucceeded:
-		return "POSTGRES_SUCCEEDED"
-	case EventPostgresFailed:
-		return "POSTGRES_FAILED"
-	case EventConsulSucceeded:
-		return "CONSUL_SUCCEEDED"
-	case EventConsulFailed:
-		return "CONSUL_FAILED"
-	case EventContinue:
-		return "CONTINUE"
-	case EventRecoveryComplete:
-		return "RECOVERY_COMPLETE"
-	case EventDeregister:
-		return "DEREGISTER"
-	case EventDeregistrationComplete:
-		return "DEREGISTRATION_COMPLETE"
-	case EventRetry:
-		return "RETRY"
-	case EventRetryPostgres:
-		return "RETRY_POSTGRES"
-	case EventAbandon:
-		return "ABANDON"
-	case EventFatalError:
-		return "FATAL_ERROR"
-	case EventRetryExhausted:
-		return "RETRY_EXHAUSTED"
-	case EventConsulDeregistered:
-		return "CONSUL_DEREGISTERED"
-	case EventPostgresDeregistered:
-		return "POSTGRES_DEREGISTERED"
-	case EventCorrectPayload:
-		return "CORRECT_PAYLOAD"
-	case EventCreate:
-		return "create"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventRegister <= e && e <= EventCreate
-}
+func (e Event) Valid() bool { return EventRegister <= e && e <= EventCreate }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "REGISTER":
-		return EventRegister, nil
-	case "VALIDATION_PASSED":
-		return EventValidationPassed, nil
-	case "VALIDATION_FAILED":
-		return EventValidationFailed, nil
-	case "POSTGRES_SUCCEEDED":
-		return EventPostgresSucceeded, nil
-	case "POSTGRES_FAILED":
-		return EventPostgresFailed, nil
-	case "CONSUL_SUCCEEDED":
-		return EventConsulSucceeded, nil
-	case "CONSUL_FAILED":
-		return EventConsulFailed, nil
-	case "CONTINUE":
-		return EventContinue, nil
-	case "RECOVERY_COMPLETE":
-		return EventRecoveryComplete, nil
-	case "DEREGISTER":
-		return EventDeregister, nil
-	case "DEREGISTRATION_COMPLETE":
-		return EventDeregistrationComplete, nil
-	case "RETRY":
-		return EventRetry, nil
-	case "RETRY_POSTGRES":
-		return EventRetryPostgres, nil
-	case "ABANDON":
-		return EventAbandon, nil
-	case "FATAL_ERROR":
-		return EventFatalError, nil
-	case "RETRY_EXHAUSTED":
-		return EventRetryExhausted, nil
-	case "CONSUL_DEREGISTERED":
-		return EventConsulDeregistered, nil
-	case "POSTGRES_DEREGISTERED":
-		return EventPostgresDeregistered, nil
-	case "CORRECT_PAYLOAD":
-		return EventCorrectPayload, nil
-	case "create":
-		return EventCreate, nil
-	}
-	return 0, fmt.Errorf("registration: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("registration: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("registration: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventRegister, EventValidationPassed, EventValidationFailed, EventPostgresSucceeded, EventPostgresFailed, EventConsulSucceeded, EventConsulFailed, EventContinue, EventRecoveryComplete, EventDeregister, EventDeregistrationComplete, EventRetry, EventRetryPostgres, EventAbandon, EventFatalError, EventRetryExhausted, EventConsulDeregistered, EventPostgresDeregistered, EventCorrectPayload, EventCreate}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return e == EventContinue
-}
+func (e Event) Internal() bool { return e == EventContinue }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -232,14 +97,10 @@ type Register struct {
 }
 
 // Event returns EventRegister.
-func (Register) Event() Event {
-	return EventRegister
-}
+func (Register) Event() Event { return EventRegister }
 
 // EventName returns the event's name in the spec.
-func (Register) EventName() string {
-	return "REGISTER"
-}
+func (Register) EventName() string { return "REGISTER" }
 
 func (Register) payload() {}
 
@@ -269,14 +130,10 @@ type ValidationPassed struct {
 }
 
 // Event returns EventValidationPassed.
-func (ValidationPassed) Event() Event {
-	return EventValidationPassed
-}
+func (ValidationPassed) Event() Event { return EventValidationPassed }
 
 // EventName returns the event's name in the spec.
-func (ValidationPassed) EventName() string {
-	return "VALIDATION_PASSED"
-}
+func (ValidationPassed) EventName() string { return "VALIDATION_PASSED" }
 
 func (ValidationPassed) payload() {}
 
@@ -288,14 +145,10 @@ type ValidationFailed struct {
 }
 
 // Event returns EventValidationFailed.
-func (ValidationFailed) Event() Event {
-	return EventValidationFailed
-}
+func (ValidationFailed) Event() Event { return EventValidationFailed }
 
 // EventName returns the event's name in the spec.
-func (ValidationFailed) EventName() string {
-	return "VALIDATION_FAILED"
-}
+func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
 
 func (ValidationFailed) payload() {}
 
@@ -308,14 +161,10 @@ type PostgresSucceeded struct {
 }
 
 // Event returns EventPostgresSucceeded.
-func (PostgresSucceeded) Event() Event {
-	return EventPostgresSucceeded
-}
+func (PostgresSucceeded) Event() Event { return EventPostgresSucceeded }
 
 // EventName returns the event's name in the spec.
-func (PostgresSucceeded) EventName() string {
-	return "POSTGRES_SUCCEEDED"
-}
+func (PostgresSucceeded) EventName() string { return "POSTGRES_SUCCEEDED" }
 
 func (PostgresSucceeded) payload() {}
 
@@ -330,14 +179,10 @@ type PostgresFailed struct {
 }
 
 // Event returns EventPostgresFailed.
-func (PostgresFailed) Event() Event {
-	return EventPostgresFailed
-}
+func (PostgresFailed) Event() Event { return EventPostgresFailed }
 
 // EventName returns the event's name in the spec.
-func (PostgresFailed) EventName() string {
-	return "POSTGRES_FAILED"
-}
+func (PostgresFailed) EventName() string { return "POSTGRES_FAILED" }
 
 func (PostgresFailed) payload() {}
 
@@ -347,14 +192,10 @@ type ConsulSucceeded struct {
 }
 
 // Event returns EventConsulSucceeded.
-func (ConsulSucceeded) Event() Event {
-	return EventConsulSucceeded
-}
+func (ConsulSucceeded) Event() Event { return EventConsulSucceeded }
 
 // EventName returns the event's name in the spec.
-func (ConsulSucceeded) EventName() string {
-	return "CONSUL_SUCCEEDED"
-}
+func (ConsulSucceeded) EventName() string { return "CONSUL_SUCCEEDED" }
 
 func (ConsulSucceeded) payload() {}
 
@@ -366,14 +207,10 @@ type ConsulFailed struct {
 }
 
 // Event returns EventConsulFailed.
-func (ConsulFailed) Event() Event {
-	return EventConsulFailed
-}
+func (ConsulFailed) Event() Event { return EventConsulFailed }
 
 // EventName returns the event's name in the spec.
-func (ConsulFailed) EventName() string {
-	return "CONSUL_FAILED"
-}
+func (ConsulFailed) EventName() string { return "CONSUL_FAILED" }
 
 func (ConsulFailed) payload() {}
 
@@ -381,14 +218,10 @@ func (ConsulFailed) payload() {}
 type Continue struct{}
 
 // Event returns EventContinue.
-func (Continue) Event() Event {
-	return EventContinue
-}
+func (Continue) Event() Event { return EventContinue }
 
 // EventName returns the event's name in the spec.
-func (Continue) EventName() string {
-	return "CONTINUE"
-}
+func (Continue) EventName() string { return "CONTINUE" }
 
 func (Continue) payload() {}
 
@@ -404,14 +237,10 @@ type RecoveryComplete struct {
 }
 
 // Event returns EventRecoveryComplete.
-func (RecoveryComplete) Event() Event {
-	return EventRecoveryComplete
-}
+func (RecoveryComplete) Event() Event { return EventRecoveryComplete }
 
 // EventName returns the event's name in the spec.
-func (RecoveryComplete) EventName() string {
-	return "RECOVERY_COMPLETE"
-}
+func (RecoveryComplete) EventName() string { return "RECOVERY_COMPLETE" }
 
 func (RecoveryComplete) payload() {}
 
@@ -419,14 +248,10 @@ func (RecoveryComplete) payload() {}
 type Deregister struct{}
 
 // Event returns EventDeregister.
-func (Deregister) Event() Event {
-	return EventDeregister
-}
+func (Deregister) Event() Event { return EventDeregister }
 
 // EventName returns the event's name in the spec.
-func (Deregister) EventName() string {
-	return "DEREGISTER"
-}
+func (Deregister) EventName() string { return "DEREGISTER" }
 
 func (Deregister) payload() {}
 
@@ -434,14 +259,10 @@ func (Deregister) payload() {}
 type DeregistrationComplete struct{}
 
 // Event returns EventDeregistrationComplete.
-func (DeregistrationComplete) Event() Event {
-	return EventDeregistrationComplete
-}
+func (DeregistrationComplete) Event() Event { return EventDeregistrationComplete }
 
 // EventName returns the event's name in the spec.
-func (DeregistrationComplete) EventName() string {
-	return "DEREGISTRATION_COMPLETE"
-}
+func (DeregistrationComplete) EventName() string { return "DEREGISTRATION_COMPLETE" }
 
 func (DeregistrationComplete) payload() {}
 
@@ -451,14 +272,10 @@ func (DeregistrationComplete) payload() {}
 type Retry struct{}
 
 // Event returns EventRetry.
-func (Retry) Event() Event {
-	return EventRetry
-}
+func (Retry) Event() Event { return EventRetry }
 
 // EventName returns the event's name in the spec.
-func (Retry) EventName() string {
-	return "RETRY"
-}
+func (Retry) EventName() string { return "RETRY" }
 
 func (Retry) payload() {}
 
@@ -466,14 +283,10 @@ func (Retry) payload() {}
 type RetryPostgres struct{}
 
 // Event returns EventRetryPostgres.
-func (RetryPostgres) Event() Event {
-	return EventRetryPostgres
-}
+func (RetryPostgres) Event() Event { return EventRetryPostgres }
 
 // EventName returns the event's name in the spec.
-func (RetryPostgres) EventName() string {
-	return "RETRY_POSTGRES"
-}
+func (RetryPostgres) EventName() string { return "RETRY_POSTGRES" }
 
 func (RetryPostgres) payload() {}
 
@@ -481,14 +294,10 @@ func (RetryPostgres) payload() {}
 type Abandon struct{}
 
 // Event returns EventAbandon.
-func (Abandon) Event() Event {
-	return EventAbandon
-}
+func (Abandon) Event() Event { return EventAbandon }
 
 // EventName returns the event's name in the spec.
-func (Abandon) EventName() string {
-	return "ABANDON"
-}
+func (Abandon) EventName() string { return "ABANDON" }
 
 func (Abandon) payload() {}
 
@@ -500,14 +309,10 @@ type FatalError struct {
 }
 
 // Event returns EventFatalError.
-func (FatalError) Event() Event {
-	return EventFatalError
-}
+func (FatalError) Event() Event { return EventFatalError }
 
 // EventName returns the event's name in the spec.
-func (FatalError) EventName() string {
-	return "FATAL_ERROR"
-}
+func (FatalError) EventName() string { return "FATAL_ERROR" }
 
 func (FatalError) payload() {}
 
@@ -515,14 +320,10 @@ func (FatalError) payload() {}
 type RetryExhausted struct{}
 
 // Event returns EventRetryExhausted.
-func (RetryExhausted) Event() Event {
-	return EventRetryExhausted
-}
+func (RetryExhausted) Event() Event { return EventRetryExhausted }
 
 // EventName returns the event's name in the spec.
-func (RetryExhausted) EventName() string {
-	return "RETRY_EXHAUSTED"
-}
+func (RetryExhausted) EventName() string { return "RETRY_EXHAUSTED" }
 
 func (RetryExhausted) payload() {}
 
@@ -538,14 +339,10 @@ type ConsulDeregistered struct {
 }
 
 // Event returns EventConsulDeregistered.
-func (ConsulDeregistered) Event() Event {
-	return EventConsulDeregistered
-}
+func (ConsulDeregistered) Event() Event { return EventConsulDeregistered }
 
 // EventName returns the event's name in the spec.
-func (ConsulDeregistered) EventName() string {
-	return "CONSUL_DEREGISTERED"
-}
+func (ConsulDeregistered) EventName() string { return "CONSUL_DEREGISTERED" }
 
 func (ConsulDeregistered) payload() {}
 
@@ -556,14 +353,10 @@ type PostgresDeregistered struct {
 }
 
 // Event returns EventPostgresDeregistered.
-func (PostgresDeregistered) Event() Event {
-	return EventPostgresDeregistered
-}
+func (PostgresDeregistered) Event() Event { return EventPostgresDeregistered }
 
 // EventName returns the event's name in the spec.
-func (PostgresDeregistered) EventName() string {
-	return "POSTGRES_DEREGISTERED"
-}
+func (PostgresDeregistered) EventName() string { return "POSTGRES_DEREGISTERED" }
 
 func (PostgresDeregistered) payload() {}
 
@@ -586,14 +379,10 @@ type CorrectPayload struct {
 }
 
 // Event returns EventCorrectPayload.
-func (CorrectPayload) Event() Event {
-	return EventCorrectPayload
-}
+func (CorrectPayload) Event() Event { return EventCorrectPayload }
 
 // EventName returns the event's name in the spec.
-func (CorrectPayload) EventName() string {
-	return "CORRECT_PAYLOAD"
-}
+func (CorrectPayload) EventName() string { return "CORRECT_PAYLOAD" }
 
 func (CorrectPayload) payload() {}
 
@@ -622,14 +411,10 @@ type Create struct {
 }
 
 // Event returns EventCreate.
-func (Create) Event() Event {
-	return EventCreate
-}
+func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
-func (Create) EventName() string {
-	return "create"
-}
+func (Create) EventName() string { return "create" }
 
 func (Create) payload() {}
 

@@ -64,7 +64,7 @@ func (r *Record) Register(e Register, by Actor, now time.Time) (Steps, error) {
 // ValidationPassed applies VALIDATION_PASSED. It changes r only when it returns a step.
 func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (Steps, error) {
 	if !e.ValidationResult.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationPassed, by).WithField("validation_result", "is no value of validation_outcome")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationPassed, by).WithField("validation_result", "is not a validation_outcome")
 	}
 	switch r.State {
 	case Validating:
@@ -91,10 +91,10 @@ func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (
 // ValidationFailed applies VALIDATION_FAILED. It changes r only when it returns a step.
 func (r *Record) ValidationFailed(e ValidationFailed, by Actor, now time.Time) (Steps, error) {
 	if !e.ValidationResult.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField("validation_result", "is no value of validation_outcome")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField("validation_result", "is not a validation_outcome")
 	}
 	if !e.ValidationErrorType.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField("validation_error_type", "is no value of validation_error_type")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField("validation_error_type", "is not a validation_error_type")
 	}
 	switch r.State {
 	case Validating:
@@ -158,7 +158,7 @@ func (r *Record) PostgresSucceeded(e PostgresSucceeded, by Actor, now time.Time)
 // PostgresFailed applies POSTGRES_FAILED. It changes r only when it returns a step.
 func (r *Record) PostgresFailed(e PostgresFailed, by Actor, now time.Time) (Steps, error) {
 	if !e.ErrorType.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresFailed, by).WithField("error_type", "is no value of failure_type")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresFailed, by).WithField("error_type", "is not a failure_type")
 	}
 	switch r.State {
 	case RegisteringPostgres:
@@ -219,7 +219,7 @@ func (r *Record) ConsulSucceeded(e ConsulSucceeded, by Actor, now time.Time) (St
 // ConsulFailed applies CONSUL_FAILED. It changes r only when it returns a step.
 func (r *Record) ConsulFailed(e ConsulFailed, by Actor, now time.Time) (Steps, error) {
 	if !e.ErrorType.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulFailed, by).WithField("error_type", "is no value of failure_type")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulFailed, by).WithField("error_type", "is not a failure_type")
 	}
 	switch r.State {
 	case RegisteringConsul:
@@ -517,7 +517,7 @@ func (r *Record) Abandon(by Actor, now time.Time) (Steps, error) {
 // The engine fires it too, and knows no more than that it had to: the type is optional.
 func (r *Record) FatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
 	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventFatalError, by).WithField("error_type", "is no value of fatal_type")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventFatalError, by).WithField("error_type", "is not a fatal_type")
 	}
 	switch r.State {
 	case Unregistered:
@@ -630,10 +630,10 @@ func (r *Record) RetryExhausted(by Actor, now time.Time) (Steps, error) {
 // stepConsulDeregistered takes the step of CONSUL_DEREGISTERED and leaves out what it raises.
 func (r *Record) stepConsulDeregistered(e ConsulDeregistered, by Actor, now time.Time) (Steps, error) {
 	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField("error_type", "is no value of failure_type")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField("error_type", "is not a failure_type")
 	}
 	if !e.ConsulCleanup.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField("consul_cleanup", "is no value of cleanup")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField("consul_cleanup", "is not a cleanup")
 	}
 	switch r.State {
 	case Deregistering:
@@ -686,10 +686,10 @@ func (r *Record) ConsulDeregistered(e ConsulDeregistered, by Actor, now time.Tim
 // stepPostgresDeregistered takes the step of POSTGRES_DEREGISTERED and leaves out what it raises.
 func (r *Record) stepPostgresDeregistered(e PostgresDeregistered, by Actor, now time.Time) (Steps, error) {
 	if e.ErrorType.IsSet && !e.ErrorType.V.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField("error_type", "is no value of failure_type")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField("error_type", "is not a failure_type")
 	}
 	if !e.PostgresCleanup.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField("postgres_cleanup", "is no value of cleanup")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField("postgres_cleanup", "is not a cleanup")
 	}
 	switch r.State {
 	case Deregistering:

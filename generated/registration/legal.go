@@ -188,7 +188,7 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 func (m core) Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error) {
 	record, ok := r.(*Record)
 	if !ok || record == nil {
-		return nil, fmt.Errorf("registration: %T is no record of this machine", r)
+		return nil, fmt.Errorf("registration: %T is not a record of this machine", r)
 	}
 	c := Call{Params: m.params, Now: now}
 	var err error

@@ -4,8 +4,6 @@ package registration
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -28,117 +26,34 @@ const (
 	Failed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[Unregistered-1]
-	_ = x[Validating-2]
-	_ = x[RegisteringPostgres-3]
-	_ = x[PostgresRegistered-4]
-	_ = x[RegisteringConsul-5]
-	_ = x[Registered-6]
-	_ = x[PartialRegistered-7]
-	_ = x[Deregistering-8]
-	_ = x[Deregistered-9]
-	_ = x[Failed-10]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"unregistered", "validating", "registering_postgres", "postgres_registered", "registering_consul",
+	"registered", "partial_registered", "deregistering", "deregistered", "failed",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case Unregistered:
-		return "unregistered"
-	case Validating:
-		return "validating"
-	case RegisteringPostgres:
-		return "registering_postgres"
-	case PostgresRegistered:
-		return "postgres_registered"
-	case RegisteringConsul:
-		return "registering_consul"
-	case Registered:
-		return "registered"
-	case PartialRegistered:
-		return "partial_registered"
-	case Deregistering:
-		return "deregistering"
-	case Deregistered:
-		return "deregistered"
-	case Failed:
-		return "failed"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return Unregistered <= s && s <= Failed
-}
+func (s State) Valid() bool { return Unregistered <= s && s <= Failed }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "unregistered":
-		return Unregistered, nil
-	case "validating":
-		return Validating, nil
-	case "registering_postgres":
-		return RegisteringPostgres, nil
-	case "postgres_registered":
-		return PostgresRegistered, nil
-	case "registering_consul":
-		return RegisteringConsul, nil
-	case "registered":
-		return Registered, nil
-	case "partial_registered":
-		return PartialRegistered, nil
-	case "deregistering":
-		return Deregistering, nil
-	case "deregistered":
-		return Deregistered, nil
-	case "failed":
-		return Failed, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("registration: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("registration: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("registration: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

@@ -18,9 +18,7 @@ type InUnregistered struct {
 }
 
 // Record returns the record behind the view.
-func (in InUnregistered) Record() *Record {
-	return in.record
-}
+func (in InUnregistered) Record() *Record { return in.record }
 
 func (InUnregistered) view() {}
 
@@ -30,9 +28,7 @@ type InValidating struct {
 }
 
 // Record returns the record behind the view.
-func (in InValidating) Record() *Record {
-	return in.record
-}
+func (in InValidating) Record() *Record { return in.record }
 
 func (InValidating) view() {}
 
@@ -42,9 +38,7 @@ type InRegisteringPostgres struct {
 }
 
 // Record returns the record behind the view.
-func (in InRegisteringPostgres) Record() *Record {
-	return in.record
-}
+func (in InRegisteringPostgres) Record() *Record { return in.record }
 
 func (InRegisteringPostgres) view() {}
 
@@ -54,9 +48,7 @@ type InPostgresRegistered struct {
 }
 
 // Record returns the record behind the view.
-func (in InPostgresRegistered) Record() *Record {
-	return in.record
-}
+func (in InPostgresRegistered) Record() *Record { return in.record }
 
 func (InPostgresRegistered) view() {}
 
@@ -66,9 +58,7 @@ type InRegisteringConsul struct {
 }
 
 // Record returns the record behind the view.
-func (in InRegisteringConsul) Record() *Record {
-	return in.record
-}
+func (in InRegisteringConsul) Record() *Record { return in.record }
 
 func (InRegisteringConsul) view() {}
 
@@ -78,9 +68,7 @@ type InRegistered struct {
 }
 
 // Record returns the record behind the view.
-func (in InRegistered) Record() *Record {
-	return in.record
-}
+func (in InRegistered) Record() *Record { return in.record }
 
 func (InRegistered) view() {}
 
@@ -90,9 +78,7 @@ type InPartialRegistered struct {
 }
 
 // Record returns the record behind the view.
-func (in InPartialRegistered) Record() *Record {
-	return in.record
-}
+func (in InPartialRegistered) Record() *Record { return in.record }
 
 func (InPartialRegistered) view() {}
 
@@ -102,9 +88,7 @@ type InDeregistering struct {
 }
 
 // Record returns the record behind the view.
-func (in InDeregistering) Record() *Record {
-	return in.record
-}
+func (in InDeregistering) Record() *Record { return in.record }
 
 func (InDeregistering) view() {}
 
@@ -114,9 +98,7 @@ type InDeregistered struct {
 }
 
 // Record returns the record behind the view.
-func (in InDeregistered) Record() *Record {
-	return in.record
-}
+func (in InDeregistered) Record() *Record { return in.record }
 
 func (InDeregistered) view() {}
 
@@ -126,9 +108,7 @@ type InFailed struct {
 }
 
 // Record returns the record behind the view.
-func (in InFailed) Record() *Record {
-	return in.record
-}
+func (in InFailed) Record() *Record { return in.record }
 
 func (InFailed) view() {}
 
@@ -436,8 +416,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

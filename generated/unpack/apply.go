@@ -79,9 +79,7 @@ func Step(r *Record, e Payload, c Call) (Steps, error) {
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
-func Raised(t Transition, r *Record, e Payload, c Call) Payload {
-	return nil
-}
+func Raised(t Transition, r *Record, e Payload, c Call) Payload { return nil }
 
 // NewRecord creates a record by START.
 func NewRecord(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {

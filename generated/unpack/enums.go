@@ -4,8 +4,8 @@ package unpack
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // AbortReason is the enum abort_reason.
@@ -23,38 +23,13 @@ const (
 	AbortReasonUnmountFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[AbortReasonCheckFailed-1]
-	_ = x[AbortReasonDeviceIDTaken-2]
-	_ = x[AbortReasonDeviceFailed-3]
-	_ = x[AbortReasonExtractFailed-4]
-	_ = x[AbortReasonLayoutInvalid-5]
-	_ = x[AbortReasonLayoutCheckFailed-6]
-	_ = x[AbortReasonUnmountFailed-7]
-}
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+	"check_failed", "device_id_taken", "device_failed", "extract_failed", "layout_invalid",
+	"layout_check_failed", "unmount_failed",
+}}
 
 // String returns the word of the spec for v.
-func (v AbortReason) String() string {
-	switch v {
-	case AbortReasonCheckFailed:
-		return "check_failed"
-	case AbortReasonDeviceIDTaken:
-		return "device_id_taken"
-	case AbortReasonDeviceFailed:
-		return "device_failed"
-	case AbortReasonExtractFailed:
-		return "extract_failed"
-	case AbortReasonLayoutInvalid:
-		return "layout_invalid"
-	case AbortReasonLayoutCheckFailed:
-		return "layout_check_failed"
-	case AbortReasonUnmountFailed:
-		return "unmount_failed"
-	}
-	return "AbortReason(" + strconv.Itoa(int(v)) + ")"
-}
+func (v AbortReason) String() string { return abortReasonWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
 func (v AbortReason) Valid() bool {
@@ -62,55 +37,18 @@ func (v AbortReason) Valid() bool {
 }
 
 // ParseAbortReason returns the abort_reason that the spec calls name.
-func ParseAbortReason(name string) (AbortReason, error) {
-	switch name {
-	case "check_failed":
-		return AbortReasonCheckFailed, nil
-	case "device_id_taken":
-		return AbortReasonDeviceIDTaken, nil
-	case "device_failed":
-		return AbortReasonDeviceFailed, nil
-	case "extract_failed":
-		return AbortReasonExtractFailed, nil
-	case "layout_invalid":
-		return AbortReasonLayoutInvalid, nil
-	case "layout_check_failed":
-		return AbortReasonLayoutCheckFailed, nil
-	case "unmount_failed":
-		return AbortReasonUnmountFailed, nil
-	}
-	return 0, fmt.Errorf("unpack: no abort_reason %q", name)
-}
+func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v AbortReason) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("unpack: %s is no abort_reason", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v AbortReason) MarshalText() ([]byte, error) { return abortReasonWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *AbortReason) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseAbortReason(string(text))
-	return err
+func (v *AbortReason) UnmarshalText(text []byte) error {
+	return abortReasonWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v AbortReason) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("unpack: %s is no abort_reason", v)
-	}
-	return v.String(), nil
-}
+func (v AbortReason) Value() (driver.Value, error) { return abortReasonWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *AbortReason) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("unpack: cannot scan %T as abort_reason", src)
-}
+func (v *AbortReason) Scan(src any) error { return abortReasonWords.Scan(src, v) }

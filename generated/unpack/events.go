@@ -4,8 +4,6 @@ package unpack
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -30,132 +28,37 @@ const (
 	EventUnmountFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventStart-1]
-	_ = x[EventChecked-2]
-	_ = x[EventCheckFailed-3]
-	_ = x[EventDeviceReady-4]
-	_ = x[EventDeviceFailed-5]
-	_ = x[EventExtracted-6]
-	_ = x[EventExtractLost-7]
-	_ = x[EventExtractFailed-8]
-	_ = x[EventLayoutChecked-9]
-	_ = x[EventLayoutCheckFailed-10]
-	_ = x[EventUnmounted-11]
-	_ = x[EventUnmountFailed-12]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"START", "CHECKED", "CHECK_FAILED", "DEVICE_READY", "DEVICE_FAILED", "EXTRACTED", "EXTRACT_LOST",
+	"EXTRACT_FAILED", "LAYOUT_CHECKED", "LAYOUT_CHECK_FAILED", "UNMOUNTED", "UNMOUNT_FAILED",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventStart:
-		return "START"
-	case EventChecked:
-		return "CHECKED"
-	case EventCheckFailed:
-		return "CHECK_FAILED"
-	case EventDeviceReady:
-		return "DEVICE_READY"
-	case EventDeviceFailed:
-		return "DEVICE_FAILED"
-	case EventExtracted:
-		return "EXTRACTED"
-	case EventExtractLost:
-		return "EXTRACT_LOST"
-	case EventExtractFailed:
-		return "EXTRACT_FAILED"
-	case EventLayoutChecked:
-		return "LAYOUT_CHECKED"
-	case EventLayoutCheckFailed:
-		return "LAYOUT_CHECK_FAILED"
-	case EventUnmounted:
-		return "UNMOUNTED"
-	case EventUnmountFailed:
-		return "UNMOUNT_FAILED"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventStart <= e && e <= EventUnmountFailed
-}
+func (e Event) Valid() bool { return EventStart <= e && e <= EventUnmountFailed }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "START":
-		return EventStart, nil
-	case "CHECKED":
-		return EventChecked, nil
-	case "CHECK_FAILED":
-		return EventCheckFailed, nil
-	case "DEVICE_READY":
-		return EventDeviceReady, nil
-	case "DEVICE_FAILED":
-		return EventDeviceFailed, nil
-	case "EXTRACTED":
-		return EventExtracted, nil
-	case "EXTRACT_LOST":
-		return EventExtractLost, nil
-	case "EXTRACT_FAILED":
-		return EventExtractFailed, nil
-	case "LAYOUT_CHECKED":
-		return EventLayoutChecked, nil
-	case "LAYOUT_CHECK_FAILED":
-		return EventLayoutCheckFailed, nil
-	case "UNMOUNTED":
-		return EventUnmounted, nil
-	case "UNMOUNT_FAILED":
-		return EventUnmountFailed, nil
-	}
-	return 0, fmt.Errorf("unpack: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("unpack: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("unpack: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("unpack: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventStart, EventChecked, EventCheckFailed, EventDeviceReady, EventDeviceFailed, EventExtracted, EventExtractLost, EventExtractFailed, EventLayoutChecked, EventLayoutCheckFailed, EventUnmounted, EventUnmountFailed}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return e == EventExtractLost || e == EventExtractFailed
-}
+func (e Event) Internal() bool { return e == EventExtractLost || e == EventExtractFailed }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -181,14 +84,10 @@ type Start struct {
 }
 
 // Event returns EventStart.
-func (Start) Event() Event {
-	return EventStart
-}
+func (Start) Event() Event { return EventStart }
 
 // EventName returns the event's name in the spec.
-func (Start) EventName() string {
-	return "START"
-}
+func (Start) EventName() string { return "START" }
 
 func (Start) payload() {}
 
@@ -209,14 +108,10 @@ type Checked struct {
 }
 
 // Event returns EventChecked.
-func (Checked) Event() Event {
-	return EventChecked
-}
+func (Checked) Event() Event { return EventChecked }
 
 // EventName returns the event's name in the spec.
-func (Checked) EventName() string {
-	return "CHECKED"
-}
+func (Checked) EventName() string { return "CHECKED" }
 
 func (Checked) payload() {}
 
@@ -226,14 +121,10 @@ type CheckFailed struct {
 }
 
 // Event returns EventCheckFailed.
-func (CheckFailed) Event() Event {
-	return EventCheckFailed
-}
+func (CheckFailed) Event() Event { return EventCheckFailed }
 
 // EventName returns the event's name in the spec.
-func (CheckFailed) EventName() string {
-	return "CHECK_FAILED"
-}
+func (CheckFailed) EventName() string { return "CHECK_FAILED" }
 
 func (CheckFailed) payload() {}
 
@@ -245,14 +136,10 @@ type DeviceReady struct {
 }
 
 // Event returns EventDeviceReady.
-func (DeviceReady) Event() Event {
-	return EventDeviceReady
-}
+func (DeviceReady) Event() Event { return EventDeviceReady }
 
 // EventName returns the event's name in the spec.
-func (DeviceReady) EventName() string {
-	return "DEVICE_READY"
-}
+func (DeviceReady) EventName() string { return "DEVICE_READY" }
 
 func (DeviceReady) payload() {}
 
@@ -262,14 +149,10 @@ type DeviceFailed struct {
 }
 
 // Event returns EventDeviceFailed.
-func (DeviceFailed) Event() Event {
-	return EventDeviceFailed
-}
+func (DeviceFailed) Event() Event { return EventDeviceFailed }
 
 // EventName returns the event's name in the spec.
-func (DeviceFailed) EventName() string {
-	return "DEVICE_FAILED"
-}
+func (DeviceFailed) EventName() string { return "DEVICE_FAILED" }
 
 func (DeviceFailed) payload() {}
 
@@ -279,14 +162,10 @@ func (DeviceFailed) payload() {}
 type Extracted struct{}
 
 // Event returns EventExtracted.
-func (Extracted) Event() Event {
-	return EventExtracted
-}
+func (Extracted) Event() Event { return EventExtracted }
 
 // EventName returns the event's name in the spec.
-func (Extracted) EventName() string {
-	return "EXTRACTED"
-}
+func (Extracted) EventName() string { return "EXTRACTED" }
 
 func (Extracted) payload() {}
 
@@ -294,14 +173,10 @@ func (Extracted) payload() {}
 type ExtractLost struct{}
 
 // Event returns EventExtractLost.
-func (ExtractLost) Event() Event {
-	return EventExtractLost
-}
+func (ExtractLost) Event() Event { return EventExtractLost }
 
 // EventName returns the event's name in the spec.
-func (ExtractLost) EventName() string {
-	return "EXTRACT_LOST"
-}
+func (ExtractLost) EventName() string { return "EXTRACT_LOST" }
 
 func (ExtractLost) payload() {}
 
@@ -313,14 +188,10 @@ type ExtractFailed struct {
 }
 
 // Event returns EventExtractFailed.
-func (ExtractFailed) Event() Event {
-	return EventExtractFailed
-}
+func (ExtractFailed) Event() Event { return EventExtractFailed }
 
 // EventName returns the event's name in the spec.
-func (ExtractFailed) EventName() string {
-	return "EXTRACT_FAILED"
-}
+func (ExtractFailed) EventName() string { return "EXTRACT_FAILED" }
 
 func (ExtractFailed) payload() {}
 
@@ -333,14 +204,10 @@ type LayoutChecked struct {
 }
 
 // Event returns EventLayoutChecked.
-func (LayoutChecked) Event() Event {
-	return EventLayoutChecked
-}
+func (LayoutChecked) Event() Event { return EventLayoutChecked }
 
 // EventName returns the event's name in the spec.
-func (LayoutChecked) EventName() string {
-	return "LAYOUT_CHECKED"
-}
+func (LayoutChecked) EventName() string { return "LAYOUT_CHECKED" }
 
 func (LayoutChecked) payload() {}
 
@@ -350,14 +217,10 @@ type LayoutCheckFailed struct {
 }
 
 // Event returns EventLayoutCheckFailed.
-func (LayoutCheckFailed) Event() Event {
-	return EventLayoutCheckFailed
-}
+func (LayoutCheckFailed) Event() Event { return EventLayoutCheckFailed }
 
 // EventName returns the event's name in the spec.
-func (LayoutCheckFailed) EventName() string {
-	return "LAYOUT_CHECK_FAILED"
-}
+func (LayoutCheckFailed) EventName() string { return "LAYOUT_CHECK_FAILED" }
 
 func (LayoutCheckFailed) payload() {}
 
@@ -365,14 +228,10 @@ func (LayoutCheckFailed) payload() {}
 type Unmounted struct{}
 
 // Event returns EventUnmounted.
-func (Unmounted) Event() Event {
-	return EventUnmounted
-}
+func (Unmounted) Event() Event { return EventUnmounted }
 
 // EventName returns the event's name in the spec.
-func (Unmounted) EventName() string {
-	return "UNMOUNTED"
-}
+func (Unmounted) EventName() string { return "UNMOUNTED" }
 
 func (Unmounted) payload() {}
 
@@ -382,14 +241,10 @@ type UnmountFailed struct {
 }
 
 // Event returns EventUnmountFailed.
-func (UnmountFailed) Event() Event {
-	return EventUnmountFailed
-}
+func (UnmountFailed) Event() Event { return EventUnmountFailed }
 
 // EventName returns the event's name in the spec.
-func (UnmountFailed) EventName() string {
-	return "UNMOUNT_FAILED"
-}
+func (UnmountFailed) EventName() string { return "UNMOUNT_FAILED" }
 
 func (UnmountFailed) payload() {}
 

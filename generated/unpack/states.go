@@ -4,8 +4,6 @@ package unpack
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -41,102 +39,34 @@ const (
 	Aborted
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[CheckUnpacked-1]
-	_ = x[CreateDevice-2]
-	_ = x[ExtractLayers-3]
-	_ = x[VerifyLayout-4]
-	_ = x[UpdateDB-5]
-	_ = x[Complete-6]
-	_ = x[Aborted-7]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"check-unpacked", "create-device", "extract-layers", "verify-layout", "update-db", "COMPLETE",
+	"aborted",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case CheckUnpacked:
-		return "check-unpacked"
-	case CreateDevice:
-		return "create-device"
-	case ExtractLayers:
-		return "extract-layers"
-	case VerifyLayout:
-		return "verify-layout"
-	case UpdateDB:
-		return "update-db"
-	case Complete:
-		return "COMPLETE"
-	case Aborted:
-		return "aborted"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return CheckUnpacked <= s && s <= Aborted
-}
+func (s State) Valid() bool { return CheckUnpacked <= s && s <= Aborted }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "check-unpacked":
-		return CheckUnpacked, nil
-	case "create-device":
-		return CreateDevice, nil
-	case "extract-layers":
-		return ExtractLayers, nil
-	case "verify-layout":
-		return VerifyLayout, nil
-	case "update-db":
-		return UpdateDB, nil
-	case "COMPLETE":
-		return Complete, nil
-	case "aborted":
-		return Aborted, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("unpack: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("unpack: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("unpack: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{CheckUnpacked, CreateDevice, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

@@ -41,9 +41,7 @@ func callOf(_ string, _ json.RawMessage, now time.Time, params json.RawMessage) 
 	return c, nil
 }
 
-func bySystem(c Call) Call {
-	return c
-}
+func bySystem(c Call) Call { return c }
 
 func deadlineOf(r *Record, c Call) (at time.Time, fire Payload, ok bool) {
 	d, ok := DeadlineOf(r, c)

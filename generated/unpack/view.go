@@ -18,9 +18,7 @@ type InCheckUnpacked struct {
 }
 
 // Record returns the record behind the view.
-func (in InCheckUnpacked) Record() *Record {
-	return in.record
-}
+func (in InCheckUnpacked) Record() *Record { return in.record }
 
 func (InCheckUnpacked) view() {}
 
@@ -30,9 +28,7 @@ type InCreateDevice struct {
 }
 
 // Record returns the record behind the view.
-func (in InCreateDevice) Record() *Record {
-	return in.record
-}
+func (in InCreateDevice) Record() *Record { return in.record }
 
 func (InCreateDevice) view() {}
 
@@ -42,9 +38,7 @@ type InExtractLayers struct {
 }
 
 // Record returns the record behind the view.
-func (in InExtractLayers) Record() *Record {
-	return in.record
-}
+func (in InExtractLayers) Record() *Record { return in.record }
 
 func (InExtractLayers) view() {}
 
@@ -54,9 +48,7 @@ type InVerifyLayout struct {
 }
 
 // Record returns the record behind the view.
-func (in InVerifyLayout) Record() *Record {
-	return in.record
-}
+func (in InVerifyLayout) Record() *Record { return in.record }
 
 func (InVerifyLayout) view() {}
 
@@ -66,9 +58,7 @@ type InUpdateDB struct {
 }
 
 // Record returns the record behind the view.
-func (in InUpdateDB) Record() *Record {
-	return in.record
-}
+func (in InUpdateDB) Record() *Record { return in.record }
 
 func (InUpdateDB) view() {}
 
@@ -78,9 +68,7 @@ type InComplete struct {
 }
 
 // Record returns the record behind the view.
-func (in InComplete) Record() *Record {
-	return in.record
-}
+func (in InComplete) Record() *Record { return in.record }
 
 func (InComplete) view() {}
 
@@ -90,9 +78,7 @@ type InAborted struct {
 }
 
 // Record returns the record behind the view.
-func (in InAborted) Record() *Record {
-	return in.record
-}
+func (in InAborted) Record() *Record { return in.record }
 
 func (InAborted) view() {}
 
@@ -259,8 +245,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

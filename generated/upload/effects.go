@@ -65,9 +65,7 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	return nil
 }
 
-func askIssuePartUrls() fsm.Effect {
-	return fsm.Effect{Name: "issue_part_urls", Kind: fsm.EffectCall}
-}
+func askIssuePartUrls() fsm.Effect { return fsm.Effect{Name: "issue_part_urls", Kind: fsm.EffectCall} }
 
 func askInsertBlobRow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "insert_blob_row", Kind: fsm.EffectCall, Payload: InsertBlobRowEffect{BlobDigest: r.BlobDigest, BlobLength: r.BlobLength}}

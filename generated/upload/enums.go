@@ -4,8 +4,8 @@ package upload
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // AbortReason is the enum abort_reason.
@@ -20,69 +20,29 @@ const (
 	AbortReasonExpired
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[AbortReasonClient-1]
-	_ = x[AbortReasonExpired-2]
-}
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+	"client", "expired",
+}}
 
 // String returns the word of the spec for v.
-func (v AbortReason) String() string {
-	switch v {
-	case AbortReasonClient:
-		return "client"
-	case AbortReasonExpired:
-		return "expired"
-	}
-	return "AbortReason(" + strconv.Itoa(int(v)) + ")"
-}
+func (v AbortReason) String() string { return abortReasonWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v AbortReason) Valid() bool {
-	return AbortReasonClient <= v && v <= AbortReasonExpired
-}
+func (v AbortReason) Valid() bool { return AbortReasonClient <= v && v <= AbortReasonExpired }
 
 // ParseAbortReason returns the abort_reason that the spec calls name.
-func ParseAbortReason(name string) (AbortReason, error) {
-	switch name {
-	case "client":
-		return AbortReasonClient, nil
-	case "expired":
-		return AbortReasonExpired, nil
-	}
-	return 0, fmt.Errorf("upload: no abort_reason %q", name)
-}
+func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v AbortReason) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("upload: %s is no abort_reason", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v AbortReason) MarshalText() ([]byte, error) { return abortReasonWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *AbortReason) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseAbortReason(string(text))
-	return err
+func (v *AbortReason) UnmarshalText(text []byte) error {
+	return abortReasonWords.UnmarshalText(text, v)
 }
 
 // Value implements driver.Valuer.
-func (v AbortReason) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("upload: %s is no abort_reason", v)
-	}
-	return v.String(), nil
-}
+func (v AbortReason) Value() (driver.Value, error) { return abortReasonWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *AbortReason) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("upload: cannot scan %T as abort_reason", src)
-}
+func (v *AbortReason) Scan(src any) error { return abortReasonWords.Scan(src, v) }

@@ -4,8 +4,6 @@ package upload
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -25,102 +23,37 @@ const (
 	EventCreate
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventStartPartsUpload-1]
-	_ = x[EventFastPathDedupe-2]
-	_ = x[EventCompleteParts-3]
-	_ = x[EventCommitUpload-4]
-	_ = x[EventAbortUpload-5]
-	_ = x[EventCreate-6]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"start_parts_upload", "fast_path_dedupe", "complete_parts", "commit_upload", "abort_upload",
+	"create",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventStartPartsUpload:
-		return "start_parts_upload"
-	case EventFastPathDedupe:
-		return "fast_path_dedupe"
-	case EventCompleteParts:
-		return "complete_parts"
-	case EventCommitUpload:
-		return "commit_upload"
-	case EventAbortUpload:
-		return "abort_upload"
-	case EventCreate:
-		return "create"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventStartPartsUpload <= e && e <= EventCreate
-}
+func (e Event) Valid() bool { return EventStartPartsUpload <= e && e <= EventCreate }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "start_parts_upload":
-		return EventStartPartsUpload, nil
-	case "fast_path_dedupe":
-		return EventFastPathDedupe, nil
-	case "complete_parts":
-		return EventCompleteParts, nil
-	case "commit_upload":
-		return EventCommitUpload, nil
-	case "abort_upload":
-		return EventAbortUpload, nil
-	case "create":
-		return EventCreate, nil
-	}
-	return 0, fmt.Errorf("upload: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("upload: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("upload: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("upload: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventStartPartsUpload, EventFastPathDedupe, EventCompleteParts, EventCommitUpload, EventAbortUpload, EventCreate}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return false
-}
+func (e Event) Internal() bool { return false }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -137,14 +70,10 @@ type StartPartsUpload struct {
 }
 
 // Event returns EventStartPartsUpload.
-func (StartPartsUpload) Event() Event {
-	return EventStartPartsUpload
-}
+func (StartPartsUpload) Event() Event { return EventStartPartsUpload }
 
 // EventName returns the event's name in the spec.
-func (StartPartsUpload) EventName() string {
-	return "start_parts_upload"
-}
+func (StartPartsUpload) EventName() string { return "start_parts_upload" }
 
 func (StartPartsUpload) payload() {}
 
@@ -159,14 +88,10 @@ type FastPathDedupe struct {
 }
 
 // Event returns EventFastPathDedupe.
-func (FastPathDedupe) Event() Event {
-	return EventFastPathDedupe
-}
+func (FastPathDedupe) Event() Event { return EventFastPathDedupe }
 
 // EventName returns the event's name in the spec.
-func (FastPathDedupe) EventName() string {
-	return "fast_path_dedupe"
-}
+func (FastPathDedupe) EventName() string { return "fast_path_dedupe" }
 
 func (FastPathDedupe) payload() {}
 
@@ -176,14 +101,10 @@ type CompleteParts struct {
 }
 
 // Event returns EventCompleteParts.
-func (CompleteParts) Event() Event {
-	return EventCompleteParts
-}
+func (CompleteParts) Event() Event { return EventCompleteParts }
 
 // EventName returns the event's name in the spec.
-func (CompleteParts) EventName() string {
-	return "complete_parts"
-}
+func (CompleteParts) EventName() string { return "complete_parts" }
 
 func (CompleteParts) payload() {}
 
@@ -194,14 +115,10 @@ type CommitUpload struct {
 }
 
 // Event returns EventCommitUpload.
-func (CommitUpload) Event() Event {
-	return EventCommitUpload
-}
+func (CommitUpload) Event() Event { return EventCommitUpload }
 
 // EventName returns the event's name in the spec.
-func (CommitUpload) EventName() string {
-	return "commit_upload"
-}
+func (CommitUpload) EventName() string { return "commit_upload" }
 
 func (CommitUpload) payload() {}
 
@@ -211,14 +128,10 @@ type AbortUpload struct {
 }
 
 // Event returns EventAbortUpload.
-func (AbortUpload) Event() Event {
-	return EventAbortUpload
-}
+func (AbortUpload) Event() Event { return EventAbortUpload }
 
 // EventName returns the event's name in the spec.
-func (AbortUpload) EventName() string {
-	return "abort_upload"
-}
+func (AbortUpload) EventName() string { return "abort_upload" }
 
 func (AbortUpload) payload() {}
 
@@ -232,14 +145,10 @@ type Create struct {
 }
 
 // Event returns EventCreate.
-func (Create) Event() Event {
-	return EventCreate
-}
+func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
-func (Create) EventName() string {
-	return "create"
-}
+func (Create) EventName() string { return "create" }
 
 func (Create) payload() {}
 

@@ -96,7 +96,7 @@ func (r *Record) CommitUpload(e CommitUpload, now time.Time) (Steps, error) {
 // AbortUpload applies abort_upload. It changes r only when it returns a step.
 func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
 	if !e.Reason.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAbortUpload).WithField("reason", "is no value of abort_reason")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAbortUpload).WithField("reason", "is not an abort_reason")
 	}
 	switch r.State {
 	case Initiated:

@@ -4,8 +4,6 @@ package upload
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -23,92 +21,33 @@ const (
 	Aborted
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[Initiated-1]
-	_ = x[PartsUploading-2]
-	_ = x[PendingCommit-3]
-	_ = x[Committed-4]
-	_ = x[Aborted-5]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"initiated", "parts_uploading", "pending_commit", "committed", "aborted",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case Initiated:
-		return "initiated"
-	case PartsUploading:
-		return "parts_uploading"
-	case PendingCommit:
-		return "pending_commit"
-	case Committed:
-		return "committed"
-	case Aborted:
-		return "aborted"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return Initiated <= s && s <= Aborted
-}
+func (s State) Valid() bool { return Initiated <= s && s <= Aborted }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "initiated":
-		return Initiated, nil
-	case "parts_uploading":
-		return PartsUploading, nil
-	case "pending_commit":
-		return PendingCommit, nil
-	case "committed":
-		return Committed, nil
-	case "aborted":
-		return Aborted, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("upload: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("upload: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("upload: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{Initiated, PartsUploading, PendingCommit, Committed, Aborted}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

@@ -18,9 +18,7 @@ type InInitiated struct {
 }
 
 // Record returns the record behind the view.
-func (in InInitiated) Record() *Record {
-	return in.record
-}
+func (in InInitiated) Record() *Record { return in.record }
 
 func (InInitiated) view() {}
 
@@ -30,9 +28,7 @@ type InPartsUploading struct {
 }
 
 // Record returns the record behind the view.
-func (in InPartsUploading) Record() *Record {
-	return in.record
-}
+func (in InPartsUploading) Record() *Record { return in.record }
 
 func (InPartsUploading) view() {}
 
@@ -42,9 +38,7 @@ type InPendingCommit struct {
 }
 
 // Record returns the record behind the view.
-func (in InPendingCommit) Record() *Record {
-	return in.record
-}
+func (in InPendingCommit) Record() *Record { return in.record }
 
 func (InPendingCommit) view() {}
 
@@ -54,9 +48,7 @@ type InCommitted struct {
 }
 
 // Record returns the record behind the view.
-func (in InCommitted) Record() *Record {
-	return in.record
-}
+func (in InCommitted) Record() *Record { return in.record }
 
 func (InCommitted) view() {}
 
@@ -66,9 +58,7 @@ type InAborted struct {
 }
 
 // Record returns the record behind the view.
-func (in InAborted) Record() *Record {
-	return in.record
-}
+func (in InAborted) Record() *Record { return in.record }
 
 func (InAborted) view() {}
 
@@ -171,8 +161,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

@@ -4,8 +4,6 @@ package wal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -35,92 +33,33 @@ const (
 	RoleSystem
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[RoleWorker-1]
-	_ = x[RoleReplayer-2]
-	_ = x[RoleGovernance-3]
-	_ = x[RoleOperator-4]
-	_ = x[RoleSystem-5]
-}
+var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role", List: []string{
+	"worker", "replayer", "governance", "operator", "system",
+}}
 
 // String returns the word of the spec for r.
-func (r Role) String() string {
-	switch r {
-	case RoleWorker:
-		return "worker"
-	case RoleReplayer:
-		return "replayer"
-	case RoleGovernance:
-		return "governance"
-	case RoleOperator:
-		return "operator"
-	case RoleSystem:
-		return "system"
-	}
-	return "Role(" + strconv.Itoa(int(r)) + ")"
-}
+func (r Role) String() string { return roleWords.String(r) }
 
 // Valid reports whether r is one of the declared values.
-func (r Role) Valid() bool {
-	return RoleWorker <= r && r <= RoleSystem
-}
+func (r Role) Valid() bool { return RoleWorker <= r && r <= RoleSystem }
 
 // ParseRole returns the role that the spec calls name.
-func ParseRole(name string) (Role, error) {
-	switch name {
-	case "worker":
-		return RoleWorker, nil
-	case "replayer":
-		return RoleReplayer, nil
-	case "governance":
-		return RoleGovernance, nil
-	case "operator":
-		return RoleOperator, nil
-	case "system":
-		return RoleSystem, nil
-	}
-	return 0, fmt.Errorf("wal: no role %q", name)
-}
+func ParseRole(name string) (Role, error) { return roleWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (r Role) MarshalText() ([]byte, error) {
-	if !r.Valid() {
-		return nil, fmt.Errorf("wal: %s is no role", r)
-	}
-	return []byte(r.String()), nil
-}
+func (r Role) MarshalText() ([]byte, error) { return roleWords.MarshalText(r) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (r *Role) UnmarshalText(text []byte) (err error) {
-	*r, err = ParseRole(string(text))
-	return err
-}
+func (r *Role) UnmarshalText(text []byte) error { return roleWords.UnmarshalText(text, r) }
 
 // Value implements driver.Valuer.
-func (r Role) Value() (driver.Value, error) {
-	if !r.Valid() {
-		return nil, fmt.Errorf("wal: %s is no role", r)
-	}
-	return r.String(), nil
-}
+func (r Role) Value() (driver.Value, error) { return roleWords.Value(r) }
 
 // Scan implements sql.Scanner.
-func (r *Role) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return r.UnmarshalText([]byte(src))
-	case []byte:
-		return r.UnmarshalText(src)
-	}
-	return fmt.Errorf("wal: cannot scan %T as role", src)
-}
+func (r *Role) Scan(src any) error { return roleWords.Scan(src, r) }
 
 // Roles lists every role in the order of the spec.
-func Roles() []Role {
-	return []Role{RoleWorker, RoleReplayer, RoleGovernance, RoleOperator, RoleSystem}
-}
+func Roles() []Role { return roleWords.Values() }
 
 // Actor is who fires an event. The system has no id.
 type Actor struct {
@@ -129,32 +68,22 @@ type Actor struct {
 }
 
 // ByWorker is the worker with the given id.
-func ByWorker(id string) Actor {
-	return Actor{Role: RoleWorker, ID: fsm.Some(id)}
-}
+func ByWorker(id string) Actor { return Actor{Role: RoleWorker, ID: fsm.Some(id)} }
 
 // ByReplayer is the replayer with the given id.
 //
 // Replay and DLQ-drain tooling
-func ByReplayer(id string) Actor {
-	return Actor{Role: RoleReplayer, ID: fsm.Some(id)}
-}
+func ByReplayer(id string) Actor { return Actor{Role: RoleReplayer, ID: fsm.Some(id)} }
 
 // ByGovernance is the governance with the given id.
 //
 // Governance layer
-func ByGovernance(id string) Actor {
-	return Actor{Role: RoleGovernance, ID: fsm.Some(id)}
-}
+func ByGovernance(id string) Actor { return Actor{Role: RoleGovernance, ID: fsm.Some(id)} }
 
 // ByOperator is the operator with the given id.
 //
 // A person: document 004, 7.4
-func ByOperator(id string) Actor {
-	return Actor{Role: RoleOperator, ID: fsm.Some(id)}
-}
+func ByOperator(id string) Actor { return Actor{Role: RoleOperator, ID: fsm.Some(id)} }
 
 // BySystem is the engine or a trusted service.
-func BySystem() Actor {
-	return Actor{Role: RoleSystem}
-}
+func BySystem() Actor { return Actor{Role: RoleSystem} }

@@ -4,8 +4,8 @@ package wal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Quality is the enum quality.
@@ -22,77 +22,30 @@ const (
 	QualityFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[QualityOk-1]
-	_ = x[QualitySuspect-2]
-	_ = x[QualityFailed-3]
-}
+var qualityWords = fsm.Words[Quality]{Machine: MachineName, Type: "Quality", Noun: "quality", List: []string{
+	"ok", "suspect", "failed",
+}}
 
 // String returns the word of the spec for v.
-func (v Quality) String() string {
-	switch v {
-	case QualityOk:
-		return "ok"
-	case QualitySuspect:
-		return "suspect"
-	case QualityFailed:
-		return "failed"
-	}
-	return "Quality(" + strconv.Itoa(int(v)) + ")"
-}
+func (v Quality) String() string { return qualityWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v Quality) Valid() bool {
-	return QualityOk <= v && v <= QualityFailed
-}
+func (v Quality) Valid() bool { return QualityOk <= v && v <= QualityFailed }
 
 // ParseQuality returns the quality that the spec calls name.
-func ParseQuality(name string) (Quality, error) {
-	switch name {
-	case "ok":
-		return QualityOk, nil
-	case "suspect":
-		return QualitySuspect, nil
-	case "failed":
-		return QualityFailed, nil
-	}
-	return 0, fmt.Errorf("wal: no quality %q", name)
-}
+func ParseQuality(name string) (Quality, error) { return qualityWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Quality) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no quality", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v Quality) MarshalText() ([]byte, error) { return qualityWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *Quality) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseQuality(string(text))
-	return err
-}
+func (v *Quality) UnmarshalText(text []byte) error { return qualityWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v Quality) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no quality", v)
-	}
-	return v.String(), nil
-}
+func (v Quality) Value() (driver.Value, error) { return qualityWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *Quality) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("wal: cannot scan %T as quality", src)
-}
+func (v *Quality) Scan(src any) error { return qualityWords.Scan(src, v) }
 
 // Stac is the enum stac.
 type Stac uint8
@@ -106,82 +59,30 @@ const (
 	StacFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[StacCreated-1]
-	_ = x[StacUpdated-2]
-	_ = x[StacNoOp-3]
-	_ = x[StacFailed-4]
-}
+var stacWords = fsm.Words[Stac]{Machine: MachineName, Type: "Stac", Noun: "stac", List: []string{
+	"created", "updated", "no-op", "failed",
+}}
 
 // String returns the word of the spec for v.
-func (v Stac) String() string {
-	switch v {
-	case StacCreated:
-		return "created"
-	case StacUpdated:
-		return "updated"
-	case StacNoOp:
-		return "no-op"
-	case StacFailed:
-		return "failed"
-	}
-	return "Stac(" + strconv.Itoa(int(v)) + ")"
-}
+func (v Stac) String() string { return stacWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v Stac) Valid() bool {
-	return StacCreated <= v && v <= StacFailed
-}
+func (v Stac) Valid() bool { return StacCreated <= v && v <= StacFailed }
 
 // ParseStac returns the stac that the spec calls name.
-func ParseStac(name string) (Stac, error) {
-	switch name {
-	case "created":
-		return StacCreated, nil
-	case "updated":
-		return StacUpdated, nil
-	case "no-op":
-		return StacNoOp, nil
-	case "failed":
-		return StacFailed, nil
-	}
-	return 0, fmt.Errorf("wal: no stac %q", name)
-}
+func ParseStac(name string) (Stac, error) { return stacWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Stac) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no stac", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v Stac) MarshalText() ([]byte, error) { return stacWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *Stac) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseStac(string(text))
-	return err
-}
+func (v *Stac) UnmarshalText(text []byte) error { return stacWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v Stac) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no stac", v)
-	}
-	return v.String(), nil
-}
+func (v Stac) Value() (driver.Value, error) { return stacWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *Stac) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("wal: cannot scan %T as stac", src)
-}
+func (v *Stac) Scan(src any) error { return stacWords.Scan(src, v) }
 
 // Provenance is the enum provenance.
 type Provenance uint8
@@ -194,77 +95,30 @@ const (
 	ProvenanceFailed
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[ProvenanceOk-1]
-	_ = x[ProvenancePartial-2]
-	_ = x[ProvenanceFailed-3]
-}
+var provenanceWords = fsm.Words[Provenance]{Machine: MachineName, Type: "Provenance", Noun: "provenance", List: []string{
+	"ok", "partial", "failed",
+}}
 
 // String returns the word of the spec for v.
-func (v Provenance) String() string {
-	switch v {
-	case ProvenanceOk:
-		return "ok"
-	case ProvenancePartial:
-		return "partial"
-	case ProvenanceFailed:
-		return "failed"
-	}
-	return "Provenance(" + strconv.Itoa(int(v)) + ")"
-}
+func (v Provenance) String() string { return provenanceWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v Provenance) Valid() bool {
-	return ProvenanceOk <= v && v <= ProvenanceFailed
-}
+func (v Provenance) Valid() bool { return ProvenanceOk <= v && v <= ProvenanceFailed }
 
 // ParseProvenance returns the provenance that the spec calls name.
-func ParseProvenance(name string) (Provenance, error) {
-	switch name {
-	case "ok":
-		return ProvenanceOk, nil
-	case "partial":
-		return ProvenancePartial, nil
-	case "failed":
-		return ProvenanceFailed, nil
-	}
-	return 0, fmt.Errorf("wal: no provenance %q", name)
-}
+func ParseProvenance(name string) (Provenance, error) { return provenanceWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Provenance) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no provenance", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v Provenance) MarshalText() ([]byte, error) { return provenanceWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *Provenance) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseProvenance(string(text))
-	return err
-}
+func (v *Provenance) UnmarshalText(text []byte) error { return provenanceWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v Provenance) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no provenance", v)
-	}
-	return v.String(), nil
-}
+func (v Provenance) Value() (driver.Value, error) { return provenanceWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *Provenance) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("wal: cannot scan %T as provenance", src)
-}
+func (v *Provenance) Scan(src any) error { return provenanceWords.Scan(src, v) }
 
 // ReplayCode is the enum replay_code.
 //
@@ -282,84 +136,27 @@ const (
 	ReplayCodeRedelivery
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[ReplayCodeDLQDrain-1]
-	_ = x[ReplayCodeIncident-2]
-	_ = x[ReplayCodeBackfill-3]
-	_ = x[ReplayCodeTest-4]
-	_ = x[ReplayCodeRedelivery-5]
-}
+var replayCodeWords = fsm.Words[ReplayCode]{Machine: MachineName, Type: "ReplayCode", Noun: "replay_code", List: []string{
+	"dlq-drain", "incident", "backfill", "test", "redelivery",
+}}
 
 // String returns the word of the spec for v.
-func (v ReplayCode) String() string {
-	switch v {
-	case ReplayCodeDLQDrain:
-		return "dlq-drain"
-	case ReplayCodeIncident:
-		return "incident"
-	case ReplayCodeBackfill:
-		return "backfill"
-	case ReplayCodeTest:
-		return "test"
-	case ReplayCodeRedelivery:
-		return "redelivery"
-	}
-	return "ReplayCode(" + strconv.Itoa(int(v)) + ")"
-}
+func (v ReplayCode) String() string { return replayCodeWords.String(v) }
 
 // Valid reports whether v is one of the declared values.
-func (v ReplayCode) Valid() bool {
-	return ReplayCodeDLQDrain <= v && v <= ReplayCodeRedelivery
-}
+func (v ReplayCode) Valid() bool { return ReplayCodeDLQDrain <= v && v <= ReplayCodeRedelivery }
 
 // ParseReplayCode returns the replay_code that the spec calls name.
-func ParseReplayCode(name string) (ReplayCode, error) {
-	switch name {
-	case "dlq-drain":
-		return ReplayCodeDLQDrain, nil
-	case "incident":
-		return ReplayCodeIncident, nil
-	case "backfill":
-		return ReplayCodeBackfill, nil
-	case "test":
-		return ReplayCodeTest, nil
-	case "redelivery":
-		return ReplayCodeRedelivery, nil
-	}
-	return 0, fmt.Errorf("wal: no replay_code %q", name)
-}
+func ParseReplayCode(name string) (ReplayCode, error) { return replayCodeWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v ReplayCode) MarshalText() ([]byte, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no replay_code", v)
-	}
-	return []byte(v.String()), nil
-}
+func (v ReplayCode) MarshalText() ([]byte, error) { return replayCodeWords.MarshalText(v) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (v *ReplayCode) UnmarshalText(text []byte) (err error) {
-	*v, err = ParseReplayCode(string(text))
-	return err
-}
+func (v *ReplayCode) UnmarshalText(text []byte) error { return replayCodeWords.UnmarshalText(text, v) }
 
 // Value implements driver.Valuer.
-func (v ReplayCode) Value() (driver.Value, error) {
-	if !v.Valid() {
-		return nil, fmt.Errorf("wal: %s is no replay_code", v)
-	}
-	return v.String(), nil
-}
+func (v ReplayCode) Value() (driver.Value, error) { return replayCodeWords.Value(v) }
 
 // Scan implements sql.Scanner.
-func (v *ReplayCode) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return v.UnmarshalText([]byte(src))
-	case []byte:
-		return v.UnmarshalText(src)
-	}
-	return fmt.Errorf("wal: cannot scan %T as replay_code", src)
-}
+func (v *ReplayCode) Scan(src any) error { return replayCodeWords.Scan(src, v) }

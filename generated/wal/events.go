@@ -4,8 +4,6 @@ package wal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -27,112 +25,36 @@ const (
 	EventRelease
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventDiscover-1]
-	_ = x[EventClaim-2]
-	_ = x[EventSucceed-3]
-	_ = x[EventFail-4]
-	_ = x[EventReplay-5]
-	_ = x[EventQuarantine-6]
-	_ = x[EventRecoverStaleClaim-7]
-	_ = x[EventRelease-8]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"discover", "claim", "succeed", "fail", "replay", "quarantine", "recover_stale_claim", "release",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventDiscover:
-		return "discover"
-	case EventClaim:
-		return "claim"
-	case EventSucceed:
-		return "succeed"
-	case EventFail:
-		return "fail"
-	case EventReplay:
-		return "replay"
-	case EventQuarantine:
-		return "quarantine"
-	case EventRecoverStaleClaim:
-		return "recover_stale_claim"
-	case EventRelease:
-		return "release"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventDiscover <= e && e <= EventRelease
-}
+func (e Event) Valid() bool { return EventDiscover <= e && e <= EventRelease }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "discover":
-		return EventDiscover, nil
-	case "claim":
-		return EventClaim, nil
-	case "succeed":
-		return EventSucceed, nil
-	case "fail":
-		return EventFail, nil
-	case "replay":
-		return EventReplay, nil
-	case "quarantine":
-		return EventQuarantine, nil
-	case "recover_stale_claim":
-		return EventRecoverStaleClaim, nil
-	case "release":
-		return EventRelease, nil
-	}
-	return 0, fmt.Errorf("wal: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("wal: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("wal: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("wal: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventDiscover, EventClaim, EventSucceed, EventFail, EventReplay, EventQuarantine, EventRecoverStaleClaim, EventRelease}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
-func (e Event) Internal() bool {
-	return false
-}
+func (e Event) Internal() bool { return false }
 
 // Payload is an event with what it carries: one of the structs below.
 type Payload interface {
@@ -151,14 +73,10 @@ type Discover struct {
 }
 
 // Event returns EventDiscover.
-func (Discover) Event() Event {
-	return EventDiscover
-}
+func (Discover) Event() Event { return EventDiscover }
 
 // EventName returns the event's name in the spec.
-func (Discover) EventName() string {
-	return "discover"
-}
+func (Discover) EventName() string { return "discover" }
 
 func (Discover) payload() {}
 
@@ -180,14 +98,10 @@ func (e *Discover) check() (field, problem string) {
 type Claim struct{}
 
 // Event returns EventClaim.
-func (Claim) Event() Event {
-	return EventClaim
-}
+func (Claim) Event() Event { return EventClaim }
 
 // EventName returns the event's name in the spec.
-func (Claim) EventName() string {
-	return "claim"
-}
+func (Claim) EventName() string { return "claim" }
 
 func (Claim) payload() {}
 
@@ -204,30 +118,26 @@ type Succeed struct {
 }
 
 // Event returns EventSucceed.
-func (Succeed) Event() Event {
-	return EventSucceed
-}
+func (Succeed) Event() Event { return EventSucceed }
 
 // EventName returns the event's name in the spec.
-func (Succeed) EventName() string {
-	return "succeed"
-}
+func (Succeed) EventName() string { return "succeed" }
 
 func (Succeed) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Succeed) check() (field, problem string) {
 	if !e.IntegrityStatus.Valid() {
-		return "integrity_status", "is no value of quality"
+		return "integrity_status", "is not a quality"
 	}
 	if !e.MetadataStatus.Valid() {
-		return "metadata_status", "is no value of quality"
+		return "metadata_status", "is not a quality"
 	}
 	if !e.StacStatus.Valid() {
-		return "stac_status", "is no value of stac"
+		return "stac_status", "is not a stac"
 	}
 	if !e.ProvenanceStatus.Valid() {
-		return "provenance_status", "is no value of provenance"
+		return "provenance_status", "is not a provenance"
 	}
 	return "", ""
 }
@@ -248,14 +158,10 @@ type Fail struct {
 }
 
 // Event returns EventFail.
-func (Fail) Event() Event {
-	return EventFail
-}
+func (Fail) Event() Event { return EventFail }
 
 // EventName returns the event's name in the spec.
-func (Fail) EventName() string {
-	return "fail"
-}
+func (Fail) EventName() string { return "fail" }
 
 func (Fail) payload() {}
 
@@ -265,16 +171,16 @@ func (e *Fail) check() (field, problem string) {
 		return "last_error_code", "is empty"
 	}
 	if e.IntegrityStatus.IsSet && !e.IntegrityStatus.V.Valid() {
-		return "integrity_status", "is no value of quality"
+		return "integrity_status", "is not a quality"
 	}
 	if e.MetadataStatus.IsSet && !e.MetadataStatus.V.Valid() {
-		return "metadata_status", "is no value of quality"
+		return "metadata_status", "is not a quality"
 	}
 	if e.StacStatus.IsSet && !e.StacStatus.V.Valid() {
-		return "stac_status", "is no value of stac"
+		return "stac_status", "is not a stac"
 	}
 	if e.ProvenanceStatus.IsSet && !e.ProvenanceStatus.V.Valid() {
-		return "provenance_status", "is no value of provenance"
+		return "provenance_status", "is not a provenance"
 	}
 	return "", ""
 }
@@ -286,14 +192,10 @@ type Replay struct {
 }
 
 // Event returns EventReplay.
-func (Replay) Event() Event {
-	return EventReplay
-}
+func (Replay) Event() Event { return EventReplay }
 
 // EventName returns the event's name in the spec.
-func (Replay) EventName() string {
-	return "replay"
-}
+func (Replay) EventName() string { return "replay" }
 
 func (Replay) payload() {}
 
@@ -304,14 +206,10 @@ type Quarantine struct {
 }
 
 // Event returns EventQuarantine.
-func (Quarantine) Event() Event {
-	return EventQuarantine
-}
+func (Quarantine) Event() Event { return EventQuarantine }
 
 // EventName returns the event's name in the spec.
-func (Quarantine) EventName() string {
-	return "quarantine"
-}
+func (Quarantine) EventName() string { return "quarantine" }
 
 func (Quarantine) payload() {}
 
@@ -321,14 +219,10 @@ type RecoverStaleClaim struct {
 }
 
 // Event returns EventRecoverStaleClaim.
-func (RecoverStaleClaim) Event() Event {
-	return EventRecoverStaleClaim
-}
+func (RecoverStaleClaim) Event() Event { return EventRecoverStaleClaim }
 
 // EventName returns the event's name in the spec.
-func (RecoverStaleClaim) EventName() string {
-	return "recover_stale_claim"
-}
+func (RecoverStaleClaim) EventName() string { return "recover_stale_claim" }
 
 func (RecoverStaleClaim) payload() {}
 
@@ -339,14 +233,10 @@ type Release struct {
 }
 
 // Event returns EventRelease.
-func (Release) Event() Event {
-	return EventRelease
-}
+func (Release) Event() Event { return EventRelease }
 
 // EventName returns the event's name in the spec.
-func (Release) EventName() string {
-	return "release"
-}
+func (Release) EventName() string { return "release" }
 
 func (Release) payload() {}
 

@@ -184,7 +184,7 @@ func (r *Record) Fail(e Fail, by Actor, p Params, now time.Time) (Steps, error) 
 // Replay applies replay. It changes r only when it returns a step.
 func (r *Record) Replay(e Replay, by Actor, p Params, now time.Time) (Steps, error) {
 	if !e.ReplayReason.Valid() {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventReplay, by).WithField("replay_reason", "is no value of replay_code")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventReplay, by).WithField("replay_reason", "is not a replay_code")
 	}
 	switch r.State {
 	case Failed:

@@ -4,8 +4,6 @@ package wal
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -32,92 +30,33 @@ const (
 	Quarantined
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[Pending-1]
-	_ = x[InProgress-2]
-	_ = x[Succeeded-3]
-	_ = x[Failed-4]
-	_ = x[Quarantined-5]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"pending", "in_progress", "succeeded", "failed", "quarantined",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case Pending:
-		return "pending"
-	case InProgress:
-		return "in_progress"
-	case Succeeded:
-		return "succeeded"
-	case Failed:
-		return "failed"
-	case Quarantined:
-		return "quarantined"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return Pending <= s && s <= Quarantined
-}
+func (s State) Valid() bool { return Pending <= s && s <= Quarantined }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "pending":
-		return Pending, nil
-	case "in_progress":
-		return InProgress, nil
-	case "succeeded":
-		return Succeeded, nil
-	case "failed":
-		return Failed, nil
-	case "quarantined":
-		return Quarantined, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("wal: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("wal: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("wal: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{Pending, InProgress, Succeeded, Failed, Quarantined}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

@@ -18,9 +18,7 @@ type InPending struct {
 }
 
 // Record returns the record behind the view.
-func (in InPending) Record() *Record {
-	return in.record
-}
+func (in InPending) Record() *Record { return in.record }
 
 func (InPending) view() {}
 
@@ -30,9 +28,7 @@ type InInProgress struct {
 }
 
 // Record returns the record behind the view.
-func (in InInProgress) Record() *Record {
-	return in.record
-}
+func (in InInProgress) Record() *Record { return in.record }
 
 func (InInProgress) view() {}
 
@@ -42,9 +38,7 @@ type InSucceeded struct {
 }
 
 // Record returns the record behind the view.
-func (in InSucceeded) Record() *Record {
-	return in.record
-}
+func (in InSucceeded) Record() *Record { return in.record }
 
 func (InSucceeded) view() {}
 
@@ -54,9 +48,7 @@ type InFailed struct {
 }
 
 // Record returns the record behind the view.
-func (in InFailed) Record() *Record {
-	return in.record
-}
+func (in InFailed) Record() *Record { return in.record }
 
 func (InFailed) view() {}
 
@@ -66,9 +58,7 @@ type InQuarantined struct {
 }
 
 // Record returns the record behind the view.
-func (in InQuarantined) Record() *Record {
-	return in.record
-}
+func (in InQuarantined) Record() *Record { return in.record }
 
 func (InQuarantined) view() {}
 
@@ -201,8 +191,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}

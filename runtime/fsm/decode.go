@@ -41,7 +41,7 @@ func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
 	}
 	var present map[string]json.RawMessage
 	if err := json.Unmarshal(data, &present); err != nil || present == nil { // null leaves it nil
-		return reject("payload", "is no JSON object")
+		return reject("payload", "is not a JSON object")
 	}
 	if members(data) != len(present) {
 		return reject("payload", "has a name twice")
@@ -133,7 +133,7 @@ func checkText(data []byte) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("is no JSON: %w", err)
+			return fmt.Errorf("is not valid JSON: %w", err)
 		}
 		if s, ok := tok.(string); ok && slices.Contains([]byte(s), 0) {
 			return errors.New("contains a NUL character")

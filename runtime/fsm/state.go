@@ -5,4 +5,6 @@ import "fmt"
 // StateError says that a machine has no state of this name: another version of it has.
 type StateError struct{ Machine, State string }
 
-func (e *StateError) Error() string { return fmt.Sprintf("%s: no state %q", e.Machine, e.State) }
+func (e *StateError) Error() string {
+	return fmt.Sprintf("%s: there is no state named %q", e.Machine, e.State)
+}

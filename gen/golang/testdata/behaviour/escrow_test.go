@@ -142,7 +142,7 @@ func TestRejectionsExplainThemselves(t *testing.T) {
 			_, err := r.Pay(escrow.Pay{Amount: 50}, escrow.BySystem(), p, now)
 			return err
 		},
-		"escrow: judge by clerk in offered: invalid event: verdict is no value of verdict": func() error {
+		"escrow: judge by clerk in offered: invalid event: verdict is not a verdict": func() error {
 			_, err := r.Judge(escrow.Judge{}, clerk, now)
 			return err
 		},

@@ -26,19 +26,13 @@ type core struct {
 }
 
 // Name is the name of the machine.
-func (m core) Name() string {
-	return MachineName
-}
+func (m core) Name() string { return MachineName }
 
 // Version is the version of the table.
-func (m core) Version() string {
-	return MachineVersion
-}
+func (m core) Version() string { return MachineVersion }
 
 // Effects lists what the table says about each effect and metric.
-func (m core) Effects() []fsm.EffectInfo {
-	return EffectInfos()
-}
+func (m core) Effects() []fsm.EffectInfo { return EffectInfos() }
 
 // States names every state in the order of the spec.
 func (m core) States() []string {
@@ -46,9 +40,7 @@ func (m core) States() []string {
 }
 
 // TerminalStates names the states that no transition leaves.
-func (m core) TerminalStates() []string {
-	return []string{"settled", "unsealed", "unpaid", "declined"}
-}
+func (m core) TerminalStates() []string { return []string{"settled", "unsealed", "unpaid", "declined"} }
 
 // Transitions lists every transition in the order of the spec.
 func (m core) Transitions() []fsm.TransitionInfo {
@@ -99,9 +91,7 @@ func (m core) Schema(dialect string) (string, error) {
 }
 
 // Blank returns a record to scan into.
-func (m core) Blank() fsm.Record {
-	return &Record{}
-}
+func (m core) Blank() fsm.Record { return &Record{} }
 
 // ParseID reads the text form of an id. The result is as fsm.Plain gives it.
 func (m core) ParseID(text string) (any, error) {
@@ -138,9 +128,7 @@ func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
 }
 
 // FatalEvent returns the event that is fired when an accepted step could not be recorded, false for none.
-func (m core) FatalEvent() (fsm.Event, bool) {
-	return fsm.Event{}, false
-}
+func (m core) FatalEvent() (fsm.Event, bool) { return fsm.Event{}, false }
 
 // TableWrite returns an effect on a table as data.
 func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {

@@ -4,8 +4,6 @@ package payment
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -30,127 +28,34 @@ const (
 	EventSealLost
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[EventOpen-1]
-	_ = x[EventConfirm-2]
-	_ = x[EventCancel-3]
-	_ = x[EventAnnotate-4]
-	_ = x[EventApprove-5]
-	_ = x[EventDecline-6]
-	_ = x[EventPayDone-7]
-	_ = x[EventPayFail-8]
-	_ = x[EventGoOn-9]
-	_ = x[EventSealDone-10]
-	_ = x[EventSealFail-11]
-	_ = x[EventSealLost-12]
-}
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+	"open", "confirm", "cancel", "annotate", "approve", "decline", "pay_done", "pay_fail", "go_on",
+	"seal_done", "seal_fail", "seal_lost",
+}}
 
 // String returns the word of the spec for e.
-func (e Event) String() string {
-	switch e {
-	case EventOpen:
-		return "open"
-	case EventConfirm:
-		return "confirm"
-	case EventCancel:
-		return "cancel"
-	case EventAnnotate:
-		return "annotate"
-	case EventApprove:
-		return "approve"
-	case EventDecline:
-		return "decline"
-	case EventPayDone:
-		return "pay_done"
-	case EventPayFail:
-		return "pay_fail"
-	case EventGoOn:
-		return "go_on"
-	case EventSealDone:
-		return "seal_done"
-	case EventSealFail:
-		return "seal_fail"
-	case EventSealLost:
-		return "seal_lost"
-	}
-	return "Event(" + strconv.Itoa(int(e)) + ")"
-}
+func (e Event) String() string { return eventWords.String(e) }
 
 // Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool {
-	return EventOpen <= e && e <= EventSealLost
-}
+func (e Event) Valid() bool { return EventOpen <= e && e <= EventSealLost }
 
 // ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) {
-	switch name {
-	case "open":
-		return EventOpen, nil
-	case "confirm":
-		return EventConfirm, nil
-	case "cancel":
-		return EventCancel, nil
-	case "annotate":
-		return EventAnnotate, nil
-	case "approve":
-		return EventApprove, nil
-	case "decline":
-		return EventDecline, nil
-	case "pay_done":
-		return EventPayDone, nil
-	case "pay_fail":
-		return EventPayFail, nil
-	case "go_on":
-		return EventGoOn, nil
-	case "seal_done":
-		return EventSealDone, nil
-	case "seal_fail":
-		return EventSealFail, nil
-	case "seal_lost":
-		return EventSealLost, nil
-	}
-	return 0, fmt.Errorf("payment: no event %q", name)
-}
+func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("payment: %s is no event", e)
-	}
-	return []byte(e.String()), nil
-}
+func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (e *Event) UnmarshalText(text []byte) (err error) {
-	*e, err = ParseEvent(string(text))
-	return err
-}
+func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
 
 // Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) {
-	if !e.Valid() {
-		return nil, fmt.Errorf("payment: %s is no event", e)
-	}
-	return e.String(), nil
-}
+func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
 
 // Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return e.UnmarshalText([]byte(src))
-	case []byte:
-		return e.UnmarshalText(src)
-	}
-	return fmt.Errorf("payment: cannot scan %T as event", src)
-}
+func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
 
 // Events lists every event in the order of the spec.
-func Events() []Event {
-	return []Event{EventOpen, EventConfirm, EventCancel, EventAnnotate, EventApprove, EventDecline, EventPayDone, EventPayFail, EventGoOn, EventSealDone, EventSealFail, EventSealLost}
-}
+func Events() []Event { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool {
@@ -174,14 +79,10 @@ type Open struct {
 }
 
 // Event returns EventOpen.
-func (Open) Event() Event {
-	return EventOpen
-}
+func (Open) Event() Event { return EventOpen }
 
 // EventName returns the event's name in the spec.
-func (Open) EventName() string {
-	return "open"
-}
+func (Open) EventName() string { return "open" }
 
 func (Open) payload() {}
 
@@ -191,14 +92,10 @@ type Confirm struct {
 }
 
 // Event returns EventConfirm.
-func (Confirm) Event() Event {
-	return EventConfirm
-}
+func (Confirm) Event() Event { return EventConfirm }
 
 // EventName returns the event's name in the spec.
-func (Confirm) EventName() string {
-	return "confirm"
-}
+func (Confirm) EventName() string { return "confirm" }
 
 func (Confirm) payload() {}
 
@@ -208,14 +105,10 @@ type Cancel struct {
 }
 
 // Event returns EventCancel.
-func (Cancel) Event() Event {
-	return EventCancel
-}
+func (Cancel) Event() Event { return EventCancel }
 
 // EventName returns the event's name in the spec.
-func (Cancel) EventName() string {
-	return "cancel"
-}
+func (Cancel) EventName() string { return "cancel" }
 
 func (Cancel) payload() {}
 
@@ -225,14 +118,10 @@ type Annotate struct {
 }
 
 // Event returns EventAnnotate.
-func (Annotate) Event() Event {
-	return EventAnnotate
-}
+func (Annotate) Event() Event { return EventAnnotate }
 
 // EventName returns the event's name in the spec.
-func (Annotate) EventName() string {
-	return "annotate"
-}
+func (Annotate) EventName() string { return "annotate" }
 
 func (Annotate) payload() {}
 
@@ -240,14 +129,10 @@ func (Annotate) payload() {}
 type Approve struct{}
 
 // Event returns EventApprove.
-func (Approve) Event() Event {
-	return EventApprove
-}
+func (Approve) Event() Event { return EventApprove }
 
 // EventName returns the event's name in the spec.
-func (Approve) EventName() string {
-	return "approve"
-}
+func (Approve) EventName() string { return "approve" }
 
 func (Approve) payload() {}
 
@@ -257,14 +142,10 @@ type Decline struct {
 }
 
 // Event returns EventDecline.
-func (Decline) Event() Event {
-	return EventDecline
-}
+func (Decline) Event() Event { return EventDecline }
 
 // EventName returns the event's name in the spec.
-func (Decline) EventName() string {
-	return "decline"
-}
+func (Decline) EventName() string { return "decline" }
 
 func (Decline) payload() {}
 
@@ -274,14 +155,10 @@ type PayDone struct {
 }
 
 // Event returns EventPayDone.
-func (PayDone) Event() Event {
-	return EventPayDone
-}
+func (PayDone) Event() Event { return EventPayDone }
 
 // EventName returns the event's name in the spec.
-func (PayDone) EventName() string {
-	return "pay_done"
-}
+func (PayDone) EventName() string { return "pay_done" }
 
 func (PayDone) payload() {}
 
@@ -291,14 +168,10 @@ type PayFail struct {
 }
 
 // Event returns EventPayFail.
-func (PayFail) Event() Event {
-	return EventPayFail
-}
+func (PayFail) Event() Event { return EventPayFail }
 
 // EventName returns the event's name in the spec.
-func (PayFail) EventName() string {
-	return "pay_fail"
-}
+func (PayFail) EventName() string { return "pay_fail" }
 
 func (PayFail) payload() {}
 
@@ -306,14 +179,10 @@ func (PayFail) payload() {}
 type GoOn struct{}
 
 // Event returns EventGoOn.
-func (GoOn) Event() Event {
-	return EventGoOn
-}
+func (GoOn) Event() Event { return EventGoOn }
 
 // EventName returns the event's name in the spec.
-func (GoOn) EventName() string {
-	return "go_on"
-}
+func (GoOn) EventName() string { return "go_on" }
 
 func (GoOn) payload() {}
 
@@ -321,14 +190,10 @@ func (GoOn) payload() {}
 type SealDone struct{}
 
 // Event returns EventSealDone.
-func (SealDone) Event() Event {
-	return EventSealDone
-}
+func (SealDone) Event() Event { return EventSealDone }
 
 // EventName returns the event's name in the spec.
-func (SealDone) EventName() string {
-	return "seal_done"
-}
+func (SealDone) EventName() string { return "seal_done" }
 
 func (SealDone) payload() {}
 
@@ -338,14 +203,10 @@ type SealFail struct {
 }
 
 // Event returns EventSealFail.
-func (SealFail) Event() Event {
-	return EventSealFail
-}
+func (SealFail) Event() Event { return EventSealFail }
 
 // EventName returns the event's name in the spec.
-func (SealFail) EventName() string {
-	return "seal_fail"
-}
+func (SealFail) EventName() string { return "seal_fail" }
 
 func (SealFail) payload() {}
 
@@ -353,14 +214,10 @@ func (SealFail) payload() {}
 type SealLost struct{}
 
 // Event returns EventSealLost.
-func (SealLost) Event() Event {
-	return EventSealLost
-}
+func (SealLost) Event() Event { return EventSealLost }
 
 // EventName returns the event's name in the spec.
-func (SealLost) EventName() string {
-	return "seal_lost"
-}
+func (SealLost) EventName() string { return "seal_lost" }
 
 func (SealLost) payload() {}
 

@@ -4,8 +4,6 @@ package payment
 
 import (
 	"database/sql/driver"
-	"fmt"
-	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -27,112 +25,33 @@ const (
 	Declined
 )
 
-func _() {
-	// An "invalid array index" error here says that the constants have changed: generate again.
-	var x [1]struct{}
-	_ = x[Opened-1]
-	_ = x[Reserved-2]
-	_ = x[Paying-3]
-	_ = x[Paid-4]
-	_ = x[Sealing-5]
-	_ = x[Settled-6]
-	_ = x[Unsealed-7]
-	_ = x[Unpaid-8]
-	_ = x[Declined-9]
-}
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+	"opened", "reserved", "paying", "paid", "sealing", "settled", "unsealed", "unpaid", "declined",
+}}
 
 // String returns the word of the spec for s.
-func (s State) String() string {
-	switch s {
-	case Opened:
-		return "opened"
-	case Reserved:
-		return "reserved"
-	case Paying:
-		return "paying"
-	case Paid:
-		return "paid"
-	case Sealing:
-		return "sealing"
-	case Settled:
-		return "settled"
-	case Unsealed:
-		return "unsealed"
-	case Unpaid:
-		return "unpaid"
-	case Declined:
-		return "declined"
-	}
-	return "State(" + strconv.Itoa(int(s)) + ")"
-}
+func (s State) String() string { return stateWords.String(s) }
 
 // Valid reports whether s is one of the declared values.
-func (s State) Valid() bool {
-	return Opened <= s && s <= Declined
-}
+func (s State) Valid() bool { return Opened <= s && s <= Declined }
 
 // ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) {
-	switch name {
-	case "opened":
-		return Opened, nil
-	case "reserved":
-		return Reserved, nil
-	case "paying":
-		return Paying, nil
-	case "paid":
-		return Paid, nil
-	case "sealing":
-		return Sealing, nil
-	case "settled":
-		return Settled, nil
-	case "unsealed":
-		return Unsealed, nil
-	case "unpaid":
-		return Unpaid, nil
-	case "declined":
-		return Declined, nil
-	}
-	return 0, &fsm.StateError{Machine: MachineName, State: name}
-}
+func ParseState(name string) (State, error) { return stateWords.Parse(name) }
 
 // MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("payment: %s is no state", s)
-	}
-	return []byte(s.String()), nil
-}
+func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
 
 // UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
-func (s *State) UnmarshalText(text []byte) (err error) {
-	*s, err = ParseState(string(text))
-	return err
-}
+func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
 
 // Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) {
-	if !s.Valid() {
-		return nil, fmt.Errorf("payment: %s is no state", s)
-	}
-	return s.String(), nil
-}
+func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
 
 // Scan implements sql.Scanner.
-func (s *State) Scan(src any) error {
-	switch src := src.(type) {
-	case string:
-		return s.UnmarshalText([]byte(src))
-	case []byte:
-		return s.UnmarshalText(src)
-	}
-	return fmt.Errorf("payment: cannot scan %T as state", src)
-}
+func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
 
 // States lists every state in the order of the spec.
-func States() []State {
-	return []State{Opened, Reserved, Paying, Paid, Sealing, Settled, Unsealed, Unpaid, Declined}
-}
+func States() []State { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {

@@ -18,9 +18,7 @@ type InOpened struct {
 }
 
 // Record returns the record behind the view.
-func (in InOpened) Record() *Record {
-	return in.record
-}
+func (in InOpened) Record() *Record { return in.record }
 
 func (InOpened) view() {}
 
@@ -30,9 +28,7 @@ type InReserved struct {
 }
 
 // Record returns the record behind the view.
-func (in InReserved) Record() *Record {
-	return in.record
-}
+func (in InReserved) Record() *Record { return in.record }
 
 func (InReserved) view() {}
 
@@ -42,9 +38,7 @@ type InPaying struct {
 }
 
 // Record returns the record behind the view.
-func (in InPaying) Record() *Record {
-	return in.record
-}
+func (in InPaying) Record() *Record { return in.record }
 
 func (InPaying) view() {}
 
@@ -54,9 +48,7 @@ type InPaid struct {
 }
 
 // Record returns the record behind the view.
-func (in InPaid) Record() *Record {
-	return in.record
-}
+func (in InPaid) Record() *Record { return in.record }
 
 func (InPaid) view() {}
 
@@ -66,9 +58,7 @@ type InSealing struct {
 }
 
 // Record returns the record behind the view.
-func (in InSealing) Record() *Record {
-	return in.record
-}
+func (in InSealing) Record() *Record { return in.record }
 
 func (InSealing) view() {}
 
@@ -78,9 +68,7 @@ type InSettled struct {
 }
 
 // Record returns the record behind the view.
-func (in InSettled) Record() *Record {
-	return in.record
-}
+func (in InSettled) Record() *Record { return in.record }
 
 func (InSettled) view() {}
 
@@ -90,9 +78,7 @@ type InUnsealed struct {
 }
 
 // Record returns the record behind the view.
-func (in InUnsealed) Record() *Record {
-	return in.record
-}
+func (in InUnsealed) Record() *Record { return in.record }
 
 func (InUnsealed) view() {}
 
@@ -102,9 +88,7 @@ type InUnpaid struct {
 }
 
 // Record returns the record behind the view.
-func (in InUnpaid) Record() *Record {
-	return in.record
-}
+func (in InUnpaid) Record() *Record { return in.record }
 
 func (InUnpaid) view() {}
 
@@ -114,9 +98,7 @@ type InDeclined struct {
 }
 
 // Record returns the record behind the view.
-func (in InDeclined) Record() *Record {
-	return in.record
-}
+func (in InDeclined) Record() *Record { return in.record }
 
 func (InDeclined) view() {}
 
@@ -197,8 +179,6 @@ type nowhere struct {
 }
 
 // Record returns the record behind the view.
-func (in nowhere) Record() *Record {
-	return in.record
-}
+func (in nowhere) Record() *Record { return in.record }
 
 func (nowhere) view() {}
