@@ -45,7 +45,6 @@ func (g *generator) events(f *jen.File) {
 			jen.Id("Event").Params().Id("Event"),
 			jen.Comment("// EventName is the event's name in the spec."),
 			jen.Id("EventName").Params().String(),
-			jen.Id("payload").Params(),
 		))
 	for _, ev := range g.m.Events {
 		g.payloadStruct(f, ev)
@@ -95,8 +94,6 @@ func (g *generator) payloadStruct(f *jen.File, ev *ir.Event) {
 		jen.Func().Params(jen.Id(name)).Id("Event").Params().Id("Event").Block(jen.Return(jen.Id(naming.GoEvent.Of(ev.Text)))))
 	declare(f, "EventName returns the event's name in the spec.", "",
 		jen.Func().Params(jen.Id(name)).Id("EventName").Params().String().Block(jen.Return(jen.Lit(ev.Text))))
-	f.Func().Params(jen.Id(name)).Id("payload").Params().Block()
-	f.Line()
 }
 
 // structField emits a field whose JSON name is the spec's.

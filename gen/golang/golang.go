@@ -108,8 +108,12 @@ func render(f *jen.File) ([]byte, error) {
 	if err := f.Render(&b); err != nil {
 		return nil, err
 	}
-	return format.Source(returning.ReplaceAll(groupImports(b.Bytes()), []byte("$1 { $2 }\n")))
+	file := returning.ReplaceAll(groupImports(b.Bytes()), []byte("$1 { $2 }\n"))
+	return format.Source(embedding.ReplaceAll(file, []byte("$1 struct{ $2 }\n")))
 }
+
+// embedding finds structs of one embedded type.
+var embedding = regexp.MustCompile(`(?m)^((?:type|\t)\s*\w+) struct \{\n\s*([\w.]+)\n\t?\}\n`)
 
 // returning finds functions that do nothing but return.
 var returning = regexp.MustCompile(`(?m)^(func .*) \{\n\t(return\b.*[^{(,\n])\n\}\n`)

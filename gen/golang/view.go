@@ -2,6 +2,7 @@ package golang
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dave/jennifer/jen"
 
@@ -12,44 +13,55 @@ import (
 // view emits the typed view: a type per state, and per event a function that
 // accepts only the types of the states that the event may leave.
 func (g *generator) view(f *jen.File) {
-	declare(f, "View is a record whose state the compiler knows: one of the In types. It wraps the record, it does\nnot copy it.", "",
+	declare(f, "View is a record whose state the compiler knows: one of the In types. It is a value: firing returns\nanother view and leaves this one as it was.", "",
 		jen.Type().Id("View").Interface(
-			jen.Comment("// Record returns the record behind the view."),
-			jen.Id("Record").Params().Op("*").Id("Record"),
+			jen.Comment("// Record returns the record in the view."),
+			jen.Id("Record").Params().Id("Record"),
 			jen.Id("view").Params(),
 		))
-	for _, s := range g.m.States {
-		in := naming.GoIn.Of(s.Text)
-		g.viewType(f, in, fmt.Sprintf("%s is a record in %s.", in, s.Text))
-	}
+	declare(f, "in is what the views of all states are made of.", "", jen.Type().Id("in").Struct(jen.Id("record").Id("Record")))
+	declare(f, "Record returns the record in the view.", "",
+		jen.Func().Params(jen.Id("v").Id("in")).Id("Record").Params().Id("Record").Block(jen.Return(jen.Id("v").Dot("record"))))
+	f.Func().Params(jen.Id("in")).Id("view").Params().Block()
+	f.Line()
+	g.viewTypes(f)
 	declare(f, "View returns r as the type of its state, nil if that is no declared state.", "",
 		jen.Func().Add(receiver()).Id("View").Params().Id("View").Block(
 			jen.Switch(jen.Id("r").Dot("State")).BlockFunc(func(cases *jen.Group) {
 				for _, s := range g.m.States {
-					cases.Case(jen.Id(naming.Exported(s.Text))).Block(jen.Return(jen.Id(naming.GoIn.Of(s.Text)).Values(jen.Id("r"))))
+					cases.Case(jen.Id(naming.Exported(s.Text))).Block(
+						jen.Return(jen.Id(naming.GoIn.Of(s.Text)).Values(jen.Id("in").Values(jen.Op("*").Id("r")))))
 				}
 			}),
 			jen.Return(jen.Nil()),
 		))
-	var alone bool
+	declare(f, "fired returns the view after an event, nil if it was refused.", "",
+		jen.Func().Add(receiver()).Id("fired").Params(jen.Err().Error()).Params(jen.Id("View"), jen.Error()).Block(
+			jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
+			jen.Return(jen.Id("r").Dot("View").Call(), jen.Nil()),
+		))
 	for _, ev := range g.m.Events {
 		if sources := g.sources(ev); g.public(ev) && len(sources) > 0 {
 			g.typedFire(f, ev, sources)
-			alone = alone || len(sources) == 1
 		}
-	}
-	if alone {
-		g.viewType(f, "nowhere", "nowhere is a view that no record has. It stands in the type sets of one state, because the\ncompiler names the members of a type set in its message only when there are several.")
 	}
 }
 
-// viewType emits the view of one state.
-func (g *generator) viewType(f *jen.File, in, sentence string) {
-	declare(f, sentence, "", jen.Type().Id(in).Struct(jen.Id("record").Op("*").Id("Record")))
-	declare(f, "Record returns the record behind the view.", "",
-		jen.Func().Params(jen.Id("in").Id(in)).Id("Record").Params().Op("*").Id("Record").Block(jen.Return(jen.Id("in").Dot("record"))))
-	f.Func().Params(jen.Id(in)).Id("view").Params().Block()
+// viewTypes emits the view of each state, and nowhere where a type set needs it.
+func (g *generator) viewTypes(f *jen.File) {
+	f.Comment("// The views: one type for each state.")
+	f.Type().DefsFunc(func(defs *jen.Group) {
+		for _, s := range g.m.States {
+			in := naming.GoIn.Of(s.Text)
+			defs.Comment(fmt.Sprintf("// %s is a record in %s.", in, s.Text))
+			defs.Id(in).Struct(jen.Id("in"))
+		}
+	})
 	f.Line()
+	if slices.ContainsFunc(g.m.Events, func(ev *ir.Event) bool { return g.public(ev) && len(g.sources(ev)) == 1 }) {
+		declare(f, "nowhere is a view that no record has. It stands in the type sets of one state, because the\ncompiler names the members of a type set in its message only when there are several.", "",
+			jen.Type().Id("nowhere").Struct(jen.Id("in")))
+	}
 }
 
 // sources lists the states that have a row of ev that is not a rejection.
@@ -73,10 +85,8 @@ func (g *generator) sources(ev *ir.Event) []*ir.State {
 //
 //	func FireAbortUpload[S AbortUploadFrom](in S, e AbortUpload, now time.Time) (View, error) {
 //		r := in.Record()
-//		if _, err := r.AbortUpload(e, now); err != nil {
-//			return nil, err
-//		}
-//		return r.View(), nil
+//		_, err := r.AbortUpload(e, now)
+//		return r.fired(err)
 //	}
 func (g *generator) typedFire(f *jen.File, ev *ir.Event, sources []*ir.State) {
 	from, fire := naming.GoFrom.Of(ev.Text), naming.GoFire.Of(ev.Text)
@@ -87,9 +97,8 @@ func (g *generator) typedFire(f *jen.File, ev *ir.Event, sources []*ir.State) {
 	declare(f, fmt.Sprintf("%s applies %s. For a record in any other state it does not compile.", fire, ev.Text), "",
 		jen.Func().Id(fire).Types(jen.Id("S").Id(from)).Params(in...).Params(jen.Id("View"), jen.Error()).Block(
 			jen.Id("r").Op(":=").Id("in").Dot("Record").Call(),
-			jen.If(jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("r").Dot(naming.Exported(ev.Text)).Call(args...), jen.Err().Op("!=").Nil()).
-				Block(jen.Return(jen.Nil(), jen.Err())),
-			jen.Return(jen.Id("r").Dot("View").Call(), jen.Nil()),
+			jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("r").Dot(naming.Exported(ev.Text)).Call(args...),
+			jen.Return(jen.Id("r").Dot("fired").Call(jen.Err())),
 		))
 }
 

@@ -59,7 +59,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // Start is the payload of START.
@@ -88,8 +87,6 @@ func (Start) Event() Event { return EventStart }
 // EventName returns the event's name in the spec.
 func (Start) EventName() string { return "START" }
 
-func (Start) payload() {}
-
 // Checked is the payload of CHECKED.
 //
 // row_active: snapshots.active; row_checksum: what its row says is in the snapshot; image_active: images.activation_status is
@@ -108,8 +105,6 @@ func (Checked) Event() Event { return EventChecked }
 // EventName returns the event's name in the spec.
 func (Checked) EventName() string { return "CHECKED" }
 
-func (Checked) payload() {}
-
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {
 	Cause string `json:"cause"`
@@ -121,8 +116,6 @@ func (CheckFailed) Event() Event { return EventCheckFailed }
 // EventName returns the event's name in the spec.
 func (CheckFailed) EventName() string { return "CHECK_FAILED" }
 
-func (CheckFailed) payload() {}
-
 // SnapshotReady is the payload of SNAPSHOT_READY.
 type SnapshotReady struct {
 	DevicePath string `json:"device_path"`
@@ -133,8 +126,6 @@ func (SnapshotReady) Event() Event { return EventSnapshotReady }
 
 // EventName returns the event's name in the spec.
 func (SnapshotReady) EventName() string { return "SNAPSHOT_READY" }
-
-func (SnapshotReady) payload() {}
 
 // SnapshotFailed is the payload of SNAPSHOT_FAILED.
 type SnapshotFailed struct {
@@ -148,8 +139,6 @@ func (SnapshotFailed) Event() Event { return EventSnapshotFailed }
 // EventName returns the event's name in the spec.
 func (SnapshotFailed) EventName() string { return "SNAPSHOT_FAILED" }
 
-func (SnapshotFailed) payload() {}
-
 // Store is the payload of STORE.
 type Store struct{}
 
@@ -158,8 +147,6 @@ func (Store) Event() Event { return EventStore }
 
 // EventName returns the event's name in the spec.
 func (Store) EventName() string { return "STORE" }
-
-func (Store) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -4,79 +4,65 @@ package activate
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InCheckSnapshot is a record in check-snapshot.
-type InCheckSnapshot struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InCheckSnapshot) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InCheckSnapshot) view() {}
+func (in) view() {}
 
-// InCreateSnapshot is a record in create-snapshot.
-type InCreateSnapshot struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InCheckSnapshot is a record in check-snapshot.
+	InCheckSnapshot struct{ in }
+	// InCreateSnapshot is a record in create-snapshot.
+	InCreateSnapshot struct{ in }
+	// InRegister is a record in register.
+	InRegister struct{ in }
+	// InComplete is a record in COMPLETE.
+	InComplete struct{ in }
+	// InAborted is a record in aborted.
+	InAborted struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InCreateSnapshot) Record() *Record { return in.record }
-
-func (InCreateSnapshot) view() {}
-
-// InRegister is a record in register.
-type InRegister struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InRegister) Record() *Record { return in.record }
-
-func (InRegister) view() {}
-
-// InComplete is a record in COMPLETE.
-type InComplete struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InComplete) Record() *Record { return in.record }
-
-func (InComplete) view() {}
-
-// InAborted is a record in aborted.
-type InAborted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InAborted) Record() *Record { return in.record }
-
-func (InAborted) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case CheckSnapshot:
-		return InCheckSnapshot{r}
+		return InCheckSnapshot{in{*r}}
 	case CreateSnapshot:
-		return InCreateSnapshot{r}
+		return InCreateSnapshot{in{*r}}
 	case Register:
-		return InRegister{r}
+		return InRegister{in{*r}}
 	case Complete:
-		return InComplete{r}
+		return InComplete{in{*r}}
 	case Aborted:
-		return InAborted{r}
+		return InAborted{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // CheckedFrom are the states in which CHECKED has a transition.
@@ -88,10 +74,8 @@ type CheckedFrom interface {
 // FireChecked applies CHECKED. For a record in any other state it does not compile.
 func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Checked(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Checked(e, now)
+	return r.fired(err)
 }
 
 // CheckFailedFrom are the states in which CHECK_FAILED has a transition.
@@ -103,10 +87,8 @@ type CheckFailedFrom interface {
 // FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
 func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.CheckFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.CheckFailed(e, now)
+	return r.fired(err)
 }
 
 // SnapshotReadyFrom are the states in which SNAPSHOT_READY has a transition.
@@ -118,10 +100,8 @@ type SnapshotReadyFrom interface {
 // FireSnapshotReady applies SNAPSHOT_READY. For a record in any other state it does not compile.
 func FireSnapshotReady[S SnapshotReadyFrom](in S, e SnapshotReady, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.SnapshotReady(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.SnapshotReady(e, now)
+	return r.fired(err)
 }
 
 // SnapshotFailedFrom are the states in which SNAPSHOT_FAILED has a transition.
@@ -133,19 +113,6 @@ type SnapshotFailedFrom interface {
 // FireSnapshotFailed applies SNAPSHOT_FAILED. For a record in any other state it does not compile.
 func FireSnapshotFailed[S SnapshotFailedFrom](in S, e SnapshotFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.SnapshotFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.SnapshotFailed(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

@@ -84,7 +84,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // Create is the payload of CREATE.
@@ -99,8 +98,6 @@ func (Create) Event() Event { return EventCreate }
 // EventName returns the event's name in the spec.
 func (Create) EventName() string { return "CREATE" }
 
-func (Create) payload() {}
-
 // SubmitOffer is the payload of SUBMIT_OFFER.
 type SubmitOffer struct{}
 
@@ -109,8 +106,6 @@ func (SubmitOffer) Event() Event { return EventSubmitOffer }
 
 // EventName returns the event's name in the spec.
 func (SubmitOffer) EventName() string { return "SUBMIT_OFFER" }
-
-func (SubmitOffer) payload() {}
 
 // CounterOffer is the payload of COUNTER_OFFER.
 type CounterOffer struct {
@@ -123,8 +118,6 @@ func (CounterOffer) Event() Event { return EventCounterOffer }
 // EventName returns the event's name in the spec.
 func (CounterOffer) EventName() string { return "COUNTER_OFFER" }
 
-func (CounterOffer) payload() {}
-
 // Accept is the payload of ACCEPT.
 type Accept struct{}
 
@@ -133,8 +126,6 @@ func (Accept) Event() Event { return EventAccept }
 
 // EventName returns the event's name in the spec.
 func (Accept) EventName() string { return "ACCEPT" }
-
-func (Accept) payload() {}
 
 // Reject is the payload of REJECT.
 type Reject struct{}
@@ -145,8 +136,6 @@ func (Reject) Event() Event { return EventReject }
 // EventName returns the event's name in the spec.
 func (Reject) EventName() string { return "REJECT" }
 
-func (Reject) payload() {}
-
 // Withdraw is the payload of WITHDRAW.
 type Withdraw struct{}
 
@@ -155,8 +144,6 @@ func (Withdraw) Event() Event { return EventWithdraw }
 
 // EventName returns the event's name in the spec.
 func (Withdraw) EventName() string { return "WITHDRAW" }
-
-func (Withdraw) payload() {}
 
 // Agree is the payload of AGREE.
 type Agree struct{}
@@ -167,8 +154,6 @@ func (Agree) Event() Event { return EventAgree }
 // EventName returns the event's name in the spec.
 func (Agree) EventName() string { return "AGREE" }
 
-func (Agree) payload() {}
-
 // Cancel is the payload of CANCEL.
 type Cancel struct{}
 
@@ -177,8 +162,6 @@ func (Cancel) Event() Event { return EventCancel }
 
 // EventName returns the event's name in the spec.
 func (Cancel) EventName() string { return "CANCEL" }
-
-func (Cancel) payload() {}
 
 // MutualCancel is the payload of MUTUAL_CANCEL.
 //
@@ -191,8 +174,6 @@ func (MutualCancel) Event() Event { return EventMutualCancel }
 // EventName returns the event's name in the spec.
 func (MutualCancel) EventName() string { return "MUTUAL_CANCEL" }
 
-func (MutualCancel) payload() {}
-
 // Expire is the payload of EXPIRE.
 //
 // Deal Timeout Worker (F-003-22)
@@ -204,8 +185,6 @@ func (Expire) Event() Event { return EventExpire }
 // EventName returns the event's name in the spec.
 func (Expire) EventName() string { return "EXPIRE" }
 
-func (Expire) payload() {}
-
 // AddressReady is the payload of ADDRESS_READY.
 type AddressReady struct {
 	DepositAddress string `json:"deposit_address"`
@@ -216,8 +195,6 @@ func (AddressReady) Event() Event { return EventAddressReady }
 
 // EventName returns the event's name in the spec.
 func (AddressReady) EventName() string { return "ADDRESS_READY" }
-
-func (AddressReady) payload() {}
 
 // DepositConfirmed is the payload of DEPOSIT_CONFIRMED.
 //
@@ -233,8 +210,6 @@ func (DepositConfirmed) Event() Event { return EventDepositConfirmed }
 // EventName returns the event's name in the spec.
 func (DepositConfirmed) EventName() string { return "DEPOSIT_CONFIRMED" }
 
-func (DepositConfirmed) payload() {}
-
 // SubmitDraft is the payload of SUBMIT_DRAFT.
 type SubmitDraft struct {
 	Creative fsm.JSON `json:"creative"`
@@ -246,8 +221,6 @@ func (SubmitDraft) Event() Event { return EventSubmitDraft }
 // EventName returns the event's name in the spec.
 func (SubmitDraft) EventName() string { return "SUBMIT_DRAFT" }
 
-func (SubmitDraft) payload() {}
-
 // Approve is the payload of APPROVE.
 type Approve struct{}
 
@@ -257,8 +230,6 @@ func (Approve) Event() Event { return EventApprove }
 // EventName returns the event's name in the spec.
 func (Approve) EventName() string { return "APPROVE" }
 
-func (Approve) payload() {}
-
 // RequestRevision is the payload of REQUEST_REVISION.
 type RequestRevision struct{}
 
@@ -267,8 +238,6 @@ func (RequestRevision) Event() Event { return EventRequestRevision }
 
 // EventName returns the event's name in the spec.
 func (RequestRevision) EventName() string { return "REQUEST_REVISION" }
-
-func (RequestRevision) payload() {}
 
 // Dispute is the payload of DISPUTE.
 type Dispute struct {
@@ -280,8 +249,6 @@ func (Dispute) Event() Event { return EventDispute }
 
 // EventName returns the event's name in the spec.
 func (Dispute) EventName() string { return "DISPUTE" }
-
-func (Dispute) payload() {}
 
 // SetPublishTime is the payload of SET_PUBLISH_TIME.
 //
@@ -296,8 +263,6 @@ func (SetPublishTime) Event() Event { return EventSetPublishTime }
 // EventName returns the event's name in the spec.
 func (SetPublishTime) EventName() string { return "SET_PUBLISH_TIME" }
 
-func (SetPublishTime) payload() {}
-
 // PublishNow is the payload of PUBLISH_NOW.
 type PublishNow struct{}
 
@@ -306,8 +271,6 @@ func (PublishNow) Event() Event { return EventPublishNow }
 
 // EventName returns the event's name in the spec.
 func (PublishNow) EventName() string { return "PUBLISH_NOW" }
-
-func (PublishNow) payload() {}
 
 // AutoPublished is the payload of AUTO_PUBLISHED.
 //
@@ -320,8 +283,6 @@ func (AutoPublished) Event() Event { return EventAutoPublished }
 // EventName returns the event's name in the spec.
 func (AutoPublished) EventName() string { return "AUTO_PUBLISHED" }
 
-func (AutoPublished) payload() {}
-
 // StartVerification is the payload of START_VERIFICATION.
 type StartVerification struct{}
 
@@ -331,8 +292,6 @@ func (StartVerification) Event() Event { return EventStartVerification }
 // EventName returns the event's name in the spec.
 func (StartVerification) EventName() string { return "START_VERIFICATION" }
 
-func (StartVerification) payload() {}
-
 // PublishFailed is the payload of PUBLISH_FAILED.
 type PublishFailed struct{}
 
@@ -341,8 +300,6 @@ func (PublishFailed) Event() Event { return EventPublishFailed }
 
 // EventName returns the event's name in the spec.
 func (PublishFailed) EventName() string { return "PUBLISH_FAILED" }
-
-func (PublishFailed) payload() {}
 
 // VerificationPassed is the payload of VERIFICATION_PASSED.
 //
@@ -355,8 +312,6 @@ func (VerificationPassed) Event() Event { return EventVerificationPassed }
 // EventName returns the event's name in the spec.
 func (VerificationPassed) EventName() string { return "VERIFICATION_PASSED" }
 
-func (VerificationPassed) payload() {}
-
 // VerificationFailed is the payload of VERIFICATION_FAILED.
 type VerificationFailed struct{}
 
@@ -365,8 +320,6 @@ func (VerificationFailed) Event() Event { return EventVerificationFailed }
 
 // EventName returns the event's name in the spec.
 func (VerificationFailed) EventName() string { return "VERIFICATION_FAILED" }
-
-func (VerificationFailed) payload() {}
 
 // AutoApprove is the payload of AUTO_APPROVE.
 //
@@ -379,8 +332,6 @@ func (AutoApprove) Event() Event { return EventAutoApprove }
 // EventName returns the event's name in the spec.
 func (AutoApprove) EventName() string { return "AUTO_APPROVE" }
 
-func (AutoApprove) payload() {}
-
 // ResolveForOwner is the payload of RESOLVE_FOR_OWNER.
 type ResolveForOwner struct{}
 
@@ -390,8 +341,6 @@ func (ResolveForOwner) Event() Event { return EventResolveForOwner }
 // EventName returns the event's name in the spec.
 func (ResolveForOwner) EventName() string { return "RESOLVE_FOR_OWNER" }
 
-func (ResolveForOwner) payload() {}
-
 // ResolveForAdvertiser is the payload of RESOLVE_FOR_ADVERTISER.
 type ResolveForAdvertiser struct{}
 
@@ -400,8 +349,6 @@ func (ResolveForAdvertiser) Event() Event { return EventResolveForAdvertiser }
 
 // EventName returns the event's name in the spec.
 func (ResolveForAdvertiser) EventName() string { return "RESOLVE_FOR_ADVERTISER" }
-
-func (ResolveForAdvertiser) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

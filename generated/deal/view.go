@@ -4,211 +4,109 @@ package deal
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InDraft is a record in DRAFT.
-type InDraft struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InDraft) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InDraft) view() {}
+func (in) view() {}
 
-// InOfferPending is a record in OFFER_PENDING.
-type InOfferPending struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InDraft is a record in DRAFT.
+	InDraft struct{ in }
+	// InOfferPending is a record in OFFER_PENDING.
+	InOfferPending struct{ in }
+	// InNegotiating is a record in NEGOTIATING.
+	InNegotiating struct{ in }
+	// InAccepted is a record in ACCEPTED.
+	InAccepted struct{ in }
+	// InAwaitingPayment is a record in AWAITING_PAYMENT.
+	InAwaitingPayment struct{ in }
+	// InFunded is a record in FUNDED.
+	InFunded struct{ in }
+	// InCreativeSubmitted is a record in CREATIVE_SUBMITTED.
+	InCreativeSubmitted struct{ in }
+	// InCreativeApproved is a record in CREATIVE_APPROVED.
+	InCreativeApproved struct{ in }
+	// InScheduled is a record in SCHEDULED.
+	InScheduled struct{ in }
+	// InPublished is a record in PUBLISHED.
+	InPublished struct{ in }
+	// InDeliveryVerifying is a record in DELIVERY_VERIFYING.
+	InDeliveryVerifying struct{ in }
+	// InCompletedReleased is a record in COMPLETED_RELEASED.
+	InCompletedReleased struct{ in }
+	// InDisputed is a record in DISPUTED.
+	InDisputed struct{ in }
+	// InCancelled is a record in CANCELLED.
+	InCancelled struct{ in }
+	// InRefunded is a record in REFUNDED.
+	InRefunded struct{ in }
+	// InExpired is a record in EXPIRED.
+	InExpired struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InOfferPending) Record() *Record { return in.record }
-
-func (InOfferPending) view() {}
-
-// InNegotiating is a record in NEGOTIATING.
-type InNegotiating struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InNegotiating) Record() *Record { return in.record }
-
-func (InNegotiating) view() {}
-
-// InAccepted is a record in ACCEPTED.
-type InAccepted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InAccepted) Record() *Record { return in.record }
-
-func (InAccepted) view() {}
-
-// InAwaitingPayment is a record in AWAITING_PAYMENT.
-type InAwaitingPayment struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InAwaitingPayment) Record() *Record { return in.record }
-
-func (InAwaitingPayment) view() {}
-
-// InFunded is a record in FUNDED.
-type InFunded struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InFunded) Record() *Record { return in.record }
-
-func (InFunded) view() {}
-
-// InCreativeSubmitted is a record in CREATIVE_SUBMITTED.
-type InCreativeSubmitted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InCreativeSubmitted) Record() *Record { return in.record }
-
-func (InCreativeSubmitted) view() {}
-
-// InCreativeApproved is a record in CREATIVE_APPROVED.
-type InCreativeApproved struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InCreativeApproved) Record() *Record { return in.record }
-
-func (InCreativeApproved) view() {}
-
-// InScheduled is a record in SCHEDULED.
-type InScheduled struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InScheduled) Record() *Record { return in.record }
-
-func (InScheduled) view() {}
-
-// InPublished is a record in PUBLISHED.
-type InPublished struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InPublished) Record() *Record { return in.record }
-
-func (InPublished) view() {}
-
-// InDeliveryVerifying is a record in DELIVERY_VERIFYING.
-type InDeliveryVerifying struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDeliveryVerifying) Record() *Record { return in.record }
-
-func (InDeliveryVerifying) view() {}
-
-// InCompletedReleased is a record in COMPLETED_RELEASED.
-type InCompletedReleased struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InCompletedReleased) Record() *Record { return in.record }
-
-func (InCompletedReleased) view() {}
-
-// InDisputed is a record in DISPUTED.
-type InDisputed struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDisputed) Record() *Record { return in.record }
-
-func (InDisputed) view() {}
-
-// InCancelled is a record in CANCELLED.
-type InCancelled struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InCancelled) Record() *Record { return in.record }
-
-func (InCancelled) view() {}
-
-// InRefunded is a record in REFUNDED.
-type InRefunded struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InRefunded) Record() *Record { return in.record }
-
-func (InRefunded) view() {}
-
-// InExpired is a record in EXPIRED.
-type InExpired struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InExpired) Record() *Record { return in.record }
-
-func (InExpired) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Draft:
-		return InDraft{r}
+		return InDraft{in{*r}}
 	case OfferPending:
-		return InOfferPending{r}
+		return InOfferPending{in{*r}}
 	case Negotiating:
-		return InNegotiating{r}
+		return InNegotiating{in{*r}}
 	case Accepted:
-		return InAccepted{r}
+		return InAccepted{in{*r}}
 	case AwaitingPayment:
-		return InAwaitingPayment{r}
+		return InAwaitingPayment{in{*r}}
 	case Funded:
-		return InFunded{r}
+		return InFunded{in{*r}}
 	case CreativeSubmitted:
-		return InCreativeSubmitted{r}
+		return InCreativeSubmitted{in{*r}}
 	case CreativeApproved:
-		return InCreativeApproved{r}
+		return InCreativeApproved{in{*r}}
 	case Scheduled:
-		return InScheduled{r}
+		return InScheduled{in{*r}}
 	case Published:
-		return InPublished{r}
+		return InPublished{in{*r}}
 	case DeliveryVerifying:
-		return InDeliveryVerifying{r}
+		return InDeliveryVerifying{in{*r}}
 	case CompletedReleased:
-		return InCompletedReleased{r}
+		return InCompletedReleased{in{*r}}
 	case Disputed:
-		return InDisputed{r}
+		return InDisputed{in{*r}}
 	case Cancelled:
-		return InCancelled{r}
+		return InCancelled{in{*r}}
 	case Refunded:
-		return InRefunded{r}
+		return InRefunded{in{*r}}
 	case Expired:
-		return InExpired{r}
+		return InExpired{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // SubmitOfferFrom are the states in which SUBMIT_OFFER has a transition.
@@ -220,10 +118,8 @@ type SubmitOfferFrom interface {
 // FireSubmitOffer applies SUBMIT_OFFER. For a record in any other state it does not compile.
 func FireSubmitOffer[S SubmitOfferFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.SubmitOffer(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.SubmitOffer(by, now)
+	return r.fired(err)
 }
 
 // CounterOfferFrom are the states in which COUNTER_OFFER has a transition.
@@ -235,10 +131,8 @@ type CounterOfferFrom interface {
 // FireCounterOffer applies COUNTER_OFFER. For a record in any other state it does not compile.
 func FireCounterOffer[S CounterOfferFrom](in S, e CounterOffer, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.CounterOffer(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.CounterOffer(e, by, now)
+	return r.fired(err)
 }
 
 // AcceptFrom are the states in which ACCEPT has a transition.
@@ -250,10 +144,8 @@ type AcceptFrom interface {
 // FireAccept applies ACCEPT. For a record in any other state it does not compile.
 func FireAccept[S AcceptFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Accept(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Accept(by, now)
+	return r.fired(err)
 }
 
 // RejectFrom are the states in which REJECT has a transition.
@@ -265,10 +157,8 @@ type RejectFrom interface {
 // FireReject applies REJECT. For a record in any other state it does not compile.
 func FireReject[S RejectFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Reject(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Reject(by, now)
+	return r.fired(err)
 }
 
 // WithdrawFrom are the states in which WITHDRAW has a transition.
@@ -280,10 +170,8 @@ type WithdrawFrom interface {
 // FireWithdraw applies WITHDRAW. For a record in any other state it does not compile.
 func FireWithdraw[S WithdrawFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Withdraw(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Withdraw(by, now)
+	return r.fired(err)
 }
 
 // AgreeFrom are the states in which AGREE has a transition.
@@ -295,10 +183,8 @@ type AgreeFrom interface {
 // FireAgree applies AGREE. For a record in any other state it does not compile.
 func FireAgree[S AgreeFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Agree(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Agree(by, now)
+	return r.fired(err)
 }
 
 // CancelFrom are the states in which CANCEL has a transition.
@@ -310,10 +196,8 @@ type CancelFrom interface {
 // FireCancel applies CANCEL. For a record in any other state it does not compile.
 func FireCancel[S CancelFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Cancel(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Cancel(by, now)
+	return r.fired(err)
 }
 
 // MutualCancelFrom are the states in which MUTUAL_CANCEL has a transition.
@@ -325,10 +209,8 @@ type MutualCancelFrom interface {
 // FireMutualCancel applies MUTUAL_CANCEL. For a record in any other state it does not compile.
 func FireMutualCancel[S MutualCancelFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.MutualCancel(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.MutualCancel(by, now)
+	return r.fired(err)
 }
 
 // ExpireFrom are the states in which EXPIRE has a transition.
@@ -340,10 +222,8 @@ type ExpireFrom interface {
 // FireExpire applies EXPIRE. For a record in any other state it does not compile.
 func FireExpire[S ExpireFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Expire(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Expire(by, now)
+	return r.fired(err)
 }
 
 // AddressReadyFrom are the states in which ADDRESS_READY has a transition.
@@ -355,10 +235,8 @@ type AddressReadyFrom interface {
 // FireAddressReady applies ADDRESS_READY. For a record in any other state it does not compile.
 func FireAddressReady[S AddressReadyFrom](in S, e AddressReady, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.AddressReady(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.AddressReady(e, by, now)
+	return r.fired(err)
 }
 
 // DepositConfirmedFrom are the states in which DEPOSIT_CONFIRMED has a transition.
@@ -370,10 +248,8 @@ type DepositConfirmedFrom interface {
 // FireDepositConfirmed applies DEPOSIT_CONFIRMED. For a record in any other state it does not compile.
 func FireDepositConfirmed[S DepositConfirmedFrom](in S, e DepositConfirmed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.DepositConfirmed(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.DepositConfirmed(e, by, now)
+	return r.fired(err)
 }
 
 // SubmitDraftFrom are the states in which SUBMIT_DRAFT has a transition.
@@ -385,10 +261,8 @@ type SubmitDraftFrom interface {
 // FireSubmitDraft applies SUBMIT_DRAFT. For a record in any other state it does not compile.
 func FireSubmitDraft[S SubmitDraftFrom](in S, e SubmitDraft, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.SubmitDraft(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.SubmitDraft(e, by, now)
+	return r.fired(err)
 }
 
 // ApproveFrom are the states in which APPROVE has a transition.
@@ -400,10 +274,8 @@ type ApproveFrom interface {
 // FireApprove applies APPROVE. For a record in any other state it does not compile.
 func FireApprove[S ApproveFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Approve(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Approve(by, now)
+	return r.fired(err)
 }
 
 // RequestRevisionFrom are the states in which REQUEST_REVISION has a transition.
@@ -415,10 +287,8 @@ type RequestRevisionFrom interface {
 // FireRequestRevision applies REQUEST_REVISION. For a record in any other state it does not compile.
 func FireRequestRevision[S RequestRevisionFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RequestRevision(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RequestRevision(by, now)
+	return r.fired(err)
 }
 
 // DisputeFrom are the states in which DISPUTE has a transition.
@@ -430,10 +300,8 @@ type DisputeFrom interface {
 // FireDispute applies DISPUTE. For a record in any other state it does not compile.
 func FireDispute[S DisputeFrom](in S, e Dispute, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Dispute(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Dispute(e, by, now)
+	return r.fired(err)
 }
 
 // SetPublishTimeFrom are the states in which SET_PUBLISH_TIME has a transition.
@@ -445,10 +313,8 @@ type SetPublishTimeFrom interface {
 // FireSetPublishTime applies SET_PUBLISH_TIME. For a record in any other state it does not compile.
 func FireSetPublishTime[S SetPublishTimeFrom](in S, e SetPublishTime, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.SetPublishTime(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.SetPublishTime(e, by, now)
+	return r.fired(err)
 }
 
 // PublishNowFrom are the states in which PUBLISH_NOW has a transition.
@@ -460,10 +326,8 @@ type PublishNowFrom interface {
 // FirePublishNow applies PUBLISH_NOW. For a record in any other state it does not compile.
 func FirePublishNow[S PublishNowFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.PublishNow(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.PublishNow(by, now)
+	return r.fired(err)
 }
 
 // AutoPublishedFrom are the states in which AUTO_PUBLISHED has a transition.
@@ -475,10 +339,8 @@ type AutoPublishedFrom interface {
 // FireAutoPublished applies AUTO_PUBLISHED. For a record in any other state it does not compile.
 func FireAutoPublished[S AutoPublishedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.AutoPublished(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.AutoPublished(by, now)
+	return r.fired(err)
 }
 
 // VerificationPassedFrom are the states in which VERIFICATION_PASSED has a transition.
@@ -490,10 +352,8 @@ type VerificationPassedFrom interface {
 // FireVerificationPassed applies VERIFICATION_PASSED. For a record in any other state it does not compile.
 func FireVerificationPassed[S VerificationPassedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.VerificationPassed(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.VerificationPassed(by, now)
+	return r.fired(err)
 }
 
 // VerificationFailedFrom are the states in which VERIFICATION_FAILED has a transition.
@@ -505,10 +365,8 @@ type VerificationFailedFrom interface {
 // FireVerificationFailed applies VERIFICATION_FAILED. For a record in any other state it does not compile.
 func FireVerificationFailed[S VerificationFailedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.VerificationFailed(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.VerificationFailed(by, now)
+	return r.fired(err)
 }
 
 // AutoApproveFrom are the states in which AUTO_APPROVE has a transition.
@@ -520,10 +378,8 @@ type AutoApproveFrom interface {
 // FireAutoApprove applies AUTO_APPROVE. For a record in any other state it does not compile.
 func FireAutoApprove[S AutoApproveFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.AutoApprove(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.AutoApprove(by, now)
+	return r.fired(err)
 }
 
 // ResolveForOwnerFrom are the states in which RESOLVE_FOR_OWNER has a transition.
@@ -535,10 +391,8 @@ type ResolveForOwnerFrom interface {
 // FireResolveForOwner applies RESOLVE_FOR_OWNER. For a record in any other state it does not compile.
 func FireResolveForOwner[S ResolveForOwnerFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ResolveForOwner(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ResolveForOwner(by, now)
+	return r.fired(err)
 }
 
 // ResolveForAdvertiserFrom are the states in which RESOLVE_FOR_ADVERTISER has a transition.
@@ -550,19 +404,6 @@ type ResolveForAdvertiserFrom interface {
 // FireResolveForAdvertiser applies RESOLVE_FOR_ADVERTISER. For a record in any other state it does not compile.
 func FireResolveForAdvertiser[S ResolveForAdvertiserFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ResolveForAdvertiser(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ResolveForAdvertiser(by, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

@@ -62,7 +62,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // Start is the payload of START.
@@ -80,8 +79,6 @@ func (Start) Event() Event { return EventStart }
 
 // EventName returns the event's name in the spec.
 func (Start) EventName() string { return "START" }
-
-func (Start) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Start) check() (field, problem string) {
@@ -127,8 +124,6 @@ func (Checked) Event() Event { return EventChecked }
 // EventName returns the event's name in the spec.
 func (Checked) EventName() string { return "CHECKED" }
 
-func (Checked) payload() {}
-
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {
 	Cause string `json:"cause"`
@@ -139,8 +134,6 @@ func (CheckFailed) Event() Event { return EventCheckFailed }
 
 // EventName returns the event's name in the spec.
 func (CheckFailed) EventName() string { return "CHECK_FAILED" }
-
-func (CheckFailed) payload() {}
 
 // Downloaded is the payload of DOWNLOADED.
 type Downloaded struct {
@@ -159,8 +152,6 @@ func (Downloaded) Event() Event { return EventDownloaded }
 // EventName returns the event's name in the spec.
 func (Downloaded) EventName() string { return "DOWNLOADED" }
 
-func (Downloaded) payload() {}
-
 // DownloadFailed is the payload of DOWNLOAD_FAILED.
 type DownloadFailed struct {
 	Cause string `json:"cause"`
@@ -171,8 +162,6 @@ func (DownloadFailed) Event() Event { return EventDownloadFailed }
 
 // EventName returns the event's name in the spec.
 func (DownloadFailed) EventName() string { return "DOWNLOAD_FAILED" }
-
-func (DownloadFailed) payload() {}
 
 // Validated is the payload of VALIDATED.
 type Validated struct {
@@ -187,8 +176,6 @@ func (Validated) Event() Event { return EventValidated }
 // EventName returns the event's name in the spec.
 func (Validated) EventName() string { return "VALIDATED" }
 
-func (Validated) payload() {}
-
 // ValidationFailed is the payload of VALIDATION_FAILED.
 //
 // the validator could not run: it says nothing about the file
@@ -202,8 +189,6 @@ func (ValidationFailed) Event() Event { return EventValidationFailed }
 // EventName returns the event's name in the spec.
 func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
 
-func (ValidationFailed) payload() {}
-
 // Store is the payload of STORE.
 type Store struct{}
 
@@ -212,8 +197,6 @@ func (Store) Event() Event { return EventStore }
 
 // EventName returns the event's name in the spec.
 func (Store) EventName() string { return "STORE" }
-
-func (Store) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -4,91 +4,69 @@ package download
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InCheckExists is a record in check-exists.
-type InCheckExists struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InCheckExists) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InCheckExists) view() {}
+func (in) view() {}
 
-// InDownload is a record in download.
-type InDownload struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InCheckExists is a record in check-exists.
+	InCheckExists struct{ in }
+	// InDownload is a record in download.
+	InDownload struct{ in }
+	// InValidate is a record in validate.
+	InValidate struct{ in }
+	// InStoreMetadata is a record in store-metadata.
+	InStoreMetadata struct{ in }
+	// InComplete is a record in COMPLETE.
+	InComplete struct{ in }
+	// InAborted is a record in aborted.
+	InAborted struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InDownload) Record() *Record { return in.record }
-
-func (InDownload) view() {}
-
-// InValidate is a record in validate.
-type InValidate struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InValidate) Record() *Record { return in.record }
-
-func (InValidate) view() {}
-
-// InStoreMetadata is a record in store-metadata.
-type InStoreMetadata struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InStoreMetadata) Record() *Record { return in.record }
-
-func (InStoreMetadata) view() {}
-
-// InComplete is a record in COMPLETE.
-type InComplete struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InComplete) Record() *Record { return in.record }
-
-func (InComplete) view() {}
-
-// InAborted is a record in aborted.
-type InAborted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InAborted) Record() *Record { return in.record }
-
-func (InAborted) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case CheckExists:
-		return InCheckExists{r}
+		return InCheckExists{in{*r}}
 	case Download:
-		return InDownload{r}
+		return InDownload{in{*r}}
 	case Validate:
-		return InValidate{r}
+		return InValidate{in{*r}}
 	case StoreMetadata:
-		return InStoreMetadata{r}
+		return InStoreMetadata{in{*r}}
 	case Complete:
-		return InComplete{r}
+		return InComplete{in{*r}}
 	case Aborted:
-		return InAborted{r}
+		return InAborted{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // CheckedFrom are the states in which CHECKED has a transition.
@@ -100,10 +78,8 @@ type CheckedFrom interface {
 // FireChecked applies CHECKED. For a record in any other state it does not compile.
 func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Checked(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Checked(e, now)
+	return r.fired(err)
 }
 
 // CheckFailedFrom are the states in which CHECK_FAILED has a transition.
@@ -115,10 +91,8 @@ type CheckFailedFrom interface {
 // FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
 func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.CheckFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.CheckFailed(e, now)
+	return r.fired(err)
 }
 
 // DownloadedFrom are the states in which DOWNLOADED has a transition.
@@ -130,10 +104,8 @@ type DownloadedFrom interface {
 // FireDownloaded applies DOWNLOADED. For a record in any other state it does not compile.
 func FireDownloaded[S DownloadedFrom](in S, e Downloaded, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Downloaded(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Downloaded(e, now)
+	return r.fired(err)
 }
 
 // DownloadFailedFrom are the states in which DOWNLOAD_FAILED has a transition.
@@ -145,10 +117,8 @@ type DownloadFailedFrom interface {
 // FireDownloadFailed applies DOWNLOAD_FAILED. For a record in any other state it does not compile.
 func FireDownloadFailed[S DownloadFailedFrom](in S, e DownloadFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.DownloadFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.DownloadFailed(e, now)
+	return r.fired(err)
 }
 
 // ValidatedFrom are the states in which VALIDATED has a transition.
@@ -160,10 +130,8 @@ type ValidatedFrom interface {
 // FireValidated applies VALIDATED. For a record in any other state it does not compile.
 func FireValidated[S ValidatedFrom](in S, e Validated, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Validated(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Validated(e, now)
+	return r.fired(err)
 }
 
 // ValidationFailedFrom are the states in which VALIDATION_FAILED has a transition.
@@ -175,19 +143,6 @@ type ValidationFailedFrom interface {
 // FireValidationFailed applies VALIDATION_FAILED. For a record in any other state it does not compile.
 func FireValidationFailed[S ValidationFailedFrom](in S, e ValidationFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ValidationFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ValidationFailed(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

@@ -62,7 +62,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // DeleteRequest is the payload of delete_request.
@@ -76,8 +75,6 @@ func (DeleteRequest) Event() Event { return EventDeleteRequest }
 // EventName returns the event's name in the spec.
 func (DeleteRequest) EventName() string { return "delete_request" }
 
-func (DeleteRequest) payload() {}
-
 // RestoreRequest is the payload of restore_request.
 type RestoreRequest struct {
 	Authorized bool `json:"authorized"`
@@ -88,8 +85,6 @@ func (RestoreRequest) Event() Event { return EventRestoreRequest }
 
 // EventName returns the event's name in the spec.
 func (RestoreRequest) EventName() string { return "restore_request" }
-
-func (RestoreRequest) payload() {}
 
 // RetentionElapsed is the payload of retention_elapsed.
 //
@@ -105,8 +100,6 @@ func (RetentionElapsed) Event() Event { return EventRetentionElapsed }
 // EventName returns the event's name in the spec.
 func (RetentionElapsed) EventName() string { return "retention_elapsed" }
 
-func (RetentionElapsed) payload() {}
-
 // GCMarkStarted is the payload of gc_mark_started.
 type GCMarkStarted struct {
 	Run fsm.UUID `json:"run"`
@@ -117,8 +110,6 @@ func (GCMarkStarted) Event() Event { return EventGCMarkStarted }
 
 // EventName returns the event's name in the spec.
 func (GCMarkStarted) EventName() string { return "gc_mark_started" }
-
-func (GCMarkStarted) payload() {}
 
 // GCMark is the payload of gc_mark.
 type GCMark struct {
@@ -131,8 +122,6 @@ func (GCMark) Event() Event { return EventGCMark }
 // EventName returns the event's name in the spec.
 func (GCMark) EventName() string { return "gc_mark" }
 
-func (GCMark) payload() {}
-
 // GCMarkCompleted is the payload of gc_mark_completed.
 type GCMarkCompleted struct {
 	Run fsm.UUID `json:"run"`
@@ -144,8 +133,6 @@ func (GCMarkCompleted) Event() Event { return EventGCMarkCompleted }
 // EventName returns the event's name in the spec.
 func (GCMarkCompleted) EventName() string { return "gc_mark_completed" }
 
-func (GCMarkCompleted) payload() {}
-
 // GCSweep is the payload of gc_sweep.
 type GCSweep struct {
 	Run fsm.UUID `json:"run"`
@@ -156,8 +143,6 @@ func (GCSweep) Event() Event { return EventGCSweep }
 
 // EventName returns the event's name in the spec.
 func (GCSweep) EventName() string { return "gc_sweep" }
-
-func (GCSweep) payload() {}
 
 // Create is the payload of create.
 //
@@ -171,8 +156,6 @@ func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
 func (Create) EventName() string { return "create" }
-
-func (Create) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -4,67 +4,61 @@ package gc
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InLive is a record in live.
-type InLive struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InLive) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InLive) view() {}
+func (in) view() {}
 
-// InTombstoned is a record in tombstoned.
-type InTombstoned struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InLive is a record in live.
+	InLive struct{ in }
+	// InTombstoned is a record in tombstoned.
+	InTombstoned struct{ in }
+	// InEligibleForGC is a record in eligible_for_gc.
+	InEligibleForGC struct{ in }
+	// InDeleted is a record in deleted.
+	InDeleted struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InTombstoned) Record() *Record { return in.record }
-
-func (InTombstoned) view() {}
-
-// InEligibleForGC is a record in eligible_for_gc.
-type InEligibleForGC struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InEligibleForGC) Record() *Record { return in.record }
-
-func (InEligibleForGC) view() {}
-
-// InDeleted is a record in deleted.
-type InDeleted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDeleted) Record() *Record { return in.record }
-
-func (InDeleted) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Live:
-		return InLive{r}
+		return InLive{in{*r}}
 	case Tombstoned:
-		return InTombstoned{r}
+		return InTombstoned{in{*r}}
 	case EligibleForGC:
-		return InEligibleForGC{r}
+		return InEligibleForGC{in{*r}}
 	case Deleted:
-		return InDeleted{r}
+		return InDeleted{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // DeleteRequestFrom are the states in which delete_request has a transition.
@@ -76,10 +70,8 @@ type DeleteRequestFrom interface {
 // FireDeleteRequest applies delete_request. For a record in any other state it does not compile.
 func FireDeleteRequest[S DeleteRequestFrom](in S, e DeleteRequest, p Params, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.DeleteRequest(e, p, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.DeleteRequest(e, p, now)
+	return r.fired(err)
 }
 
 // RestoreRequestFrom are the states in which restore_request has a transition.
@@ -91,10 +83,8 @@ type RestoreRequestFrom interface {
 // FireRestoreRequest applies restore_request. For a record in any other state it does not compile.
 func FireRestoreRequest[S RestoreRequestFrom](in S, e RestoreRequest, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RestoreRequest(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RestoreRequest(e, now)
+	return r.fired(err)
 }
 
 // RetentionElapsedFrom are the states in which retention_elapsed has a transition.
@@ -106,10 +96,8 @@ type RetentionElapsedFrom interface {
 // FireRetentionElapsed applies retention_elapsed. For a record in any other state it does not compile.
 func FireRetentionElapsed[S RetentionElapsedFrom](in S, e RetentionElapsed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RetentionElapsed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RetentionElapsed(e, now)
+	return r.fired(err)
 }
 
 // GCMarkStartedFrom are the states in which gc_mark_started has a transition.
@@ -121,10 +109,8 @@ type GCMarkStartedFrom interface {
 // FireGCMarkStarted applies gc_mark_started. For a record in any other state it does not compile.
 func FireGCMarkStarted[S GCMarkStartedFrom](in S, e GCMarkStarted, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.GCMarkStarted(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.GCMarkStarted(e, now)
+	return r.fired(err)
 }
 
 // GCMarkFrom are the states in which gc_mark has a transition.
@@ -136,10 +122,8 @@ type GCMarkFrom interface {
 // FireGCMark applies gc_mark. For a record in any other state it does not compile.
 func FireGCMark[S GCMarkFrom](in S, e GCMark, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.GCMark(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.GCMark(e, now)
+	return r.fired(err)
 }
 
 // GCMarkCompletedFrom are the states in which gc_mark_completed has a transition.
@@ -151,10 +135,8 @@ type GCMarkCompletedFrom interface {
 // FireGCMarkCompleted applies gc_mark_completed. For a record in any other state it does not compile.
 func FireGCMarkCompleted[S GCMarkCompletedFrom](in S, e GCMarkCompleted, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.GCMarkCompleted(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.GCMarkCompleted(e, now)
+	return r.fired(err)
 }
 
 // GCSweepFrom are the states in which gc_sweep has a transition.
@@ -166,19 +148,6 @@ type GCSweepFrom interface {
 // FireGCSweep applies gc_sweep. For a record in any other state it does not compile.
 func FireGCSweep[S GCSweepFrom](in S, e GCSweep, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.GCSweep(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.GCSweep(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

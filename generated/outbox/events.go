@@ -64,7 +64,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // WorkerClaim is the payload of worker_claim.
@@ -84,8 +83,6 @@ func (WorkerClaim) Event() Event { return EventWorkerClaim }
 // EventName returns the event's name in the spec.
 func (WorkerClaim) EventName() string { return "worker_claim" }
 
-func (WorkerClaim) payload() {}
-
 // HandlerSuccess is the payload of handler_success.
 type HandlerSuccess struct {
 	Token fsm.UUID `json:"token"`
@@ -96,8 +93,6 @@ func (HandlerSuccess) Event() Event { return EventHandlerSuccess }
 
 // EventName returns the event's name in the spec.
 func (HandlerSuccess) EventName() string { return "handler_success" }
-
-func (HandlerSuccess) payload() {}
 
 // HandlerFailure is the payload of handler_failure.
 type HandlerFailure struct {
@@ -112,8 +107,6 @@ func (HandlerFailure) Event() Event { return EventHandlerFailure }
 // EventName returns the event's name in the spec.
 func (HandlerFailure) EventName() string { return "handler_failure" }
 
-func (HandlerFailure) payload() {}
-
 // TimeReached is the payload of time_reached.
 type TimeReached struct{}
 
@@ -123,8 +116,6 @@ func (TimeReached) Event() Event { return EventTimeReached }
 // EventName returns the event's name in the spec.
 func (TimeReached) EventName() string { return "time_reached" }
 
-func (TimeReached) payload() {}
-
 // LeaseExpired is the payload of lease_expired.
 type LeaseExpired struct{}
 
@@ -133,8 +124,6 @@ func (LeaseExpired) Event() Event { return EventLeaseExpired }
 
 // EventName returns the event's name in the spec.
 func (LeaseExpired) EventName() string { return "lease_expired" }
-
-func (LeaseExpired) payload() {}
 
 // Requeue is the payload of requeue.
 type Requeue struct {
@@ -150,8 +139,6 @@ func (Requeue) Event() Event { return EventRequeue }
 // EventName returns the event's name in the spec.
 func (Requeue) EventName() string { return "requeue" }
 
-func (Requeue) payload() {}
-
 // Discard is the payload of discard.
 type Discard struct {
 	// Resolution is resolution.
@@ -165,8 +152,6 @@ func (Discard) Event() Event { return EventDiscard }
 
 // EventName returns the event's name in the spec.
 func (Discard) EventName() string { return "discard" }
-
-func (Discard) payload() {}
 
 // Cancel is the payload of cancel.
 type Cancel struct {
@@ -182,8 +167,6 @@ func (Cancel) Event() Event { return EventCancel }
 // EventName returns the event's name in the spec.
 func (Cancel) EventName() string { return "cancel" }
 
-func (Cancel) payload() {}
-
 // Create is the payload of create.
 //
 // Creates a record.
@@ -197,8 +180,6 @@ func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
 func (Create) EventName() string { return "create" }
-
-func (Create) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

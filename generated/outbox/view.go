@@ -4,79 +4,65 @@ package outbox
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InPending is a record in pending.
-type InPending struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InPending) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InPending) view() {}
+func (in) view() {}
 
-// InDelivering is a record in delivering.
-type InDelivering struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InPending is a record in pending.
+	InPending struct{ in }
+	// InDelivering is a record in delivering.
+	InDelivering struct{ in }
+	// InDelivered is a record in delivered.
+	InDelivered struct{ in }
+	// InRetryWait is a record in retry_wait.
+	InRetryWait struct{ in }
+	// InDeadLetter is a record in dead_letter.
+	InDeadLetter struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InDelivering) Record() *Record { return in.record }
-
-func (InDelivering) view() {}
-
-// InDelivered is a record in delivered.
-type InDelivered struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDelivered) Record() *Record { return in.record }
-
-func (InDelivered) view() {}
-
-// InRetryWait is a record in retry_wait.
-type InRetryWait struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InRetryWait) Record() *Record { return in.record }
-
-func (InRetryWait) view() {}
-
-// InDeadLetter is a record in dead_letter.
-type InDeadLetter struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDeadLetter) Record() *Record { return in.record }
-
-func (InDeadLetter) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Pending:
-		return InPending{r}
+		return InPending{in{*r}}
 	case Delivering:
-		return InDelivering{r}
+		return InDelivering{in{*r}}
 	case Delivered:
-		return InDelivered{r}
+		return InDelivered{in{*r}}
 	case RetryWait:
-		return InRetryWait{r}
+		return InRetryWait{in{*r}}
 	case DeadLetter:
-		return InDeadLetter{r}
+		return InDeadLetter{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // WorkerClaimFrom are the states in which worker_claim has a transition.
@@ -88,10 +74,8 @@ type WorkerClaimFrom interface {
 // FireWorkerClaim applies worker_claim. For a record in any other state it does not compile.
 func FireWorkerClaim[S WorkerClaimFrom](in S, e WorkerClaim, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.WorkerClaim(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.WorkerClaim(e, now)
+	return r.fired(err)
 }
 
 // HandlerSuccessFrom are the states in which handler_success has a transition.
@@ -103,10 +87,8 @@ type HandlerSuccessFrom interface {
 // FireHandlerSuccess applies handler_success. For a record in any other state it does not compile.
 func FireHandlerSuccess[S HandlerSuccessFrom](in S, e HandlerSuccess, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.HandlerSuccess(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.HandlerSuccess(e, now)
+	return r.fired(err)
 }
 
 // HandlerFailureFrom are the states in which handler_failure has a transition.
@@ -118,10 +100,8 @@ type HandlerFailureFrom interface {
 // FireHandlerFailure applies handler_failure. For a record in any other state it does not compile.
 func FireHandlerFailure[S HandlerFailureFrom](in S, e HandlerFailure, p Params, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.HandlerFailure(e, p, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.HandlerFailure(e, p, now)
+	return r.fired(err)
 }
 
 // TimeReachedFrom are the states in which time_reached has a transition.
@@ -133,10 +113,8 @@ type TimeReachedFrom interface {
 // FireTimeReached applies time_reached. For a record in any other state it does not compile.
 func FireTimeReached[S TimeReachedFrom](in S, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.TimeReached(now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.TimeReached(now)
+	return r.fired(err)
 }
 
 // RequeueFrom are the states in which requeue has a transition.
@@ -148,10 +126,8 @@ type RequeueFrom interface {
 // FireRequeue applies requeue. For a record in any other state it does not compile.
 func FireRequeue[S RequeueFrom](in S, e Requeue, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Requeue(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Requeue(e, now)
+	return r.fired(err)
 }
 
 // DiscardFrom are the states in which discard has a transition.
@@ -163,10 +139,8 @@ type DiscardFrom interface {
 // FireDiscard applies discard. For a record in any other state it does not compile.
 func FireDiscard[S DiscardFrom](in S, e Discard, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Discard(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Discard(e, now)
+	return r.fired(err)
 }
 
 // CancelFrom are the states in which cancel has a transition.
@@ -178,19 +152,6 @@ type CancelFrom interface {
 // FireCancel applies cancel. For a record in any other state it does not compile.
 func FireCancel[S CancelFrom](in S, e Cancel, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Cancel(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Cancel(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

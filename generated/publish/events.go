@@ -58,7 +58,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // PublishVersion is the payload of publish_version.
@@ -73,8 +72,6 @@ func (PublishVersion) Event() Event { return EventPublishVersion }
 
 // EventName returns the event's name in the spec.
 func (PublishVersion) EventName() string { return "publish_version" }
-
-func (PublishVersion) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *PublishVersion) check() (field, problem string) {
@@ -104,8 +101,6 @@ func (TombstoneVersion) Event() Event { return EventTombstoneVersion }
 // EventName returns the event's name in the spec.
 func (TombstoneVersion) EventName() string { return "tombstone_version" }
 
-func (TombstoneVersion) payload() {}
-
 // RestoreVersion is the payload of restore_version.
 //
 // Row 4 does not ask for the blobs, which row 1 demands and a collector may have taken since (F-000-19).
@@ -120,8 +115,6 @@ func (RestoreVersion) Event() Event { return EventRestoreVersion }
 // EventName returns the event's name in the spec.
 func (RestoreVersion) EventName() string { return "restore_version" }
 
-func (RestoreVersion) payload() {}
-
 // Create is the payload of create.
 //
 // Creates a record.
@@ -132,8 +125,6 @@ func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
 func (Create) EventName() string { return "create" }
-
-func (Create) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

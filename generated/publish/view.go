@@ -4,55 +4,57 @@ package publish
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InDraft is a record in draft.
-type InDraft struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InDraft) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InDraft) view() {}
+func (in) view() {}
 
-// InPublished is a record in published.
-type InPublished struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InDraft is a record in draft.
+	InDraft struct{ in }
+	// InPublished is a record in published.
+	InPublished struct{ in }
+	// InTombstoned is a record in tombstoned.
+	InTombstoned struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InPublished) Record() *Record { return in.record }
-
-func (InPublished) view() {}
-
-// InTombstoned is a record in tombstoned.
-type InTombstoned struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InTombstoned) Record() *Record { return in.record }
-
-func (InTombstoned) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Draft:
-		return InDraft{r}
+		return InDraft{in{*r}}
 	case Published:
-		return InPublished{r}
+		return InPublished{in{*r}}
 	case Tombstoned:
-		return InTombstoned{r}
+		return InTombstoned{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // PublishVersionFrom are the states in which publish_version has a transition.
@@ -64,10 +66,8 @@ type PublishVersionFrom interface {
 // FirePublishVersion applies publish_version. For a record in any other state it does not compile.
 func FirePublishVersion[S PublishVersionFrom](in S, e PublishVersion, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.PublishVersion(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.PublishVersion(e, now)
+	return r.fired(err)
 }
 
 // TombstoneVersionFrom are the states in which tombstone_version has a transition.
@@ -79,10 +79,8 @@ type TombstoneVersionFrom interface {
 // FireTombstoneVersion applies tombstone_version. For a record in any other state it does not compile.
 func FireTombstoneVersion[S TombstoneVersionFrom](in S, e TombstoneVersion, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.TombstoneVersion(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.TombstoneVersion(e, now)
+	return r.fired(err)
 }
 
 // RestoreVersionFrom are the states in which restore_version has a transition.
@@ -94,19 +92,6 @@ type RestoreVersionFrom interface {
 // FireRestoreVersion applies restore_version. For a record in any other state it does not compile.
 func FireRestoreVersion[S RestoreVersionFrom](in S, e RestoreVersion, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RestoreVersion(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RestoreVersion(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

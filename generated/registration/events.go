@@ -76,7 +76,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // Register is the payload of REGISTER.
@@ -101,8 +100,6 @@ func (Register) Event() Event { return EventRegister }
 
 // EventName returns the event's name in the spec.
 func (Register) EventName() string { return "REGISTER" }
-
-func (Register) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Register) check() (field, problem string) {
@@ -135,8 +132,6 @@ func (ValidationPassed) Event() Event { return EventValidationPassed }
 // EventName returns the event's name in the spec.
 func (ValidationPassed) EventName() string { return "VALIDATION_PASSED" }
 
-func (ValidationPassed) payload() {}
-
 // ValidationFailed is the payload of VALIDATION_FAILED.
 type ValidationFailed struct {
 	ValidationResult    ValidationOutcome   `json:"validation_result"`
@@ -149,8 +144,6 @@ func (ValidationFailed) Event() Event { return EventValidationFailed }
 
 // EventName returns the event's name in the spec.
 func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
-
-func (ValidationFailed) payload() {}
 
 // PostgresSucceeded is the payload of POSTGRES_SUCCEEDED.
 type PostgresSucceeded struct {
@@ -165,8 +158,6 @@ func (PostgresSucceeded) Event() Event { return EventPostgresSucceeded }
 
 // EventName returns the event's name in the spec.
 func (PostgresSucceeded) EventName() string { return "POSTGRES_SUCCEEDED" }
-
-func (PostgresSucceeded) payload() {}
 
 // PostgresFailed is the payload of POSTGRES_FAILED.
 type PostgresFailed struct {
@@ -184,8 +175,6 @@ func (PostgresFailed) Event() Event { return EventPostgresFailed }
 // EventName returns the event's name in the spec.
 func (PostgresFailed) EventName() string { return "POSTGRES_FAILED" }
 
-func (PostgresFailed) payload() {}
-
 // ConsulSucceeded is the payload of CONSUL_SUCCEEDED.
 type ConsulSucceeded struct {
 	ConsulApplied bool `json:"consul_applied"`
@@ -196,8 +185,6 @@ func (ConsulSucceeded) Event() Event { return EventConsulSucceeded }
 
 // EventName returns the event's name in the spec.
 func (ConsulSucceeded) EventName() string { return "CONSUL_SUCCEEDED" }
-
-func (ConsulSucceeded) payload() {}
 
 // ConsulFailed is the payload of CONSUL_FAILED.
 type ConsulFailed struct {
@@ -212,8 +199,6 @@ func (ConsulFailed) Event() Event { return EventConsulFailed }
 // EventName returns the event's name in the spec.
 func (ConsulFailed) EventName() string { return "CONSUL_FAILED" }
 
-func (ConsulFailed) payload() {}
-
 // Continue is the payload of CONTINUE.
 type Continue struct{}
 
@@ -222,8 +207,6 @@ func (Continue) Event() Event { return EventContinue }
 
 // EventName returns the event's name in the spec.
 func (Continue) EventName() string { return "CONTINUE" }
-
-func (Continue) payload() {}
 
 // RecoveryComplete is the payload of RECOVERY_COMPLETE.
 //
@@ -242,8 +225,6 @@ func (RecoveryComplete) Event() Event { return EventRecoveryComplete }
 // EventName returns the event's name in the spec.
 func (RecoveryComplete) EventName() string { return "RECOVERY_COMPLETE" }
 
-func (RecoveryComplete) payload() {}
-
 // Deregister is the payload of DEREGISTER.
 type Deregister struct{}
 
@@ -253,8 +234,6 @@ func (Deregister) Event() Event { return EventDeregister }
 // EventName returns the event's name in the spec.
 func (Deregister) EventName() string { return "DEREGISTER" }
 
-func (Deregister) payload() {}
-
 // DeregistrationComplete is the payload of DEREGISTRATION_COMPLETE.
 type DeregistrationComplete struct{}
 
@@ -263,8 +242,6 @@ func (DeregistrationComplete) Event() Event { return EventDeregistrationComplete
 
 // EventName returns the event's name in the spec.
 func (DeregistrationComplete) EventName() string { return "DEREGISTRATION_COMPLETE" }
-
-func (DeregistrationComplete) payload() {}
 
 // Retry is the payload of RETRY.
 //
@@ -277,8 +254,6 @@ func (Retry) Event() Event { return EventRetry }
 // EventName returns the event's name in the spec.
 func (Retry) EventName() string { return "RETRY" }
 
-func (Retry) payload() {}
-
 // RetryPostgres is the payload of RETRY_POSTGRES.
 type RetryPostgres struct{}
 
@@ -288,8 +263,6 @@ func (RetryPostgres) Event() Event { return EventRetryPostgres }
 // EventName returns the event's name in the spec.
 func (RetryPostgres) EventName() string { return "RETRY_POSTGRES" }
 
-func (RetryPostgres) payload() {}
-
 // Abandon is the payload of ABANDON.
 type Abandon struct{}
 
@@ -298,8 +271,6 @@ func (Abandon) Event() Event { return EventAbandon }
 
 // EventName returns the event's name in the spec.
 func (Abandon) EventName() string { return "ABANDON" }
-
-func (Abandon) payload() {}
 
 // FatalError is the payload of FATAL_ERROR.
 //
@@ -314,8 +285,6 @@ func (FatalError) Event() Event { return EventFatalError }
 // EventName returns the event's name in the spec.
 func (FatalError) EventName() string { return "FATAL_ERROR" }
 
-func (FatalError) payload() {}
-
 // RetryExhausted is the payload of RETRY_EXHAUSTED.
 type RetryExhausted struct{}
 
@@ -324,8 +293,6 @@ func (RetryExhausted) Event() Event { return EventRetryExhausted }
 
 // EventName returns the event's name in the spec.
 func (RetryExhausted) EventName() string { return "RETRY_EXHAUSTED" }
-
-func (RetryExhausted) payload() {}
 
 // ConsulDeregistered is the payload of CONSUL_DEREGISTERED.
 //
@@ -344,8 +311,6 @@ func (ConsulDeregistered) Event() Event { return EventConsulDeregistered }
 // EventName returns the event's name in the spec.
 func (ConsulDeregistered) EventName() string { return "CONSUL_DEREGISTERED" }
 
-func (ConsulDeregistered) payload() {}
-
 // PostgresDeregistered is the payload of POSTGRES_DEREGISTERED.
 type PostgresDeregistered struct {
 	ErrorType       fsm.Optional[FailureType] `json:"error_type,omitzero"`
@@ -357,8 +322,6 @@ func (PostgresDeregistered) Event() Event { return EventPostgresDeregistered }
 
 // EventName returns the event's name in the spec.
 func (PostgresDeregistered) EventName() string { return "POSTGRES_DEREGISTERED" }
-
-func (PostgresDeregistered) payload() {}
 
 // CorrectPayload is the payload of CORRECT_PAYLOAD.
 //
@@ -383,8 +346,6 @@ func (CorrectPayload) Event() Event { return EventCorrectPayload }
 
 // EventName returns the event's name in the spec.
 func (CorrectPayload) EventName() string { return "CORRECT_PAYLOAD" }
-
-func (CorrectPayload) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *CorrectPayload) check() (field, problem string) {
@@ -415,8 +376,6 @@ func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
 func (Create) EventName() string { return "create" }
-
-func (Create) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

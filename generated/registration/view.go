@@ -4,139 +4,85 @@ package registration
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InUnregistered is a record in unregistered.
-type InUnregistered struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InUnregistered) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InUnregistered) view() {}
+func (in) view() {}
 
-// InValidating is a record in validating.
-type InValidating struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InUnregistered is a record in unregistered.
+	InUnregistered struct{ in }
+	// InValidating is a record in validating.
+	InValidating struct{ in }
+	// InRegisteringPostgres is a record in registering_postgres.
+	InRegisteringPostgres struct{ in }
+	// InPostgresRegistered is a record in postgres_registered.
+	InPostgresRegistered struct{ in }
+	// InRegisteringConsul is a record in registering_consul.
+	InRegisteringConsul struct{ in }
+	// InRegistered is a record in registered.
+	InRegistered struct{ in }
+	// InPartialRegistered is a record in partial_registered.
+	InPartialRegistered struct{ in }
+	// InDeregistering is a record in deregistering.
+	InDeregistering struct{ in }
+	// InDeregistered is a record in deregistered.
+	InDeregistered struct{ in }
+	// InFailed is a record in failed.
+	InFailed struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InValidating) Record() *Record { return in.record }
-
-func (InValidating) view() {}
-
-// InRegisteringPostgres is a record in registering_postgres.
-type InRegisteringPostgres struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InRegisteringPostgres) Record() *Record { return in.record }
-
-func (InRegisteringPostgres) view() {}
-
-// InPostgresRegistered is a record in postgres_registered.
-type InPostgresRegistered struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InPostgresRegistered) Record() *Record { return in.record }
-
-func (InPostgresRegistered) view() {}
-
-// InRegisteringConsul is a record in registering_consul.
-type InRegisteringConsul struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InRegisteringConsul) Record() *Record { return in.record }
-
-func (InRegisteringConsul) view() {}
-
-// InRegistered is a record in registered.
-type InRegistered struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InRegistered) Record() *Record { return in.record }
-
-func (InRegistered) view() {}
-
-// InPartialRegistered is a record in partial_registered.
-type InPartialRegistered struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InPartialRegistered) Record() *Record { return in.record }
-
-func (InPartialRegistered) view() {}
-
-// InDeregistering is a record in deregistering.
-type InDeregistering struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDeregistering) Record() *Record { return in.record }
-
-func (InDeregistering) view() {}
-
-// InDeregistered is a record in deregistered.
-type InDeregistered struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDeregistered) Record() *Record { return in.record }
-
-func (InDeregistered) view() {}
-
-// InFailed is a record in failed.
-type InFailed struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InFailed) Record() *Record { return in.record }
-
-func (InFailed) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Unregistered:
-		return InUnregistered{r}
+		return InUnregistered{in{*r}}
 	case Validating:
-		return InValidating{r}
+		return InValidating{in{*r}}
 	case RegisteringPostgres:
-		return InRegisteringPostgres{r}
+		return InRegisteringPostgres{in{*r}}
 	case PostgresRegistered:
-		return InPostgresRegistered{r}
+		return InPostgresRegistered{in{*r}}
 	case RegisteringConsul:
-		return InRegisteringConsul{r}
+		return InRegisteringConsul{in{*r}}
 	case Registered:
-		return InRegistered{r}
+		return InRegistered{in{*r}}
 	case PartialRegistered:
-		return InPartialRegistered{r}
+		return InPartialRegistered{in{*r}}
 	case Deregistering:
-		return InDeregistering{r}
+		return InDeregistering{in{*r}}
 	case Deregistered:
-		return InDeregistered{r}
+		return InDeregistered{in{*r}}
 	case Failed:
-		return InFailed{r}
+		return InFailed{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // RegisterFrom are the states in which REGISTER has a transition.
@@ -148,10 +94,8 @@ type RegisterFrom interface {
 // FireRegister applies REGISTER. For a record in any other state it does not compile.
 func FireRegister[S RegisterFrom](in S, e Register, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Register(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Register(e, by, now)
+	return r.fired(err)
 }
 
 // ValidationPassedFrom are the states in which VALIDATION_PASSED has a transition.
@@ -163,10 +107,8 @@ type ValidationPassedFrom interface {
 // FireValidationPassed applies VALIDATION_PASSED. For a record in any other state it does not compile.
 func FireValidationPassed[S ValidationPassedFrom](in S, e ValidationPassed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ValidationPassed(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ValidationPassed(e, by, now)
+	return r.fired(err)
 }
 
 // ValidationFailedFrom are the states in which VALIDATION_FAILED has a transition.
@@ -178,10 +120,8 @@ type ValidationFailedFrom interface {
 // FireValidationFailed applies VALIDATION_FAILED. For a record in any other state it does not compile.
 func FireValidationFailed[S ValidationFailedFrom](in S, e ValidationFailed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ValidationFailed(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ValidationFailed(e, by, now)
+	return r.fired(err)
 }
 
 // PostgresSucceededFrom are the states in which POSTGRES_SUCCEEDED has a transition.
@@ -193,10 +133,8 @@ type PostgresSucceededFrom interface {
 // FirePostgresSucceeded applies POSTGRES_SUCCEEDED. For a record in any other state it does not compile.
 func FirePostgresSucceeded[S PostgresSucceededFrom](in S, e PostgresSucceeded, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.PostgresSucceeded(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.PostgresSucceeded(e, by, now)
+	return r.fired(err)
 }
 
 // PostgresFailedFrom are the states in which POSTGRES_FAILED has a transition.
@@ -208,10 +146,8 @@ type PostgresFailedFrom interface {
 // FirePostgresFailed applies POSTGRES_FAILED. For a record in any other state it does not compile.
 func FirePostgresFailed[S PostgresFailedFrom](in S, e PostgresFailed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.PostgresFailed(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.PostgresFailed(e, by, now)
+	return r.fired(err)
 }
 
 // ConsulSucceededFrom are the states in which CONSUL_SUCCEEDED has a transition.
@@ -223,10 +159,8 @@ type ConsulSucceededFrom interface {
 // FireConsulSucceeded applies CONSUL_SUCCEEDED. For a record in any other state it does not compile.
 func FireConsulSucceeded[S ConsulSucceededFrom](in S, e ConsulSucceeded, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ConsulSucceeded(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ConsulSucceeded(e, by, now)
+	return r.fired(err)
 }
 
 // ConsulFailedFrom are the states in which CONSUL_FAILED has a transition.
@@ -238,10 +172,8 @@ type ConsulFailedFrom interface {
 // FireConsulFailed applies CONSUL_FAILED. For a record in any other state it does not compile.
 func FireConsulFailed[S ConsulFailedFrom](in S, e ConsulFailed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ConsulFailed(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ConsulFailed(e, by, now)
+	return r.fired(err)
 }
 
 // RecoveryCompleteFrom are the states in which RECOVERY_COMPLETE has a transition.
@@ -253,10 +185,8 @@ type RecoveryCompleteFrom interface {
 // FireRecoveryComplete applies RECOVERY_COMPLETE. For a record in any other state it does not compile.
 func FireRecoveryComplete[S RecoveryCompleteFrom](in S, e RecoveryComplete, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RecoveryComplete(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RecoveryComplete(e, by, now)
+	return r.fired(err)
 }
 
 // DeregisterFrom are the states in which DEREGISTER has a transition.
@@ -268,10 +198,8 @@ type DeregisterFrom interface {
 // FireDeregister applies DEREGISTER. For a record in any other state it does not compile.
 func FireDeregister[S DeregisterFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Deregister(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Deregister(by, now)
+	return r.fired(err)
 }
 
 // DeregistrationCompleteFrom are the states in which DEREGISTRATION_COMPLETE has a transition.
@@ -283,10 +211,8 @@ type DeregistrationCompleteFrom interface {
 // FireDeregistrationComplete applies DEREGISTRATION_COMPLETE. For a record in any other state it does not compile.
 func FireDeregistrationComplete[S DeregistrationCompleteFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.DeregistrationComplete(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.DeregistrationComplete(by, now)
+	return r.fired(err)
 }
 
 // RetryFrom are the states in which RETRY has a transition.
@@ -298,10 +224,8 @@ type RetryFrom interface {
 // FireRetry applies RETRY. For a record in any other state it does not compile.
 func FireRetry[S RetryFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Retry(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Retry(by, now)
+	return r.fired(err)
 }
 
 // RetryPostgresFrom are the states in which RETRY_POSTGRES has a transition.
@@ -313,10 +237,8 @@ type RetryPostgresFrom interface {
 // FireRetryPostgres applies RETRY_POSTGRES. For a record in any other state it does not compile.
 func FireRetryPostgres[S RetryPostgresFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RetryPostgres(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RetryPostgres(by, now)
+	return r.fired(err)
 }
 
 // AbandonFrom are the states in which ABANDON has a transition.
@@ -328,10 +250,8 @@ type AbandonFrom interface {
 // FireAbandon applies ABANDON. For a record in any other state it does not compile.
 func FireAbandon[S AbandonFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Abandon(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Abandon(by, now)
+	return r.fired(err)
 }
 
 // FatalErrorFrom are the states in which FATAL_ERROR has a transition.
@@ -343,10 +263,8 @@ type FatalErrorFrom interface {
 // FireFatalError applies FATAL_ERROR. For a record in any other state it does not compile.
 func FireFatalError[S FatalErrorFrom](in S, e FatalError, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.FatalError(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.FatalError(e, by, now)
+	return r.fired(err)
 }
 
 // RetryExhaustedFrom are the states in which RETRY_EXHAUSTED has a transition.
@@ -358,10 +276,8 @@ type RetryExhaustedFrom interface {
 // FireRetryExhausted applies RETRY_EXHAUSTED. For a record in any other state it does not compile.
 func FireRetryExhausted[S RetryExhaustedFrom](in S, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RetryExhausted(by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RetryExhausted(by, now)
+	return r.fired(err)
 }
 
 // ConsulDeregisteredFrom are the states in which CONSUL_DEREGISTERED has a transition.
@@ -373,10 +289,8 @@ type ConsulDeregisteredFrom interface {
 // FireConsulDeregistered applies CONSUL_DEREGISTERED. For a record in any other state it does not compile.
 func FireConsulDeregistered[S ConsulDeregisteredFrom](in S, e ConsulDeregistered, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.ConsulDeregistered(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.ConsulDeregistered(e, by, now)
+	return r.fired(err)
 }
 
 // PostgresDeregisteredFrom are the states in which POSTGRES_DEREGISTERED has a transition.
@@ -388,10 +302,8 @@ type PostgresDeregisteredFrom interface {
 // FirePostgresDeregistered applies POSTGRES_DEREGISTERED. For a record in any other state it does not compile.
 func FirePostgresDeregistered[S PostgresDeregisteredFrom](in S, e PostgresDeregistered, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.PostgresDeregistered(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.PostgresDeregistered(e, by, now)
+	return r.fired(err)
 }
 
 // CorrectPayloadFrom are the states in which CORRECT_PAYLOAD has a transition.
@@ -403,19 +315,6 @@ type CorrectPayloadFrom interface {
 // FireCorrectPayload applies CORRECT_PAYLOAD. For a record in any other state it does not compile.
 func FireCorrectPayload[S CorrectPayloadFrom](in S, e CorrectPayload, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.CorrectPayload(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.CorrectPayload(e, by, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

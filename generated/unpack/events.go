@@ -66,7 +66,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // Start is the payload of START.
@@ -88,8 +87,6 @@ func (Start) Event() Event { return EventStart }
 
 // EventName returns the event's name in the spec.
 func (Start) EventName() string { return "START" }
-
-func (Start) payload() {}
 
 // Checked is the payload of CHECKED.
 //
@@ -113,8 +110,6 @@ func (Checked) Event() Event { return EventChecked }
 // EventName returns the event's name in the spec.
 func (Checked) EventName() string { return "CHECKED" }
 
-func (Checked) payload() {}
-
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {
 	Cause string `json:"cause"`
@@ -125,8 +120,6 @@ func (CheckFailed) Event() Event { return EventCheckFailed }
 
 // EventName returns the event's name in the spec.
 func (CheckFailed) EventName() string { return "CHECK_FAILED" }
-
-func (CheckFailed) payload() {}
 
 // DeviceReady is the payload of DEVICE_READY.
 //
@@ -141,8 +134,6 @@ func (DeviceReady) Event() Event { return EventDeviceReady }
 // EventName returns the event's name in the spec.
 func (DeviceReady) EventName() string { return "DEVICE_READY" }
 
-func (DeviceReady) payload() {}
-
 // DeviceFailed is the payload of DEVICE_FAILED.
 type DeviceFailed struct {
 	Cause string `json:"cause"`
@@ -153,8 +144,6 @@ func (DeviceFailed) Event() Event { return EventDeviceFailed }
 
 // EventName returns the event's name in the spec.
 func (DeviceFailed) EventName() string { return "DEVICE_FAILED" }
-
-func (DeviceFailed) payload() {}
 
 // Extracted is the payload of EXTRACTED.
 //
@@ -167,8 +156,6 @@ func (Extracted) Event() Event { return EventExtracted }
 // EventName returns the event's name in the spec.
 func (Extracted) EventName() string { return "EXTRACTED" }
 
-func (Extracted) payload() {}
-
 // ExtractLost is the payload of EXTRACT_LOST.
 type ExtractLost struct{}
 
@@ -177,8 +164,6 @@ func (ExtractLost) Event() Event { return EventExtractLost }
 
 // EventName returns the event's name in the spec.
 func (ExtractLost) EventName() string { return "EXTRACT_LOST" }
-
-func (ExtractLost) payload() {}
 
 // ExtractFailed is the payload of EXTRACT_FAILED.
 //
@@ -192,8 +177,6 @@ func (ExtractFailed) Event() Event { return EventExtractFailed }
 
 // EventName returns the event's name in the spec.
 func (ExtractFailed) EventName() string { return "EXTRACT_FAILED" }
-
-func (ExtractFailed) payload() {}
 
 // LayoutChecked is the payload of LAYOUT_CHECKED.
 type LayoutChecked struct {
@@ -209,8 +192,6 @@ func (LayoutChecked) Event() Event { return EventLayoutChecked }
 // EventName returns the event's name in the spec.
 func (LayoutChecked) EventName() string { return "LAYOUT_CHECKED" }
 
-func (LayoutChecked) payload() {}
-
 // LayoutCheckFailed is the payload of LAYOUT_CHECK_FAILED.
 type LayoutCheckFailed struct {
 	Cause string `json:"cause"`
@@ -222,8 +203,6 @@ func (LayoutCheckFailed) Event() Event { return EventLayoutCheckFailed }
 // EventName returns the event's name in the spec.
 func (LayoutCheckFailed) EventName() string { return "LAYOUT_CHECK_FAILED" }
 
-func (LayoutCheckFailed) payload() {}
-
 // Unmounted is the payload of UNMOUNTED.
 type Unmounted struct{}
 
@@ -232,8 +211,6 @@ func (Unmounted) Event() Event { return EventUnmounted }
 
 // EventName returns the event's name in the spec.
 func (Unmounted) EventName() string { return "UNMOUNTED" }
-
-func (Unmounted) payload() {}
 
 // UnmountFailed is the payload of UNMOUNT_FAILED.
 type UnmountFailed struct {
@@ -245,8 +222,6 @@ func (UnmountFailed) Event() Event { return EventUnmountFailed }
 
 // EventName returns the event's name in the spec.
 func (UnmountFailed) EventName() string { return "UNMOUNT_FAILED" }
-
-func (UnmountFailed) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

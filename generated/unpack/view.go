@@ -4,103 +4,73 @@ package unpack
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InCheckUnpacked is a record in check-unpacked.
-type InCheckUnpacked struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InCheckUnpacked) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InCheckUnpacked) view() {}
+func (in) view() {}
 
-// InCreateDevice is a record in create-device.
-type InCreateDevice struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InCheckUnpacked is a record in check-unpacked.
+	InCheckUnpacked struct{ in }
+	// InCreateDevice is a record in create-device.
+	InCreateDevice struct{ in }
+	// InExtractLayers is a record in extract-layers.
+	InExtractLayers struct{ in }
+	// InVerifyLayout is a record in verify-layout.
+	InVerifyLayout struct{ in }
+	// InUpdateDB is a record in update-db.
+	InUpdateDB struct{ in }
+	// InComplete is a record in COMPLETE.
+	InComplete struct{ in }
+	// InAborted is a record in aborted.
+	InAborted struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InCreateDevice) Record() *Record { return in.record }
-
-func (InCreateDevice) view() {}
-
-// InExtractLayers is a record in extract-layers.
-type InExtractLayers struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InExtractLayers) Record() *Record { return in.record }
-
-func (InExtractLayers) view() {}
-
-// InVerifyLayout is a record in verify-layout.
-type InVerifyLayout struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InVerifyLayout) Record() *Record { return in.record }
-
-func (InVerifyLayout) view() {}
-
-// InUpdateDB is a record in update-db.
-type InUpdateDB struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InUpdateDB) Record() *Record { return in.record }
-
-func (InUpdateDB) view() {}
-
-// InComplete is a record in COMPLETE.
-type InComplete struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InComplete) Record() *Record { return in.record }
-
-func (InComplete) view() {}
-
-// InAborted is a record in aborted.
-type InAborted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InAborted) Record() *Record { return in.record }
-
-func (InAborted) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case CheckUnpacked:
-		return InCheckUnpacked{r}
+		return InCheckUnpacked{in{*r}}
 	case CreateDevice:
-		return InCreateDevice{r}
+		return InCreateDevice{in{*r}}
 	case ExtractLayers:
-		return InExtractLayers{r}
+		return InExtractLayers{in{*r}}
 	case VerifyLayout:
-		return InVerifyLayout{r}
+		return InVerifyLayout{in{*r}}
 	case UpdateDB:
-		return InUpdateDB{r}
+		return InUpdateDB{in{*r}}
 	case Complete:
-		return InComplete{r}
+		return InComplete{in{*r}}
 	case Aborted:
-		return InAborted{r}
+		return InAborted{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // CheckedFrom are the states in which CHECKED has a transition.
@@ -112,10 +82,8 @@ type CheckedFrom interface {
 // FireChecked applies CHECKED. For a record in any other state it does not compile.
 func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Checked(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Checked(e, now)
+	return r.fired(err)
 }
 
 // CheckFailedFrom are the states in which CHECK_FAILED has a transition.
@@ -127,10 +95,8 @@ type CheckFailedFrom interface {
 // FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
 func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.CheckFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.CheckFailed(e, now)
+	return r.fired(err)
 }
 
 // DeviceReadyFrom are the states in which DEVICE_READY has a transition.
@@ -142,10 +108,8 @@ type DeviceReadyFrom interface {
 // FireDeviceReady applies DEVICE_READY. For a record in any other state it does not compile.
 func FireDeviceReady[S DeviceReadyFrom](in S, e DeviceReady, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.DeviceReady(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.DeviceReady(e, now)
+	return r.fired(err)
 }
 
 // DeviceFailedFrom are the states in which DEVICE_FAILED has a transition.
@@ -157,10 +121,8 @@ type DeviceFailedFrom interface {
 // FireDeviceFailed applies DEVICE_FAILED. For a record in any other state it does not compile.
 func FireDeviceFailed[S DeviceFailedFrom](in S, e DeviceFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.DeviceFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.DeviceFailed(e, now)
+	return r.fired(err)
 }
 
 // ExtractedFrom are the states in which EXTRACTED has a transition.
@@ -172,10 +134,8 @@ type ExtractedFrom interface {
 // FireExtracted applies EXTRACTED. For a record in any other state it does not compile.
 func FireExtracted[S ExtractedFrom](in S, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Extracted(now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Extracted(now)
+	return r.fired(err)
 }
 
 // LayoutCheckedFrom are the states in which LAYOUT_CHECKED has a transition.
@@ -187,10 +147,8 @@ type LayoutCheckedFrom interface {
 // FireLayoutChecked applies LAYOUT_CHECKED. For a record in any other state it does not compile.
 func FireLayoutChecked[S LayoutCheckedFrom](in S, e LayoutChecked, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.LayoutChecked(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.LayoutChecked(e, now)
+	return r.fired(err)
 }
 
 // LayoutCheckFailedFrom are the states in which LAYOUT_CHECK_FAILED has a transition.
@@ -202,10 +160,8 @@ type LayoutCheckFailedFrom interface {
 // FireLayoutCheckFailed applies LAYOUT_CHECK_FAILED. For a record in any other state it does not compile.
 func FireLayoutCheckFailed[S LayoutCheckFailedFrom](in S, e LayoutCheckFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.LayoutCheckFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.LayoutCheckFailed(e, now)
+	return r.fired(err)
 }
 
 // UnmountedFrom are the states in which UNMOUNTED has a transition.
@@ -217,10 +173,8 @@ type UnmountedFrom interface {
 // FireUnmounted applies UNMOUNTED. For a record in any other state it does not compile.
 func FireUnmounted[S UnmountedFrom](in S, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Unmounted(now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Unmounted(now)
+	return r.fired(err)
 }
 
 // UnmountFailedFrom are the states in which UNMOUNT_FAILED has a transition.
@@ -232,19 +186,6 @@ type UnmountFailedFrom interface {
 // FireUnmountFailed applies UNMOUNT_FAILED. For a record in any other state it does not compile.
 func FireUnmountFailed[S UnmountFailedFrom](in S, e UnmountFailed, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.UnmountFailed(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.UnmountFailed(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

@@ -61,7 +61,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // StartPartsUpload is the payload of start_parts_upload.
@@ -74,8 +73,6 @@ func (StartPartsUpload) Event() Event { return EventStartPartsUpload }
 
 // EventName returns the event's name in the spec.
 func (StartPartsUpload) EventName() string { return "start_parts_upload" }
-
-func (StartPartsUpload) payload() {}
 
 // FastPathDedupe is the payload of fast_path_dedupe.
 //
@@ -93,8 +90,6 @@ func (FastPathDedupe) Event() Event { return EventFastPathDedupe }
 // EventName returns the event's name in the spec.
 func (FastPathDedupe) EventName() string { return "fast_path_dedupe" }
 
-func (FastPathDedupe) payload() {}
-
 // CompleteParts is the payload of complete_parts.
 type CompleteParts struct {
 	MissingParts int64 `json:"missing_parts"`
@@ -105,8 +100,6 @@ func (CompleteParts) Event() Event { return EventCompleteParts }
 
 // EventName returns the event's name in the spec.
 func (CompleteParts) EventName() string { return "complete_parts" }
-
-func (CompleteParts) payload() {}
 
 // CommitUpload is the payload of commit_upload.
 type CommitUpload struct {
@@ -120,8 +113,6 @@ func (CommitUpload) Event() Event { return EventCommitUpload }
 // EventName returns the event's name in the spec.
 func (CommitUpload) EventName() string { return "commit_upload" }
 
-func (CommitUpload) payload() {}
-
 // AbortUpload is the payload of abort_upload.
 type AbortUpload struct {
 	Reason AbortReason `json:"reason"`
@@ -132,8 +123,6 @@ func (AbortUpload) Event() Event { return EventAbortUpload }
 
 // EventName returns the event's name in the spec.
 func (AbortUpload) EventName() string { return "abort_upload" }
-
-func (AbortUpload) payload() {}
 
 // Create is the payload of create.
 //
@@ -149,8 +138,6 @@ func (Create) Event() Event { return EventCreate }
 
 // EventName returns the event's name in the spec.
 func (Create) EventName() string { return "create" }
-
-func (Create) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Create) check() (field, problem string) {

@@ -4,79 +4,65 @@ package upload
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InInitiated is a record in initiated.
-type InInitiated struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InInitiated) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InInitiated) view() {}
+func (in) view() {}
 
-// InPartsUploading is a record in parts_uploading.
-type InPartsUploading struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InInitiated is a record in initiated.
+	InInitiated struct{ in }
+	// InPartsUploading is a record in parts_uploading.
+	InPartsUploading struct{ in }
+	// InPendingCommit is a record in pending_commit.
+	InPendingCommit struct{ in }
+	// InCommitted is a record in committed.
+	InCommitted struct{ in }
+	// InAborted is a record in aborted.
+	InAborted struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InPartsUploading) Record() *Record { return in.record }
-
-func (InPartsUploading) view() {}
-
-// InPendingCommit is a record in pending_commit.
-type InPendingCommit struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InPendingCommit) Record() *Record { return in.record }
-
-func (InPendingCommit) view() {}
-
-// InCommitted is a record in committed.
-type InCommitted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InCommitted) Record() *Record { return in.record }
-
-func (InCommitted) view() {}
-
-// InAborted is a record in aborted.
-type InAborted struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InAborted) Record() *Record { return in.record }
-
-func (InAborted) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Initiated:
-		return InInitiated{r}
+		return InInitiated{in{*r}}
 	case PartsUploading:
-		return InPartsUploading{r}
+		return InPartsUploading{in{*r}}
 	case PendingCommit:
-		return InPendingCommit{r}
+		return InPendingCommit{in{*r}}
 	case Committed:
-		return InCommitted{r}
+		return InCommitted{in{*r}}
 	case Aborted:
-		return InAborted{r}
+		return InAborted{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // StartPartsUploadFrom are the states in which start_parts_upload has a transition.
@@ -88,10 +74,8 @@ type StartPartsUploadFrom interface {
 // FireStartPartsUpload applies start_parts_upload. For a record in any other state it does not compile.
 func FireStartPartsUpload[S StartPartsUploadFrom](in S, e StartPartsUpload, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.StartPartsUpload(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.StartPartsUpload(e, now)
+	return r.fired(err)
 }
 
 // FastPathDedupeFrom are the states in which fast_path_dedupe has a transition.
@@ -103,10 +87,8 @@ type FastPathDedupeFrom interface {
 // FireFastPathDedupe applies fast_path_dedupe. For a record in any other state it does not compile.
 func FireFastPathDedupe[S FastPathDedupeFrom](in S, e FastPathDedupe, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.FastPathDedupe(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.FastPathDedupe(e, now)
+	return r.fired(err)
 }
 
 // CompletePartsFrom are the states in which complete_parts has a transition.
@@ -118,10 +100,8 @@ type CompletePartsFrom interface {
 // FireCompleteParts applies complete_parts. For a record in any other state it does not compile.
 func FireCompleteParts[S CompletePartsFrom](in S, e CompleteParts, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.CompleteParts(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.CompleteParts(e, now)
+	return r.fired(err)
 }
 
 // CommitUploadFrom are the states in which commit_upload has a transition.
@@ -133,10 +113,8 @@ type CommitUploadFrom interface {
 // FireCommitUpload applies commit_upload. For a record in any other state it does not compile.
 func FireCommitUpload[S CommitUploadFrom](in S, e CommitUpload, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.CommitUpload(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.CommitUpload(e, now)
+	return r.fired(err)
 }
 
 // AbortUploadFrom are the states in which abort_upload has a transition.
@@ -148,19 +126,6 @@ type AbortUploadFrom interface {
 // FireAbortUpload applies abort_upload. For a record in any other state it does not compile.
 func FireAbortUpload[S AbortUploadFrom](in S, e AbortUpload, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.AbortUpload(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.AbortUpload(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

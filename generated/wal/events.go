@@ -62,7 +62,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // Discover is the payload of discover.
@@ -77,8 +76,6 @@ func (Discover) Event() Event { return EventDiscover }
 
 // EventName returns the event's name in the spec.
 func (Discover) EventName() string { return "discover" }
-
-func (Discover) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Discover) check() (field, problem string) {
@@ -103,8 +100,6 @@ func (Claim) Event() Event { return EventClaim }
 // EventName returns the event's name in the spec.
 func (Claim) EventName() string { return "claim" }
 
-func (Claim) payload() {}
-
 // Succeed is the payload of succeed.
 //
 // `attempt` says which claim the outcome belongs to: a worker that lost its claim must not end the next one (F-004-6).
@@ -122,8 +117,6 @@ func (Succeed) Event() Event { return EventSucceed }
 
 // EventName returns the event's name in the spec.
 func (Succeed) EventName() string { return "succeed" }
-
-func (Succeed) payload() {}
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Succeed) check() (field, problem string) {
@@ -163,8 +156,6 @@ func (Fail) Event() Event { return EventFail }
 // EventName returns the event's name in the spec.
 func (Fail) EventName() string { return "fail" }
 
-func (Fail) payload() {}
-
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Fail) check() (field, problem string) {
 	if e.LastErrorCode == "" {
@@ -197,8 +188,6 @@ func (Replay) Event() Event { return EventReplay }
 // EventName returns the event's name in the spec.
 func (Replay) EventName() string { return "replay" }
 
-func (Replay) payload() {}
-
 // Quarantine is the payload of quarantine.
 type Quarantine struct {
 	PolicySatisfied bool   `json:"policy_satisfied"`
@@ -211,8 +200,6 @@ func (Quarantine) Event() Event { return EventQuarantine }
 // EventName returns the event's name in the spec.
 func (Quarantine) EventName() string { return "quarantine" }
 
-func (Quarantine) payload() {}
-
 // RecoverStaleClaim is the payload of recover_stale_claim.
 type RecoverStaleClaim struct {
 	OverrideReason string `json:"override_reason"`
@@ -223,8 +210,6 @@ func (RecoverStaleClaim) Event() Event { return EventRecoverStaleClaim }
 
 // EventName returns the event's name in the spec.
 func (RecoverStaleClaim) EventName() string { return "recover_stale_claim" }
-
-func (RecoverStaleClaim) payload() {}
 
 // Release is the payload of release.
 type Release struct {
@@ -237,8 +222,6 @@ func (Release) Event() Event { return EventRelease }
 
 // EventName returns the event's name in the spec.
 func (Release) EventName() string { return "release" }
-
-func (Release) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

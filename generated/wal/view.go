@@ -4,79 +4,65 @@ package wal
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InPending is a record in pending.
-type InPending struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InPending) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InPending) view() {}
+func (in) view() {}
 
-// InInProgress is a record in in_progress.
-type InInProgress struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InPending is a record in pending.
+	InPending struct{ in }
+	// InInProgress is a record in in_progress.
+	InInProgress struct{ in }
+	// InSucceeded is a record in succeeded.
+	InSucceeded struct{ in }
+	// InFailed is a record in failed.
+	InFailed struct{ in }
+	// InQuarantined is a record in quarantined.
+	InQuarantined struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InInProgress) Record() *Record { return in.record }
-
-func (InInProgress) view() {}
-
-// InSucceeded is a record in succeeded.
-type InSucceeded struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InSucceeded) Record() *Record { return in.record }
-
-func (InSucceeded) view() {}
-
-// InFailed is a record in failed.
-type InFailed struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InFailed) Record() *Record { return in.record }
-
-func (InFailed) view() {}
-
-// InQuarantined is a record in quarantined.
-type InQuarantined struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InQuarantined) Record() *Record { return in.record }
-
-func (InQuarantined) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Pending:
-		return InPending{r}
+		return InPending{in{*r}}
 	case InProgress:
-		return InInProgress{r}
+		return InInProgress{in{*r}}
 	case Succeeded:
-		return InSucceeded{r}
+		return InSucceeded{in{*r}}
 	case Failed:
-		return InFailed{r}
+		return InFailed{in{*r}}
 	case Quarantined:
-		return InQuarantined{r}
+		return InQuarantined{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // ClaimFrom are the states in which claim has a transition.
@@ -88,10 +74,8 @@ type ClaimFrom interface {
 // FireClaim applies claim. For a record in any other state it does not compile.
 func FireClaim[S ClaimFrom](in S, by Actor, p Params, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Claim(by, p, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Claim(by, p, now)
+	return r.fired(err)
 }
 
 // SucceedFrom are the states in which succeed has a transition.
@@ -103,10 +87,8 @@ type SucceedFrom interface {
 // FireSucceed applies succeed. For a record in any other state it does not compile.
 func FireSucceed[S SucceedFrom](in S, e Succeed, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Succeed(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Succeed(e, by, now)
+	return r.fired(err)
 }
 
 // FailFrom are the states in which fail has a transition.
@@ -118,10 +100,8 @@ type FailFrom interface {
 // FireFail applies fail. For a record in any other state it does not compile.
 func FireFail[S FailFrom](in S, e Fail, by Actor, p Params, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Fail(e, by, p, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Fail(e, by, p, now)
+	return r.fired(err)
 }
 
 // ReplayFrom are the states in which replay has a transition.
@@ -133,10 +113,8 @@ type ReplayFrom interface {
 // FireReplay applies replay. For a record in any other state it does not compile.
 func FireReplay[S ReplayFrom](in S, e Replay, by Actor, p Params, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Replay(e, by, p, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Replay(e, by, p, now)
+	return r.fired(err)
 }
 
 // QuarantineFrom are the states in which quarantine has a transition.
@@ -148,10 +126,8 @@ type QuarantineFrom interface {
 // FireQuarantine applies quarantine. For a record in any other state it does not compile.
 func FireQuarantine[S QuarantineFrom](in S, e Quarantine, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Quarantine(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Quarantine(e, by, now)
+	return r.fired(err)
 }
 
 // RecoverStaleClaimFrom are the states in which recover_stale_claim has a transition.
@@ -163,10 +139,8 @@ type RecoverStaleClaimFrom interface {
 // FireRecoverStaleClaim applies recover_stale_claim. For a record in any other state it does not compile.
 func FireRecoverStaleClaim[S RecoverStaleClaimFrom](in S, e RecoverStaleClaim, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.RecoverStaleClaim(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.RecoverStaleClaim(e, by, now)
+	return r.fired(err)
 }
 
 // ReleaseFrom are the states in which release has a transition.
@@ -178,19 +152,6 @@ type ReleaseFrom interface {
 // FireRelease applies release. For a record in any other state it does not compile.
 func FireRelease[S ReleaseFrom](in S, e Release, by Actor, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Release(e, by, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Release(e, by, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}

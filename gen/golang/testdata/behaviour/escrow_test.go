@@ -331,6 +331,13 @@ func TestTypedView(t *testing.T) {
 	if _, ok := v.(escrow.InPaidIn); !ok || err != nil {
 		t.Errorf("view is %T, %v", v, err)
 	}
+	if state := in.Record().State; state != escrow.Offered || r.State != escrow.Offered {
+		t.Errorf("firing changed the view that it was given, or its record: %s, %s", state, r.State)
+	}
+	refused, err := escrow.FirePay(in, escrow.Pay{Tx: "t", Amount: -1}, escrow.BySystem(), escrow.DefaultParams(), now)
+	if refused != nil || err == nil {
+		t.Errorf("a refused event gives %T, %v", refused, err)
+	}
 }
 
 func TestAcceptedStepsDoNotAllocate(t *testing.T) {

@@ -68,7 +68,6 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
-	payload()
 }
 
 // Open is the payload of open.
@@ -84,8 +83,6 @@ func (Open) Event() Event { return EventOpen }
 // EventName returns the event's name in the spec.
 func (Open) EventName() string { return "open" }
 
-func (Open) payload() {}
-
 // Confirm is the payload of confirm.
 type Confirm struct {
 	Ref string `json:"ref"`
@@ -96,8 +93,6 @@ func (Confirm) Event() Event { return EventConfirm }
 
 // EventName returns the event's name in the spec.
 func (Confirm) EventName() string { return "confirm" }
-
-func (Confirm) payload() {}
 
 // Cancel is the payload of cancel.
 type Cancel struct {
@@ -110,8 +105,6 @@ func (Cancel) Event() Event { return EventCancel }
 // EventName returns the event's name in the spec.
 func (Cancel) EventName() string { return "cancel" }
 
-func (Cancel) payload() {}
-
 // Annotate is the payload of annotate.
 type Annotate struct {
 	Ref string `json:"ref"`
@@ -123,8 +116,6 @@ func (Annotate) Event() Event { return EventAnnotate }
 // EventName returns the event's name in the spec.
 func (Annotate) EventName() string { return "annotate" }
 
-func (Annotate) payload() {}
-
 // Approve is the payload of approve.
 type Approve struct{}
 
@@ -133,8 +124,6 @@ func (Approve) Event() Event { return EventApprove }
 
 // EventName returns the event's name in the spec.
 func (Approve) EventName() string { return "approve" }
-
-func (Approve) payload() {}
 
 // Decline is the payload of decline.
 type Decline struct {
@@ -147,8 +136,6 @@ func (Decline) Event() Event { return EventDecline }
 // EventName returns the event's name in the spec.
 func (Decline) EventName() string { return "decline" }
 
-func (Decline) payload() {}
-
 // PayDone is the payload of pay_done.
 type PayDone struct {
 	Receipt string `json:"receipt"`
@@ -159,8 +146,6 @@ func (PayDone) Event() Event { return EventPayDone }
 
 // EventName returns the event's name in the spec.
 func (PayDone) EventName() string { return "pay_done" }
-
-func (PayDone) payload() {}
 
 // PayFail is the payload of pay_fail.
 type PayFail struct {
@@ -173,8 +158,6 @@ func (PayFail) Event() Event { return EventPayFail }
 // EventName returns the event's name in the spec.
 func (PayFail) EventName() string { return "pay_fail" }
 
-func (PayFail) payload() {}
-
 // GoOn is the payload of go_on.
 type GoOn struct{}
 
@@ -184,8 +167,6 @@ func (GoOn) Event() Event { return EventGoOn }
 // EventName returns the event's name in the spec.
 func (GoOn) EventName() string { return "go_on" }
 
-func (GoOn) payload() {}
-
 // SealDone is the payload of seal_done.
 type SealDone struct{}
 
@@ -194,8 +175,6 @@ func (SealDone) Event() Event { return EventSealDone }
 
 // EventName returns the event's name in the spec.
 func (SealDone) EventName() string { return "seal_done" }
-
-func (SealDone) payload() {}
 
 // SealFail is the payload of seal_fail.
 type SealFail struct {
@@ -208,8 +187,6 @@ func (SealFail) Event() Event { return EventSealFail }
 // EventName returns the event's name in the spec.
 func (SealFail) EventName() string { return "seal_fail" }
 
-func (SealFail) payload() {}
-
 // SealLost is the payload of seal_lost.
 type SealLost struct{}
 
@@ -218,8 +195,6 @@ func (SealLost) Event() Event { return EventSealLost }
 
 // EventName returns the event's name in the spec.
 func (SealLost) EventName() string { return "seal_lost" }
-
-func (SealLost) payload() {}
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

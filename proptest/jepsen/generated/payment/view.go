@@ -4,127 +4,81 @@ package payment
 
 import "time"
 
-// View is a record whose state the compiler knows: one of the In types. It wraps the record, it does
-// not copy it.
+// View is a record whose state the compiler knows: one of the In types. It is a value: firing returns
+// another view and leaves this one as it was.
 type View interface {
-	// Record returns the record behind the view.
-	Record() *Record
+	// Record returns the record in the view.
+	Record() Record
 	view()
 }
 
-// InOpened is a record in opened.
-type InOpened struct {
-	record *Record
+// in is what the views of all states are made of.
+type in struct {
+	record Record
 }
 
-// Record returns the record behind the view.
-func (in InOpened) Record() *Record { return in.record }
+// Record returns the record in the view.
+func (v in) Record() Record { return v.record }
 
-func (InOpened) view() {}
+func (in) view() {}
 
-// InReserved is a record in reserved.
-type InReserved struct {
-	record *Record
-}
+// The views: one type for each state.
+type (
+	// InOpened is a record in opened.
+	InOpened struct{ in }
+	// InReserved is a record in reserved.
+	InReserved struct{ in }
+	// InPaying is a record in paying.
+	InPaying struct{ in }
+	// InPaid is a record in paid.
+	InPaid struct{ in }
+	// InSealing is a record in sealing.
+	InSealing struct{ in }
+	// InSettled is a record in settled.
+	InSettled struct{ in }
+	// InUnsealed is a record in unsealed.
+	InUnsealed struct{ in }
+	// InUnpaid is a record in unpaid.
+	InUnpaid struct{ in }
+	// InDeclined is a record in declined.
+	InDeclined struct{ in }
+)
 
-// Record returns the record behind the view.
-func (in InReserved) Record() *Record { return in.record }
-
-func (InReserved) view() {}
-
-// InPaying is a record in paying.
-type InPaying struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InPaying) Record() *Record { return in.record }
-
-func (InPaying) view() {}
-
-// InPaid is a record in paid.
-type InPaid struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InPaid) Record() *Record { return in.record }
-
-func (InPaid) view() {}
-
-// InSealing is a record in sealing.
-type InSealing struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InSealing) Record() *Record { return in.record }
-
-func (InSealing) view() {}
-
-// InSettled is a record in settled.
-type InSettled struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InSettled) Record() *Record { return in.record }
-
-func (InSettled) view() {}
-
-// InUnsealed is a record in unsealed.
-type InUnsealed struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InUnsealed) Record() *Record { return in.record }
-
-func (InUnsealed) view() {}
-
-// InUnpaid is a record in unpaid.
-type InUnpaid struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InUnpaid) Record() *Record { return in.record }
-
-func (InUnpaid) view() {}
-
-// InDeclined is a record in declined.
-type InDeclined struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in InDeclined) Record() *Record { return in.record }
-
-func (InDeclined) view() {}
+// nowhere is a view that no record has. It stands in the type sets of one state, because the
+// compiler names the members of a type set in its message only when there are several.
+type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
 	switch r.State {
 	case Opened:
-		return InOpened{r}
+		return InOpened{in{*r}}
 	case Reserved:
-		return InReserved{r}
+		return InReserved{in{*r}}
 	case Paying:
-		return InPaying{r}
+		return InPaying{in{*r}}
 	case Paid:
-		return InPaid{r}
+		return InPaid{in{*r}}
 	case Sealing:
-		return InSealing{r}
+		return InSealing{in{*r}}
 	case Settled:
-		return InSettled{r}
+		return InSettled{in{*r}}
 	case Unsealed:
-		return InUnsealed{r}
+		return InUnsealed{in{*r}}
 	case Unpaid:
-		return InUnpaid{r}
+		return InUnpaid{in{*r}}
 	case Declined:
-		return InDeclined{r}
+		return InDeclined{in{*r}}
 	}
 	return nil
+}
+
+// fired returns the view after an event, nil if it was refused.
+func (r *Record) fired(err error) (View, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r.View(), nil
 }
 
 // ConfirmFrom are the states in which confirm has a transition.
@@ -136,10 +90,8 @@ type ConfirmFrom interface {
 // FireConfirm applies confirm. For a record in any other state it does not compile.
 func FireConfirm[S ConfirmFrom](in S, e Confirm, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Confirm(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Confirm(e, now)
+	return r.fired(err)
 }
 
 // CancelFrom are the states in which cancel has a transition.
@@ -151,10 +103,8 @@ type CancelFrom interface {
 // FireCancel applies cancel. For a record in any other state it does not compile.
 func FireCancel[S CancelFrom](in S, e Cancel, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Cancel(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Cancel(e, now)
+	return r.fired(err)
 }
 
 // AnnotateFrom are the states in which annotate has a transition.
@@ -166,19 +116,6 @@ type AnnotateFrom interface {
 // FireAnnotate applies annotate. For a record in any other state it does not compile.
 func FireAnnotate[S AnnotateFrom](in S, e Annotate, now time.Time) (View, error) {
 	r := in.Record()
-	if _, err := r.Annotate(e, now); err != nil {
-		return nil, err
-	}
-	return r.View(), nil
+	_, err := r.Annotate(e, now)
+	return r.fired(err)
 }
-
-// nowhere is a view that no record has. It stands in the type sets of one state, because the
-// compiler names the members of a type set in its message only when there are several.
-type nowhere struct {
-	record *Record
-}
-
-// Record returns the record behind the view.
-func (in nowhere) Record() *Record { return in.record }
-
-func (nowhere) view() {}
