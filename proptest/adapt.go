@@ -19,7 +19,8 @@ type steps[T fmt.Stringer] interface {
 // Package is the part of a generated package that the tests call: the
 // functions of the same names. Deadline gives the time and the event of
 // DeadlineOf; Call makes a Call from a role, the JSON of an actor's id, a time,
-// and the JSON of the params.
+// and the JSON of the params. Where no row raises an event Step is Fire, StepNew is FireNew, and
+// Raised is nil.
 //
 // I is the type of ids, R the record, P the payload, C the call, S the steps,
 // T a transition, F an effect.

@@ -41,8 +41,8 @@ func (g *generator) answer(f *jen.File, e *ir.Effect) {
 		jen.Type().Id(name).Interface(jen.Id("Payload"), jen.Id(seal).Params()))
 	for _, ev := range events {
 		f.Func().Params(jen.Id(exportedEvent(ev))).Id(seal).Params().Block()
-		f.Line()
 	}
+	f.Line()
 }
 
 // binder emits the way from an answer to its event. What the spec binds is set,

@@ -15,14 +15,36 @@ func (g *generator) apply(f *jen.File) {
 	g.call(f)
 	g.dispatch(f, "Fire", "applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: timers and the answers of effects come this way.",
 		func(ev *ir.Event) string { return g.method(ev).whole })
-	g.dispatch(f, "Step", "applies e alone and leaves out what the step raises: see Raised.",
-		func(ev *ir.Event) string { return g.method(ev).step })
-	g.raisedPayload(f)
+	if g.stepFunc() == "Step" {
+		g.dispatch(f, "Step", "applies e alone and leaves out what the step raises: see Raised.",
+			func(ev *ir.Event) string { return g.method(ev).step })
+		g.raisedPayload(f)
+	}
 	g.constructors(f)
 	g.dispatchNew(f, "FireNew", "creates a record by e and applies what that raises.",
 		func(ev *ir.Event) string { return g.creation(ev).whole })
-	g.dispatchNew(f, "StepNew", "creates a record by e alone and leaves out what the step raises: see Raised.",
-		func(ev *ir.Event) string { return g.creation(ev).step })
+	if g.stepNewFunc() == "StepNew" {
+		g.dispatchNew(f, "StepNew", "creates a record by e alone and leaves out what the step raises: see Raised.",
+			func(ev *ir.Event) string { return g.creation(ev).step })
+	}
+}
+
+// stepFunc is the function that takes one step: Fire itself where no row raises an event.
+func (g *generator) stepFunc() string {
+	if g.longestChain() > 1 {
+		return "Step"
+	}
+	return "Fire"
+}
+
+// stepNewFunc is the function that takes the step of a creation.
+func (g *generator) stepNewFunc() string {
+	for _, row := range g.m.Rows {
+		if row.From == nil && row.Raise != nil {
+			return "StepNew"
+		}
+	}
+	return "FireNew"
 }
 
 // call emits what a decision depends on besides the record and the event.
@@ -96,15 +118,13 @@ func (g *generator) raisedPayload(f *jen.File) {
 	declare(f, "Raised returns the event that the step t raises, nil for none. r is the record after t, e and c\nare what made it. The system fires it: in Step's own call, or later as a deadline that is due.", "",
 		jen.Func().Id("Raised").Params(jen.Id("t").Id("Transition"), jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).
 			Id("Payload").BlockFunc(func(b *jen.Group) {
-			if g.longestChain() > 1 {
-				b.Switch(jen.Id("t")).BlockFunc(func(cases *jen.Group) {
-					for _, row := range g.taken {
-						if row.Raise != nil {
-							cases.Case(jen.Id(g.transition[row])).Block(g.raisedBy(row)...)
-						}
-					}
-				})
+			var cases sharedCases
+			for _, row := range g.taken {
+				if row.Raise != nil {
+					cases.add(jen.Id(g.transition[row]), g.raisedBy(row))
+				}
 			}
+			b.Switch(jen.Id("t")).Block(cases.code()...)
 			b.Return(jen.Nil())
 		}))
 }

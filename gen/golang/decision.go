@@ -105,7 +105,7 @@ func (g *generator) engineCreate(f *jen.File) {
 	}
 	body = append(body, g.decodedEvent("none")...)
 	body = append(body,
-		jen.List(jen.Id("record"), jen.Id("steps"), jen.Err()).Op(":=").Id("StepNew").Call(jen.Id("key"), jen.Id("payload"), jen.Id("c")),
+		jen.List(jen.Id("record"), jen.Id("steps"), jen.Err()).Op(":=").Id(g.stepNewFunc()).Call(jen.Id("key"), jen.Id("payload"), jen.Id("c")),
 		g.unless(jen.Err()),
 		jen.Return(jen.Id("m").Dot("chain").Call(jen.Op("&").Id("record"), jen.Id("steps"), jen.Id("payload"), jen.Id("c"), jen.Id("in"))))
 	coreMethod(f, "Create", "decides the creation of a record and what that raises. The error is a *fsm.Rejection.",
@@ -133,7 +133,7 @@ func (g *generator) engineFire(f *jen.File) {
 	}
 	body = append(body, g.decodedEvent("record")...)
 	body = append(body,
-		jen.List(jen.Id("steps"), jen.Err()).Op(":=").Id("Step").Call(jen.Op("&").Id("next"), jen.Id("payload"), jen.Id("c")),
+		jen.List(jen.Id("steps"), jen.Err()).Op(":=").Id(g.stepFunc()).Call(jen.Op("&").Id("next"), jen.Id("payload"), jen.Id("c")),
 		g.unless(jen.Err()),
 		jen.Return(jen.Id("m").Dot("chain").Call(jen.Op("&").Id("next"), jen.Id("steps"), jen.Id("payload"), jen.Id("c"), jen.Id("in"))))
 	coreMethod(f, "Fire", "decides e and what it raises. r is not changed. The error is a *fsm.Rejection unless r is no record of\nthis machine.",

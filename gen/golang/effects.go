@@ -104,15 +104,20 @@ func (g *generator) effectsOf(f *jen.File) {
 	declare(f, doc, "", jen.Func().Id("Effects").
 		Params(jen.Id("t").Id("Transition"), jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).
 		Index().Add(g.fsm("Effect")).Block(
-		jen.Switch(jen.Id("t")).BlockFunc(func(cases *jen.Group) {
-			for _, row := range g.taken {
-				if len(row.Actions) > 0 {
-					cases.Case(jen.Id(g.transition[row])).Block(g.rowEffects(row)...)
-				}
-			}
-		}),
+		jen.Switch(jen.Id("t")).Block(g.effectCases()...),
 		jen.Return(jen.Nil()),
 	))
+}
+
+// effectCases are the transitions with effects; those with the same share a case.
+func (g *generator) effectCases() []jen.Code {
+	var cases sharedCases
+	for _, row := range g.taken {
+		if len(row.Actions) > 0 {
+			cases.add(jen.Id(g.transition[row]), g.rowEffects(row))
+		}
+	}
+	return cases.code()
 }
 
 func (g *generator) rowEffects(row *ir.Row) []jen.Code {

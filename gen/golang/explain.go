@@ -45,24 +45,18 @@ func (g *generator) explain(f *jen.File) {
 //		return x
 //	}
 func (g *generator) explainEvent(f *jen.File, ev *ir.Event) {
-	var failing, others []jen.Code
-	var cases []jen.Code
+	var failing, others sharedCases
 	for _, s := range g.m.States {
 		name := jen.Id(naming.Exported(s.Text))
-		if !g.explained(s, ev) {
-			others = append(others, name)
-			continue
+		if g.explained(s, ev) {
+			failing.add(name, g.explainRows(s, ev))
+		} else {
+			others.add(name, []jen.Code{jen.Comment("// never asked: a row is taken, or there is none")})
 		}
-		failing = append(failing, name)
-		cases = append(cases, jen.Case(name.Clone()).Block(g.explainRows(s, ev)...))
 	}
-	if len(failing) == 0 {
-		return
+	if len(failing.list) > 0 {
+		g.explainFunc(f, ev, false, jen.Switch(jen.Id("r").Dot("State")).Block(append(failing.code(), others.code()...)...))
 	}
-	if len(others) > 0 {
-		cases = append(cases, jen.Case(others...).Block(jen.Comment("// never asked: a row is taken, or there is none")))
-	}
-	g.explainFunc(f, ev, false, jen.Switch(jen.Id("r").Dot("State")).Block(cases...))
 }
 
 func (g *generator) explainCreation(f *jen.File, ev *ir.Event) {

@@ -53,11 +53,7 @@ func (g *generator) decide(f *jen.File, ev *ir.Event) {
 	}
 	declare(f, sentence, doc, jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
 		g.prologue(b, ev, false)
-		b.Switch(jen.Id("r").Dot("State")).BlockFunc(func(cases *jen.Group) {
-			for _, c := range g.cases(ev) {
-				cases.Case(c.states...).Block(c.code...)
-			}
-		})
+		b.Switch(jen.Id("r").Dot("State")).Block(g.cases(ev)...)
 		b.Add(refuse(g.rejection("ErrCorrupt", ev)))
 	}))
 }
@@ -133,35 +129,20 @@ func instantOf(t ir.Type) string {
 
 const instantList = "InstantList"
 
-// stateCase is one case of a decision; states that decide alike share it.
-type stateCase struct {
-	states []jen.Code
-	code   []jen.Code
-}
-
 // cases are the cases of ev: states with rows first, in spec order, then those
 // without, together where they answer alike.
-func (g *generator) cases(ev *ir.Event) []*stateCase {
-	var acting, idle []*stateCase
-	byAnswer := map[string]*stateCase{}
+func (g *generator) cases(ev *ir.Event) []jen.Code {
+	var acting, idle sharedCases
 	done := g.repeats(ev)
 	for _, s := range g.m.States {
 		name := jen.Id(naming.Exported(s.Text))
 		if len(g.rowsOf(s, ev)) > 0 {
-			acting = append(acting, &stateCase{[]jen.Code{name}, g.candidates(ev, s)})
-			continue
+			acting.add(name, g.candidates(ev, s))
+		} else {
+			idle.add(name, g.alreadyThere(ev, done[s]))
 		}
-		answer := ""
-		if rows := done[s]; len(rows) > 0 {
-			answer = fmt.Sprintf("%#v", jen.Block(g.alreadyThere(ev, rows)...))
-		}
-		if byAnswer[answer] == nil {
-			byAnswer[answer] = &stateCase{code: g.alreadyThere(ev, done[s])}
-			idle = append(idle, byAnswer[answer])
-		}
-		byAnswer[answer].states = append(byAnswer[answer].states, name)
 	}
-	return append(acting, idle...)
+	return append(acting.code(), idle.code()...)
 }
 
 // repeats lists, by target, the rows whose repetition succeeds where the

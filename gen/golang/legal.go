@@ -22,7 +22,7 @@ func (g *generator) legality(f *jen.File) {
 //
 //	func (r *Record) Legal(c Call) []fsm.Verdict {
 //		options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-//		return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0, c.By), []string{"CREATE", ...}, options, func(event string) error {
+//		return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
 //			payload, err := DecodeEvent(event, []byte("{}"))
 //			if err != nil {
 //				return err
@@ -45,10 +45,6 @@ func (g *generator) legalMethod(f *jen.File) {
 		args = append(args, jen.Id("c").Dot("Params"))
 	}
 	args = append(args, g.fsm("Instant").Call(jen.Id("c").Dot("Now")))
-	var events []jen.Code
-	for _, ev := range g.m.Events {
-		events = append(events, jen.Lit(ev.Text))
-	}
 	try := jen.Func().Params(jen.Id("event").String()).Error().Block(
 		jen.List(jen.Id("payload"), jen.Err()).Op(":=").Id("DecodeEvent").Call(jen.Id("event"), jen.Index().Byte().Call(jen.Lit("{}"))),
 		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Err())),
@@ -62,7 +58,7 @@ func (g *generator) legalMethod(f *jen.File) {
 		"time, and why not the rest. A record without a state is one before its creation.", "",
 		jen.Func().Add(receiver()).Id("Legal").Params(jen.Id("c").Id("Call")).Index().Add(g.fsm("Verdict")).Block(
 			jen.Id("options").Op(":=").Id("r").Dot("options").Call(args...),
-			jen.Return(g.fsm("Judge").Call(jen.Id("r").Dot("reject").Call(reject...), jen.Index().String().Values(lines(events)), jen.Id("options"), try))))
+			jen.Return(g.fsm("Judge").Call(jen.Id("r").Dot("reject").Call(reject...), jen.Id("eventWords").Dot("List"), jen.Id("options"), try))))
 }
 
 // optionsMethod emits:
@@ -104,25 +100,21 @@ func (g *generator) optionsMethod(f *jen.File) {
 }
 
 // byState emits a switch over the state of r, creation first. States whose code is
-// empty share a case.
+// empty come last.
 func (g *generator) byState(code func(*ir.State) []jen.Code) *jen.Statement {
-	return jen.Switch(jen.Id("r").Dot("State")).BlockFunc(func(cases *jen.Group) {
-		var idle []jen.Code
-		for _, s := range append([]*ir.State{nil}, g.m.States...) {
-			name := jen.Lit(0)
-			if s != nil {
-				name = jen.Id(naming.Exported(s.Text))
-			}
-			if body := code(s); len(body) > 0 {
-				cases.Case(name).Block(body...)
-			} else {
-				idle = append(idle, name)
-			}
+	var acting, idle sharedCases
+	for _, s := range append([]*ir.State{nil}, g.m.States...) {
+		name := jen.Lit(0)
+		if s != nil {
+			name = jen.Id(naming.Exported(s.Text))
 		}
-		if len(idle) > 0 {
-			cases.Case(idle...)
+		if body := code(s); len(body) > 0 {
+			acting.add(name, body)
+		} else {
+			idle.add(name, nil)
 		}
-	})
+	}
+	return jen.Switch(jen.Id("r").Dot("State")).Block(append(acting.code(), idle.code()...)...)
 }
 
 // option is a row as an actor meets it.

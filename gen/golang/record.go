@@ -55,11 +55,11 @@ func (g *generator) columns(f *jen.File) {
 		pointers = append(pointers, g.fsm("Into").Call(jen.Op("&").Add(x.Clone())))
 	}
 	declare(f, "Columns names the SQL columns of Values and Pointers, in their order.", "",
-		jen.Func().Id("Columns").Params().Index().String().Block(jen.Return(jen.Index().String().Values(lines(names)))))
+		jen.Func().Id("Columns").Params().Index().String().Block(jen.Return(jen.Index().String().Values(filled(names)))))
 	declare(f, "Values returns what to store in Columns.", "",
-		jen.Func().Add(receiver()).Id("Values").Params().Index().Any().Block(jen.Return(jen.Index().Any().Values(lines(values)))))
+		jen.Func().Add(receiver()).Id("Values").Params().Index().Any().Block(jen.Return(jen.Index().Any().Values(filled(values)))))
 	declare(f, "Pointers returns where to scan Columns into.", "",
-		jen.Func().Add(receiver()).Id("Pointers").Params().Index().Any().Block(jen.Return(jen.Index().Any().Values(lines(pointers)))))
+		jen.Func().Add(receiver()).Id("Pointers").Params().Index().Any().Block(jen.Return(jen.Index().Any().Values(filled(pointers)))))
 }
 
 // filled puts as many elements on a line as fit.
@@ -123,7 +123,7 @@ func (g *generator) blank(f *jen.File) {
 	}
 	literal := jen.Id("Record").Values(values...)
 	if len(values) > 2 {
-		literal = jen.Id("Record").Values(lines(values))
+		literal = jen.Id("Record").Values(filled(values))
 	}
 	declare(f, "blank is a record before creation: an id, the defaults, and no state.", "",
 		jen.Func().Id("blank").Params(jen.Id("id").Add(g.goType(g.m.ID.Type))).Id("Record").Block(jen.Return(literal)))

@@ -63,8 +63,14 @@ func (g *generator) testPackage(f *jen.File) {
 	typ := g.proptest("Package").Types(g.goType(g.m.ID.Type), jen.Id("Record"), jen.Id("Event"), jen.Id("Payload"), jen.Id("Call"),
 		jen.Id("Steps"), jen.Id("Transition"), g.fsm("Effect"))
 	var values []jen.Code
-	for _, name := range []string{"DecodeEvent", "Fire", "Step", "FireNew", "StepNew", "Raised", "Effects"} {
-		values = append(values, jen.Line().Id(name).Op(":").Id(name))
+	for _, x := range []struct{ field, function string }{
+		{"DecodeEvent", "DecodeEvent"}, {"Fire", "Fire"}, {"Step", g.stepFunc()}, {"FireNew", "FireNew"}, {"StepNew", g.stepNewFunc()},
+		{"Effects", "Effects"},
+	} {
+		values = append(values, jen.Line().Id(x.field).Op(":").Id(x.function))
+	}
+	if g.stepFunc() == "Step" {
+		values = append(values, jen.Line().Id("Raised").Op(":").Id("Raised"))
 	}
 	values = append(values, jen.Line().Id("Deadline").Op(":").Id("deadlineOf"), jen.Line().Id("Call").Op(":").Id("callOf"),
 		jen.Line().Id("System").Op(":").Id("bySystem"), jen.Line())

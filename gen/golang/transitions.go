@@ -16,8 +16,14 @@ func (g *generator) transitions(f *jen.File) {
 	f.Comment("// The transitions, in the order of the spec. Zero is none of them.")
 	f.Const().DefsFunc(func(defs *jen.Group) {
 		defs.Id("_").Id("Transition").Op("=").Iota()
+		group := -1
 		for _, row := range g.taken {
-			defs.Add(comment(fmt.Sprintf("%s is %s: %s.", g.transition[row], row.Text, arrow(row)), row.Doc).Id(g.transition[row]))
+			doc := row.Doc
+			if row.Group == group { // said at the first
+				doc = ""
+			}
+			group = row.Group
+			defs.Add(comment(fmt.Sprintf("%s is %s: %s.", g.transition[row], row.Text, arrow(row)), doc).Id(g.transition[row]))
 		}
 	})
 	f.Line()
@@ -114,12 +120,10 @@ func (g *generator) tableReaders(f *jen.File) {
 		jen.Index().String(), cell("effects"))
 	declare(f, "Transitions lists every transition in the order of the spec.", "",
 		jen.Func().Id("Transitions").Params().Index().Id("Transition").Block(
-			jen.Return(jen.Index().Id("Transition").ValuesFunc(func(list *jen.Group) {
-				for _, row := range g.taken {
-					list.Line().Id(g.transition[row])
-				}
-				list.Line()
-			}))))
+			jen.Id("all").Op(":=").Make(jen.Index().Id("Transition"), jen.Len(jen.Id("table")).Op("-").Lit(1)),
+			jen.For(jen.Id("i").Op(":=").Range().Id("all")).Block(
+				jen.Id("all").Index(jen.Id("i")).Op("=").Id("Transition").Call(jen.Id("i").Op("+").Lit(1))),
+			jen.Return(jen.Id("all"))))
 }
 
 // steps emits the answer of a decision.

@@ -56,9 +56,7 @@ func Step(r *Record, e Payload, c Call) (Steps, error) {
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
 func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	switch t {
-	case TransitionHalfRegistered:
-		return Store{}
-	case TransitionReady:
+	case TransitionHalfRegistered, TransitionReady:
 		return Store{}
 	}
 	return nil
@@ -81,20 +79,6 @@ func created(r Record, steps Steps, err error) (Record, Steps, error) {
 
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-	}
-	switch e := e.(type) {
-	case Start:
-		steps, err := r.createStart(e, c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event())
-}
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
 	if e == nil {
 		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")

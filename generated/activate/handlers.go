@@ -46,8 +46,7 @@ type CreateSnapshotAnswer interface {
 	answersCreateSnapshot()
 }
 
-func (SnapshotReady) answersCreateSnapshot() {}
-
+func (SnapshotReady) answersCreateSnapshot()  {}
 func (SnapshotFailed) answersCreateSnapshot() {}
 
 // bindCreateSnapshot is an answer of create_snapshot with what the spec binds.

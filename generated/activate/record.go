@@ -32,48 +32,26 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"run_id",
-		"state",
-		"image_id",
-		"download_run",
-		"checksum",
-		"device_id",
-		"device_name",
-		"device_path",
-		"reason",
-		"cause",
+		"run_id", "state", "image_id", "download_run", "checksum", "device_id", "device_name",
+		"device_path", "reason", "cause",
 	}
 }
 
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.RunID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.ImageID),
-		fsm.Plain(r.DownloadRun),
-		fsm.Plain(r.Checksum),
-		fsm.Plain(r.DeviceID),
-		fsm.Plain(r.DeviceName),
-		fsm.Plain(r.DevicePath),
-		fsm.Plain(r.Reason),
-		fsm.Plain(r.Cause),
+		fsm.Plain(r.RunID), fsm.Plain(r.State), fsm.Plain(r.ImageID), fsm.Plain(r.DownloadRun),
+		fsm.Plain(r.Checksum), fsm.Plain(r.DeviceID), fsm.Plain(r.DeviceName), fsm.Plain(r.DevicePath),
+		fsm.Plain(r.Reason), fsm.Plain(r.Cause),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.RunID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.ImageID),
-		fsm.Into(&r.DownloadRun),
-		fsm.Into(&r.Checksum),
-		fsm.Into(&r.DeviceID),
-		fsm.Into(&r.DeviceName),
-		fsm.Into(&r.DevicePath),
-		fsm.Into(&r.Reason),
-		fsm.Into(&r.Cause),
+		fsm.Into(&r.RunID), fsm.Into(&r.State), fsm.Into(&r.ImageID), fsm.Into(&r.DownloadRun),
+		fsm.Into(&r.Checksum), fsm.Into(&r.DeviceID), fsm.Into(&r.DeviceName), fsm.Into(&r.DevicePath),
+		fsm.Into(&r.Reason), fsm.Into(&r.Cause),
 	}
 }
 

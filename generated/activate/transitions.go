@@ -107,20 +107,11 @@ func (t Transition) Effects() []string { return t.row().effects }
 
 // Transitions lists every transition in the order of the spec.
 func Transitions() []Transition {
-	return []Transition{
-		TransitionStart,
-		TransitionHandoff,
-		TransitionHalfRegistered,
-		TransitionUnregistered,
-		TransitionReplaced,
-		TransitionStaleRow,
-		TransitionNeeded,
-		TransitionReady,
-		TransitionNotCreated,
-		TransitionStored,
-		TransitionUnusableCheck,
-		TransitionCheckFailed,
+	all := make([]Transition, len(table)-1)
+	for i := range all {
+		all[i] = Transition(i + 1)
 	}
+	return all
 }
 
 // MaxSteps is the length of the longest chain of raised events.

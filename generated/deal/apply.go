@@ -75,69 +75,6 @@ func Fire(r *Record, e Payload, c Call) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 }
 
-// Step applies e alone and leaves out what the step raises: see Raised.
-func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Create:
-		return r.fireCreate(e, c.By, c.Now)
-	case SubmitOffer:
-		return r.SubmitOffer(c.By, c.Now)
-	case CounterOffer:
-		return r.CounterOffer(e, c.By, c.Now)
-	case Accept:
-		return r.Accept(c.By, c.Now)
-	case Reject:
-		return r.Reject(c.By, c.Now)
-	case Withdraw:
-		return r.Withdraw(c.By, c.Now)
-	case Agree:
-		return r.Agree(c.By, c.Now)
-	case Cancel:
-		return r.Cancel(c.By, c.Now)
-	case MutualCancel:
-		return r.MutualCancel(c.By, c.Now)
-	case Expire:
-		return r.Expire(c.By, c.Now)
-	case AddressReady:
-		return r.AddressReady(e, c.By, c.Now)
-	case DepositConfirmed:
-		return r.DepositConfirmed(e, c.By, c.Now)
-	case SubmitDraft:
-		return r.SubmitDraft(e, c.By, c.Now)
-	case Approve:
-		return r.Approve(c.By, c.Now)
-	case RequestRevision:
-		return r.RequestRevision(c.By, c.Now)
-	case Dispute:
-		return r.Dispute(e, c.By, c.Now)
-	case SetPublishTime:
-		return r.SetPublishTime(e, c.By, c.Now)
-	case PublishNow:
-		return r.PublishNow(c.By, c.Now)
-	case AutoPublished:
-		return r.AutoPublished(c.By, c.Now)
-	case StartVerification:
-		return r.fireStartVerification(c.By, c.Now)
-	case PublishFailed:
-		return r.firePublishFailed(c.By, c.Now)
-	case VerificationPassed:
-		return r.VerificationPassed(c.By, c.Now)
-	case VerificationFailed:
-		return r.VerificationFailed(c.By, c.Now)
-	case AutoApprove:
-		return r.AutoApprove(c.By, c.Now)
-	case ResolveForOwner:
-		return r.ResolveForOwner(c.By, c.Now)
-	case ResolveForAdvertiser:
-		return r.ResolveForAdvertiser(c.By, c.Now)
-	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
-}
-
-// Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
-// are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
-func Raised(t Transition, r *Record, e Payload, c Call) Payload { return nil }
-
 // NewRecord creates a record by CREATE.
 func NewRecord(id fsm.UUID, e Create, by Actor, now time.Time) (Record, Steps, error) {
 	r := blank(id)
@@ -155,20 +92,6 @@ func created(r Record, steps Steps, err error) (Record, Steps, error) {
 
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
-	}
-	switch e := e.(type) {
-	case Create:
-		steps, err := r.createCreate(e, c.By, c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event(), c.By)
-}
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
 	if e == nil {
 		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")

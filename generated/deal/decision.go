@@ -35,7 +35,7 @@ func (m core) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 	if c.By, err = actorOf(in.By); err != nil {
 		return fsm.Decision{}, none.reject(fsm.ErrNotAllowed, payload.Event(), c.By).WithField("actor", err.Error())
 	}
-	record, steps, err := StepNew(key, payload, c)
+	record, steps, err := FireNew(key, payload, c)
 	if err != nil {
 		return fsm.Decision{}, err
 	}
@@ -58,7 +58,7 @@ func (m core) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error
 	if c.By, err = actorOf(in.By); err != nil {
 		return fsm.Decision{}, record.reject(fsm.ErrNotAllowed, payload.Event(), c.By).WithField("actor", err.Error())
 	}
-	steps, err := Step(&next, payload, c)
+	steps, err := Fire(&next, payload, c)
 	if err != nil {
 		return fsm.Decision{}, err
 	}

@@ -139,57 +139,27 @@ type StartVerificationEffect struct {
 // after t, e and c are what made it. Metrics whose condition fails are left out.
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
-	case TransitionCreate:
+	case TransitionCreate, TransitionCancelDraft, TransitionAddressReady:
 		return []fsm.Effect{askDealEvents(r, t.From(), c)}
-	case TransitionSubmitOffer:
+	case TransitionSubmitOffer, TransitionWithdraw, TransitionNegotiationCancelledByAdvertiser, TransitionAcceptedCancelledByAdvertiser, TransitionPaymentCancelled, TransitionRequestRevision, TransitionConsentByAdvertiser:
 		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionCancelDraft:
-		return []fsm.Effect{askDealEvents(r, t.From(), c)}
-	case TransitionCounterOffer:
+	case TransitionCounterOffer, TransitionReject, TransitionNegotiationCancelledByOwner, TransitionAcceptedCancelledByOwner, TransitionSubmitDraft, TransitionConsentByOwner:
 		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
 	case TransitionAccept:
 		return []fsm.Effect{askNotifyAdvertiser(r), askGenerateDepositAddress(r), askDealEvents(r, t.From(), c)}
-	case TransitionReject:
-		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
-	case TransitionWithdraw:
-		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionOfferExpired:
+	case TransitionOfferExpired, TransitionNegotiationExpired, TransitionPaymentExpired:
 		return []fsm.Effect{askNotifyAdvertiser(r), askNotifyOwner(r), askDealEvents(r, t.From(), c)}
 	case TransitionAgree:
 		return []fsm.Effect{askGenerateDepositAddress(r), askDealEvents(r, t.From(), c)}
-	case TransitionNegotiationCancelledByAdvertiser:
-		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionNegotiationCancelledByOwner:
-		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
-	case TransitionNegotiationExpired:
-		return []fsm.Effect{askNotifyAdvertiser(r), askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionAddressReady:
-		return []fsm.Effect{askDealEvents(r, t.From(), c)}
-	case TransitionAcceptedCancelledByAdvertiser:
-		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionAcceptedCancelledByOwner:
-		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
 	case TransitionFund:
 		return []fsm.Effect{askLedgerDeposit(r), askDealEvents(r, t.From(), c)}
 	case TransitionFundOverpaid:
 		e, _ := e.(DepositConfirmed)
 		return []fsm.Effect{askLedgerDeposit(r), askRefundSurplus(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionPaymentCancelled:
-		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionPaymentExpired:
-		return []fsm.Effect{askNotifyAdvertiser(r), askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionSubmitDraft:
-		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
-	case TransitionMutualByAdvertiser:
-		return []fsm.Effect{askReturnEscrow(r), askExecuteRefund(r), askDealEvents(r, t.From(), c)}
-	case TransitionMutualByOwner:
-		return []fsm.Effect{askReturnEscrow(r), askExecuteRefund(r), askDealEvents(r, t.From(), c)}
-	case TransitionCreativeExpired:
+	case TransitionMutualByAdvertiser, TransitionMutualByOwner, TransitionCreativeExpired, TransitionResolveForAdvertiser, TransitionReviewExpired:
 		return []fsm.Effect{askReturnEscrow(r), askExecuteRefund(r), askDealEvents(r, t.From(), c)}
 	case TransitionApprove:
 		return []fsm.Effect{askNotifyOwner(r), askEnablePublishing(r), askDealEvents(r, t.From(), c)}
-	case TransitionRequestRevision:
-		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
 	case TransitionDisputeQuality:
 		return []fsm.Effect{askFreezeEscrow(r), askDealEvents(r, t.From(), c)}
 	case TransitionSchedule:
@@ -200,85 +170,26 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 		return []fsm.Effect{askVerifyCallback(r), askDealEvents(r, t.From(), c)}
 	case TransitionStartVerification:
 		return []fsm.Effect{askStartVerification(r), askDealEvents(r, t.From(), c)}
-	case TransitionVerified:
+	case TransitionVerified, TransitionResolveForOwner, TransitionAutoApprove:
 		return []fsm.Effect{
 			askReleaseEscrow(r),
 			askDeductCommission(r),
 			askExecutePayout(r),
 			askDealEvents(r, t.From(), c),
 		}
-	case TransitionVerifyFailed:
+	case TransitionVerifyFailed, TransitionPublishFailed:
 		return []fsm.Effect{
 			askFreezeEscrow(r),
 			askNotifyAdvertiser(r),
 			askNotifyOwner(r),
 			askDealEvents(r, t.From(), c),
 		}
-	case TransitionResolveForOwner:
-		return []fsm.Effect{
-			askReleaseEscrow(r),
-			askDeductCommission(r),
-			askExecutePayout(r),
-			askDealEvents(r, t.From(), c),
-		}
-	case TransitionResolveForAdvertiser:
-		return []fsm.Effect{askReturnEscrow(r), askExecuteRefund(r), askDealEvents(r, t.From(), c)}
-	case TransitionReviewExpired:
-		return []fsm.Effect{askReturnEscrow(r), askExecuteRefund(r), askDealEvents(r, t.From(), c)}
-	case TransitionAutoApprove:
-		return []fsm.Effect{
-			askReleaseEscrow(r),
-			askDeductCommission(r),
-			askExecutePayout(r),
-			askDealEvents(r, t.From(), c),
-		}
-	case TransitionConsentByAdvertiser:
-		return []fsm.Effect{askNotifyOwner(r), askDealEvents(r, t.From(), c)}
-	case TransitionConsentByOwner:
-		return []fsm.Effect{askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
-	case TransitionRefundLateDepositCancelled:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundLateDepositExpired:
+	case TransitionRefundLateDepositCancelled, TransitionRefundLateDepositExpired, TransitionRefundExtraFunded, TransitionRefundExtraCreativeSubmitted, TransitionRefundExtraCreativeApproved, TransitionRefundExtraScheduled, TransitionRefundExtraPublished, TransitionRefundExtraDeliveryVerifying, TransitionRefundExtraDisputed, TransitionRefundExtraCompletedReleased, TransitionRefundExtraRefunded:
 		e, _ := e.(DepositConfirmed)
 		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
 	case TransitionRefundUnderpaid:
 		e, _ := e.(DepositConfirmed)
 		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askNotifyAdvertiser(r), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraFunded:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraCreativeSubmitted:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraCreativeApproved:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraScheduled:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraPublished:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraDeliveryVerifying:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraDisputed:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraCompletedReleased:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionRefundExtraRefunded:
-		e, _ := e.(DepositConfirmed)
-		return []fsm.Effect{askRefundDeposit(r, e.TxHash, e.AmountNano), askDealEvents(r, t.From(), c)}
-	case TransitionPublishFailed:
-		return []fsm.Effect{
-			askFreezeEscrow(r),
-			askNotifyAdvertiser(r),
-			askNotifyOwner(r),
-			askDealEvents(r, t.From(), c),
-		}
 	}
 	return nil
 }

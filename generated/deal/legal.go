@@ -13,34 +13,7 @@ import (
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
 	options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0, c.By), []string{
-		"CREATE",
-		"SUBMIT_OFFER",
-		"COUNTER_OFFER",
-		"ACCEPT",
-		"REJECT",
-		"WITHDRAW",
-		"AGREE",
-		"CANCEL",
-		"MUTUAL_CANCEL",
-		"EXPIRE",
-		"ADDRESS_READY",
-		"DEPOSIT_CONFIRMED",
-		"SUBMIT_DRAFT",
-		"APPROVE",
-		"REQUEST_REVISION",
-		"DISPUTE",
-		"SET_PUBLISH_TIME",
-		"PUBLISH_NOW",
-		"AUTO_PUBLISHED",
-		"START_VERIFICATION",
-		"PUBLISH_FAILED",
-		"VERIFICATION_PASSED",
-		"VERIFICATION_FAILED",
-		"AUTO_APPROVE",
-		"RESOLVE_FOR_OWNER",
-		"RESOLVE_FOR_ADVERTISER",
-	}, options, func(event string) error {
+	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
 		payload, err := DecodeEvent(event, []byte("{}"))
 		if err != nil {
 			return err
@@ -140,7 +113,7 @@ func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
 			{Event: "VERIFICATION_FAILED", Row: "verify_failed", May: by.Role == RoleSystem},
 			{Event: "AUTO_APPROVE", Row: "auto_approve", May: by.Role == RoleSystem},
 		}
-	case CompletedReleased:
+	case CompletedReleased, Refunded:
 		return []fsm.Option{
 			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
 		}
@@ -150,15 +123,7 @@ func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
 			{Event: "RESOLVE_FOR_OWNER", Row: "resolve_for_owner", May: by.Role == RoleOperator},
 			{Event: "RESOLVE_FOR_ADVERTISER", Row: "resolve_for_advertiser", May: by.Role == RoleOperator},
 		}
-	case Cancelled:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_late_deposit", May: by.Role == RoleSystem, Carries: true},
-		}
-	case Refunded:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-		}
-	case Expired:
+	case Cancelled, Expired:
 		return []fsm.Option{
 			{Event: "DEPOSIT_CONFIRMED", Row: "refund_late_deposit", May: by.Role == RoleSystem, Carries: true},
 		}
@@ -218,18 +183,12 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 		x.May("VERIFICATION_PASSED", by.Role == RoleSystem)
 		x.May("VERIFICATION_FAILED", by.Role == RoleSystem)
 		x.May("AUTO_APPROVE", by.Role == RoleSystem)
-	case CompletedReleased:
+	case CompletedReleased, Cancelled, Refunded, Expired:
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
 	case Disputed:
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
 		x.May("RESOLVE_FOR_OWNER", by.Role == RoleOperator)
 		x.May("RESOLVE_FOR_ADVERTISER", by.Role == RoleOperator)
-	case Cancelled:
-		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
-	case Refunded:
-		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
-	case Expired:
-		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
 	}
 }
 

@@ -33,67 +33,35 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"deal_id",
-		"status",
-		"advertiser_id",
-		"owner_id",
-		"price_nano",
-		"deposit_address",
-		"deposit_tx",
-		"deposit_nano",
-		"escrow",
-		"creative",
-		"publish_at",
-		"advertiser_cancels",
-		"owner_cancels",
+		"deal_id", "status", "advertiser_id", "owner_id", "price_nano", "deposit_address", "deposit_tx",
+		"deposit_nano", "escrow", "creative", "publish_at", "advertiser_cancels", "owner_cancels",
 	}
 }
 
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.DealID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.AdvertiserID),
-		fsm.Plain(r.OwnerID),
-		fsm.Plain(r.PriceNano),
-		fsm.Plain(r.DepositAddress),
-		fsm.Plain(r.DepositTx),
-		fsm.Plain(r.DepositNano),
-		fsm.Plain(r.Escrow),
-		fsm.Plain(r.Creative),
-		fsm.Plain(r.PublishAt),
-		fsm.Plain(r.AdvertiserCancels),
-		fsm.Plain(r.OwnerCancels),
+		fsm.Plain(r.DealID), fsm.Plain(r.State), fsm.Plain(r.AdvertiserID), fsm.Plain(r.OwnerID),
+		fsm.Plain(r.PriceNano), fsm.Plain(r.DepositAddress), fsm.Plain(r.DepositTx),
+		fsm.Plain(r.DepositNano), fsm.Plain(r.Escrow), fsm.Plain(r.Creative), fsm.Plain(r.PublishAt),
+		fsm.Plain(r.AdvertiserCancels), fsm.Plain(r.OwnerCancels),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.DealID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.AdvertiserID),
-		fsm.Into(&r.OwnerID),
-		fsm.Into(&r.PriceNano),
-		fsm.Into(&r.DepositAddress),
-		fsm.Into(&r.DepositTx),
-		fsm.Into(&r.DepositNano),
-		fsm.Into(&r.Escrow),
-		fsm.Into(&r.Creative),
-		fsm.Into(&r.PublishAt),
-		fsm.Into(&r.AdvertiserCancels),
-		fsm.Into(&r.OwnerCancels),
+		fsm.Into(&r.DealID), fsm.Into(&r.State), fsm.Into(&r.AdvertiserID), fsm.Into(&r.OwnerID),
+		fsm.Into(&r.PriceNano), fsm.Into(&r.DepositAddress), fsm.Into(&r.DepositTx),
+		fsm.Into(&r.DepositNano), fsm.Into(&r.Escrow), fsm.Into(&r.Creative), fsm.Into(&r.PublishAt),
+		fsm.Into(&r.AdvertiserCancels), fsm.Into(&r.OwnerCancels),
 	}
 }
 
 // blank is a record before creation: an id, the defaults, and no state.
 func blank(id fsm.UUID) Record {
 	return Record{
-		DealID:            id,
-		Escrow:            EscrowNone,
-		AdvertiserCancels: false,
-		OwnerCancels:      false,
+		DealID: id, Escrow: EscrowNone, AdvertiserCancels: false, OwnerCancels: false,
 	}
 }
 

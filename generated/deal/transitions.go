@@ -113,9 +113,6 @@ const (
 	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
 	TransitionRefundLateDepositCancelled
 	// TransitionRefundLateDepositExpired is refund_late_deposit: DEPOSIT_CONFIRMED stays in EXPIRED.
-	//
-	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
-	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
 	TransitionRefundLateDepositExpired
 	// TransitionRefundUnderpaid is refund_underpaid: DEPOSIT_CONFIRMED stays in AWAITING_PAYMENT.
 	TransitionRefundUnderpaid
@@ -240,59 +237,11 @@ func (t Transition) Effects() []string { return t.row().effects }
 
 // Transitions lists every transition in the order of the spec.
 func Transitions() []Transition {
-	return []Transition{
-		TransitionCreate,
-		TransitionSubmitOffer,
-		TransitionCancelDraft,
-		TransitionCounterOffer,
-		TransitionAccept,
-		TransitionReject,
-		TransitionWithdraw,
-		TransitionOfferExpired,
-		TransitionAgree,
-		TransitionNegotiationCancelledByAdvertiser,
-		TransitionNegotiationCancelledByOwner,
-		TransitionNegotiationExpired,
-		TransitionAddressReady,
-		TransitionAcceptedCancelledByAdvertiser,
-		TransitionAcceptedCancelledByOwner,
-		TransitionFund,
-		TransitionFundOverpaid,
-		TransitionPaymentCancelled,
-		TransitionPaymentExpired,
-		TransitionSubmitDraft,
-		TransitionMutualByAdvertiser,
-		TransitionMutualByOwner,
-		TransitionCreativeExpired,
-		TransitionApprove,
-		TransitionRequestRevision,
-		TransitionDisputeQuality,
-		TransitionSchedule,
-		TransitionPublishNow,
-		TransitionAutoPublish,
-		TransitionStartVerification,
-		TransitionVerified,
-		TransitionVerifyFailed,
-		TransitionResolveForOwner,
-		TransitionResolveForAdvertiser,
-		TransitionReviewExpired,
-		TransitionAutoApprove,
-		TransitionConsentByAdvertiser,
-		TransitionConsentByOwner,
-		TransitionRefundLateDepositCancelled,
-		TransitionRefundLateDepositExpired,
-		TransitionRefundUnderpaid,
-		TransitionRefundExtraFunded,
-		TransitionRefundExtraCreativeSubmitted,
-		TransitionRefundExtraCreativeApproved,
-		TransitionRefundExtraScheduled,
-		TransitionRefundExtraPublished,
-		TransitionRefundExtraDeliveryVerifying,
-		TransitionRefundExtraDisputed,
-		TransitionRefundExtraCompletedReleased,
-		TransitionRefundExtraRefunded,
-		TransitionPublishFailed,
+	all := make([]Transition, len(table)-1)
+	for i := range all {
+		all[i] = Transition(i + 1)
 	}
+	return all
 }
 
 // MaxSteps is the length of the longest chain of raised events.

@@ -99,17 +99,3 @@ func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	}
 	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event())
 }
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-	}
-	switch e := e.(type) {
-	case Start:
-		steps, err := r.createStart(e, c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event())
-}

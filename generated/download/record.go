@@ -30,48 +30,26 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"run_id",
-		"state",
-		"image_id",
-		"s3_key",
-		"bucket",
-		"local_path",
-		"checksum",
-		"size_bytes",
-		"reason",
-		"cause",
+		"run_id", "state", "image_id", "s3_key", "bucket", "local_path", "checksum", "size_bytes",
+		"reason", "cause",
 	}
 }
 
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.RunID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.ImageID),
-		fsm.Plain(r.S3Key),
-		fsm.Plain(r.Bucket),
-		fsm.Plain(r.LocalPath),
-		fsm.Plain(r.Checksum),
-		fsm.Plain(r.SizeBytes),
-		fsm.Plain(r.Reason),
-		fsm.Plain(r.Cause),
+		fsm.Plain(r.RunID), fsm.Plain(r.State), fsm.Plain(r.ImageID), fsm.Plain(r.S3Key),
+		fsm.Plain(r.Bucket), fsm.Plain(r.LocalPath), fsm.Plain(r.Checksum), fsm.Plain(r.SizeBytes),
+		fsm.Plain(r.Reason), fsm.Plain(r.Cause),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.RunID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.ImageID),
-		fsm.Into(&r.S3Key),
-		fsm.Into(&r.Bucket),
-		fsm.Into(&r.LocalPath),
-		fsm.Into(&r.Checksum),
-		fsm.Into(&r.SizeBytes),
-		fsm.Into(&r.Reason),
-		fsm.Into(&r.Cause),
+		fsm.Into(&r.RunID), fsm.Into(&r.State), fsm.Into(&r.ImageID), fsm.Into(&r.S3Key),
+		fsm.Into(&r.Bucket), fsm.Into(&r.LocalPath), fsm.Into(&r.Checksum), fsm.Into(&r.SizeBytes),
+		fsm.Into(&r.Reason), fsm.Into(&r.Cause),
 	}
 }
 

@@ -13,16 +13,7 @@ import (
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
 	options := r.options(c.Params, fsm.Instant(c.Now))
-	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0), []string{
-		"delete_request",
-		"restore_request",
-		"retention_elapsed",
-		"gc_mark_started",
-		"gc_mark",
-		"gc_mark_completed",
-		"gc_sweep",
-		"create",
-	}, options, func(event string) error {
+	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, func(event string) error {
 		payload, err := DecodeEvent(event, []byte("{}"))
 		if err != nil {
 			return err

@@ -31,13 +31,7 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"blob_id",
-		"state",
-		"digest",
-		"retention_until",
-		"marking_run",
-		"mark_run",
-		"swept_run",
+		"blob_id", "state", "digest", "retention_until", "marking_run", "mark_run", "swept_run",
 		"deleted_at",
 	}
 }
@@ -45,28 +39,16 @@ func Columns() []string {
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.BlobID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.Digest),
-		fsm.Plain(r.RetentionUntil),
-		fsm.Plain(r.MarkingRun),
-		fsm.Plain(r.MarkRun),
-		fsm.Plain(r.SweptRun),
-		fsm.Plain(r.DeletedAt),
+		fsm.Plain(r.BlobID), fsm.Plain(r.State), fsm.Plain(r.Digest), fsm.Plain(r.RetentionUntil),
+		fsm.Plain(r.MarkingRun), fsm.Plain(r.MarkRun), fsm.Plain(r.SweptRun), fsm.Plain(r.DeletedAt),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.BlobID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.Digest),
-		fsm.Into(&r.RetentionUntil),
-		fsm.Into(&r.MarkingRun),
-		fsm.Into(&r.MarkRun),
-		fsm.Into(&r.SweptRun),
-		fsm.Into(&r.DeletedAt),
+		fsm.Into(&r.BlobID), fsm.Into(&r.State), fsm.Into(&r.Digest), fsm.Into(&r.RetentionUntil),
+		fsm.Into(&r.MarkingRun), fsm.Into(&r.MarkRun), fsm.Into(&r.SweptRun), fsm.Into(&r.DeletedAt),
 	}
 }
 

@@ -40,35 +40,6 @@ func Fire(r *Record, e Payload, c Call) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 }
 
-// Step applies e alone and leaves out what the step raises: see Raised.
-func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case WorkerClaim:
-		return r.WorkerClaim(e, c.Now)
-	case HandlerSuccess:
-		return r.HandlerSuccess(e, c.Now)
-	case HandlerFailure:
-		return r.HandlerFailure(e, c.Params, c.Now)
-	case TimeReached:
-		return r.TimeReached(c.Now)
-	case LeaseExpired:
-		return r.fireLeaseExpired(c.Params, c.Now)
-	case Requeue:
-		return r.Requeue(e, c.Now)
-	case Discard:
-		return r.Discard(e, c.Now)
-	case Cancel:
-		return r.Cancel(e, c.Now)
-	case Create:
-		return r.fireCreate(e, c.Now)
-	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-}
-
-// Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
-// are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
-func Raised(t Transition, r *Record, e Payload, c Call) Payload { return nil }
-
 // NewRecord creates a record by create.
 func NewRecord(id fsm.UUID, e Create, now time.Time) (Record, Steps, error) {
 	r := blank(id)
@@ -86,20 +57,6 @@ func created(r Record, steps Steps, err error) (Record, Steps, error) {
 
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-	}
-	switch e := e.(type) {
-	case Create:
-		steps, err := r.createCreate(e, c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event())
-}
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
 	if e == nil {
 		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")

@@ -28,9 +28,7 @@ type OperatorQueueEffect struct {
 // after t, e and c are what made it. Metrics whose condition fails are left out.
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
-	case TransitionGiveUp:
-		return []fsm.Effect{askAlert(r), askOperatorQueue(r)}
-	case TransitionLeaseLast:
+	case TransitionGiveUp, TransitionLeaseLast:
 		return []fsm.Effect{askAlert(r), askOperatorQueue(r)}
 	}
 	return nil

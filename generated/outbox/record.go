@@ -40,51 +40,26 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"message_id",
-		"state",
-		"topic",
-		"payload",
-		"attempts",
-		"available_at",
-		"delivered_at",
-		"last_error",
-		"lease_token",
-		"discarded_at",
-		"resolution",
+		"message_id", "state", "topic", "payload", "attempts", "available_at", "delivered_at",
+		"last_error", "lease_token", "discarded_at", "resolution",
 	}
 }
 
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.MessageID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.Topic),
-		fsm.Plain(r.Payload),
-		fsm.Plain(r.Attempts),
-		fsm.Plain(r.AvailableAt),
-		fsm.Plain(r.DeliveredAt),
-		fsm.Plain(r.LastError),
-		fsm.Plain(r.LeaseToken),
-		fsm.Plain(r.DiscardedAt),
-		fsm.Plain(r.Resolution),
+		fsm.Plain(r.MessageID), fsm.Plain(r.State), fsm.Plain(r.Topic), fsm.Plain(r.Payload),
+		fsm.Plain(r.Attempts), fsm.Plain(r.AvailableAt), fsm.Plain(r.DeliveredAt), fsm.Plain(r.LastError),
+		fsm.Plain(r.LeaseToken), fsm.Plain(r.DiscardedAt), fsm.Plain(r.Resolution),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.MessageID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.Topic),
-		fsm.Into(&r.Payload),
-		fsm.Into(&r.Attempts),
-		fsm.Into(&r.AvailableAt),
-		fsm.Into(&r.DeliveredAt),
-		fsm.Into(&r.LastError),
-		fsm.Into(&r.LeaseToken),
-		fsm.Into(&r.DiscardedAt),
-		fsm.Into(&r.Resolution),
+		fsm.Into(&r.MessageID), fsm.Into(&r.State), fsm.Into(&r.Topic), fsm.Into(&r.Payload),
+		fsm.Into(&r.Attempts), fsm.Into(&r.AvailableAt), fsm.Into(&r.DeliveredAt), fsm.Into(&r.LastError),
+		fsm.Into(&r.LeaseToken), fsm.Into(&r.DiscardedAt), fsm.Into(&r.Resolution),
 	}
 }
 

@@ -40,8 +40,6 @@ const (
 	// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
 	TransitionCancelPending
 	// TransitionCancelRetryWait is cancel: cancel leads from retry_wait to dead_letter.
-	//
-	// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
 	TransitionCancelRetryWait
 )
 
@@ -103,20 +101,11 @@ func (t Transition) Effects() []string { return t.row().effects }
 
 // Transitions lists every transition in the order of the spec.
 func Transitions() []Transition {
-	return []Transition{
-		TransitionCreate,
-		TransitionClaim,
-		TransitionDeliver,
-		TransitionRetryLater,
-		TransitionWake,
-		TransitionGiveUp,
-		TransitionLeaseLost,
-		TransitionLeaseLast,
-		TransitionRequeue,
-		TransitionDiscard,
-		TransitionCancelPending,
-		TransitionCancelRetryWait,
+	all := make([]Transition, len(table)-1)
+	for i := range all {
+		all[i] = Transition(i + 1)
 	}
+	return all
 }
 
 // MaxSteps is the length of the longest chain of raised events.

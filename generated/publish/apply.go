@@ -29,25 +29,6 @@ func Fire(r *Record, e Payload, c Call) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 }
 
-// Step applies e alone and leaves out what the step raises: see Raised.
-func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case PublishVersion:
-		return r.PublishVersion(e, c.Now)
-	case TombstoneVersion:
-		return r.TombstoneVersion(e, c.Now)
-	case RestoreVersion:
-		return r.RestoreVersion(e, c.Now)
-	case Create:
-		return r.fireCreate(c.Now)
-	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-}
-
-// Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
-// are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
-func Raised(t Transition, r *Record, e Payload, c Call) Payload { return nil }
-
 // NewRecord creates a record by create.
 func NewRecord(id fsm.UUID, now time.Time) (Record, Steps, error) {
 	r := blank(id)
@@ -65,20 +46,6 @@ func created(r Record, steps Steps, err error) (Record, Steps, error) {
 
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-	}
-	switch e.(type) {
-	case Create:
-		steps, err := r.createCreate(c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event())
-}
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
 	if e == nil {
 		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")

@@ -24,19 +24,14 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"version_id",
-		"state",
-		"manifest_digest",
-		"retention_until",
+		"version_id", "state", "manifest_digest", "retention_until",
 	}
 }
 
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.VersionID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.ManifestDigest),
+		fsm.Plain(r.VersionID), fsm.Plain(r.State), fsm.Plain(r.ManifestDigest),
 		fsm.Plain(r.RetentionUntil),
 	}
 }
@@ -44,9 +39,7 @@ func (r *Record) Values() []any {
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.VersionID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.ManifestDigest),
+		fsm.Into(&r.VersionID), fsm.Into(&r.State), fsm.Into(&r.ManifestDigest),
 		fsm.Into(&r.RetentionUntil),
 	}
 }

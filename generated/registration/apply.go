@@ -116,13 +116,9 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 	switch t {
 	case TransitionPostgresSuccess:
 		return Continue{}
-	case TransitionRetryRefusedRetry:
+	case TransitionRetryRefusedRetry, TransitionRetryRefusedRetryPostgres:
 		return RetryExhausted{}
-	case TransitionRetryRefusedRetryPostgres:
-		return RetryExhausted{}
-	case TransitionConsulGoneLast:
-		return DeregistrationComplete{}
-	case TransitionPostgresGoneLast:
+	case TransitionConsulGoneLast, TransitionPostgresGoneLast:
 		return DeregistrationComplete{}
 	}
 	return nil
@@ -145,20 +141,6 @@ func created(r Record, steps Steps, err error) (Record, Steps, error) {
 
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
-	}
-	switch e := e.(type) {
-	case Create:
-		steps, err := r.createCreate(e, c.By, c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event(), c.By)
-}
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
 	if e == nil {
 		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")

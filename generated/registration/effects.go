@@ -192,28 +192,7 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 			measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType),
 			askLogFailure(r),
 		}
-	case TransitionGlobalErrorHandlerValidating:
-		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
-	case TransitionGlobalErrorHandlerRegisteringPostgres:
-		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
-	case TransitionGlobalErrorHandlerPostgresRegistered:
-		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
-	case TransitionGlobalErrorHandlerRegisteringConsul:
-		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
-	case TransitionGlobalErrorHandlerRegistered:
-		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
-	case TransitionGlobalErrorHandlerPartialRegistered:
-		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
-	case TransitionGlobalErrorHandlerDeregistering:
-		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
-	case TransitionGlobalErrorHandlerFailed:
+	case TransitionGlobalErrorHandlerValidating, TransitionGlobalErrorHandlerRegisteringPostgres, TransitionGlobalErrorHandlerPostgresRegistered, TransitionGlobalErrorHandlerRegisteringConsul, TransitionGlobalErrorHandlerRegistered, TransitionGlobalErrorHandlerPartialRegistered, TransitionGlobalErrorHandlerDeregistering, TransitionGlobalErrorHandlerFailed:
 		e, _ := e.(FatalError)
 		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
 	case TransitionRetryExhausted:
@@ -236,32 +215,16 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionPostgresFailureAdvertised:
 		e, _ := e.(PostgresFailed)
 		return []fsm.Effect{measureRegistrationPostgresFailure(r, e.ErrorType), askConsulWithdraw(r), askLogFailure(r)}
-	case TransitionRetryRefusedRetry:
+	case TransitionRetryRefusedRetry, TransitionRetryRefusedRetryPostgres:
 		return []fsm.Effect{askLogRetryLimit(r)}
-	case TransitionRetryRefusedRetryPostgres:
-		return []fsm.Effect{askLogRetryLimit(r)}
-	case TransitionConsulGoneFirst:
+	case TransitionConsulGoneFirst, TransitionConsulGoneLast:
 		e, _ := e.(ConsulDeregistered)
 		var out []fsm.Effect
 		if r.ConsulCleanup == CleanupFailed {
 			out = append(out, measureDeregistrationConsulFailureTotal(r, e.ErrorType))
 		}
 		return out
-	case TransitionConsulGoneLast:
-		e, _ := e.(ConsulDeregistered)
-		var out []fsm.Effect
-		if r.ConsulCleanup == CleanupFailed {
-			out = append(out, measureDeregistrationConsulFailureTotal(r, e.ErrorType))
-		}
-		return out
-	case TransitionPostgresGoneFirst:
-		e, _ := e.(PostgresDeregistered)
-		var out []fsm.Effect
-		if r.PostgresCleanup == CleanupFailed {
-			out = append(out, measureDeregistrationPostgresFailureTotal(r, e.ErrorType))
-		}
-		return out
-	case TransitionPostgresGoneLast:
+	case TransitionPostgresGoneFirst, TransitionPostgresGoneLast:
 		e, _ := e.(PostgresDeregistered)
 		var out []fsm.Effect
 		if r.PostgresCleanup == CleanupFailed {

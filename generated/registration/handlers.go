@@ -41,7 +41,6 @@ type ValidatePayloadAnswer interface {
 }
 
 func (ValidationPassed) answersValidatePayload() {}
-
 func (ValidationFailed) answersValidatePayload() {}
 
 // bindValidatePayload is an answer of validate_payload with what the spec binds.
@@ -64,8 +63,7 @@ type PostgresUpsertRegistrationAnswer interface {
 }
 
 func (PostgresSucceeded) answersPostgresUpsertRegistration() {}
-
-func (PostgresFailed) answersPostgresUpsertRegistration() {}
+func (PostgresFailed) answersPostgresUpsertRegistration()    {}
 
 // bindPostgresUpsertRegistration is an answer of postgres.upsert_registration with what the spec binds.
 func bindPostgresUpsertRegistration(answer PostgresUpsertRegistrationAnswer) (*fsm.Event, error) {
@@ -87,8 +85,7 @@ type ConsulRegisterAnswer interface {
 }
 
 func (ConsulSucceeded) answersConsulRegister() {}
-
-func (ConsulFailed) answersConsulRegister() {}
+func (ConsulFailed) answersConsulRegister()    {}
 
 // bindConsulRegister is an answer of consul.register with what the spec binds.
 func bindConsulRegister(answer ConsulRegisterAnswer) (*fsm.Event, error) {

@@ -50,93 +50,45 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"registration_id",
-		"state",
-		"node_id",
-		"deployment_id",
-		"environment",
-		"network_id",
-		"consul_service_id",
-		"consul_service_name",
-		"consul_tags",
-		"consul_health_check",
-		"postgres_record",
-		"postgres_applied",
-		"consul_applied",
-		"validation_error",
-		"validation_error_type",
-		"postgres_error",
-		"consul_error",
-		"failed_component",
-		"retry_count",
-		"consul_cleanup",
-		"postgres_cleanup",
+		"registration_id", "state", "node_id", "deployment_id", "environment", "network_id",
+		"consul_service_id", "consul_service_name", "consul_tags", "consul_health_check",
+		"postgres_record", "postgres_applied", "consul_applied", "validation_error",
+		"validation_error_type", "postgres_error", "consul_error", "failed_component", "retry_count",
+		"consul_cleanup", "postgres_cleanup",
 	}
 }
 
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.RegistrationID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.NodeID),
-		fsm.Plain(r.DeploymentID),
-		fsm.Plain(r.Environment),
-		fsm.Plain(r.NetworkID),
-		fsm.Plain(r.ConsulServiceID),
-		fsm.Plain(r.ConsulServiceName),
-		fsm.Plain(r.ConsulTags),
-		fsm.Plain(r.ConsulHealthCheck),
-		fsm.Plain(r.PostgresRecord),
-		fsm.Plain(r.PostgresApplied),
-		fsm.Plain(r.ConsulApplied),
-		fsm.Plain(r.ValidationError),
-		fsm.Plain(r.ValidationErrorType),
-		fsm.Plain(r.PostgresError),
-		fsm.Plain(r.ConsulError),
-		fsm.Plain(r.FailedComponent),
-		fsm.Plain(r.RetryCount),
-		fsm.Plain(r.ConsulCleanup),
-		fsm.Plain(r.PostgresCleanup),
+		fsm.Plain(r.RegistrationID), fsm.Plain(r.State), fsm.Plain(r.NodeID), fsm.Plain(r.DeploymentID),
+		fsm.Plain(r.Environment), fsm.Plain(r.NetworkID), fsm.Plain(r.ConsulServiceID),
+		fsm.Plain(r.ConsulServiceName), fsm.Plain(r.ConsulTags), fsm.Plain(r.ConsulHealthCheck),
+		fsm.Plain(r.PostgresRecord), fsm.Plain(r.PostgresApplied), fsm.Plain(r.ConsulApplied),
+		fsm.Plain(r.ValidationError), fsm.Plain(r.ValidationErrorType), fsm.Plain(r.PostgresError),
+		fsm.Plain(r.ConsulError), fsm.Plain(r.FailedComponent), fsm.Plain(r.RetryCount),
+		fsm.Plain(r.ConsulCleanup), fsm.Plain(r.PostgresCleanup),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.RegistrationID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.NodeID),
-		fsm.Into(&r.DeploymentID),
-		fsm.Into(&r.Environment),
-		fsm.Into(&r.NetworkID),
-		fsm.Into(&r.ConsulServiceID),
-		fsm.Into(&r.ConsulServiceName),
-		fsm.Into(&r.ConsulTags),
-		fsm.Into(&r.ConsulHealthCheck),
-		fsm.Into(&r.PostgresRecord),
-		fsm.Into(&r.PostgresApplied),
-		fsm.Into(&r.ConsulApplied),
-		fsm.Into(&r.ValidationError),
-		fsm.Into(&r.ValidationErrorType),
-		fsm.Into(&r.PostgresError),
-		fsm.Into(&r.ConsulError),
-		fsm.Into(&r.FailedComponent),
-		fsm.Into(&r.RetryCount),
-		fsm.Into(&r.ConsulCleanup),
-		fsm.Into(&r.PostgresCleanup),
+		fsm.Into(&r.RegistrationID), fsm.Into(&r.State), fsm.Into(&r.NodeID), fsm.Into(&r.DeploymentID),
+		fsm.Into(&r.Environment), fsm.Into(&r.NetworkID), fsm.Into(&r.ConsulServiceID),
+		fsm.Into(&r.ConsulServiceName), fsm.Into(&r.ConsulTags), fsm.Into(&r.ConsulHealthCheck),
+		fsm.Into(&r.PostgresRecord), fsm.Into(&r.PostgresApplied), fsm.Into(&r.ConsulApplied),
+		fsm.Into(&r.ValidationError), fsm.Into(&r.ValidationErrorType), fsm.Into(&r.PostgresError),
+		fsm.Into(&r.ConsulError), fsm.Into(&r.FailedComponent), fsm.Into(&r.RetryCount),
+		fsm.Into(&r.ConsulCleanup), fsm.Into(&r.PostgresCleanup),
 	}
 }
 
 // blank is a record before creation: an id, the defaults, and no state.
 func blank(id fsm.UUID) Record {
 	return Record{
-		RegistrationID:  id,
-		PostgresApplied: false,
-		ConsulApplied:   false,
-		RetryCount:      0,
-		ConsulCleanup:   CleanupPending,
-		PostgresCleanup: CleanupPending,
+		RegistrationID: id, PostgresApplied: false, ConsulApplied: false, RetryCount: 0,
+		ConsulCleanup: CleanupPending, PostgresCleanup: CleanupPending,
 	}
 }
 

@@ -101,8 +101,6 @@ const (
 	// Added: what 001 Exhaustion Handling gives to the Orchestrator.
 	TransitionRetryRefusedRetry
 	// TransitionRetryRefusedRetryPostgres is retry_refused: RETRY_POSTGRES stays in partial_registered.
-	//
-	// Added: what 001 Exhaustion Handling gives to the Orchestrator.
 	TransitionRetryRefusedRetryPostgres
 	// TransitionConsulGoneFirst is consul_gone_first: CONSUL_DEREGISTERED stays in deregistering.
 	//
@@ -204,46 +202,11 @@ func (t Transition) Effects() []string { return t.row().effects }
 
 // Transitions lists every transition in the order of the spec.
 func Transitions() []Transition {
-	return []Transition{
-		TransitionCreate,
-		TransitionStartRegistration,
-		TransitionValidationSuccess,
-		TransitionValidationFailure,
-		TransitionPostgresSuccess,
-		TransitionPostgresFailure,
-		TransitionStartConsulRegistration,
-		TransitionConsulSuccess,
-		TransitionConsulFailure,
-		TransitionRetryConsul,
-		TransitionRetryPostgres,
-		TransitionPartialRecoverySuccess,
-		TransitionInitiateDeregistration,
-		TransitionDeregistrationComplete,
-		TransitionRetryFromFailed,
-		TransitionAbandonRegistration,
-		TransitionGlobalErrorHandlerUnregistered,
-		TransitionGlobalErrorHandlerValidating,
-		TransitionGlobalErrorHandlerRegisteringPostgres,
-		TransitionGlobalErrorHandlerPostgresRegistered,
-		TransitionGlobalErrorHandlerRegisteringConsul,
-		TransitionGlobalErrorHandlerRegistered,
-		TransitionGlobalErrorHandlerPartialRegistered,
-		TransitionGlobalErrorHandlerDeregistering,
-		TransitionGlobalErrorHandlerFailed,
-		TransitionRetryExhausted,
-		TransitionIncompletePayload,
-		TransitionRetryIncomplete,
-		TransitionPayloadCorrected,
-		TransitionPostgresFailureAdvertised,
-		TransitionRetryRefusedRetry,
-		TransitionRetryRefusedRetryPostgres,
-		TransitionConsulGoneFirst,
-		TransitionConsulGoneLast,
-		TransitionPostgresGoneFirst,
-		TransitionPostgresGoneLast,
-		TransitionConsulLeftBehind,
-		TransitionPostgresLeftBehind,
+	all := make([]Transition, len(table)-1)
+	for i := range all {
+		all[i] = Transition(i + 1)
 	}
+	return all
 }
 
 // MaxSteps is the length of the longest chain of raised events.

@@ -46,41 +46,6 @@ func Fire(r *Record, e Payload, c Call) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 }
 
-// Step applies e alone and leaves out what the step raises: see Raised.
-func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Start:
-		return r.fireStart(e, c.Now)
-	case Checked:
-		return r.Checked(e, c.Now)
-	case CheckFailed:
-		return r.CheckFailed(e, c.Now)
-	case DeviceReady:
-		return r.DeviceReady(e, c.Now)
-	case DeviceFailed:
-		return r.DeviceFailed(e, c.Now)
-	case Extracted:
-		return r.Extracted(c.Now)
-	case ExtractLost:
-		return r.fireExtractLost(c.Now)
-	case ExtractFailed:
-		return r.fireExtractFailed(e, c.Now)
-	case LayoutChecked:
-		return r.LayoutChecked(e, c.Now)
-	case LayoutCheckFailed:
-		return r.LayoutCheckFailed(e, c.Now)
-	case Unmounted:
-		return r.Unmounted(c.Now)
-	case UnmountFailed:
-		return r.UnmountFailed(e, c.Now)
-	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-}
-
-// Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
-// are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
-func Raised(t Transition, r *Record, e Payload, c Call) Payload { return nil }
-
 // NewRecord creates a record by START.
 func NewRecord(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {
 	r := blank(id)
@@ -98,20 +63,6 @@ func created(r Record, steps Steps, err error) (Record, Steps, error) {
 
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-	}
-	switch e := e.(type) {
-	case Start:
-		steps, err := r.createStart(e, c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event())
-}
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
 	if e == nil {
 		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")

@@ -109,28 +109,18 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 		}
 	case TransitionNeeded:
 		return []fsm.Effect{askCreateDevice(r)}
-	case TransitionOrphanDevice:
-		return []fsm.Effect{askDestroyDevice(r), askCreateDevice(r)}
-	case TransitionFailedDevice:
+	case TransitionOrphanDevice, TransitionFailedDevice, TransitionExtractLost:
 		return []fsm.Effect{askDestroyDevice(r), askCreateDevice(r)}
 	case TransitionDeviceReady:
 		return []fsm.Effect{askExtractLayers(r)}
 	case TransitionExtracted:
 		return []fsm.Effect{askVerifyLayout(r)}
-	case TransitionExtractLost:
-		return []fsm.Effect{askDestroyDevice(r), askCreateDevice(r)}
 	case TransitionLayoutValid:
 		return []fsm.Effect{askUnmountDevice(r)}
-	case TransitionLayoutInvalid:
+	case TransitionLayoutInvalid, TransitionExtractFailed, TransitionLayoutCheckFailed, TransitionUnmountFailed:
 		return []fsm.Effect{askDestroyDevice(r)}
 	case TransitionStored:
 		return []fsm.Effect{askUnpackedRow(r, c), askStartActivate(r)}
-	case TransitionExtractFailed:
-		return []fsm.Effect{askDestroyDevice(r)}
-	case TransitionLayoutCheckFailed:
-		return []fsm.Effect{askDestroyDevice(r)}
-	case TransitionUnmountFailed:
-		return []fsm.Effect{askDestroyDevice(r)}
 	}
 	return nil
 }

@@ -13,20 +13,7 @@ import (
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
 	options := r.options(c.Params, fsm.Instant(c.Now))
-	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0), []string{
-		"START",
-		"CHECKED",
-		"CHECK_FAILED",
-		"DEVICE_READY",
-		"DEVICE_FAILED",
-		"EXTRACTED",
-		"EXTRACT_LOST",
-		"EXTRACT_FAILED",
-		"LAYOUT_CHECKED",
-		"LAYOUT_CHECK_FAILED",
-		"UNMOUNTED",
-		"UNMOUNT_FAILED",
-	}, options, func(event string) error {
+	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, func(event string) error {
 		payload, err := DecodeEvent(event, []byte("{}"))
 		if err != nil {
 			return err

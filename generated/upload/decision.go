@@ -31,7 +31,7 @@ func (m core) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 		return fsm.Decision{}, err
 	}
 	c := Call{Now: in.Now}
-	record, steps, err := StepNew(key, payload, c)
+	record, steps, err := FireNew(key, payload, c)
 	if err != nil {
 		return fsm.Decision{}, err
 	}
@@ -51,7 +51,7 @@ func (m core) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error
 		return fsm.Decision{}, err
 	}
 	c := Call{Now: in.Now}
-	steps, err := Step(&next, payload, c)
+	steps, err := Fire(&next, payload, c)
 	if err != nil {
 		return fsm.Decision{}, err
 	}

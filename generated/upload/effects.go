@@ -49,17 +49,7 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionCommitMismatch:
 		e, _ := e.(CommitUpload)
 		return []fsm.Effect{askAuditFailure(r, e.Digest, e.Length), askTombstoneStagingObjects()}
-	case TransitionAbortByClientInitiated:
-		return []fsm.Effect{askTombstoneStagingObjects()}
-	case TransitionAbortByClientPartsUploading:
-		return []fsm.Effect{askTombstoneStagingObjects()}
-	case TransitionAbortByClientPendingCommit:
-		return []fsm.Effect{askTombstoneStagingObjects()}
-	case TransitionAbortExpiredInitiated:
-		return []fsm.Effect{askTombstoneStagingObjects()}
-	case TransitionAbortExpiredPartsUploading:
-		return []fsm.Effect{askTombstoneStagingObjects()}
-	case TransitionAbortExpiredPendingCommit:
+	case TransitionAbortByClientInitiated, TransitionAbortByClientPartsUploading, TransitionAbortByClientPendingCommit, TransitionAbortExpiredInitiated, TransitionAbortExpiredPartsUploading, TransitionAbortExpiredPendingCommit:
 		return []fsm.Effect{askTombstoneStagingObjects()}
 	}
 	return nil

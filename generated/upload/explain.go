@@ -57,23 +57,7 @@ func (r *Record) explainCompleteParts(e CompleteParts) *fsm.Rejection {
 func (r *Record) explainAbortUpload(e AbortUpload, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventAbortUpload)
 	switch r.State {
-	case Initiated:
-		x.Candidate("abort_by_client",
-			fsm.Check("reason == client", e.Reason == AbortReasonClient, fsm.Read("reason", e.Reason)),
-		)
-		x.Candidate("abort_expired",
-			fsm.Check("reason == expired", e.Reason == AbortReasonExpired, fsm.Read("reason", e.Reason)),
-			fsm.Check("expires_at <= $now", !r.ExpiresAt.After(now), fsm.Read("expires_at", r.ExpiresAt), fsm.Read("$now", now)),
-		)
-	case PartsUploading:
-		x.Candidate("abort_by_client",
-			fsm.Check("reason == client", e.Reason == AbortReasonClient, fsm.Read("reason", e.Reason)),
-		)
-		x.Candidate("abort_expired",
-			fsm.Check("reason == expired", e.Reason == AbortReasonExpired, fsm.Read("reason", e.Reason)),
-			fsm.Check("expires_at <= $now", !r.ExpiresAt.After(now), fsm.Read("expires_at", r.ExpiresAt), fsm.Read("$now", now)),
-		)
-	case PendingCommit:
+	case Initiated, PartsUploading, PendingCommit:
 		x.Candidate("abort_by_client",
 			fsm.Check("reason == client", e.Reason == AbortReasonClient, fsm.Read("reason", e.Reason)),
 		)

@@ -24,12 +24,7 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"upload_id",
-		"state",
-		"expires_at",
-		"expected_digest",
-		"expected_length",
-		"blob_digest",
+		"upload_id", "state", "expires_at", "expected_digest", "expected_length", "blob_digest",
 		"blob_length",
 	}
 }
@@ -37,26 +32,16 @@ func Columns() []string {
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.UploadID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.ExpiresAt),
-		fsm.Plain(r.ExpectedDigest),
-		fsm.Plain(r.ExpectedLength),
-		fsm.Plain(r.BlobDigest),
-		fsm.Plain(r.BlobLength),
+		fsm.Plain(r.UploadID), fsm.Plain(r.State), fsm.Plain(r.ExpiresAt), fsm.Plain(r.ExpectedDigest),
+		fsm.Plain(r.ExpectedLength), fsm.Plain(r.BlobDigest), fsm.Plain(r.BlobLength),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.UploadID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.ExpiresAt),
-		fsm.Into(&r.ExpectedDigest),
-		fsm.Into(&r.ExpectedLength),
-		fsm.Into(&r.BlobDigest),
-		fsm.Into(&r.BlobLength),
+		fsm.Into(&r.UploadID), fsm.Into(&r.State), fsm.Into(&r.ExpiresAt), fsm.Into(&r.ExpectedDigest),
+		fsm.Into(&r.ExpectedLength), fsm.Into(&r.BlobDigest), fsm.Into(&r.BlobLength),
 	}
 }
 

@@ -28,12 +28,8 @@ const (
 	// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
 	TransitionAbortByClientInitiated
 	// TransitionAbortByClientPartsUploading is abort_by_client: abort_upload leads from parts_uploading to aborted.
-	//
-	// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
 	TransitionAbortByClientPartsUploading
 	// TransitionAbortByClientPendingCommit is abort_by_client: abort_upload leads from pending_commit to aborted.
-	//
-	// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
 	TransitionAbortByClientPendingCommit
 	// TransitionAbortExpiredInitiated is abort_expired: abort_upload leads from initiated to aborted.
 	TransitionAbortExpiredInitiated
@@ -101,20 +97,11 @@ func (t Transition) Effects() []string { return t.row().effects }
 
 // Transitions lists every transition in the order of the spec.
 func Transitions() []Transition {
-	return []Transition{
-		TransitionCreate,
-		TransitionStart,
-		TransitionDedupe,
-		TransitionPartsDone,
-		TransitionCommitVerified,
-		TransitionCommitMismatch,
-		TransitionAbortByClientInitiated,
-		TransitionAbortByClientPartsUploading,
-		TransitionAbortByClientPendingCommit,
-		TransitionAbortExpiredInitiated,
-		TransitionAbortExpiredPartsUploading,
-		TransitionAbortExpiredPendingCommit,
+	all := make([]Transition, len(table)-1)
+	for i := range all {
+		all[i] = Transition(i + 1)
 	}
+	return all
 }
 
 // MaxSteps is the length of the longest chain of raised events.

@@ -102,17 +102,3 @@ func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	}
 	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event(), c.By)
 }
-
-// StepNew creates a record by e alone and leaves out what the step raises: see Raised.
-func StepNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
-	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
-	}
-	switch e := e.(type) {
-	case Discover:
-		steps, err := r.createDiscover(e, c.By, c.Now)
-		return created(r, steps, err)
-	}
-	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event(), c.By)
-}

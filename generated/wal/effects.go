@@ -40,27 +40,13 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionSucceed:
 		e, _ := e.(Succeed)
 		return []fsm.Effect{askSQSDeleteMessage(e.ReceiptHandle), measureNoddSNSWalRecordsTotal(r)}
-	case TransitionFail:
+	case TransitionFail, TransitionFailHard, TransitionFailForGood:
 		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askLogFailedAttempt(r)}
 	case TransitionReplay:
 		return []fsm.Effect{measureNoddSNSWalReplaysTotal(r)}
-	case TransitionQuarantinePending:
+	case TransitionQuarantinePending, TransitionQuarantineFailed, TransitionQuarantineWithCause, TransitionQuarantineHardFailPending, TransitionQuarantineHardFailFailed:
 		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askGovernanceAudit(r)}
-	case TransitionQuarantineFailed:
-		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askGovernanceAudit(r)}
-	case TransitionQuarantineWithCause:
-		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askGovernanceAudit(r)}
-	case TransitionQuarantineHardFailPending:
-		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askGovernanceAudit(r)}
-	case TransitionQuarantineHardFailFailed:
-		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askGovernanceAudit(r)}
-	case TransitionFailHard:
-		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askLogFailedAttempt(r)}
-	case TransitionFailForGood:
-		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askLogFailedAttempt(r)}
-	case TransitionRecoverStaleClaim:
-		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askLogFailedAttempt(r), askGovernanceAudit(r)}
-	case TransitionRecoverExpiredClaim:
+	case TransitionRecoverStaleClaim, TransitionRecoverExpiredClaim:
 		return []fsm.Effect{measureNoddSNSWalRecordsTotal(r), askLogFailedAttempt(r), askGovernanceAudit(r)}
 	case TransitionRelease:
 		return []fsm.Effect{askGovernanceAudit(r)}

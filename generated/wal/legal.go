@@ -13,16 +13,7 @@ import (
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
 	options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0, c.By), []string{
-		"discover",
-		"claim",
-		"succeed",
-		"fail",
-		"replay",
-		"quarantine",
-		"recover_stale_claim",
-		"release",
-	}, options, func(event string) error {
+	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
 		payload, err := DecodeEvent(event, []byte("{}"))
 		if err != nil {
 			return err

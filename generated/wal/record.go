@@ -47,23 +47,9 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"wal_id",
-		"status",
-		"dataset",
-		"object_uri",
-		"time_range_start",
-		"attempts",
-		"last_attempt_at",
-		"claim_expires_at",
-		"integrity_status",
-		"metadata_status",
-		"stac_status",
-		"provenance_status",
-		"last_error_code",
-		"last_error_message",
-		"replay_reason",
-		"override_by",
-		"override_reason",
+		"wal_id", "status", "dataset", "object_uri", "time_range_start", "attempts", "last_attempt_at",
+		"claim_expires_at", "integrity_status", "metadata_status", "stac_status", "provenance_status",
+		"last_error_code", "last_error_message", "replay_reason", "override_by", "override_reason",
 		"change_record",
 	}
 }
@@ -71,48 +57,24 @@ func Columns() []string {
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.WalID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.Dataset),
-		fsm.Plain(r.ObjectURI),
-		fsm.Plain(r.TimeRangeStart),
-		fsm.Plain(r.Attempts),
-		fsm.Plain(r.LastAttemptAt),
-		fsm.Plain(r.ClaimExpiresAt),
-		fsm.Plain(r.IntegrityStatus),
-		fsm.Plain(r.MetadataStatus),
-		fsm.Plain(r.StacStatus),
-		fsm.Plain(r.ProvenanceStatus),
-		fsm.Plain(r.LastErrorCode),
-		fsm.Plain(r.LastErrorMessage),
-		fsm.Plain(r.ReplayReason),
-		fsm.Plain(r.OverrideBy),
-		fsm.Plain(r.OverrideReason),
-		fsm.Plain(r.ChangeRecord),
+		fsm.Plain(r.WalID), fsm.Plain(r.State), fsm.Plain(r.Dataset), fsm.Plain(r.ObjectURI),
+		fsm.Plain(r.TimeRangeStart), fsm.Plain(r.Attempts), fsm.Plain(r.LastAttemptAt),
+		fsm.Plain(r.ClaimExpiresAt), fsm.Plain(r.IntegrityStatus), fsm.Plain(r.MetadataStatus),
+		fsm.Plain(r.StacStatus), fsm.Plain(r.ProvenanceStatus), fsm.Plain(r.LastErrorCode),
+		fsm.Plain(r.LastErrorMessage), fsm.Plain(r.ReplayReason), fsm.Plain(r.OverrideBy),
+		fsm.Plain(r.OverrideReason), fsm.Plain(r.ChangeRecord),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.WalID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.Dataset),
-		fsm.Into(&r.ObjectURI),
-		fsm.Into(&r.TimeRangeStart),
-		fsm.Into(&r.Attempts),
-		fsm.Into(&r.LastAttemptAt),
-		fsm.Into(&r.ClaimExpiresAt),
-		fsm.Into(&r.IntegrityStatus),
-		fsm.Into(&r.MetadataStatus),
-		fsm.Into(&r.StacStatus),
-		fsm.Into(&r.ProvenanceStatus),
-		fsm.Into(&r.LastErrorCode),
-		fsm.Into(&r.LastErrorMessage),
-		fsm.Into(&r.ReplayReason),
-		fsm.Into(&r.OverrideBy),
-		fsm.Into(&r.OverrideReason),
-		fsm.Into(&r.ChangeRecord),
+		fsm.Into(&r.WalID), fsm.Into(&r.State), fsm.Into(&r.Dataset), fsm.Into(&r.ObjectURI),
+		fsm.Into(&r.TimeRangeStart), fsm.Into(&r.Attempts), fsm.Into(&r.LastAttemptAt),
+		fsm.Into(&r.ClaimExpiresAt), fsm.Into(&r.IntegrityStatus), fsm.Into(&r.MetadataStatus),
+		fsm.Into(&r.StacStatus), fsm.Into(&r.ProvenanceStatus), fsm.Into(&r.LastErrorCode),
+		fsm.Into(&r.LastErrorMessage), fsm.Into(&r.ReplayReason), fsm.Into(&r.OverrideBy),
+		fsm.Into(&r.OverrideReason), fsm.Into(&r.ChangeRecord),
 	}
 }
 

@@ -33,8 +33,6 @@ const (
 	// 4.6. "Set last_error_code (if not already)", except that 7.2 wants its own code in any case (F-004-5).
 	TransitionQuarantinePending
 	// TransitionQuarantineFailed is quarantine: quarantine leads from failed to quarantined.
-	//
-	// 4.6. "Set last_error_code (if not already)", except that 7.2 wants its own code in any case (F-004-5).
 	TransitionQuarantineFailed
 	// TransitionQuarantineWithCause is quarantine_with_cause: quarantine leads from pending to quarantined.
 	TransitionQuarantineWithCause
@@ -123,23 +121,11 @@ func (t Transition) Effects() []string { return t.row().effects }
 
 // Transitions lists every transition in the order of the spec.
 func Transitions() []Transition {
-	return []Transition{
-		TransitionDiscover,
-		TransitionClaim,
-		TransitionSucceed,
-		TransitionFail,
-		TransitionReplay,
-		TransitionQuarantinePending,
-		TransitionQuarantineFailed,
-		TransitionQuarantineWithCause,
-		TransitionQuarantineHardFailPending,
-		TransitionQuarantineHardFailFailed,
-		TransitionFailHard,
-		TransitionFailForGood,
-		TransitionRecoverStaleClaim,
-		TransitionRecoverExpiredClaim,
-		TransitionRelease,
+	all := make([]Transition, len(table)-1)
+	for i := range all {
+		all[i] = Transition(i + 1)
 	}
+	return all
 }
 
 // MaxSteps is the length of the longest chain of raised events.

@@ -58,7 +58,7 @@ func walkDeal(t *transcript) error {
 	return nil
 }
 
-// decideDeal is one step of the generated package: the first one creates the
+// decideDeal is one step of the generated package, whose rows raise nothing: the first one creates the
 // record.
 func decideDeal(r *deal.Record, e deal.Payload, by deal.Actor, now time.Time) (decision[deal.Payload], error) {
 	call := deal.Call{By: by, Params: deal.DefaultParams(), Now: now}
@@ -67,10 +67,10 @@ func decideDeal(r *deal.Record, e deal.Payload, by deal.Actor, now time.Time) (d
 	if r.State == 0 {
 		var id fsm.UUID
 		if id, err = fsm.ParseUUID(dealID); err == nil {
-			*r, steps, err = deal.StepNew(id, e, call)
+			*r, steps, err = deal.FireNew(id, e, call)
 		}
 	} else {
-		steps, err = deal.Step(r, e, call)
+		steps, err = deal.Fire(r, e, call)
 	}
 	if err != nil {
 		return decision[deal.Payload]{}, err
@@ -82,7 +82,6 @@ func decideDeal(r *deal.Record, e deal.Payload, by deal.Actor, now time.Time) (d
 			from: stateName(taken.From(), taken.From() != 0), to: taken.To().String(), stays: taken.Internal(),
 			effects: deal.Effects(taken, r, e, call), raises: stateName(taken.Raises(), taken.Raises() != 0),
 		},
-		raised: deal.Raised(taken, r, e, call),
 	}
 	if deadline, armed := deal.DeadlineOf(r, call); armed {
 		d.armed = &timer[deal.Payload]{deadline.At, deadline.Fire}

@@ -70,7 +70,7 @@ func decideRegistration(r *registration.Record, e registration.Payload, by regis
 	if r.State == 0 {
 		var id fsm.UUID
 		if id, err = fsm.ParseUUID(registrationID); err == nil {
-			*r, steps, err = registration.StepNew(id, e, call)
+			*r, steps, err = registration.FireNew(id, e, call)
 		}
 	} else {
 		steps, err = registration.Step(r, e, call)

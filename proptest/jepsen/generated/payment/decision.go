@@ -31,7 +31,7 @@ func (m core) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error)
 		return fsm.Decision{}, err
 	}
 	c := Call{Params: m.params, Now: in.Now}
-	record, steps, err := StepNew(key, payload, c)
+	record, steps, err := FireNew(key, payload, c)
 	if err != nil {
 		return fsm.Decision{}, err
 	}

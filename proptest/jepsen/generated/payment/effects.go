@@ -66,48 +66,17 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
 	case TransitionOpen:
 		return []fsm.Effect{askCheckLimit(r)}
-	case TransitionApproveInstant:
+	case TransitionApproveInstant, TransitionConfirm:
 		return []fsm.Effect{askPay(r)}
 	case TransitionApprove:
 		return []fsm.Effect{askAskPayer(r)}
-	case TransitionDeclineOpened:
+	case TransitionDeclineOpened, TransitionDeclineReserved, TransitionCancelOpened, TransitionCancelReserved, TransitionPayFail, TransitionSealDone, TransitionSealFail, TransitionSealLost:
 		return []fsm.Effect{askArchive(r)}
-	case TransitionDeclineReserved:
-		return []fsm.Effect{askArchive(r)}
-	case TransitionCancelOpened:
-		return []fsm.Effect{askArchive(r)}
-	case TransitionCancelReserved:
-		return []fsm.Effect{askArchive(r)}
-	case TransitionConfirm:
-		return []fsm.Effect{askPay(r)}
 	case TransitionPayDone:
 		return []fsm.Effect{askBookPayment(r)}
-	case TransitionPayFail:
-		return []fsm.Effect{askArchive(r)}
 	case TransitionGoOn:
 		return []fsm.Effect{askSeal(r)}
-	case TransitionSealDone:
-		return []fsm.Effect{askArchive(r)}
-	case TransitionSealFail:
-		return []fsm.Effect{askArchive(r)}
-	case TransitionSealLost:
-		return []fsm.Effect{askArchive(r)}
-	case TransitionAnnotateOpened:
-		e, _ := e.(Annotate)
-		return []fsm.Effect{askNotifyPayee(r, e.Ref), askBookNote(r, e.Ref)}
-	case TransitionAnnotateReserved:
-		e, _ := e.(Annotate)
-		return []fsm.Effect{askNotifyPayee(r, e.Ref), askBookNote(r, e.Ref)}
-	case TransitionAnnotatePaying:
-		e, _ := e.(Annotate)
-		return []fsm.Effect{askNotifyPayee(r, e.Ref), askBookNote(r, e.Ref)}
-	case TransitionAnnotateSealing:
-		e, _ := e.(Annotate)
-		return []fsm.Effect{askNotifyPayee(r, e.Ref), askBookNote(r, e.Ref)}
-	case TransitionAnnotateSettled:
-		e, _ := e.(Annotate)
-		return []fsm.Effect{askNotifyPayee(r, e.Ref), askBookNote(r, e.Ref)}
-	case TransitionAnnotateUnpaid:
+	case TransitionAnnotateOpened, TransitionAnnotateReserved, TransitionAnnotatePaying, TransitionAnnotateSealing, TransitionAnnotateSettled, TransitionAnnotateUnpaid:
 		e, _ := e.(Annotate)
 		return []fsm.Effect{askNotifyPayee(r, e.Ref), askBookNote(r, e.Ref)}
 	}

@@ -50,15 +50,7 @@ func (r *Record) Cancel(e Cancel, now time.Time) (Steps, error) {
 	case Reserved:
 		r.State = Declined
 		return took(TransitionCancelReserved), nil
-	case Paying:
-		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("cancel_late", "too_late", 409)
-	case Sealing:
-		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("cancel_late", "too_late", 409)
-	case Settled:
-		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("cancel_late", "too_late", 409)
-	case Unsealed:
-		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("cancel_late", "too_late", 409)
-	case Unpaid:
+	case Paying, Sealing, Settled, Unsealed, Unpaid:
 		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("cancel_late", "too_late", 409)
 	case Paid, Declined:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel)

@@ -13,20 +13,7 @@ import (
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
 	options := r.options(c.Params, fsm.Instant(c.Now))
-	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0), []string{
-		"open",
-		"confirm",
-		"cancel",
-		"annotate",
-		"approve",
-		"decline",
-		"pay_done",
-		"pay_fail",
-		"go_on",
-		"seal_done",
-		"seal_fail",
-		"seal_lost",
-	}, options, func(event string) error {
+	return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, func(event string) error {
 		payload, err := DecodeEvent(event, []byte("{}"))
 		if err != nil {
 			return err
@@ -82,7 +69,7 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "seal_fail", Row: "seal_fail", May: true, Carries: true},
 			{Event: "seal_lost", Row: "seal_lost", May: true},
 		}
-	case Settled:
+	case Settled, Unpaid:
 		return []fsm.Option{
 			{Event: "cancel", Row: "cancel_late", May: true, Carries: true, Refuses: true, Failure: "too_late", Status: 409},
 			{Event: "annotate", Row: "annotate", May: true, Carries: true},
@@ -90,11 +77,6 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 	case Unsealed:
 		return []fsm.Option{
 			{Event: "cancel", Row: "cancel_late", May: true, Carries: true, Refuses: true, Failure: "too_late", Status: 409},
-		}
-	case Unpaid:
-		return []fsm.Option{
-			{Event: "cancel", Row: "cancel_late", May: true, Carries: true, Refuses: true, Failure: "too_late", Status: 409},
-			{Event: "annotate", Row: "annotate", May: true, Carries: true},
 		}
 	case Declined:
 	}
@@ -127,9 +109,7 @@ func (r *Record) offer(x *fsm.Rejection) {
 		x.May("seal_done", true)
 		x.May("seal_fail", true)
 		x.May("seal_lost", true)
-	case Settled:
-		x.May("annotate", true)
-	case Unpaid:
+	case Settled, Unpaid:
 		x.May("annotate", true)
 	case Unsealed, Declined:
 	}

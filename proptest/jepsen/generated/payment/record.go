@@ -20,39 +20,23 @@ type Record struct {
 // Columns names the SQL columns of Values and Pointers, in their order.
 func Columns() []string {
 	return []string{
-		"payment_id",
-		"state",
-		"amount",
-		"instant",
-		"notes",
-		"receipt",
-		"cause",
+		"payment_id", "state", "amount", "instant", "notes", "receipt", "cause",
 	}
 }
 
 // Values returns what to store in Columns.
 func (r *Record) Values() []any {
 	return []any{
-		fsm.Plain(r.PaymentID),
-		fsm.Plain(r.State),
-		fsm.Plain(r.Amount),
-		fsm.Plain(r.Instant),
-		fsm.Plain(r.Notes),
-		fsm.Plain(r.Receipt),
-		fsm.Plain(r.Cause),
+		fsm.Plain(r.PaymentID), fsm.Plain(r.State), fsm.Plain(r.Amount), fsm.Plain(r.Instant),
+		fsm.Plain(r.Notes), fsm.Plain(r.Receipt), fsm.Plain(r.Cause),
 	}
 }
 
 // Pointers returns where to scan Columns into.
 func (r *Record) Pointers() []any {
 	return []any{
-		fsm.Into(&r.PaymentID),
-		fsm.Into(&r.State),
-		fsm.Into(&r.Amount),
-		fsm.Into(&r.Instant),
-		fsm.Into(&r.Notes),
-		fsm.Into(&r.Receipt),
-		fsm.Into(&r.Cause),
+		fsm.Into(&r.PaymentID), fsm.Into(&r.State), fsm.Into(&r.Amount), fsm.Into(&r.Instant),
+		fsm.Into(&r.Notes), fsm.Into(&r.Receipt), fsm.Into(&r.Cause),
 	}
 }
 
