@@ -30,8 +30,11 @@ type Call struct {
 	Correlation string
 }
 
+// Apply makes a Call an option too: all of it, also what is not set.
+func (c Call) Apply(to *Call) { *to = c }
+
 // Option says something about an event besides its payload. An Actor of a generated
-// package is one: it says who fires.
+// package is one, which says who fires, and so is a Call.
 type Option interface{ Apply(*Call) }
 
 type option func(*Call)

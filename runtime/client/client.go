@@ -87,27 +87,29 @@ func (c Client[Tx, ID, S, E, P, R]) List(ctx context.Context, state S, after *ID
 	if after != nil {
 		from = text(*after)
 	}
-	page, err := c.page(ctx, state, from, limit)
-	return page, err
+	return c.page(ctx, state, from, limit)
 }
+
+// pageLimit is how many records All reads at a time.
+const pageLimit = 500
 
 // All returns every record in a state, or in any if state is the zero value, by ascending
 // id. It reads page by page. After an error it ends.
 func (c Client[Tx, ID, S, E, P, R]) All(ctx context.Context, state S) iter.Seq2[Snapshot[R], error] {
 	return func(yield func(Snapshot[R], error) bool) {
 		for after := ""; ; {
-			page, err := c.page(ctx, state, after, 0)
+			page, err := c.page(ctx, state, after, pageLimit)
 			if err != nil {
 				yield(Snapshot[R]{}, err)
-				return
-			}
-			if len(page) == 0 {
 				return
 			}
 			for _, s := range page {
 				if after = s.ID; !yield(s, nil) {
 					return
 				}
+			}
+			if len(page) < pageLimit {
+				return
 			}
 		}
 	}

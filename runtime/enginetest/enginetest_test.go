@@ -116,13 +116,13 @@ func TestFakesOfEveryKind(t *testing.T) {
 
 	closed := errors.New("the ledger is closed")
 	deals.On("ledger_deposit", enginetest.Fail(closed))
-	if _, err := e.Fire(t.Context(), "deal", id, paid, system); !errors.Is(err, closed) {
+	if _, err := e.Fire(t.Context(), "deal", id.String(), paid, system); !errors.Is(err, closed) {
 		t.Fatalf("the error is %v", err)
 	}
 	deals.On("ledger_deposit", nil)
 	deals.On("refund_surplus", enginetest.Fail(errors.New("no answer")))
 	deals.OnQuery("refund_surplus", func(d fsm.Dispatch) (fsm.Payload, bool, error) { return nil, d.Attempt > 1, nil })
-	if _, err := e.Fire(t.Context(), "deal", id, paid, system); err != nil {
+	if _, err := e.Fire(t.Context(), "deal", id.String(), paid, system); err != nil {
 		t.Fatal(err)
 	}
 	enginetest.Drain(t, e)

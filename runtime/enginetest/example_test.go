@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/enginetest"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-const id = "5f0c3a0e-0000-4000-8000-000000000001"
+var id = fsm.UUID{0x5f, 0x0c, 0x3a, 0x0e, 15: 1}
 
 // TestADealThatNobodyPaysExpires is the one to copy: an effect answers, time passes,
 // and a deadline fires.
@@ -58,10 +57,10 @@ func TestAnEffectThatFailsIsRepeated(t *testing.T) {
 // accepted makes a deal that is agreed on and not paid.
 func accepted(t *testing.T, e *enginetest.Engine) {
 	t.Helper()
-	advertiser, owner := engine.Call{By: deal.ByAdvertiser(7).Caller()}, engine.Call{By: deal.ByOwner(8).Caller()}
-	_, created := e.Create(t.Context(), "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	_, offered := e.Fire(t.Context(), "deal", id, deal.SubmitOffer{}, advertiser)
-	_, taken := e.Fire(t.Context(), "deal", id, deal.Accept{}, owner)
+	deals := deal.In(e)
+	_, created := deals.Create(t.Context(), id, deal.Create{OwnerID: 8, PriceNano: 100}, deal.ByAdvertiser(7))
+	_, offered := deals.SubmitOffer(t.Context(), id, deal.ByAdvertiser(7))
+	_, taken := deals.Accept(t.Context(), id, deal.ByOwner(8))
 	if err := errors.Join(created, offered, taken); err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +68,11 @@ func accepted(t *testing.T, e *enginetest.Engine) {
 
 func wants(t *testing.T, e *enginetest.Engine, state deal.State) {
 	t.Helper()
-	found, err := e.Get(t.Context(), "deal", id)
+	found, err := deal.In(e).Get(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := found.Record.StateName(); got != state.String() {
+	if got := found.Record.State; got != state {
 		t.Fatalf("the deal is in %s, want %s", got, state)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -103,7 +104,9 @@ var chain = []struct{ machine, table, run string }{
 // returns no run while an earlier one still cleans up, and ErrIDTaken where a run
 // of another object has the id.
 func (s *Service) request(ctx context.Context, image, bucket, key string) (run string, err error) {
-	var outcome engine.Outcome
+	id := newRun()
+	downloads := download.In(s.engine)
+	var outcome client.Outcome[*download.Record]
 	err = s.db.InTx(ctx, func(tx *sql.Tx) error {
 		const active = `SELECT run_id FROM download_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
 			UNION ALL SELECT download_run FROM unpack_records WHERE image_id = ?1 AND state NOT IN ('COMPLETE', 'aborted')
@@ -117,14 +120,14 @@ func (s *Service) request(ctx context.Context, image, bucket, key string) (run s
 		if cleaning, err := isCleaning(ctx, tx, image); err != nil || cleaning {
 			return err
 		}
-		run = newRun()
-		outcome, err = s.engine.CreateTx(ctx, tx, "download", run, download.Start{ImageID: image, S3Key: key, Bucket: bucket}, engine.Call{By: fsm.System()})
+		run = id.String()
+		outcome, err = downloads.Tx(tx).Start(ctx, id, download.Start{ImageID: image, S3Key: key, Bucket: bucket}, engine.By(fsm.System()))
 		return err
 	})
 	if err != nil || run == "" {
 		return "", err
 	}
-	s.engine.Committed(ctx, outcome)
+	downloads.Committed(ctx, outcome)
 	return run, nil
 }
 
@@ -165,11 +168,10 @@ func isCleaning(ctx context.Context, tx *sql.Tx, image string) (bool, error) {
 }
 
 // newRun returns a random UUID.
-func newRun() string {
-	var u fsm.UUID
+func newRun() (u fsm.UUID) {
 	_, _ = rand.Read(u[:]) // never fails: it ends the process instead
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	return u.String()
+	return u
 }
 
 // ended follows the chain from the run that begins it.

@@ -23,7 +23,7 @@ type arrival struct {
 	event registration.Register
 	call  engine.Call
 
-	outcome engine.Outcome
+	outcome outcome
 	refused error
 }
 
@@ -76,19 +76,33 @@ type registered struct {
 }
 
 // arrive fires REGISTER at the registration that has not ended, or begins one.
-func (s *Server) arrive(ctx context.Context, t transaction, a *arrival, last registered) (o engine.Outcome, err error) {
+func (s *Server) arrive(ctx context.Context, t transaction, a *arrival, last registered) (o outcome, err error) {
 	id := last.id
 	if !last.live {
 		if id, err = s.begin(ctx, t, a.node, last.id, a.call); err != nil {
 			return o, err
 		}
 	}
-	o, err = t.fire(ctx, id, a.event, a.call)
+	o, err = fire(ctx, t.calls(), id, a.event, a.call)
 	var used *engine.KeyError
 	if errors.As(err, &used) && used.RecordID != "" && used.Event == a.event.EventName() {
-		o, err = t.fire(ctx, used.RecordID, a.event, a.call) // the first time was another registration
+		o, err = fire(ctx, t.calls(), used.RecordID, a.event, a.call) // the first time was another registration
 	}
 	return o, err
+}
+
+// firer applies events to records, in a transaction of its own or in a given one.
+type firer interface {
+	Fire(ctx context.Context, id fsm.UUID, event registration.Payload, with ...engine.Option) (outcome, error)
+}
+
+// fire applies an event to the registration whose id is text, as SQL has it.
+func fire(ctx context.Context, at firer, id string, event registration.Payload, call engine.Call) (outcome, error) {
+	parsed, err := fsm.ParseUUID(id)
+	if err != nil {
+		return outcome{}, err
+	}
+	return at.Fire(ctx, parsed, event, call)
 }
 
 // begin creates the record of a node's next registration; a key that did so
@@ -102,7 +116,7 @@ func (s *Server) begin(ctx context.Context, t transaction, node, last string, ca
 	if call.IdempotencyKey != "" {
 		call.IdempotencyKey += " create"
 	}
-	o, err := t.create(ctx, id, registration.Create{NodeID: node}, call)
+	o, err := t.calls().Create(ctx, next, registration.Create{NodeID: node}, call)
 	if err != nil || o.Replayed {
 		return o.ID, err
 	}

@@ -85,7 +85,7 @@ func (s *Server) collector(ctx context.Context, kind string, run func() error) e
 // and the service goes before the row. It reports whether the registration has
 // ended, so that what it left can be removed; one that is still at work has not.
 func (s *Server) end(ctx context.Context, r *registration.Record, c *Collected) (ended bool, err error) {
-	by := registration.ByExternal("collector").Caller()
+	by := registration.ByExternal("collector")
 	switch r.State {
 	case registration.Deregistered:
 		return true, nil
@@ -95,7 +95,7 @@ func (s *Server) end(ctx context.Context, r *registration.Record, c *Collected) 
 	case registration.PartialRegistered:
 		// The one event that leads on and attempts nothing: a retry would advertise a
 		// node that nobody has heard of (F-001-92).
-		if err := s.tell(ctx, r, registration.FatalError{ErrorType: fsm.Some(registration.FatalTypeInfrastructure)}, fsm.System()); err != nil {
+		if err := s.tell(ctx, r, registration.FatalError{ErrorType: fsm.Some(registration.FatalTypeInfrastructure)}, registration.BySystem()); err != nil {
 			return false, err
 		}
 		return s.abandon(ctx, r, by)
@@ -106,7 +106,7 @@ func (s *Server) end(ctx context.Context, r *registration.Record, c *Collected) 
 }
 
 // abandon reports whether the registration has ended by it.
-func (s *Server) abandon(ctx context.Context, r *registration.Record, by fsm.Caller) (ended bool, err error) {
+func (s *Server) abandon(ctx context.Context, r *registration.Record, by registration.Actor) (ended bool, err error) {
 	if err := s.tell(ctx, r, registration.Abandon{}, by); err != nil {
 		return false, err
 	}

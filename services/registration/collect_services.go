@@ -91,7 +91,7 @@ func (s *Server) collectService(ctx context.Context, i Instance, o orphan, c *Co
 	switch {
 	case r.State == registration.Registered && !tracked:
 		// Somebody took the row away: the record must not say that both are there.
-		err = s.tell(ctx, r, registration.FatalError{ErrorType: fsm.Some(registration.FatalTypeCorruptedContext)}, fsm.System())
+		err = s.tell(ctx, r, registration.FatalError{ErrorType: fsm.Some(registration.FatalTypeCorruptedContext)}, registration.BySystem())
 	case r.State == registration.Registered:
 		s.measure(metricForced, 1, o.environment, i.Datacenter)
 		_, err := s.end(ctx, r, c)

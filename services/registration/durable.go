@@ -4,16 +4,19 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-const machine = "registration"
+const machine = registration.MachineName
 
 // querier runs statements of either database. Parameters
 // are written $1, which both take; times are bound and read in UTC.
@@ -28,8 +31,8 @@ type scan func(into ...any) error
 // transaction is one in which rows and records change together.
 type transaction interface {
 	querier
-	create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error)
-	fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error)
+	// calls fire events in the transaction.
+	calls() registration.Calls
 	// try keeps what f decides when it returns nil, and forgets it otherwise.
 	try(f func() error) error
 	// write writes a row beside a record that was created or fired at.
@@ -52,13 +55,20 @@ type durable interface {
 	migrate(ctx context.Context) error
 	close() error
 
-	Fire(ctx context.Context, machine, id string, event fsm.Payload, call engine.Call) (engine.Outcome, error)
-	Get(ctx context.Context, machine, id string) (engine.Snapshot, error)
-	List(ctx context.Context, machine, state, after string, limit int) ([]engine.Snapshot, error)
-	History(ctx context.Context, machine, id string, after int64, limit int) ([]engine.HistoryRow, error)
+	records() records
 	RequeueAll(ctx context.Context, f engine.Filter, who, why string) (engine.Bulk, error)
 	Run(ctx context.Context) error
 }
+
+// records are those of the machine: a *registration.Client of any transaction.
+type records interface {
+	Fire(ctx context.Context, id fsm.UUID, event registration.Payload, with ...engine.Option) (outcome, error)
+	Get(ctx context.Context, id fsm.UUID) (client.Snapshot[*registration.Record], error)
+	All(ctx context.Context, state registration.State) iter.Seq2[client.Snapshot[*registration.Record], error]
+	History(ctx context.Context, id fsm.UUID, after int64, limit int) ([]client.Taken[registration.State, registration.Payload], error)
+}
+
+type outcome = client.Outcome[*registration.Record]
 
 // core is a durable over transactions of type Tx.
 type core[Tx any] struct {
@@ -69,6 +79,8 @@ type core[Tx any] struct {
 }
 
 func (c *core[Tx]) rows(clock engine.Clock) Registry { return &registry{c.database, clock} }
+
+func (c *core[Tx]) records() records { return registration.In(c.Engine) }
 
 func (c *core[Tx]) dialect() string { return c.database.dialect() }
 
@@ -103,13 +115,7 @@ type unit[Tx any] struct {
 	of *engine.Tx[Tx]
 }
 
-func (u unit[Tx]) create(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
-	return u.of.Create(ctx, machine, id, e, call)
-}
-
-func (u unit[Tx]) fire(ctx context.Context, id string, e fsm.Payload, call engine.Call) (engine.Outcome, error) {
-	return u.of.Fire(ctx, machine, id, e, call)
-}
+func (u unit[Tx]) calls() registration.Calls { return registration.Within(u.of) }
 
 func (u unit[Tx]) try(f func() error) error { return u.of.Try(f) }
 

@@ -39,7 +39,7 @@ func (s *Server) dismiss(ctx context.Context, nodes []held) (under []string, all
 		case registration.Registered:
 			r, err := s.record(ctx, n.RegistrationID)
 			if err == nil {
-				err = s.tell(ctx, r, registration.Deregister{}, registration.ByExternal("shutdown").Caller())
+				err = s.tell(ctx, r, registration.Deregister{}, registration.ByExternal("shutdown"))
 			}
 			all = errors.Join(all, err)
 		case registration.Validating, registration.RegisteringPostgres, registration.PostgresRegistered,

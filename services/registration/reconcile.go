@@ -31,13 +31,13 @@ func (s *Server) reconcile(ctx context.Context, r *registration.Record) error {
 	if there, err := s.hasRow(ctx, r); err != nil || !there {
 		return err
 	}
-	return s.tell(ctx, r, registration.RecoveryComplete{PostgresApplied: true, ConsulApplied: true}, fsm.System())
+	return s.tell(ctx, r, registration.RecoveryComplete{PostgresApplied: true, ConsulApplied: true}, registration.BySystem())
 }
 
 // tell fires an event that the daemon itself found out about, under the
 // correlation id of the registration. A record that is no longer where it was
 // is none of its business.
-func (s *Server) tell(ctx context.Context, r *registration.Record, event registration.Payload, by fsm.Caller) error {
+func (s *Server) tell(ctx context.Context, r *registration.Record, event registration.Payload, by registration.Actor) error {
 	id := r.RegistrationID.String()
 	correlation := ""
 	err := s.db.read(ctx, func(q querier) (err error) {
@@ -47,7 +47,7 @@ func (s *Server) tell(ctx context.Context, r *registration.Record, event registr
 	if err != nil {
 		return err
 	}
-	_, err = s.db.Fire(ctx, machine, id, event, engine.Call{By: by, Correlation: correlation})
+	_, err = s.db.records().Fire(ctx, r.RegistrationID, event, by, engine.Correlation(correlation))
 	var refused *fsm.Rejection
 	if errors.As(err, &refused) || errors.Is(err, engine.ErrConflict) {
 		return nil
@@ -57,22 +57,15 @@ func (s *Server) tell(ctx context.Context, r *registration.Record, event registr
 
 // each calls f for every registration in a state.
 func (s *Server) each(ctx context.Context, state registration.State, f func(*registration.Record)) error {
-	const page = 100
-	for after := ""; ; {
-		found, err := s.db.List(ctx, machine, state.String(), after, page)
+	for found, err := range s.db.records().All(ctx, state) {
 		if err != nil {
 			return err
 		}
-		for _, x := range found {
-			after = x.ID
-			if r, ok := x.Record.(*registration.Record); ok && x.Err == nil {
-				f(r)
-			}
-		}
-		if len(found) < page {
-			return nil
+		if found.Err == nil {
+			f(found.Record)
 		}
 	}
+	return nil
 }
 
 // instance finds the service of a registration in Consul.

@@ -3,10 +3,11 @@ package registration
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/client"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // Status is what is known of a node's last registration.
@@ -51,15 +52,11 @@ func (s *Server) Recorded(ctx context.Context, node string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	found, err := s.db.Get(ctx, machine, id)
+	found, err := s.get(ctx, id)
 	if err != nil {
 		return Status{}, err
 	}
-	r, ok := found.Record.(*registration.Record)
-	if !ok {
-		return Status{}, fmt.Errorf("record is a %T", found.Record)
-	}
-	out := Status{Record: *r, Version: found.Version, EnteredAt: found.EnteredAt}
+	out := Status{Record: *found.Record, Version: found.Version, EnteredAt: found.EnteredAt}
 	err = s.db.read(ctx, func(q querier) (err error) {
 		if out.CorrelationID, err = correlationOf(ctx, q, id); err != nil {
 			return err
@@ -92,13 +89,18 @@ func (s *Server) History(ctx context.Context, node string) (out []Step, err erro
 	if err != nil {
 		return nil, err
 	}
+	parsed, err := fsm.ParseUUID(id)
+	if err != nil {
+		return nil, err
+	}
 	const page = 500
 	for after := int64(0); ; {
-		rows, err := s.db.History(ctx, machine, id, after, page)
+		rows, err := s.db.records().History(ctx, parsed, after, page)
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range rows {
+		for _, taken := range rows {
+			h := taken.Row // as it is stored: other versions of the table have had other words
 			by := h.By.Role
 			if h.By.ID != "" {
 				by += " " + h.By.ID
@@ -126,13 +128,18 @@ func (s *Server) lastOf(ctx context.Context, node string) (id string, err error)
 
 // record reads a registration.
 func (s *Server) record(ctx context.Context, id string) (*registration.Record, error) {
-	found, err := s.db.Get(ctx, machine, id)
+	found, err := s.get(ctx, id)
 	if err != nil {
 		return &registration.Record{}, err
 	}
-	r, ok := found.Record.(*registration.Record)
-	if !ok {
-		return &registration.Record{}, fmt.Errorf("record is a %T", found.Record)
+	return found.Record, nil
+}
+
+// get reads the registration whose id is text, as SQL has it.
+func (s *Server) get(ctx context.Context, id string) (client.Snapshot[*registration.Record], error) {
+	parsed, err := fsm.ParseUUID(id)
+	if err != nil {
+		return client.Snapshot[*registration.Record]{}, err
 	}
-	return r, nil
+	return s.db.records().Get(ctx, parsed)
 }

@@ -104,10 +104,10 @@ func (s *Server) Trigger(ctx context.Context, node string, event registration.Pa
 	if c.If != nil && c.If.RegistrationID != id {
 		call.IfVersion = math.MaxInt64 // it has none like that
 	}
-	o, err := s.db.Fire(ctx, machine, id, event, call)
+	o, err := fire(ctx, s.db.records(), id, event, call)
 	var used *engine.KeyError
 	if errors.As(err, &used) && used.RecordID != "" && used.Event == event.EventName() {
-		o, err = s.db.Fire(ctx, machine, used.RecordID, event, call)
+		o, err = fire(ctx, s.db.records(), used.RecordID, event, call)
 	}
 	var lost *engine.VersionError
 	if errors.As(err, &lost) {
@@ -162,24 +162,21 @@ func correlationOf(ctx context.Context, q querier, id string) (correlation strin
 }
 
 // accepted tells of an outcome. A replay is told as its first time was.
-func (s *Server) accepted(ctx context.Context, o engine.Outcome, err error) (Accepted, error) {
+func (s *Server) accepted(ctx context.Context, o outcome, err error) (Accepted, error) {
 	if err != nil {
 		return Accepted{}, err
 	}
-	r, ok := o.Record.(*registration.Record)
-	if !ok {
-		return Accepted{}, fmt.Errorf("record is a %T", o.Record)
-	}
+	r := o.Record
 	a := Accepted{NodeID: r.NodeID, RegistrationID: r.RegistrationID.String(), CorrelationID: o.Correlation, State: r.State.String(), Version: o.Version}
 	if len(o.Steps) > 0 {
 		a.transition = o.Steps[len(o.Steps)-1].Transition
 	}
 	if o.Replayed {
-		steps, err := s.db.History(ctx, machine, a.RegistrationID, o.Version-1, 1)
+		steps, err := s.db.records().History(ctx, r.RegistrationID, o.Version-1, 1)
 		if err != nil || len(steps) == 0 {
 			return Accepted{}, errors.Join(err, errors.New("the first time is not in the history"))
 		}
-		a.State, a.CorrelationID, a.transition = steps[0].To, steps[0].Correlation, steps[0].Transition
+		a.State, a.CorrelationID, a.transition = steps[0].Row.To, steps[0].Correlation, steps[0].Transition
 	}
 	if a.transition == "retry_refused" || a.transition == "retry_exhausted" {
 		return a, ErrExhausted
