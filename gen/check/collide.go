@@ -92,12 +92,6 @@ func (s *subject) goNames() {
 			in.add(naming.Exported(p.Name), "value", ir.Name{Text: p.Name, Span: p.Span})
 		}
 	}
-	client := s.namespace(codeGoCollision, "in the Go type Client", naming.GoClientNames())
-	for _, e := range s.writtenEvents() {
-		if !e.Internal {
-			client.add(naming.Exported(e.Text), "event", e.Name)
-		}
-	}
 	handlers := s.namespace(codeGoCollision, "in the Go interface Handlers", nil)
 	for _, e := range s.m.Effects {
 		if e.Kind == ir.Call {

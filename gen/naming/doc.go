@@ -14,7 +14,6 @@
 //     [GoForms]).
 //   - record: [GoRecordNames], Exported of the id and of every record field,
 //     and Exported of every event (its method), internal ones excepted.
-//   - client: [GoClientNames] and Exported of every event, internal ones excepted.
 //   - payload of one event: [GoPayloadNames] and Exported of every field and
 //     write.
 //   - payload of one effect: Exported of every name in `with` or `row`.

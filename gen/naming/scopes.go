@@ -70,9 +70,3 @@ var (
 	GoHandler = GoForm{}            // of every call
 	GoQuery   = GoForm{"Query", ""} // besides, of every queryable call
 )
-
-// GoClientNames returns the names of the methods of a Client that fire no event by name.
-// An event called Create or Fire hides the method of that name, which takes any event.
-func GoClientNames() []string {
-	return []string{"Get", "List", "All", "History", "Legal", "FireBatch", "FirerIn", "Committed", "Tx", "Calls", "Client"}
-}

@@ -16,26 +16,32 @@ type Words[S, E any, P fsm.Payload] struct {
 	Decode func(event string, payload []byte) (P, error)
 }
 
-// Client reads and fires batches at the records of one machine: S is its state, E its
+// Records reads and fires batches at the records of one machine: S is its state, E its
 // event, P its closed set of payloads, R its record, and ID the type of its ids. It is
 // safe for concurrent use.
-type Client[Tx any, ID any, S fmt.Stringer, E any, P fsm.Payload, R fsm.Record] struct {
+type Records[Tx any, ID any, S fmt.Stringer, E any, P fsm.Payload, R fsm.Record] struct {
 	machine string
 	engine  Engine[Tx]
 	words   Words[S, E, P]
 }
 
+// Client is what a generated Client is of besides its Calls. An event that is called like
+// a method of Records hides it there: orders.Client.List reads where orders.List fires.
+type Client[Tx any, ID any, S fmt.Stringer, E any, P fsm.Payload, R fsm.Record] struct {
+	Records[Tx, ID, S, E, P, R]
+}
+
 // NewClient returns the client of a machine.
 func NewClient[ID any, R fsm.Record, Tx any, S fmt.Stringer, E any, P fsm.Payload](machine string, e Engine[Tx], words Words[S, E, P]) Client[Tx, ID, S, E, P, R] {
-	return Client[Tx, ID, S, E, P, R]{machine: machine, engine: e, words: words}
+	return Client[Tx, ID, S, E, P, R]{Records[Tx, ID, S, E, P, R]{machine: machine, engine: e, words: words}}
 }
 
 // FirerIn fires within a transaction of the caller.
-func (c Client[Tx, ID, S, E, P, R]) FirerIn(tx Tx) Firer { return inTx[Tx]{c.engine, tx} }
+func (c Records[Tx, ID, S, E, P, R]) FirerIn(tx Tx) Firer { return inTx[Tx]{c.engine, tx} }
 
 // Committed is called with the outcomes of a transaction of the caller, once that is
 // committed: the engine then looks for what they ask for, and logs them.
-func (c Client[Tx, ID, S, E, P, R]) Committed(ctx context.Context, outcomes ...Outcome[R]) {
+func (c Records[Tx, ID, S, E, P, R]) Committed(ctx context.Context, outcomes ...Outcome[R]) {
 	list := make([]Outcome[fsm.Record], len(outcomes))
 	for i, o := range outcomes {
 		list[i] = untyped(o)
@@ -54,7 +60,7 @@ type Event[ID any, P fsm.Payload] struct {
 // FireBatch applies many events, with an outcome each, in their order. An event that was
 // not accepted has Outcome.Err. The error is that of ctx: the outcomes up to there are
 // returned with it.
-func (c Client[Tx, ID, S, E, P, R]) FireBatch(ctx context.Context, events ...Event[ID, P]) ([]Outcome[R], error) {
+func (c Records[Tx, ID, S, E, P, R]) FireBatch(ctx context.Context, events ...Event[ID, P]) ([]Outcome[R], error) {
 	firings := make([]Firing, len(events))
 	for i, e := range events {
 		firings[i] = Firing{Machine: c.machine, ID: text(e.ID), Event: e.Event, Call: e.Call, Create: e.Create}
@@ -72,7 +78,7 @@ func (c Client[Tx, ID, S, E, P, R]) FireBatch(ctx context.Context, events ...Eve
 }
 
 // Get returns a record. Its errors are those of the engine.
-func (c Client[Tx, ID, S, E, P, R]) Get(ctx context.Context, id ID) (Snapshot[R], error) {
+func (c Records[Tx, ID, S, E, P, R]) Get(ctx context.Context, id ID) (Snapshot[R], error) {
 	s, err := c.engine.Get(ctx, c.machine, text(id))
 	if err != nil {
 		return Snapshot[R]{}, err
@@ -82,7 +88,7 @@ func (c Client[Tx, ID, S, E, P, R]) Get(ctx context.Context, id ID) (Snapshot[R]
 
 // List returns records in a state, or in any if state is the zero value, by ascending
 // id, above the id after (nil for the first page). 0 is the engine's own limit.
-func (c Client[Tx, ID, S, E, P, R]) List(ctx context.Context, state S, after *ID, limit int) ([]Snapshot[R], error) {
+func (c Records[Tx, ID, S, E, P, R]) List(ctx context.Context, state S, after *ID, limit int) ([]Snapshot[R], error) {
 	from := ""
 	if after != nil {
 		from = text(*after)
@@ -95,7 +101,7 @@ const pageLimit = 500
 
 // All returns every record in a state, or in any if state is the zero value, by ascending
 // id. It reads page by page. After an error it ends.
-func (c Client[Tx, ID, S, E, P, R]) All(ctx context.Context, state S) iter.Seq2[Snapshot[R], error] {
+func (c Records[Tx, ID, S, E, P, R]) All(ctx context.Context, state S) iter.Seq2[Snapshot[R], error] {
 	return func(yield func(Snapshot[R], error) bool) {
 		for after := ""; ; {
 			page, err := c.page(ctx, state, after, pageLimit)
@@ -115,7 +121,7 @@ func (c Client[Tx, ID, S, E, P, R]) All(ctx context.Context, state S) iter.Seq2[
 	}
 }
 
-func (c Client[Tx, ID, S, E, P, R]) page(ctx context.Context, state S, after string, limit int) ([]Snapshot[R], error) {
+func (c Records[Tx, ID, S, E, P, R]) page(ctx context.Context, state S, after string, limit int) ([]Snapshot[R], error) {
 	name := ""
 	if any(state) != any(*new(S)) {
 		name = state.String()
@@ -133,7 +139,7 @@ func (c Client[Tx, ID, S, E, P, R]) page(ctx context.Context, state S, after str
 	return page, nil
 }
 
-func (c Client[Tx, ID, S, E, P, R]) snapshot(s Snapshot[fsm.Record]) (Snapshot[R], error) {
+func (c Records[Tx, ID, S, E, P, R]) snapshot(s Snapshot[fsm.Record]) (Snapshot[R], error) {
 	t := Snapshot[R]{ID: s.ID, Version: s.Version, EnteredAt: s.EnteredAt, Err: s.Err}
 	if s.Record == nil {
 		return t, nil
@@ -163,7 +169,7 @@ type Taken[S, P any] struct {
 
 // History returns the transitions that a record took, in their order, those above
 // version after (0 for the first page).
-func (c Client[Tx, ID, S, E, P, R]) History(ctx context.Context, id ID, after int64, limit int) ([]Taken[S, P], error) {
+func (c Records[Tx, ID, S, E, P, R]) History(ctx context.Context, id ID, after int64, limit int) ([]Taken[S, P], error) {
 	rows, err := c.engine.History(ctx, c.machine, text(id), after, limit)
 	if err != nil {
 		return nil, err
@@ -175,7 +181,7 @@ func (c Client[Tx, ID, S, E, P, R]) History(ctx context.Context, id ID, after in
 	return list, nil
 }
 
-func (c Client[Tx, ID, S, E, P, R]) taken(row HistoryRow) Taken[S, P] {
+func (c Records[Tx, ID, S, E, P, R]) taken(row HistoryRow) Taken[S, P] {
 	t := Taken[S, P]{
 		EventID: row.EventID, Version: row.Version, Transition: row.Transition, By: row.By,
 		Correlation: row.Correlation, At: row.At, Forced: row.Forced, Row: row,
@@ -201,7 +207,7 @@ type Verdict[E any] struct {
 // Legal says which events a caller may fire at a record now, what that depends on in
 // their payloads, and why it may not fire the others. The snapshot is the record that
 // this is about: with [IfVersion] an event meets no other.
-func (c Client[Tx, ID, S, E, P, R]) Legal(ctx context.Context, id ID, by Option) ([]Verdict[E], Snapshot[R], error) {
+func (c Records[Tx, ID, S, E, P, R]) Legal(ctx context.Context, id ID, by Option) ([]Verdict[E], Snapshot[R], error) {
 	found, s, err := c.engine.Legal(ctx, c.machine, text(id), CallOf(by).By)
 	if err != nil {
 		return nil, Snapshot[R]{}, err
