@@ -54,7 +54,7 @@ func (g *generator) client(f *jen.File) {
 //	}
 //
 //	func (c *Client[Tx]) Tx(tx Tx) Calls {
-//		return Within(c.FirerIn(tx))
+//		return Within(c.Client.FirerIn(tx))
 //	}
 func (g *generator) clientType(f *jen.File) {
 	typed := func() *jen.Statement { return jen.Id("Client").Index(jen.Id("Tx")) }
@@ -72,7 +72,7 @@ func (g *generator) clientType(f *jen.File) {
 				g.qualClient("NewClient").Types(g.goType(g.m.ID.Type), jen.Op("*").Id("Record")).Call(jen.Id("MachineName"), jen.Id("e"), jen.Id("words"))))))
 	declare(f, "Tx returns the calls in a transaction of the caller, who hands their outcomes to Committed when it is committed.", "",
 		jen.Func().Params(jen.Id("c").Op("*").Add(typed())).Id("Tx").Params(jen.Id("tx").Id("Tx")).Id("Calls").Block(
-			jen.Return(jen.Id("Within").Call(jen.Id("c").Dot("FirerIn").Call(jen.Id("tx"))))))
+			jen.Return(jen.Id("Within").Call(jen.Id("c").Dot("Client").Dot("FirerIn").Call(jen.Id("tx"))))))
 }
 
 // clientCall emits the method of an event, of a creation or of the others:

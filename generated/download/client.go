@@ -33,7 +33,7 @@ func In[Tx any](e client.Engine[Tx]) *Client[Tx] {
 }
 
 // Tx returns the calls in a transaction of the caller, who hands their outcomes to Committed when it is committed.
-func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.FirerIn(tx)) }
+func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.Client.FirerIn(tx)) }
 
 // Start makes a record by START.
 func (c Calls) Start(ctx context.Context, id fsm.UUID, e Start, with ...client.Option) (client.Outcome[*Record], error) {

@@ -33,7 +33,7 @@ func In[Tx any](e client.Engine[Tx]) *Client[Tx] {
 }
 
 // Tx returns the calls in a transaction of the caller, who hands their outcomes to Committed when it is committed.
-func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.FirerIn(tx)) }
+func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.Client.FirerIn(tx)) }
 
 // DeleteRequest fires delete_request.
 func (c Calls) DeleteRequest(ctx context.Context, id fsm.UUID, e DeleteRequest, with ...client.Option) (client.Outcome[*Record], error) {

@@ -33,7 +33,7 @@ func In[Tx any](e client.Engine[Tx]) *Client[Tx] {
 }
 
 // Tx returns the calls in a transaction of the caller, who hands their outcomes to Committed when it is committed.
-func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.FirerIn(tx)) }
+func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.Client.FirerIn(tx)) }
 
 // Apply makes a the caller of an event: an Actor is an option of Calls and of Client.Legal.
 func (a Actor) Apply(c *client.Call) {
