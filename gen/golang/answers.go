@@ -79,12 +79,13 @@ func (g *generator) binder(f *jen.File, e *ir.Effect) {
 
 func binderName(e *ir.Effect) string { return "bind" + naming.Exported(e.Text) }
 
-func (g *generator) bindCall(e *ir.Effect) *jen.Statement {
-	args := []jen.Code{jen.Id("answer")}
-	if g.answerReadsParams(e) {
-		args = append(args, jen.Id("m").Dot("params"))
+func (g *generator) binderOf(e *ir.Effect) *jen.Statement {
+	if !g.answerReadsParams(e) {
+		return jen.Id(binderName(e))
 	}
-	return jen.Id(binderName(e)).Call(args...)
+	call := jen.Id(binderName(e)).Call(jen.Id("answer"), jen.Id("m").Dot("params"))
+	return jen.Func().Params(jen.Id("answer").Id(naming.GoAnswer.Of(e.Text))).
+		Params(jen.Op("*").Add(g.fsm("Event")), jen.Error()).Values(jen.Return(call))
 }
 
 // answerReadsParams reports whether the bindings of e's answers read a param.

@@ -51,11 +51,41 @@ func (g *generator) decide(f *jen.File, ev *ir.Event) {
 		sentence = fmt.Sprintf("%s takes the step of %s and leaves out what it raises.", m.step, ev.Text)
 		doc = ""
 	}
-	declare(f, sentence, doc, jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
-		g.prologue(b, ev, false)
-		b.Switch(jen.Id("r").Dot("State")).Block(g.cases(ev)...)
-		b.Add(refuse(g.rejection("ErrCorrupt", ev)))
-	}))
+	whole := func(cases []jen.Code) *jen.Statement {
+		return jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
+			g.prologue(b, ev, false)
+			b.Switch(jen.Id("r").Dot("State")).Block(cases...)
+			b.Add(refuse(g.rejection("ErrCorrupt", ev)))
+		})
+	}
+	acting, idle := g.cases(ev)
+	decision := whole(slices.Concat(acting.code(), idle.code()))
+	if readable(decision) {
+		declare(f, sentence, doc, decision)
+		return
+	}
+	calls, methods := g.split(ev, acting)
+	declare(f, sentence, doc, whole(slices.Concat(calls, idle.code())))
+	for _, method := range methods {
+		f.Add(method)
+		f.Line()
+	}
+}
+
+// split moves what ev does in each state into a method of its own:
+//
+//	case Funded:
+//		return r.inFundedDepositConfirmed(e, by, now)
+func (g *generator) split(ev *ir.Event, acting sharedCases) (calls, methods []jen.Code) {
+	args := g.arguments(ev, jen.Id("e"), jen.Id("by"), jen.Id("p"), jen.Id("now"))
+	for _, c := range acting.list {
+		state := fmt.Sprintf("%#v", c.values[0])
+		name := "in" + state + naming.Exported(ev.Text)
+		calls = append(calls, jen.Case(c.values...).Block(jen.Return(jen.Id("r").Dot(name).Call(args...))))
+		methods = append(methods, comment(fmt.Sprintf("%s decides %s in %s.", name, ev.Text, state), "").
+			Func().Add(receiver()).Id(name).Params(g.inputs(ev)...).Add(results()).Block(c.body...))
+	}
+	return calls, methods
 }
 
 // decideCreation emits the rows of ev that create records.
@@ -131,8 +161,7 @@ const instantList = "InstantList"
 
 // cases are the cases of ev: states with rows first, in spec order, then those
 // without, together where they answer alike.
-func (g *generator) cases(ev *ir.Event) []jen.Code {
-	var acting, idle sharedCases
+func (g *generator) cases(ev *ir.Event) (acting, idle sharedCases) {
 	done := g.repeats(ev)
 	for _, s := range g.m.States {
 		name := jen.Id(naming.Exported(s.Text))
@@ -142,7 +171,7 @@ func (g *generator) cases(ev *ir.Event) []jen.Code {
 			idle.add(name, g.alreadyThere(ev, done[s]))
 		}
 	}
-	return append(acting.code(), idle.code()...)
+	return acting, idle
 }
 
 // repeats lists, by target, the rows whose repetition succeeds where the

@@ -104,27 +104,26 @@ func (g *generator) queryResults(e *ir.Effect) *jen.Statement {
 	return jen.Params(out...)
 }
 
-// handlerCall decodes the payload of a dispatch and calls the method of e; out
-// is what an unreadable payload leaves with, besides the error.
+// handlerCall hands the payload of a dispatch to a method of Handlers; with is the function of
+// package fsm that does, binder what makes an event of the answer, nil for no answer.
 //
 //	case "create_device":
-//		e, err := fsm.PayloadOf[CreateDeviceEffect](d, "pool_name")
-//		if err != nil {
-//			return nil, err
-//		}
-//		...
-func (g *generator) handlerCall(e *ir.Effect, out []jen.Code, then ...jen.Code) jen.Code {
-	args := []jen.Code{jen.Id("d")}
+//		return fsm.HandleAnswered(d, func(e CreateDeviceEffect) (CreateDeviceAnswer, error) { return m.handlers.CreateDevice(ctx, d, e) }, bindCreateDevice, "pool_name")
+func (g *generator) handlerCall(e *ir.Effect, with, name string, out *jen.Statement, binder jen.Code) *jen.Statement {
+	payload := jen.Id("e").Id(naming.GoEffect.Of(e.Text))
+	args := []jen.Code{
+		jen.Id("d"),
+		jen.Func().Params(payload).Add(out).Values(jen.Return(g.callHandler(name, e))), // on one line
+	}
+	if binder != nil {
+		args = append(args, binder)
+	}
 	for _, it := range g.items(e) {
 		if requires(it.typ) {
 			args = append(args, jen.Lit(it.name))
 		}
 	}
-	code := []jen.Code{
-		jen.List(jen.Id("e"), jen.Err()).Op(":=").Add(g.fsm("PayloadOf")).Types(jen.Id(naming.GoEffect.Of(e.Text))).Call(args...),
-		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(append(out, jen.Err())...)),
-	}
-	return jen.Case(jen.Lit(e.Text)).Block(append(code, then...)...)
+	return g.fsm(with).Call(args...)
 }
 
 // requires reports whether a field of an effect is always in its payload. An empty list
@@ -155,32 +154,23 @@ func (g *generator) dispatchMethod(f *jen.File, name, doc string, in []jen.Code,
 func (g *generator) handleTx(f *jen.File) {
 	var cases []jen.Code
 	for _, e := range g.calls(inTransaction) {
-		cases = append(cases, g.handlerCall(e, nil, jen.Return(g.callHandler(naming.GoHandler.Of(e.Text), e))))
+		call := g.handlerCall(e, "Handle", naming.GoHandler.Of(e.Text), jen.Error(), nil)
+		cases = append(cases, jen.Case(jen.Lit(e.Text)).Block(jen.Return(call)))
 	}
 	g.dispatchMethod(f, "HandleTx", "carries out a call inside the transaction of its step.",
 		[]jen.Code{jen.Id("tx").Id("Tx")}, jen.Error(), cases, nil)
 }
 
 // handle emits the other calls: the answer of work is bound, a message has none.
-//
-//	answer, err := m.handlers.CreateDevice(ctx, d, e)
-//	if err != nil {
-//		return nil, err
-//	}
-//	return bindCreateDevice(answer)
 func (g *generator) handle(f *jen.File) {
 	var cases []jen.Code
 	for _, e := range g.calls(func(e *ir.Effect) bool { return !inTransaction(e) }) {
-		call := g.callHandler(naming.GoHandler.Of(e.Text), e)
-		then := []jen.Code{jen.Return(jen.Nil(), call)}
+		name := naming.GoHandler.Of(e.Text)
+		results := jen.Return(jen.Nil(), g.handlerCall(e, "Handle", name, jen.Error(), nil))
 		if len(e.Returns) > 0 {
-			then = []jen.Code{
-				jen.List(jen.Id("answer"), jen.Err()).Op(":=").Add(call),
-				jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
-				jen.Return(g.bindCall(e)),
-			}
+			results = jen.Return(g.handlerCall(e, "HandleAnswered", name, g.handlerResults(e), g.binderOf(e)))
 		}
-		cases = append(cases, g.handlerCall(e, []jen.Code{jen.Nil()}, then...))
+		cases = append(cases, jen.Case(jen.Lit(e.Text)).Block(results))
 	}
 	g.dispatchMethod(f, "Handle", "carries out any other call. The event is its answer, nil where it has none to give.",
 		nil, jen.Params(jen.Op("*").Add(g.fsm("Event")), jen.Error()), cases, []jen.Code{jen.Nil()})
@@ -190,20 +180,16 @@ func (g *generator) handle(f *jen.File) {
 func (g *generator) query(f *jen.File) {
 	var cases []jen.Code
 	for _, e := range g.calls(func(e *ir.Effect) bool { return e.Delivery == ir.Queryable }) {
-		call := g.callHandler(naming.GoQuery.Of(e.Text), e)
-		then := []jen.Code{
-			jen.List(jen.Id("done"), jen.Err()).Op(":=").Add(call),
+		name := naming.GoQuery.Of(e.Text)
+		code := []jen.Code{
+			jen.List(jen.Id("done"), jen.Err()).Op("=").Add(g.handlerCall(e, "Query", name, jen.Params(jen.Bool(), jen.Error()), nil)),
 			jen.Return(jen.Nil(), jen.Id("done"), jen.Err()),
 		}
 		if len(e.Returns) > 0 {
-			then = []jen.Code{
-				jen.List(jen.Id("answer"), jen.Id("done"), jen.Err()).Op(":=").Add(call),
-				jen.If(jen.Err().Op("!=").Nil().Op("||").Op("!").Id("done")).Block(jen.Return(jen.Nil(), jen.False(), jen.Err())),
-				jen.List(jen.Id("event"), jen.Err()).Op(":=").Add(g.bindCall(e)),
-				jen.Return(jen.Id("event"), jen.Err().Op("==").Nil(), jen.Err()),
-			}
+			out := jen.Params(jen.Id(naming.GoAnswer.Of(e.Text)), jen.Bool(), jen.Error())
+			code = []jen.Code{jen.Return(g.handlerCall(e, "QueryAnswered", name, out, g.binderOf(e)))}
 		}
-		cases = append(cases, g.handlerCall(e, []jen.Code{jen.Nil(), jen.False()}, then...))
+		cases = append(cases, jen.Case(jen.Lit(e.Text)).Block(code...))
 	}
 	g.dispatchMethod(f, "Query", "asks whether a queryable call has happened. done false: it has not.",
 		nil, jen.Params(jen.Id("answer").Op("*").Add(g.fsm("Event")), jen.Id("done").Bool(), jen.Err().Error()),

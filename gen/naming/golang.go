@@ -83,6 +83,9 @@ func title(word string) string {
 	if initialisms[lower] {
 		return strings.ToUpper(word)
 	}
+	if one, plural := strings.CutSuffix(lower, "s"); plural && initialisms[one] {
+		return strings.ToUpper(one) + "s"
+	}
 	r, n := utf8.DecodeRuneInString(lower)
 	return string(unicode.ToUpper(r)) + lower[n:]
 }

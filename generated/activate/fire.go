@@ -46,44 +46,49 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 func (r *Record) stepChecked(e Checked, now time.Time) (Steps, error) {
 	switch r.State {
 	case CheckSnapshot:
-		// Both exist: Skip (Handoff). The recovery column asks for the row and the device, the fields column and Scenario 3 also for
-		// images: all three, or Rule 4 would stay broken (F-002-21). Added: what is in the snapshot is what is on the origin (F-002-28).
-		if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
-			r.State, r.DevicePath = Complete, e.FoundPath
-			return took(TransitionHandoff), nil
-		}
-		// The snapshot is there, the registration only half: "Skip to register".
-		if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && !e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
-			r.State, r.DevicePath = Register, e.FoundPath
-			return took(TransitionHalfRegistered), nil
-		}
-		// Added: a snapshot without a row may be of an earlier device, and one whose row says so is of another download: neither may be
-		// taken for the image that is reported. "If snapshot already exists: Skip to register" remains for the crash within
-		// `create-snapshot` (F-002-28).
-		if !e.RowActive && e.DeviceExists {
-			r.State = CreateSnapshot
-			return took(TransitionUnregistered), nil
-		}
-		if e.RowActive && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum {
-			r.State = CreateSnapshot
-			return took(TransitionReplaced), nil
-		}
-		// Row without a device: Cleanup (active = false), Retry. Scenario 4 leaves images alone, Rule 4 does not (F-002-22).
-		if e.RowActive && !e.DeviceExists {
-			r.State = CreateSnapshot
-			return took(TransitionStaleRow), nil
-		}
-		if !e.RowActive && !e.DeviceExists {
-			r.State = CreateSnapshot
-			return took(TransitionNeeded), nil
-		}
-		// Added: a check that cannot be made (F-002-11). It says nothing about the snapshot, so images stays as it is.
-		r.State, r.Reason = Aborted, fsm.Some(AbortReasonCheckFailed)
-		return took(TransitionUnusableCheck), nil
+		return r.inCheckSnapshotChecked(e, now)
 	case CreateSnapshot, Register, Complete, Aborted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventChecked)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventChecked)
+}
+
+// inCheckSnapshotChecked decides CHECKED in CheckSnapshot.
+func (r *Record) inCheckSnapshotChecked(e Checked, now time.Time) (Steps, error) {
+	// Both exist: Skip (Handoff). The recovery column asks for the row and the device, the fields column and Scenario 3 also for
+	// images: all three, or Rule 4 would stay broken (F-002-21). Added: what is in the snapshot is what is on the origin (F-002-28).
+	if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
+		r.State, r.DevicePath = Complete, e.FoundPath
+		return took(TransitionHandoff), nil
+	}
+	// The snapshot is there, the registration only half: "Skip to register".
+	if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && !e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
+		r.State, r.DevicePath = Register, e.FoundPath
+		return took(TransitionHalfRegistered), nil
+	}
+	// Added: a snapshot without a row may be of an earlier device, and one whose row says so is of another download: neither may be
+	// taken for the image that is reported. "If snapshot already exists: Skip to register" remains for the crash within
+	// `create-snapshot` (F-002-28).
+	if !e.RowActive && e.DeviceExists {
+		r.State = CreateSnapshot
+		return took(TransitionUnregistered), nil
+	}
+	if e.RowActive && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum {
+		r.State = CreateSnapshot
+		return took(TransitionReplaced), nil
+	}
+	// Row without a device: Cleanup (active = false), Retry. Scenario 4 leaves images alone, Rule 4 does not (F-002-22).
+	if e.RowActive && !e.DeviceExists {
+		r.State = CreateSnapshot
+		return took(TransitionStaleRow), nil
+	}
+	if !e.RowActive && !e.DeviceExists {
+		r.State = CreateSnapshot
+		return took(TransitionNeeded), nil
+	}
+	// Added: a check that cannot be made (F-002-11). It says nothing about the snapshot, so images stays as it is.
+	r.State, r.Reason = Aborted, fsm.Some(AbortReasonCheckFailed)
+	return took(TransitionUnusableCheck), nil
 }
 
 // Checked applies CHECKED and the events that its step raises: all of them or none.

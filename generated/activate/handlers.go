@@ -69,31 +69,13 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_snapshot":
-		e, err := fsm.PayloadOf[CheckSnapshotEffect](d, "image_id", "snapshot_id", "snapshot_device")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.CheckSnapshot(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindCheckSnapshot(answer)
+		return fsm.HandleAnswered(d, func(e CheckSnapshotEffect) (CheckSnapshotAnswer, error) { return m.handlers.CheckSnapshot(ctx, d, e) }, bindCheckSnapshot, "image_id", "snapshot_id", "snapshot_device")
 	case "create_snapshot":
-		e, err := fsm.PayloadOf[CreateSnapshotEffect](d, "device_id", "device_name", "snapshot_id", "snapshot_device")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.CreateSnapshot(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindCreateSnapshot(answer)
+		return fsm.HandleAnswered(d, func(e CreateSnapshotEffect) (CreateSnapshotAnswer, error) {
+			return m.handlers.CreateSnapshot(ctx, d, e)
+		}, bindCreateSnapshot, "device_id", "device_name", "snapshot_id", "snapshot_device")
 	case "destroy_snapshot":
-		e, err := fsm.PayloadOf[DestroySnapshotEffect](d, "snapshot_id", "snapshot_device")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.DestroySnapshot(ctx, d, e)
+		return nil, fsm.Handle(d, func(e DestroySnapshotEffect) error { return m.handlers.DestroySnapshot(ctx, d, e) }, "snapshot_id", "snapshot_device")
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -102,16 +84,9 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "create_snapshot":
-		e, err := fsm.PayloadOf[CreateSnapshotEffect](d, "device_id", "device_name", "snapshot_id", "snapshot_device")
-		if err != nil {
-			return nil, false, err
-		}
-		answer, done, err := m.handlers.QueryCreateSnapshot(ctx, d, e)
-		if err != nil || !done {
-			return nil, false, err
-		}
-		event, err := bindCreateSnapshot(answer)
-		return event, err == nil, err
+		return fsm.QueryAnswered(d, func(e CreateSnapshotEffect) (CreateSnapshotAnswer, bool, error) {
+			return m.handlers.QueryCreateSnapshot(ctx, d, e)
+		}, bindCreateSnapshot, "device_id", "device_name", "snapshot_id", "snapshot_device")
 	}
 	return nil, false, fsm.UnknownEffect(MachineName, d.Effect)
 }

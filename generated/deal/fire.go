@@ -191,62 +191,15 @@ func (r *Record) Agree(by Actor, now time.Time) (Steps, error) {
 func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case Draft:
-		if !by.isAdvertiser(r) {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
-		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldCancelDraft(by)
-		}
-		r.State = Cancelled
-		return took(TransitionCancelDraft), nil
+		return r.inDraftCancel(by, now)
 	case Negotiating:
-		if by.isAdvertiser(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldNegotiationCancelledByAdvertiser(by)
-			}
-			r.State = Cancelled
-			return took(TransitionNegotiationCancelledByAdvertiser), nil
-		}
-		if by.isOwner(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldNegotiationCancelledByOwner(by)
-			}
-			r.State = Cancelled
-			return took(TransitionNegotiationCancelledByOwner), nil
-		}
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
+		return r.inNegotiatingCancel(by, now)
 	case Accepted:
-		if by.isAdvertiser(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldAcceptedCancelledByAdvertiser(by)
-			}
-			r.State = Cancelled
-			return took(TransitionAcceptedCancelledByAdvertiser), nil
-		}
-		if by.isOwner(r) {
-			if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldAcceptedCancelledByOwner(by)
-			}
-			r.State = Cancelled
-			return took(TransitionAcceptedCancelledByOwner), nil
-		}
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
+		return r.inAcceptedCancel(by, now)
 	case AwaitingPayment:
-		if !by.isAdvertiser(r) {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
-		}
-		// The advertiser alone, where before either can (F-003-23).
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldPaymentCancelled(by)
-		}
-		r.State = Cancelled
-		return took(TransitionPaymentCancelled), nil
+		return r.inAwaitingPaymentCancel(by, now)
 	case Funded:
-		if !by.isAdvertiser(r) && !by.isOwner(r) {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
-		}
-		// Added: "If FUNDED first, cancel rejected (already funded)" (Race Condition Scenarios).
-		return Steps{}, r.reject(fsm.ErrRefused, EventCancel, by).Refuse("cancel_too_late", "already_funded", 409)
+		return r.inFundedCancel(by, now)
 	case OfferPending, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Refunded, Expired:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel, by)
 	case Cancelled:
@@ -258,43 +211,85 @@ func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventCancel, by)
 }
 
+// inDraftCancel decides CANCEL in Draft.
+func (r *Record) inDraftCancel(by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
+	}
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldCancelDraft(by)
+	}
+	r.State = Cancelled
+	return took(TransitionCancelDraft), nil
+}
+
+// inNegotiatingCancel decides CANCEL in Negotiating.
+func (r *Record) inNegotiatingCancel(by Actor, now time.Time) (Steps, error) {
+	if by.isAdvertiser(r) {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldNegotiationCancelledByAdvertiser(by)
+		}
+		r.State = Cancelled
+		return took(TransitionNegotiationCancelledByAdvertiser), nil
+	}
+	if by.isOwner(r) {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldNegotiationCancelledByOwner(by)
+		}
+		r.State = Cancelled
+		return took(TransitionNegotiationCancelledByOwner), nil
+	}
+	return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
+}
+
+// inAcceptedCancel decides CANCEL in Accepted.
+func (r *Record) inAcceptedCancel(by Actor, now time.Time) (Steps, error) {
+	if by.isAdvertiser(r) {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldAcceptedCancelledByAdvertiser(by)
+		}
+		r.State = Cancelled
+		return took(TransitionAcceptedCancelledByAdvertiser), nil
+	}
+	if by.isOwner(r) {
+		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldAcceptedCancelledByOwner(by)
+		}
+		r.State = Cancelled
+		return took(TransitionAcceptedCancelledByOwner), nil
+	}
+	return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
+}
+
+// inAwaitingPaymentCancel decides CANCEL in AwaitingPayment.
+func (r *Record) inAwaitingPaymentCancel(by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
+	}
+	// The advertiser alone, where before either can (F-003-23).
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldPaymentCancelled(by)
+	}
+	r.State = Cancelled
+	return took(TransitionPaymentCancelled), nil
+}
+
+// inFundedCancel decides CANCEL in Funded.
+func (r *Record) inFundedCancel(by Actor, now time.Time) (Steps, error) {
+	if !by.isAdvertiser(r) && !by.isOwner(r) {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
+	}
+	// Added: "If FUNDED first, cancel rejected (already funded)" (Race Condition Scenarios).
+	return Steps{}, r.reject(fsm.ErrRefused, EventCancel, by).Refuse("cancel_too_late", "already_funded", 409)
+}
+
 // MutualCancel applies MUTUAL_CANCEL. It changes r only when it returns a step.
 //
 // Apart from CANCEL: a CANCEL that comes too late is rejected, and must not count as half of a mutual one (F-003-6).
 func (r *Record) MutualCancel(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case Funded:
-		// "Mutual cancel", actor "Both": the second consent ends the deal.
-		if by.isAdvertiser(r) && r.OwnerCancels {
-			if r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldMutualByAdvertiser(by)
-			}
-			r.State, r.Escrow, r.AdvertiserCancels = Cancelled, EscrowReturned, true
-			return took(TransitionMutualByAdvertiser), nil
-		}
-		if by.isOwner(r) && r.AdvertiserCancels {
-			if r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldMutualByOwner(by)
-			}
-			r.State, r.Escrow, r.OwnerCancels = Cancelled, EscrowReturned, true
-			return took(TransitionMutualByOwner), nil
-		}
-		// Added: the first consent of "Both".
-		if by.isAdvertiser(r) && !r.OwnerCancels {
-			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldConsentByAdvertiser(by)
-			}
-			r.AdvertiserCancels = true
-			return took(TransitionConsentByAdvertiser), nil
-		}
-		if by.isOwner(r) && !r.AdvertiserCancels {
-			if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldConsentByOwner(by)
-			}
-			r.OwnerCancels = true
-			return took(TransitionConsentByOwner), nil
-		}
-		return Steps{}, r.explainMutualCancel(by)
+		return r.inFundedMutualCancel(by, now)
 	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Refunded, Expired:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventMutualCancel, by)
 	case Cancelled:
@@ -306,57 +301,56 @@ func (r *Record) MutualCancel(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventMutualCancel, by)
 }
 
+// inFundedMutualCancel decides MUTUAL_CANCEL in Funded.
+func (r *Record) inFundedMutualCancel(by Actor, now time.Time) (Steps, error) {
+	// "Mutual cancel", actor "Both": the second consent ends the deal.
+	if by.isAdvertiser(r) && r.OwnerCancels {
+		if r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldMutualByAdvertiser(by)
+		}
+		r.State, r.Escrow, r.AdvertiserCancels = Cancelled, EscrowReturned, true
+		return took(TransitionMutualByAdvertiser), nil
+	}
+	if by.isOwner(r) && r.AdvertiserCancels {
+		if r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldMutualByOwner(by)
+		}
+		r.State, r.Escrow, r.OwnerCancels = Cancelled, EscrowReturned, true
+		return took(TransitionMutualByOwner), nil
+	}
+	// Added: the first consent of "Both".
+	if by.isAdvertiser(r) && !r.OwnerCancels {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldConsentByAdvertiser(by)
+		}
+		r.AdvertiserCancels = true
+		return took(TransitionConsentByAdvertiser), nil
+	}
+	if by.isOwner(r) && !r.AdvertiserCancels {
+		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldConsentByOwner(by)
+		}
+		r.OwnerCancels = true
+		return took(TransitionConsentByOwner), nil
+	}
+	return Steps{}, r.explainMutualCancel(by)
+}
+
 // Expire applies EXPIRE. It changes r only when it returns a step.
 //
 // Deal Timeout Worker (F-003-22)
 func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case OfferPending:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldOfferExpired(by)
-		}
-		r.State = Expired
-		return took(TransitionOfferExpired), nil
+		return r.inOfferPendingExpire(by, now)
 	case Negotiating:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldNegotiationExpired(by)
-		}
-		r.State = Expired
-		return took(TransitionNegotiationExpired), nil
+		return r.inNegotiatingExpire(by, now)
 	case AwaitingPayment:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-		}
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldPaymentExpired(by)
-		}
-		r.State = Expired
-		return took(TransitionPaymentExpired), nil
+		return r.inAwaitingPaymentExpire(by, now)
 	case Funded:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-		}
-		if r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldCreativeExpired(by)
-		}
-		r.State, r.Escrow = Expired, EscrowReturned
-		return took(TransitionCreativeExpired), nil
+		return r.inFundedExpire(by, now)
 	case CreativeSubmitted:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
-		}
-		// Added: two rows of Timeouts that the transition tables lack. The money must not wait for ever (F-003-1, F-003-2).
-		if r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldReviewExpired(by)
-		}
-		r.State, r.Escrow = Expired, EscrowReturned
-		return took(TransitionReviewExpired), nil
+		return r.inCreativeSubmittedExpire(by, now)
 	case Draft, Accepted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventExpire, by)
 	case Expired:
@@ -366,6 +360,67 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventExpire, by)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventExpire, by)
+}
+
+// inOfferPendingExpire decides EXPIRE in OfferPending.
+func (r *Record) inOfferPendingExpire(by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+	}
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldOfferExpired(by)
+	}
+	r.State = Expired
+	return took(TransitionOfferExpired), nil
+}
+
+// inNegotiatingExpire decides EXPIRE in Negotiating.
+func (r *Record) inNegotiatingExpire(by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+	}
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldNegotiationExpired(by)
+	}
+	r.State = Expired
+	return took(TransitionNegotiationExpired), nil
+}
+
+// inAwaitingPaymentExpire decides EXPIRE in AwaitingPayment.
+func (r *Record) inAwaitingPaymentExpire(by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+	}
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldPaymentExpired(by)
+	}
+	r.State = Expired
+	return took(TransitionPaymentExpired), nil
+}
+
+// inFundedExpire decides EXPIRE in Funded.
+func (r *Record) inFundedExpire(by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+	}
+	if r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldCreativeExpired(by)
+	}
+	r.State, r.Escrow = Expired, EscrowReturned
+	return took(TransitionCreativeExpired), nil
+}
+
+// inCreativeSubmittedExpire decides EXPIRE in CreativeSubmitted.
+func (r *Record) inCreativeSubmittedExpire(by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
+	}
+	// Added: two rows of Timeouts that the transition tables lack. The money must not wait for ever (F-003-1, F-003-2).
+	if r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldReviewExpired(by)
+	}
+	r.State, r.Escrow = Expired, EscrowReturned
+	return took(TransitionReviewExpired), nil
 }
 
 // AddressReady applies ADDRESS_READY. It changes r only when it returns a step.
@@ -409,148 +464,208 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 	}
 	switch r.State {
 	case AwaitingPayment:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		// Payment Transitions. The document confirms a deposit without a word on its amount (F-003-8).
-		if e.AmountNano == r.PriceNano {
-			if r.DepositTx.IsSet && r.DepositTx.V != e.TxHash {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_tx", "is write-once")
-			}
-			if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_nano", "is write-once")
-			}
-			if r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldFund(e, by)
-			}
-			r.State = Funded
-			r.DepositTx = fsm.Some(e.TxHash)
-			r.DepositNano = fsm.Some(r.PriceNano)
-			r.Escrow = EscrowHeld
-			return took(TransitionFund), nil
-		}
-		if e.AmountNano > r.PriceNano {
-			if r.DepositTx.IsSet && r.DepositTx.V != e.TxHash {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_tx", "is write-once")
-			}
-			if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_nano", "is write-once")
-			}
-			if r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldFundOverpaid(e, by)
-			}
-			if _, ok := fsm.SubInt(e.AmountNano, r.PriceNano); !ok {
-				return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid")
-			}
-			r.State = Funded
-			r.DepositTx = fsm.Some(e.TxHash)
-			r.DepositNano = fsm.Some(r.PriceNano)
-			r.Escrow = EscrowHeld
-			return took(TransitionFundOverpaid), nil
-		}
-		if e.AmountNano < r.PriceNano {
-			if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || r.AdvertiserID == r.OwnerID {
-				return Steps{}, r.unheldRefundUnderpaid(e, by)
-			}
-			return took(TransitionRefundUnderpaid), nil
-		}
-		return Steps{}, r.explainDepositConfirmed(e, by)
+		return r.inAwaitingPaymentDepositConfirmed(e, by, now)
 	case Funded:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraFunded(e, by)
-		}
-		return took(TransitionRefundExtraFunded), nil
+		return r.inFundedDepositConfirmed(e, by, now)
 	case CreativeSubmitted:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraCreativeSubmitted(e, by)
-		}
-		return took(TransitionRefundExtraCreativeSubmitted), nil
+		return r.inCreativeSubmittedDepositConfirmed(e, by, now)
 	case CreativeApproved:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraCreativeApproved(e, by)
-		}
-		return took(TransitionRefundExtraCreativeApproved), nil
+		return r.inCreativeApprovedDepositConfirmed(e, by, now)
 	case Scheduled:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraScheduled(e, by)
-		}
-		return took(TransitionRefundExtraScheduled), nil
+		return r.inScheduledDepositConfirmed(e, by, now)
 	case Published:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraPublished(e, by)
-		}
-		return took(TransitionRefundExtraPublished), nil
+		return r.inPublishedDepositConfirmed(e, by, now)
 	case DeliveryVerifying:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraDeliveryVerifying(e, by)
-		}
-		return took(TransitionRefundExtraDeliveryVerifying), nil
+		return r.inDeliveryVerifyingDepositConfirmed(e, by, now)
 	case CompletedReleased:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraCompletedReleased(e, by)
-		}
-		return took(TransitionRefundExtraCompletedReleased), nil
+		return r.inCompletedReleasedDepositConfirmed(e, by, now)
 	case Disputed:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraDisputed(e, by)
-		}
-		return took(TransitionRefundExtraDisputed), nil
+		return r.inDisputedDepositConfirmed(e, by, now)
 	case Cancelled:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
-		// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundLateDepositCancelled(e, by)
-		}
-		return took(TransitionRefundLateDepositCancelled), nil
+		return r.inCancelledDepositConfirmed(e, by, now)
 	case Refunded:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundExtraRefunded(e, by)
-		}
-		return took(TransitionRefundExtraRefunded), nil
+		return r.inRefundedDepositConfirmed(e, by, now)
 	case Expired:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-		}
-		// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
-		// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
-		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundLateDepositExpired(e, by)
-		}
-		return took(TransitionRefundLateDepositExpired), nil
+		return r.inExpiredDepositConfirmed(e, by, now)
 	case Draft, OfferPending, Negotiating, Accepted:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDepositConfirmed, by)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventDepositConfirmed, by)
+}
+
+// inAwaitingPaymentDepositConfirmed decides DEPOSIT_CONFIRMED in AwaitingPayment.
+func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	// Payment Transitions. The document confirms a deposit without a word on its amount (F-003-8).
+	if e.AmountNano == r.PriceNano {
+		if r.DepositTx.IsSet && r.DepositTx.V != e.TxHash {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_tx", "is write-once")
+		}
+		if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_nano", "is write-once")
+		}
+		if r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldFund(e, by)
+		}
+		r.State = Funded
+		r.DepositTx = fsm.Some(e.TxHash)
+		r.DepositNano = fsm.Some(r.PriceNano)
+		r.Escrow = EscrowHeld
+		return took(TransitionFund), nil
+	}
+	if e.AmountNano > r.PriceNano {
+		if r.DepositTx.IsSet && r.DepositTx.V != e.TxHash {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_tx", "is write-once")
+		}
+		if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_nano", "is write-once")
+		}
+		if r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldFundOverpaid(e, by)
+		}
+		if _, ok := fsm.SubInt(e.AmountNano, r.PriceNano); !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventDepositConfirmed, by).OnRow("fund_overpaid")
+		}
+		r.State = Funded
+		r.DepositTx = fsm.Some(e.TxHash)
+		r.DepositNano = fsm.Some(r.PriceNano)
+		r.Escrow = EscrowHeld
+		return took(TransitionFundOverpaid), nil
+	}
+	if e.AmountNano < r.PriceNano {
+		if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || r.AdvertiserID == r.OwnerID {
+			return Steps{}, r.unheldRefundUnderpaid(e, by)
+		}
+		return took(TransitionRefundUnderpaid), nil
+	}
+	return Steps{}, r.explainDepositConfirmed(e, by)
+}
+
+// inFundedDepositConfirmed decides DEPOSIT_CONFIRMED in Funded.
+func (r *Record) inFundedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraFunded(e, by)
+	}
+	return took(TransitionRefundExtraFunded), nil
+}
+
+// inCreativeSubmittedDepositConfirmed decides DEPOSIT_CONFIRMED in CreativeSubmitted.
+func (r *Record) inCreativeSubmittedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraCreativeSubmitted(e, by)
+	}
+	return took(TransitionRefundExtraCreativeSubmitted), nil
+}
+
+// inCreativeApprovedDepositConfirmed decides DEPOSIT_CONFIRMED in CreativeApproved.
+func (r *Record) inCreativeApprovedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraCreativeApproved(e, by)
+	}
+	return took(TransitionRefundExtraCreativeApproved), nil
+}
+
+// inScheduledDepositConfirmed decides DEPOSIT_CONFIRMED in Scheduled.
+func (r *Record) inScheduledDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraScheduled(e, by)
+	}
+	return took(TransitionRefundExtraScheduled), nil
+}
+
+// inPublishedDepositConfirmed decides DEPOSIT_CONFIRMED in Published.
+func (r *Record) inPublishedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraPublished(e, by)
+	}
+	return took(TransitionRefundExtraPublished), nil
+}
+
+// inDeliveryVerifyingDepositConfirmed decides DEPOSIT_CONFIRMED in DeliveryVerifying.
+func (r *Record) inDeliveryVerifyingDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraDeliveryVerifying(e, by)
+	}
+	return took(TransitionRefundExtraDeliveryVerifying), nil
+}
+
+// inCompletedReleasedDepositConfirmed decides DEPOSIT_CONFIRMED in CompletedReleased.
+func (r *Record) inCompletedReleasedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraCompletedReleased(e, by)
+	}
+	return took(TransitionRefundExtraCompletedReleased), nil
+}
+
+// inDisputedDepositConfirmed decides DEPOSIT_CONFIRMED in Disputed.
+func (r *Record) inDisputedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraDisputed(e, by)
+	}
+	return took(TransitionRefundExtraDisputed), nil
+}
+
+// inCancelledDepositConfirmed decides DEPOSIT_CONFIRMED in Cancelled.
+func (r *Record) inCancelledDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundLateDepositCancelled(e, by)
+	}
+	return took(TransitionRefundLateDepositCancelled), nil
+}
+
+// inRefundedDepositConfirmed decides DEPOSIT_CONFIRMED in Refunded.
+func (r *Record) inRefundedDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundExtraRefunded(e, by)
+	}
+	return took(TransitionRefundExtraRefunded), nil
+}
+
+// inExpiredDepositConfirmed decides DEPOSIT_CONFIRMED in Expired.
+func (r *Record) inExpiredDepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
+	}
+	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
+	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
+	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
+		return Steps{}, r.unheldRefundLateDepositExpired(e, by)
+	}
+	return took(TransitionRefundLateDepositExpired), nil
 }
 
 // SubmitDraft applies SUBMIT_DRAFT. It changes r only when it returns a step.

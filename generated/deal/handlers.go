@@ -134,35 +134,15 @@ func bindVerifyCallback(answer VerifyCallbackAnswer) (*fsm.Event, error) {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "ledger_deposit":
-		e, err := fsm.PayloadOf[LedgerDepositEffect](d, "deal_id")
-		if err != nil {
-			return err
-		}
-		return m.handlers.LedgerDeposit(ctx, tx, d, e)
+		return fsm.Handle(d, func(e LedgerDepositEffect) error { return m.handlers.LedgerDeposit(ctx, tx, d, e) }, "deal_id")
 	case "freeze_escrow":
-		e, err := fsm.PayloadOf[FreezeEscrowEffect](d, "deal_id")
-		if err != nil {
-			return err
-		}
-		return m.handlers.FreezeEscrow(ctx, tx, d, e)
+		return fsm.Handle(d, func(e FreezeEscrowEffect) error { return m.handlers.FreezeEscrow(ctx, tx, d, e) }, "deal_id")
 	case "release_escrow":
-		e, err := fsm.PayloadOf[ReleaseEscrowEffect](d, "deal_id", "owner_id")
-		if err != nil {
-			return err
-		}
-		return m.handlers.ReleaseEscrow(ctx, tx, d, e)
+		return fsm.Handle(d, func(e ReleaseEscrowEffect) error { return m.handlers.ReleaseEscrow(ctx, tx, d, e) }, "deal_id", "owner_id")
 	case "deduct_commission":
-		e, err := fsm.PayloadOf[DeductCommissionEffect](d, "deal_id")
-		if err != nil {
-			return err
-		}
-		return m.handlers.DeductCommission(ctx, tx, d, e)
+		return fsm.Handle(d, func(e DeductCommissionEffect) error { return m.handlers.DeductCommission(ctx, tx, d, e) }, "deal_id")
 	case "return_escrow":
-		e, err := fsm.PayloadOf[ReturnEscrowEffect](d, "deal_id", "advertiser_id")
-		if err != nil {
-			return err
-		}
-		return m.handlers.ReturnEscrow(ctx, tx, d, e)
+		return fsm.Handle(d, func(e ReturnEscrowEffect) error { return m.handlers.ReturnEscrow(ctx, tx, d, e) }, "deal_id", "advertiser_id")
 	}
 	return fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -171,95 +151,35 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "deal.events":
-		e, err := fsm.PayloadOf[DealEventsEffect](d, "deal_id", "event_type", "to_status", "created_at")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.DealEvents(ctx, d, e)
+		return nil, fsm.Handle(d, func(e DealEventsEffect) error { return m.handlers.DealEvents(ctx, d, e) }, "deal_id", "event_type", "to_status", "created_at")
 	case "notify_advertiser":
-		e, err := fsm.PayloadOf[NotifyAdvertiserEffect](d, "advertiser_id", "status")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.NotifyAdvertiser(ctx, d, e)
+		return nil, fsm.Handle(d, func(e NotifyAdvertiserEffect) error { return m.handlers.NotifyAdvertiser(ctx, d, e) }, "advertiser_id", "status")
 	case "notify_owner":
-		e, err := fsm.PayloadOf[NotifyOwnerEffect](d, "owner_id", "status")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.NotifyOwner(ctx, d, e)
+		return nil, fsm.Handle(d, func(e NotifyOwnerEffect) error { return m.handlers.NotifyOwner(ctx, d, e) }, "owner_id", "status")
 	case "generate_deposit_address":
-		e, err := fsm.PayloadOf[GenerateDepositAddressEffect](d, "deal_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.GenerateDepositAddress(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindGenerateDepositAddress(answer)
+		return fsm.HandleAnswered(d, func(e GenerateDepositAddressEffect) (GenerateDepositAddressAnswer, error) {
+			return m.handlers.GenerateDepositAddress(ctx, d, e)
+		}, bindGenerateDepositAddress, "deal_id")
 	case "execute_payout":
-		e, err := fsm.PayloadOf[ExecutePayoutEffect](d, "deal_id", "owner_id")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.ExecutePayout(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ExecutePayoutEffect) error { return m.handlers.ExecutePayout(ctx, d, e) }, "deal_id", "owner_id")
 	case "execute_refund":
-		e, err := fsm.PayloadOf[ExecuteRefundEffect](d, "deal_id", "advertiser_id")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.ExecuteRefund(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ExecuteRefundEffect) error { return m.handlers.ExecuteRefund(ctx, d, e) }, "deal_id", "advertiser_id")
 	case "refund_deposit":
-		e, err := fsm.PayloadOf[RefundDepositEffect](d, "deal_id", "tx_hash", "amount_nano")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.RefundDeposit(ctx, d, e)
+		return nil, fsm.Handle(d, func(e RefundDepositEffect) error { return m.handlers.RefundDeposit(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
 	case "refund_surplus":
-		e, err := fsm.PayloadOf[RefundSurplusEffect](d, "deal_id", "tx_hash", "amount_nano")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.RefundSurplus(ctx, d, e)
+		return nil, fsm.Handle(d, func(e RefundSurplusEffect) error { return m.handlers.RefundSurplus(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
 	case "enable_publishing":
-		e, err := fsm.PayloadOf[EnablePublishingEffect](d, "deal_id")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.EnablePublishing(ctx, d, e)
+		return nil, fsm.Handle(d, func(e EnablePublishingEffect) error { return m.handlers.EnablePublishing(ctx, d, e) }, "deal_id")
 	case "schedule_post":
-		e, err := fsm.PayloadOf[SchedulePostEffect](d, "deal_id", "publish_at")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.SchedulePost(ctx, d, e)
+		return nil, fsm.Handle(d, func(e SchedulePostEffect) error { return m.handlers.SchedulePost(ctx, d, e) }, "deal_id", "publish_at")
 	case "publish_post":
-		e, err := fsm.PayloadOf[PublishPostEffect](d, "deal_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.PublishPost(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindPublishPost(answer)
+		return fsm.HandleAnswered(d, func(e PublishPostEffect) (PublishPostAnswer, error) { return m.handlers.PublishPost(ctx, d, e) }, bindPublishPost, "deal_id")
 	case "verify_callback":
-		e, err := fsm.PayloadOf[VerifyCallbackEffect](d, "deal_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.VerifyCallback(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindVerifyCallback(answer)
+		return fsm.HandleAnswered(d, func(e VerifyCallbackEffect) (VerifyCallbackAnswer, error) {
+			return m.handlers.VerifyCallback(ctx, d, e)
+		}, bindVerifyCallback, "deal_id")
 	case "start_verification":
-		e, err := fsm.PayloadOf[StartVerificationEffect](d, "deal_id")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.StartVerification(ctx, d, e)
+		return nil, fsm.Handle(d, func(e StartVerificationEffect) error { return m.handlers.StartVerification(ctx, d, e) }, "deal_id")
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -268,32 +188,16 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "execute_payout":
-		e, err := fsm.PayloadOf[ExecutePayoutEffect](d, "deal_id", "owner_id")
-		if err != nil {
-			return nil, false, err
-		}
-		done, err := m.handlers.QueryExecutePayout(ctx, d, e)
+		done, err = fsm.Query(d, func(e ExecutePayoutEffect) (bool, error) { return m.handlers.QueryExecutePayout(ctx, d, e) }, "deal_id", "owner_id")
 		return nil, done, err
 	case "execute_refund":
-		e, err := fsm.PayloadOf[ExecuteRefundEffect](d, "deal_id", "advertiser_id")
-		if err != nil {
-			return nil, false, err
-		}
-		done, err := m.handlers.QueryExecuteRefund(ctx, d, e)
+		done, err = fsm.Query(d, func(e ExecuteRefundEffect) (bool, error) { return m.handlers.QueryExecuteRefund(ctx, d, e) }, "deal_id", "advertiser_id")
 		return nil, done, err
 	case "refund_deposit":
-		e, err := fsm.PayloadOf[RefundDepositEffect](d, "deal_id", "tx_hash", "amount_nano")
-		if err != nil {
-			return nil, false, err
-		}
-		done, err := m.handlers.QueryRefundDeposit(ctx, d, e)
+		done, err = fsm.Query(d, func(e RefundDepositEffect) (bool, error) { return m.handlers.QueryRefundDeposit(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
 		return nil, done, err
 	case "refund_surplus":
-		e, err := fsm.PayloadOf[RefundSurplusEffect](d, "deal_id", "tx_hash", "amount_nano")
-		if err != nil {
-			return nil, false, err
-		}
-		done, err := m.handlers.QueryRefundSurplus(ctx, d, e)
+		done, err = fsm.Query(d, func(e RefundSurplusEffect) (bool, error) { return m.handlers.QueryRefundSurplus(ctx, d, e) }, "deal_id", "tx_hash", "amount_nano")
 		return nil, done, err
 	}
 	return nil, false, fsm.UnknownEffect(MachineName, d.Effect)

@@ -87,47 +87,17 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_exists":
-		e, err := fsm.PayloadOf[CheckExistsEffect](d, "image_id", "bucket", "s3_key")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.CheckExists(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindCheckExists(answer)
+		return fsm.HandleAnswered(d, func(e CheckExistsEffect) (CheckExistsAnswer, error) { return m.handlers.CheckExists(ctx, d, e) }, bindCheckExists, "image_id", "bucket", "s3_key")
 	case "download_object":
-		e, err := fsm.PayloadOf[DownloadObjectEffect](d, "bucket", "s3_key", "image_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.DownloadObject(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindDownloadObject(answer)
+		return fsm.HandleAnswered(d, func(e DownloadObjectEffect) (DownloadObjectAnswer, error) {
+			return m.handlers.DownloadObject(ctx, d, e)
+		}, bindDownloadObject, "bucket", "s3_key", "image_id")
 	case "remove_temp_file":
-		e, err := fsm.PayloadOf[RemoveTempFileEffect](d, "image_id")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.RemoveTempFile(ctx, d, e)
+		return nil, fsm.Handle(d, func(e RemoveTempFileEffect) error { return m.handlers.RemoveTempFile(ctx, d, e) }, "image_id")
 	case "validate_file":
-		e, err := fsm.PayloadOf[ValidateFileEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.ValidateFile(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindValidateFile(answer)
+		return fsm.HandleAnswered(d, func(e ValidateFileEffect) (ValidateFileAnswer, error) { return m.handlers.ValidateFile(ctx, d, e) }, bindValidateFile)
 	case "delete_file":
-		e, err := fsm.PayloadOf[DeleteFileEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.DeleteFile(ctx, d, e)
+		return nil, fsm.Handle(d, func(e DeleteFileEffect) error { return m.handlers.DeleteFile(ctx, d, e) })
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }

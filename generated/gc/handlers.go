@@ -27,17 +27,9 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "mark_candidate":
-		e, err := fsm.PayloadOf[MarkCandidateEffect](d, "digest")
-		if err != nil {
-			return err
-		}
-		return m.handlers.MarkCandidate(ctx, tx, d, e)
+		return fsm.Handle(d, func(e MarkCandidateEffect) error { return m.handlers.MarkCandidate(ctx, tx, d, e) }, "digest")
 	case "clear_candidate":
-		e, err := fsm.PayloadOf[ClearCandidateEffect](d, "digest")
-		if err != nil {
-			return err
-		}
-		return m.handlers.ClearCandidate(ctx, tx, d, e)
+		return fsm.Handle(d, func(e ClearCandidateEffect) error { return m.handlers.ClearCandidate(ctx, tx, d, e) }, "digest")
 	}
 	return fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -46,11 +38,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "delete_object_blob":
-		e, err := fsm.PayloadOf[DeleteObjectBlobEffect](d, "digest")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.DeleteObjectBlob(ctx, d, e)
+		return nil, fsm.Handle(d, func(e DeleteObjectBlobEffect) error { return m.handlers.DeleteObjectBlob(ctx, d, e) }, "digest")
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }

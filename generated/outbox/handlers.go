@@ -20,11 +20,7 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "operator_queue":
-		e, err := fsm.PayloadOf[OperatorQueueEffect](d, "topic", "attempts")
-		if err != nil {
-			return err
-		}
-		return m.handlers.OperatorQueue(ctx, tx, d, e)
+		return fsm.Handle(d, func(e OperatorQueueEffect) error { return m.handlers.OperatorQueue(ctx, tx, d, e) }, "topic", "attempts")
 	}
 	return fsm.UnknownEffect(MachineName, d.Effect)
 }

@@ -44,29 +44,13 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "persist_artifact_entries":
-		e, err := fsm.PayloadOf[PersistArtifactEntriesEffect](d)
-		if err != nil {
-			return err
-		}
-		return m.handlers.PersistArtifactEntries(ctx, tx, d, e)
+		return fsm.Handle(d, func(e PersistArtifactEntriesEffect) error { return m.handlers.PersistArtifactEntries(ctx, tx, d, e) })
 	case "tombstone_row":
-		e, err := fsm.PayloadOf[TombstoneRowEffect](d)
-		if err != nil {
-			return err
-		}
-		return m.handlers.TombstoneRow(ctx, tx, d, e)
+		return fsm.Handle(d, func(e TombstoneRowEffect) error { return m.handlers.TombstoneRow(ctx, tx, d, e) })
 	case "lift_tombstone":
-		e, err := fsm.PayloadOf[LiftTombstoneEffect](d)
-		if err != nil {
-			return err
-		}
-		return m.handlers.LiftTombstone(ctx, tx, d, e)
+		return fsm.Handle(d, func(e LiftTombstoneEffect) error { return m.handlers.LiftTombstone(ctx, tx, d, e) })
 	case "audit":
-		e, err := fsm.PayloadOf[AuditEffect](d, "to_state")
-		if err != nil {
-			return err
-		}
-		return m.handlers.Audit(ctx, tx, d, e)
+		return fsm.Handle(d, func(e AuditEffect) error { return m.handlers.Audit(ctx, tx, d, e) }, "to_state")
 	}
 	return fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -75,29 +59,13 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "artifact.published":
-		e, err := fsm.PayloadOf[ArtifactPublishedEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.ArtifactPublished(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ArtifactPublishedEffect) error { return m.handlers.ArtifactPublished(ctx, d, e) })
 	case "artifact.quarantined":
-		e, err := fsm.PayloadOf[ArtifactQuarantinedEffect](d, "digest")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.ArtifactQuarantined(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ArtifactQuarantinedEffect) error { return m.handlers.ArtifactQuarantined(ctx, d, e) }, "digest")
 	case "artifact.tombstoned":
-		e, err := fsm.PayloadOf[ArtifactTombstonedEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.ArtifactTombstoned(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ArtifactTombstonedEffect) error { return m.handlers.ArtifactTombstoned(ctx, d, e) })
 	case "artifact.restored":
-		e, err := fsm.PayloadOf[ArtifactRestoredEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.ArtifactRestored(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ArtifactRestoredEffect) error { return m.handlers.ArtifactRestored(ctx, d, e) })
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }

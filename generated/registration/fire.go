@@ -347,75 +347,85 @@ func (r *Record) DeregistrationComplete(by Actor, now time.Time) (Steps, error) 
 func (r *Record) stepRetry(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case PartialRegistered:
-		if by.Role != RoleExternal && by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetry, by)
-		}
-		// 9 and 10. increment_on: RETRY, RETRY_POSTGRES, during the transition. 10 is dead: nothing brings a record with Consul
-		// alone into this state. Kept as the document has it.
-		if r.PostgresApplied && r.RetryCount < 3 {
-			newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
-			if !ok {
-				return Steps{}, r.reject(fsm.ErrOverflow, EventRetry, by).OnRow("retry_consul").WithField("retry_count", "overflows")
-			}
-			if newRetryCount < 0 || newRetryCount > 3 {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetry, by).OnRow("retry_consul").WithField("retry_count", "is out of range")
-			}
-			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet {
-				return Steps{}, r.unheldRetryConsul(by, newRetryCount)
-			}
-			r.State, r.RetryCount = RegisteringConsul, newRetryCount
-			return took(TransitionRetryConsul), nil
-		}
-		// Added: what 001 Exhaustion Handling gives to the Orchestrator.
-		if r.RetryCount >= 3 {
-			if r.PostgresApplied == r.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldRetryRefusedRetry(by)
-			}
-			return took(TransitionRetryRefusedRetry), nil
-		}
-		return Steps{}, r.explainRetry(by).Refuse("refuse_recovery", "guard_failed", 409)
+		return r.inPartialRegisteredRetry(by, now)
 	case Failed:
-		if by.Role != RoleExternal && by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetry, by)
-		}
-		// 14. Guards for required_data as in 1. The applied flags stay: see postgres_failure_advertised.
-		if r.RetryCount < 3 && r.DeploymentID.IsSet && r.Environment.IsSet && r.NetworkID.IsSet && r.ConsulServiceID.IsSet && r.ConsulServiceName.IsSet && r.PostgresRecord.IsSet {
-			newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
-			if !ok {
-				return Steps{}, r.reject(fsm.ErrOverflow, EventRetry, by).OnRow("retry_from_failed").WithField("retry_count", "overflows")
-			}
-			if newRetryCount < 0 || newRetryCount > 3 {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetry, by).OnRow("retry_from_failed").WithField("retry_count", "is out of range")
-			}
-			r.State = Validating
-			r.ValidationError = fsm.None[string]()
-			r.ValidationErrorType = fsm.None[ValidationErrorType]()
-			r.PostgresError = fsm.None[string]()
-			r.ConsulError = fsm.None[string]()
-			r.FailedComponent = fsm.None[Component]()
-			r.RetryCount = newRetryCount
-			r.ConsulCleanup = CleanupPending
-			r.PostgresCleanup = CleanupPending
-			return took(TransitionRetryFromFailed), nil
-		}
-		if r.RetryCount < 3 {
-			newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
-			if !ok {
-				return Steps{}, r.reject(fsm.ErrOverflow, EventRetry, by).OnRow("retry_incomplete").WithField("retry_count", "overflows")
-			}
-			if newRetryCount < 0 || newRetryCount > 3 {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetry, by).OnRow("retry_incomplete").WithField("retry_count", "is out of range")
-			}
-			r.ValidationError, r.ValidationErrorType, r.RetryCount = fsm.Some("required_data_missing"), fsm.Some(ValidationErrorTypeMissing), newRetryCount
-			return took(TransitionRetryIncomplete), nil
-		}
-		// "Transitions 9, 10, or 14" (001 Trigger Catalog) against row 17, which leaves partial_registered only: failed is where
-		// RETRY_EXHAUSTED would lead, so the refusal says it.
-		return Steps{}, r.explainRetry(by).Refuse("refuse_retry", "retry_exhausted", 409)
+		return r.inFailedRetry(by, now)
 	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetry, by)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventRetry, by)
+}
+
+// inPartialRegisteredRetry decides RETRY in PartialRegistered.
+func (r *Record) inPartialRegisteredRetry(by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleExternal && by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetry, by)
+	}
+	// 9 and 10. increment_on: RETRY, RETRY_POSTGRES, during the transition. 10 is dead: nothing brings a record with Consul
+	// alone into this state. Kept as the document has it.
+	if r.PostgresApplied && r.RetryCount < 3 {
+		newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventRetry, by).OnRow("retry_consul").WithField("retry_count", "overflows")
+		}
+		if newRetryCount < 0 || newRetryCount > 3 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetry, by).OnRow("retry_consul").WithField("retry_count", "is out of range")
+		}
+		if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet {
+			return Steps{}, r.unheldRetryConsul(by, newRetryCount)
+		}
+		r.State, r.RetryCount = RegisteringConsul, newRetryCount
+		return took(TransitionRetryConsul), nil
+	}
+	// Added: what 001 Exhaustion Handling gives to the Orchestrator.
+	if r.RetryCount >= 3 {
+		if r.PostgresApplied == r.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldRetryRefusedRetry(by)
+		}
+		return took(TransitionRetryRefusedRetry), nil
+	}
+	return Steps{}, r.explainRetry(by).Refuse("refuse_recovery", "guard_failed", 409)
+}
+
+// inFailedRetry decides RETRY in Failed.
+func (r *Record) inFailedRetry(by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleExternal && by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetry, by)
+	}
+	// 14. Guards for required_data as in 1. The applied flags stay: see postgres_failure_advertised.
+	if r.RetryCount < 3 && r.DeploymentID.IsSet && r.Environment.IsSet && r.NetworkID.IsSet && r.ConsulServiceID.IsSet && r.ConsulServiceName.IsSet && r.PostgresRecord.IsSet {
+		newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventRetry, by).OnRow("retry_from_failed").WithField("retry_count", "overflows")
+		}
+		if newRetryCount < 0 || newRetryCount > 3 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetry, by).OnRow("retry_from_failed").WithField("retry_count", "is out of range")
+		}
+		r.State = Validating
+		r.ValidationError = fsm.None[string]()
+		r.ValidationErrorType = fsm.None[ValidationErrorType]()
+		r.PostgresError = fsm.None[string]()
+		r.ConsulError = fsm.None[string]()
+		r.FailedComponent = fsm.None[Component]()
+		r.RetryCount = newRetryCount
+		r.ConsulCleanup = CleanupPending
+		r.PostgresCleanup = CleanupPending
+		return took(TransitionRetryFromFailed), nil
+	}
+	if r.RetryCount < 3 {
+		newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventRetry, by).OnRow("retry_incomplete").WithField("retry_count", "overflows")
+		}
+		if newRetryCount < 0 || newRetryCount > 3 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetry, by).OnRow("retry_incomplete").WithField("retry_count", "is out of range")
+		}
+		r.ValidationError, r.ValidationErrorType, r.RetryCount = fsm.Some("required_data_missing"), fsm.Some(ValidationErrorTypeMissing), newRetryCount
+		return took(TransitionRetryIncomplete), nil
+	}
+	// "Transitions 9, 10, or 14" (001 Trigger Catalog) against row 17, which leaves partial_registered only: failed is where
+	// RETRY_EXHAUSTED would lead, so the refusal says it.
+	return Steps{}, r.explainRetry(by).Refuse("refuse_retry", "retry_exhausted", 409)
 }
 
 // Retry applies RETRY and the events that its step raises: all of them or none.
@@ -521,89 +531,134 @@ func (r *Record) FatalError(e FatalError, by Actor, now time.Time) (Steps, error
 	}
 	switch r.State {
 	case Unregistered:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerUnregistered(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerUnregistered), nil
+		return r.inUnregisteredFatalError(e, by, now)
 	case Validating:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerValidating(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerValidating), nil
+		return r.inValidatingFatalError(e, by, now)
 	case RegisteringPostgres:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerRegisteringPostgres(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerRegisteringPostgres), nil
+		return r.inRegisteringPostgresFatalError(e, by, now)
 	case PostgresRegistered:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerPostgresRegistered(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerPostgresRegistered), nil
+		return r.inPostgresRegisteredFatalError(e, by, now)
 	case RegisteringConsul:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerRegisteringConsul(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerRegisteringConsul), nil
+		return r.inRegisteringConsulFatalError(e, by, now)
 	case Registered:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerRegistered(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerRegistered), nil
+		return r.inRegisteredFatalError(e, by, now)
 	case PartialRegistered:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerPartialRegistered(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerPartialRegistered), nil
+		return r.inPartialRegisteredFatalError(e, by, now)
 	case Deregistering:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerDeregistering(e, by)
-		}
-		r.State = Failed
-		return took(TransitionGlobalErrorHandlerDeregistering), nil
+		return r.inDeregisteringFatalError(e, by, now)
 	case Failed:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandlerFailed(e, by)
-		}
-		return took(TransitionGlobalErrorHandlerFailed), nil
+		return r.inFailedFatalError(e, by, now)
 	case Deregistered:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventFatalError, by)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventFatalError, by)
+}
+
+// inUnregisteredFatalError decides FATAL_ERROR in Unregistered.
+func (r *Record) inUnregisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerUnregistered(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerUnregistered), nil
+}
+
+// inValidatingFatalError decides FATAL_ERROR in Validating.
+func (r *Record) inValidatingFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerValidating(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerValidating), nil
+}
+
+// inRegisteringPostgresFatalError decides FATAL_ERROR in RegisteringPostgres.
+func (r *Record) inRegisteringPostgresFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerRegisteringPostgres(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerRegisteringPostgres), nil
+}
+
+// inPostgresRegisteredFatalError decides FATAL_ERROR in PostgresRegistered.
+func (r *Record) inPostgresRegisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerPostgresRegistered(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerPostgresRegistered), nil
+}
+
+// inRegisteringConsulFatalError decides FATAL_ERROR in RegisteringConsul.
+func (r *Record) inRegisteringConsulFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerRegisteringConsul(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerRegisteringConsul), nil
+}
+
+// inRegisteredFatalError decides FATAL_ERROR in Registered.
+func (r *Record) inRegisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerRegistered(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerRegistered), nil
+}
+
+// inPartialRegisteredFatalError decides FATAL_ERROR in PartialRegistered.
+func (r *Record) inPartialRegisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerPartialRegistered(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerPartialRegistered), nil
+}
+
+// inDeregisteringFatalError decides FATAL_ERROR in Deregistering.
+func (r *Record) inDeregisteringFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerDeregistering(e, by)
+	}
+	r.State = Failed
+	return took(TransitionGlobalErrorHandlerDeregistering), nil
+}
+
+// inFailedFatalError decides FATAL_ERROR in Failed.
+func (r *Record) inFailedFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldGlobalErrorHandlerFailed(e, by)
+	}
+	return took(TransitionGlobalErrorHandlerFailed), nil
 }
 
 // RetryExhausted applies RETRY_EXHAUSTED. It changes r only when it returns a step.

@@ -145,61 +145,27 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "validate_payload":
-		e, err := fsm.PayloadOf[ValidatePayloadEffect](d, "node_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.ValidatePayload(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindValidatePayload(answer)
+		return fsm.HandleAnswered(d, func(e ValidatePayloadEffect) (ValidatePayloadAnswer, error) {
+			return m.handlers.ValidatePayload(ctx, d, e)
+		}, bindValidatePayload, "node_id")
 	case "postgres.upsert_registration":
-		e, err := fsm.PayloadOf[PostgresUpsertRegistrationEffect](d, "registration_id", "node_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.PostgresUpsertRegistration(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindPostgresUpsertRegistration(answer)
+		return fsm.HandleAnswered(d, func(e PostgresUpsertRegistrationEffect) (PostgresUpsertRegistrationAnswer, error) {
+			return m.handlers.PostgresUpsertRegistration(ctx, d, e)
+		}, bindPostgresUpsertRegistration, "registration_id", "node_id")
 	case "consul.register":
-		e, err := fsm.PayloadOf[ConsulRegisterEffect](d, "registration_id", "node_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.ConsulRegister(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindConsulRegister(answer)
+		return fsm.HandleAnswered(d, func(e ConsulRegisterEffect) (ConsulRegisterAnswer, error) {
+			return m.handlers.ConsulRegister(ctx, d, e)
+		}, bindConsulRegister, "registration_id", "node_id")
 	case "consul.deregister":
-		e, err := fsm.PayloadOf[ConsulDeregisterEffect](d, "registration_id", "node_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.ConsulDeregister(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindConsulDeregister(answer)
+		return fsm.HandleAnswered(d, func(e ConsulDeregisterEffect) (ConsulDeregisterAnswer, error) {
+			return m.handlers.ConsulDeregister(ctx, d, e)
+		}, bindConsulDeregister, "registration_id", "node_id")
 	case "postgres.delete_registration":
-		e, err := fsm.PayloadOf[PostgresDeleteRegistrationEffect](d, "registration_id", "node_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.PostgresDeleteRegistration(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindPostgresDeleteRegistration(answer)
+		return fsm.HandleAnswered(d, func(e PostgresDeleteRegistrationEffect) (PostgresDeleteRegistrationAnswer, error) {
+			return m.handlers.PostgresDeleteRegistration(ctx, d, e)
+		}, bindPostgresDeleteRegistration, "registration_id", "node_id")
 	case "consul.withdraw":
-		e, err := fsm.PayloadOf[ConsulWithdrawEffect](d, "registration_id", "node_id")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.ConsulWithdraw(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ConsulWithdrawEffect) error { return m.handlers.ConsulWithdraw(ctx, d, e) }, "registration_id", "node_id")
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }

@@ -131,61 +131,17 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_unpacked":
-		e, err := fsm.PayloadOf[CheckUnpackedEffect](d, "image_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.CheckUnpacked(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindCheckUnpacked(answer)
+		return fsm.HandleAnswered(d, func(e CheckUnpackedEffect) (CheckUnpackedAnswer, error) { return m.handlers.CheckUnpacked(ctx, d, e) }, bindCheckUnpacked, "image_id")
 	case "create_device":
-		e, err := fsm.PayloadOf[CreateDeviceEffect](d, "pool_name")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.CreateDevice(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindCreateDevice(answer)
+		return fsm.HandleAnswered(d, func(e CreateDeviceEffect) (CreateDeviceAnswer, error) { return m.handlers.CreateDevice(ctx, d, e) }, bindCreateDevice, "pool_name")
 	case "extract_layers":
-		e, err := fsm.PayloadOf[ExtractLayersEffect](d, "local_path", "checksum")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.ExtractLayers(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindExtractLayers(answer)
+		return fsm.HandleAnswered(d, func(e ExtractLayersEffect) (ExtractLayersAnswer, error) { return m.handlers.ExtractLayers(ctx, d, e) }, bindExtractLayers, "local_path", "checksum")
 	case "verify_layout":
-		e, err := fsm.PayloadOf[VerifyLayoutEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.VerifyLayout(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindVerifyLayout(answer)
+		return fsm.HandleAnswered(d, func(e VerifyLayoutEffect) (VerifyLayoutAnswer, error) { return m.handlers.VerifyLayout(ctx, d, e) }, bindVerifyLayout)
 	case "unmount_device":
-		e, err := fsm.PayloadOf[UnmountDeviceEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.UnmountDevice(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindUnmountDevice(answer)
+		return fsm.HandleAnswered(d, func(e UnmountDeviceEffect) (UnmountDeviceAnswer, error) { return m.handlers.UnmountDevice(ctx, d, e) }, bindUnmountDevice)
 	case "destroy_device":
-		e, err := fsm.PayloadOf[DestroyDeviceEffect](d, "pool_name")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.DestroyDevice(ctx, d, e)
+		return nil, fsm.Handle(d, func(e DestroyDeviceEffect) error { return m.handlers.DestroyDevice(ctx, d, e) }, "pool_name")
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -194,16 +150,9 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "create_device":
-		e, err := fsm.PayloadOf[CreateDeviceEffect](d, "pool_name")
-		if err != nil {
-			return nil, false, err
-		}
-		answer, done, err := m.handlers.QueryCreateDevice(ctx, d, e)
-		if err != nil || !done {
-			return nil, false, err
-		}
-		event, err := bindCreateDevice(answer)
-		return event, err == nil, err
+		return fsm.QueryAnswered(d, func(e CreateDeviceEffect) (CreateDeviceAnswer, bool, error) {
+			return m.handlers.QueryCreateDevice(ctx, d, e)
+		}, bindCreateDevice, "pool_name")
 	}
 	return nil, false, fsm.UnknownEffect(MachineName, d.Effect)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// IssuePartUrlsEffect is the payload of the effect issue_part_urls.
-type IssuePartUrlsEffect struct{}
+// IssuePartURLsEffect is the payload of the effect issue_part_urls.
+type IssuePartURLsEffect struct{}
 
 // InsertBlobRowEffect is the payload of the effect insert_blob_row.
 type InsertBlobRowEffect struct {
@@ -41,7 +41,7 @@ type TombstoneStagingObjectsEffect struct{}
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
 	case TransitionStart:
-		return []fsm.Effect{askIssuePartUrls()}
+		return []fsm.Effect{askIssuePartURLs()}
 	case TransitionDedupe:
 		return []fsm.Effect{askUploadCommitted(r)}
 	case TransitionCommitVerified:
@@ -55,7 +55,7 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	return nil
 }
 
-func askIssuePartUrls() fsm.Effect { return fsm.Effect{Name: "issue_part_urls", Kind: fsm.EffectCall} }
+func askIssuePartURLs() fsm.Effect { return fsm.Effect{Name: "issue_part_urls", Kind: fsm.EffectCall} }
 
 func askInsertBlobRow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "insert_blob_row", Kind: fsm.EffectCall, Payload: InsertBlobRowEffect{BlobDigest: r.BlobDigest, BlobLength: r.BlobLength}}

@@ -11,8 +11,8 @@ import (
 // Handlers carries out the calls of the machine: a method per effect. Leaving one out does not
 // compile. d.ID is the same for every attempt.
 type Handlers[Tx any] interface {
-	// IssuePartUrls carries out issue_part_urls. It may run again, so twice must be as good as once.
-	IssuePartUrls(ctx context.Context, d fsm.Dispatch, e IssuePartUrlsEffect) error
+	// IssuePartURLs carries out issue_part_urls. It may run again, so twice must be as good as once.
+	IssuePartURLs(ctx context.Context, d fsm.Dispatch, e IssuePartURLsEffect) error
 	// InsertBlobRow carries out insert_blob_row. It runs inside the transaction of the step: an error
 	// refuses the step.
 	InsertBlobRow(ctx context.Context, tx Tx, d fsm.Dispatch, e InsertBlobRowEffect) error
@@ -32,17 +32,9 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "insert_blob_row":
-		e, err := fsm.PayloadOf[InsertBlobRowEffect](d)
-		if err != nil {
-			return err
-		}
-		return m.handlers.InsertBlobRow(ctx, tx, d, e)
+		return fsm.Handle(d, func(e InsertBlobRowEffect) error { return m.handlers.InsertBlobRow(ctx, tx, d, e) })
 	case "audit_failure":
-		e, err := fsm.PayloadOf[AuditFailureEffect](d, "digest", "length", "expected_digest", "expected_length")
-		if err != nil {
-			return err
-		}
-		return m.handlers.AuditFailure(ctx, tx, d, e)
+		return fsm.Handle(d, func(e AuditFailureEffect) error { return m.handlers.AuditFailure(ctx, tx, d, e) }, "digest", "length", "expected_digest", "expected_length")
 	}
 	return fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -51,23 +43,11 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "issue_part_urls":
-		e, err := fsm.PayloadOf[IssuePartUrlsEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.IssuePartUrls(ctx, d, e)
+		return nil, fsm.Handle(d, func(e IssuePartURLsEffect) error { return m.handlers.IssuePartURLs(ctx, d, e) })
 	case "upload.committed":
-		e, err := fsm.PayloadOf[UploadCommittedEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.UploadCommitted(ctx, d, e)
+		return nil, fsm.Handle(d, func(e UploadCommittedEffect) error { return m.handlers.UploadCommitted(ctx, d, e) })
 	case "tombstone_staging_objects":
-		e, err := fsm.PayloadOf[TombstoneStagingObjectsEffect](d)
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.TombstoneStagingObjects(ctx, d, e)
+		return nil, fsm.Handle(d, func(e TombstoneStagingObjectsEffect) error { return m.handlers.TombstoneStagingObjects(ctx, d, e) })
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }

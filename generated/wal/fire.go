@@ -210,47 +210,57 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 	}
 	switch r.State {
 	case Pending:
-		if by.Role != RoleReplayer && by.Role != RoleGovernance && by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventQuarantine, by)
-		}
-		// 4.6. "Set last_error_code (if not already)", except that 7.2 wants its own code in any case (F-004-5).
-		if e.PolicySatisfied && e.Cause != "governance_hard_fail" && r.LastErrorCode.IsSet {
-			r.State = Quarantined
-			return took(TransitionQuarantinePending), nil
-		}
-		if e.PolicySatisfied && e.Cause != "governance_hard_fail" && !r.LastErrorCode.IsSet {
-			r.State, r.LastErrorCode = Quarantined, fsm.Some(e.Cause)
-			return took(TransitionQuarantineWithCause), nil
-		}
-		if e.PolicySatisfied && e.Cause == "governance_hard_fail" {
-			r.State, r.LastErrorCode = Quarantined, fsm.Some("governance_hard_fail")
-			return took(TransitionQuarantineHardFailPending), nil
-		}
-		if !e.PolicySatisfied {
-			return Steps{}, r.explainQuarantine(e, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403).On(fsm.Check("policy_satisfied == false", true, fsm.Read("policy_satisfied", e.PolicySatisfied)))
-		}
-		return Steps{}, r.explainQuarantine(e, by)
+		return r.inPendingQuarantine(e, by, now)
 	case Failed:
-		if by.Role != RoleReplayer && by.Role != RoleGovernance && by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventQuarantine, by)
-		}
-		// 4.6. "Set last_error_code (if not already)", except that 7.2 wants its own code in any case (F-004-5).
-		if e.PolicySatisfied && e.Cause != "governance_hard_fail" && r.LastErrorCode.IsSet {
-			r.State = Quarantined
-			return took(TransitionQuarantineFailed), nil
-		}
-		if e.PolicySatisfied && e.Cause == "governance_hard_fail" {
-			r.State, r.LastErrorCode = Quarantined, fsm.Some("governance_hard_fail")
-			return took(TransitionQuarantineHardFailFailed), nil
-		}
-		if !e.PolicySatisfied {
-			return Steps{}, r.explainQuarantine(e, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403).On(fsm.Check("policy_satisfied == false", true, fsm.Read("policy_satisfied", e.PolicySatisfied)))
-		}
-		return Steps{}, r.explainQuarantine(e, by)
+		return r.inFailedQuarantine(e, by, now)
 	case InProgress, Succeeded, Quarantined:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventQuarantine, by)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventQuarantine, by)
+}
+
+// inPendingQuarantine decides quarantine in Pending.
+func (r *Record) inPendingQuarantine(e Quarantine, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleReplayer && by.Role != RoleGovernance && by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventQuarantine, by)
+	}
+	// 4.6. "Set last_error_code (if not already)", except that 7.2 wants its own code in any case (F-004-5).
+	if e.PolicySatisfied && e.Cause != "governance_hard_fail" && r.LastErrorCode.IsSet {
+		r.State = Quarantined
+		return took(TransitionQuarantinePending), nil
+	}
+	if e.PolicySatisfied && e.Cause != "governance_hard_fail" && !r.LastErrorCode.IsSet {
+		r.State, r.LastErrorCode = Quarantined, fsm.Some(e.Cause)
+		return took(TransitionQuarantineWithCause), nil
+	}
+	if e.PolicySatisfied && e.Cause == "governance_hard_fail" {
+		r.State, r.LastErrorCode = Quarantined, fsm.Some("governance_hard_fail")
+		return took(TransitionQuarantineHardFailPending), nil
+	}
+	if !e.PolicySatisfied {
+		return Steps{}, r.explainQuarantine(e, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403).On(fsm.Check("policy_satisfied == false", true, fsm.Read("policy_satisfied", e.PolicySatisfied)))
+	}
+	return Steps{}, r.explainQuarantine(e, by)
+}
+
+// inFailedQuarantine decides quarantine in Failed.
+func (r *Record) inFailedQuarantine(e Quarantine, by Actor, now time.Time) (Steps, error) {
+	if by.Role != RoleReplayer && by.Role != RoleGovernance && by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventQuarantine, by)
+	}
+	// 4.6. "Set last_error_code (if not already)", except that 7.2 wants its own code in any case (F-004-5).
+	if e.PolicySatisfied && e.Cause != "governance_hard_fail" && r.LastErrorCode.IsSet {
+		r.State = Quarantined
+		return took(TransitionQuarantineFailed), nil
+	}
+	if e.PolicySatisfied && e.Cause == "governance_hard_fail" {
+		r.State, r.LastErrorCode = Quarantined, fsm.Some("governance_hard_fail")
+		return took(TransitionQuarantineHardFailFailed), nil
+	}
+	if !e.PolicySatisfied {
+		return Steps{}, r.explainQuarantine(e, by).Refuse("refuse_quarantine", "policy_unsatisfied", 403).On(fsm.Check("policy_satisfied == false", true, fsm.Read("policy_satisfied", e.PolicySatisfied)))
+	}
+	return Steps{}, r.explainQuarantine(e, by)
 }
 
 // RecoverStaleClaim applies recover_stale_claim. It changes r only when it returns a step.

@@ -26,11 +26,7 @@ type Handlers[Tx any] interface {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "governance_audit":
-		e, err := fsm.PayloadOf[GovernanceAuditEffect](d, "wal_id")
-		if err != nil {
-			return err
-		}
-		return m.handlers.GovernanceAudit(ctx, tx, d, e)
+		return fsm.Handle(d, func(e GovernanceAuditEffect) error { return m.handlers.GovernanceAudit(ctx, tx, d, e) }, "wal_id")
 	}
 	return fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -39,11 +35,7 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "sqs.delete_message":
-		e, err := fsm.PayloadOf[SQSDeleteMessageEffect](d, "receipt_handle")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.SQSDeleteMessage(ctx, d, e)
+		return nil, fsm.Handle(d, func(e SQSDeleteMessageEffect) error { return m.handlers.SQSDeleteMessage(ctx, d, e) }, "receipt_handle")
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }

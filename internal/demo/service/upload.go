@@ -75,7 +75,7 @@ type uploadHandlers struct{ out Outside }
 
 var _ upload.Handlers[*sql.Tx] = uploadHandlers{}
 
-func (h uploadHandlers) IssuePartUrls(ctx context.Context, d fsm.Dispatch, _ upload.IssuePartUrlsEffect) error {
+func (h uploadHandlers) IssuePartURLs(ctx context.Context, d fsm.Dispatch, _ upload.IssuePartURLsEffect) error {
 	if err := h.out.call(ctx, "s3", d); err != nil {
 		return err
 	}

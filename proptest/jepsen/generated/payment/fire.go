@@ -62,72 +62,102 @@ func (r *Record) Cancel(e Cancel, now time.Time) (Steps, error) {
 func (r *Record) Annotate(e Annotate, now time.Time) (Steps, error) {
 	switch r.State {
 	case Opened:
-		newNotes, ok := fsm.AddInt(r.Notes, 1)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-		}
-		if newNotes < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-		}
-		r.Notes = newNotes
-		return took(TransitionAnnotateOpened), nil
+		return r.inOpenedAnnotate(e, now)
 	case Reserved:
-		newNotes, ok := fsm.AddInt(r.Notes, 1)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-		}
-		if newNotes < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-		}
-		r.Notes = newNotes
-		return took(TransitionAnnotateReserved), nil
+		return r.inReservedAnnotate(e, now)
 	case Paying:
-		newNotes, ok := fsm.AddInt(r.Notes, 1)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-		}
-		if newNotes < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-		}
-		r.Notes = newNotes
-		return took(TransitionAnnotatePaying), nil
+		return r.inPayingAnnotate(e, now)
 	case Sealing:
-		newNotes, ok := fsm.AddInt(r.Notes, 1)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-		}
-		if newNotes < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-		}
-		r.Notes = newNotes
-		return took(TransitionAnnotateSealing), nil
+		return r.inSealingAnnotate(e, now)
 	case Settled:
-		newNotes, ok := fsm.AddInt(r.Notes, 1)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-		}
-		if newNotes < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-		}
-		r.Notes = newNotes
-		return took(TransitionAnnotateSettled), nil
+		return r.inSettledAnnotate(e, now)
 	case Unpaid:
-		newNotes, ok := fsm.AddInt(r.Notes, 1)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-		}
-		if newNotes < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-		}
-		if !r.Cause.IsSet {
-			return Steps{}, r.unheldAnnotateUnpaid(e, newNotes)
-		}
-		r.Notes = newNotes
-		return took(TransitionAnnotateUnpaid), nil
+		return r.inUnpaidAnnotate(e, now)
 	case Paid, Unsealed, Declined:
 		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAnnotate)
 	}
 	return Steps{}, r.reject(fsm.ErrCorrupt, EventAnnotate)
+}
+
+// inOpenedAnnotate decides annotate in Opened.
+func (r *Record) inOpenedAnnotate(e Annotate, now time.Time) (Steps, error) {
+	newNotes, ok := fsm.AddInt(r.Notes, 1)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+	}
+	if newNotes < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+	}
+	r.Notes = newNotes
+	return took(TransitionAnnotateOpened), nil
+}
+
+// inReservedAnnotate decides annotate in Reserved.
+func (r *Record) inReservedAnnotate(e Annotate, now time.Time) (Steps, error) {
+	newNotes, ok := fsm.AddInt(r.Notes, 1)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+	}
+	if newNotes < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+	}
+	r.Notes = newNotes
+	return took(TransitionAnnotateReserved), nil
+}
+
+// inPayingAnnotate decides annotate in Paying.
+func (r *Record) inPayingAnnotate(e Annotate, now time.Time) (Steps, error) {
+	newNotes, ok := fsm.AddInt(r.Notes, 1)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+	}
+	if newNotes < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+	}
+	r.Notes = newNotes
+	return took(TransitionAnnotatePaying), nil
+}
+
+// inSealingAnnotate decides annotate in Sealing.
+func (r *Record) inSealingAnnotate(e Annotate, now time.Time) (Steps, error) {
+	newNotes, ok := fsm.AddInt(r.Notes, 1)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+	}
+	if newNotes < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+	}
+	r.Notes = newNotes
+	return took(TransitionAnnotateSealing), nil
+}
+
+// inSettledAnnotate decides annotate in Settled.
+func (r *Record) inSettledAnnotate(e Annotate, now time.Time) (Steps, error) {
+	newNotes, ok := fsm.AddInt(r.Notes, 1)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+	}
+	if newNotes < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+	}
+	r.Notes = newNotes
+	return took(TransitionAnnotateSettled), nil
+}
+
+// inUnpaidAnnotate decides annotate in Unpaid.
+func (r *Record) inUnpaidAnnotate(e Annotate, now time.Time) (Steps, error) {
+	newNotes, ok := fsm.AddInt(r.Notes, 1)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+	}
+	if newNotes < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+	}
+	if !r.Cause.IsSet {
+		return Steps{}, r.unheldAnnotateUnpaid(e, newNotes)
+	}
+	r.Notes = newNotes
+	return took(TransitionAnnotateUnpaid), nil
 }
 
 // fireApprove applies approve. It changes r only when it returns a step.

@@ -94,17 +94,9 @@ func bindSeal(answer SealAnswer) (*fsm.Event, error) {
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	switch d.Effect {
 	case "book_payment":
-		e, err := fsm.PayloadOf[BookPaymentEffect](d, "payment_id", "amount")
-		if err != nil {
-			return err
-		}
-		return m.handlers.BookPayment(ctx, tx, d, e)
+		return fsm.Handle(d, func(e BookPaymentEffect) error { return m.handlers.BookPayment(ctx, tx, d, e) }, "payment_id", "amount")
 	case "book_note":
-		e, err := fsm.PayloadOf[BookNoteEffect](d, "payment_id", "note")
-		if err != nil {
-			return err
-		}
-		return m.handlers.BookNote(ctx, tx, d, e)
+		return fsm.Handle(d, func(e BookNoteEffect) error { return m.handlers.BookNote(ctx, tx, d, e) }, "payment_id", "note")
 	}
 	return fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -113,53 +105,17 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	switch d.Effect {
 	case "check_limit":
-		e, err := fsm.PayloadOf[CheckLimitEffect](d, "payment_id", "amount")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.CheckLimit(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindCheckLimit(answer)
+		return fsm.HandleAnswered(d, func(e CheckLimitEffect) (CheckLimitAnswer, error) { return m.handlers.CheckLimit(ctx, d, e) }, bindCheckLimit, "payment_id", "amount")
 	case "ask_payer":
-		e, err := fsm.PayloadOf[AskPayerEffect](d, "payment_id", "amount")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.AskPayer(ctx, d, e)
+		return nil, fsm.Handle(d, func(e AskPayerEffect) error { return m.handlers.AskPayer(ctx, d, e) }, "payment_id", "amount")
 	case "notify_payee":
-		e, err := fsm.PayloadOf[NotifyPayeeEffect](d, "payment_id", "note")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.NotifyPayee(ctx, d, e)
+		return nil, fsm.Handle(d, func(e NotifyPayeeEffect) error { return m.handlers.NotifyPayee(ctx, d, e) }, "payment_id", "note")
 	case "archive":
-		e, err := fsm.PayloadOf[ArchiveEffect](d, "payment_id", "state")
-		if err != nil {
-			return nil, err
-		}
-		return nil, m.handlers.Archive(ctx, d, e)
+		return nil, fsm.Handle(d, func(e ArchiveEffect) error { return m.handlers.Archive(ctx, d, e) }, "payment_id", "state")
 	case "pay":
-		e, err := fsm.PayloadOf[PayEffect](d, "payment_id", "amount")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.Pay(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindPay(answer)
+		return fsm.HandleAnswered(d, func(e PayEffect) (PayAnswer, error) { return m.handlers.Pay(ctx, d, e) }, bindPay, "payment_id", "amount")
 	case "seal":
-		e, err := fsm.PayloadOf[SealEffect](d, "payment_id")
-		if err != nil {
-			return nil, err
-		}
-		answer, err := m.handlers.Seal(ctx, d, e)
-		if err != nil {
-			return nil, err
-		}
-		return bindSeal(answer)
+		return fsm.HandleAnswered(d, func(e SealEffect) (SealAnswer, error) { return m.handlers.Seal(ctx, d, e) }, bindSeal, "payment_id")
 	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }
@@ -168,16 +124,7 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	switch d.Effect {
 	case "pay":
-		e, err := fsm.PayloadOf[PayEffect](d, "payment_id", "amount")
-		if err != nil {
-			return nil, false, err
-		}
-		answer, done, err := m.handlers.QueryPay(ctx, d, e)
-		if err != nil || !done {
-			return nil, false, err
-		}
-		event, err := bindPay(answer)
-		return event, err == nil, err
+		return fsm.QueryAnswered(d, func(e PayEffect) (PayAnswer, bool, error) { return m.handlers.QueryPay(ctx, d, e) }, bindPay, "payment_id", "amount")
 	}
 	return nil, false, fsm.UnknownEffect(MachineName, d.Effect)
 }
