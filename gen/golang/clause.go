@@ -176,10 +176,13 @@ func (s *scope) compare(c *ir.Clause, l, r value) test {
 			}
 			return jen.Qual("slices", "Contains").Call(l.code(), r.code())
 		})
+	case ir.Matches:
+		return plain(func() *jen.Statement {
+			return jen.Id(s.g.patterns.name[c]).Dot("MatchString").Call(l.code())
+		})
+	case ir.Exists, ir.NotExists: // compare no two operands
 	}
-	return plain(func() *jen.Statement {
-		return jen.Id(s.g.patterns.name[c]).Dot("MatchString").Call(l.code())
-	})
+	panic(ir.NoForm("golang.compare", c.Op))
 }
 
 func equality(l, r value, want bool) test {
@@ -203,9 +206,8 @@ func equality(l, r value, want bool) test {
 
 // order compares ints, durations and times.
 func order(op ir.Op, l, r value) test {
-	inverse := map[ir.Op]string{ir.Lt: ">=", ir.Le: ">", ir.Gt: "<=", ir.Ge: "<"}
 	if l.typ.Base != ir.Time {
-		return binary(l, r, string(op), inverse[op])
+		return binary(l, r, string(op), inverse(op))
 	}
 	method := "Before"
 	if op == ir.Gt || op == ir.Le {
@@ -216,6 +218,22 @@ func order(op ir.Op, l, r value) test {
 		return opposite(t)
 	}
 	return t
+}
+
+// inverse is the Go operator that holds where op does not.
+func inverse(op ir.Op) string {
+	switch op {
+	case ir.Lt:
+		return ">="
+	case ir.Le:
+		return ">"
+	case ir.Gt:
+		return "<="
+	case ir.Ge:
+		return "<"
+	case ir.Eq, ir.Ne, ir.Exists, ir.NotExists, ir.In, ir.NotIn, ir.Contains, ir.Matches: // order nothing
+	}
+	panic(ir.NoForm("golang.inverse", op))
 }
 
 // membership spells a list of literals out.
@@ -259,17 +277,17 @@ func foldClause(op ir.Op, l, r ir.Value) bool {
 		return slices.Contains(r.([]any), l) == (op == ir.In)
 	case ir.Matches:
 		return matches(r.(string), l.(string))
-	}
-	a, b := number(l), number(r)
-	switch op {
 	case ir.Lt:
-		return a < b
+		return number(l) < number(r)
 	case ir.Le:
-		return a <= b
+		return number(l) <= number(r)
 	case ir.Gt:
-		return a > b
+		return number(l) > number(r)
+	case ir.Ge:
+		return number(l) >= number(r)
+	case ir.Exists, ir.NotExists, ir.Contains: // have no two literals
 	}
-	return a >= b
+	panic(ir.NoForm("golang.foldClause", op))
 }
 
 func number(v ir.Value) int64 {

@@ -136,7 +136,7 @@ func deliveryName(d ir.Delivery) string {
 	case ir.AtMostOnce:
 		return "AtMostOnce"
 	}
-	return "AtMostOnce"
+	panic(ir.NoForm("golang.deliveryName", d))
 }
 
 // failures emits the failure classes of the machine.

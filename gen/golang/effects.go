@@ -313,5 +313,5 @@ func kindName(e *ir.Effect) string {
 	case ir.Call:
 		return "EffectCall"
 	}
-	return "EffectCall"
+	panic(ir.NoForm("golang.kindName", e.Kind))
 }

@@ -167,8 +167,10 @@ func (g *generator) invalid(t ir.Type, v value) (test, bool) {
 			return jen.Qual("slices", "ContainsFunc").Call(v.code(),
 				jen.Func().Params(jen.Id("v").Add(g.goType(*t.Elem))).Bool().Block(jen.Return(inner.code())))
 		}), ok
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID:
+		return test{}, false
 	}
-	return test{}, false
+	panic(ir.NoForm("golang.invalid", t.Base))
 }
 
 func invalidity(t ir.Type) string {
@@ -179,8 +181,11 @@ func invalidity(t ir.Type) string {
 		return isNot(t.Enum.Text)
 	case ir.JSON:
 		return "is required"
+	case ir.ListOf:
+		return "has an invalid element"
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID: // their Go type excludes what is invalid
 	}
-	return "has an invalid element"
+	panic(ir.NoForm("golang.invalidity", t.Base))
 }
 
 // isNot says that a value is not one of an enum: is not an abort_reason.

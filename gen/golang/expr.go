@@ -66,7 +66,13 @@ func (s *scope) evaluate(x *ir.Expr, name string, overflow func() *jen.Statement
 		return nil, value{typ: x.Type, key: "null", absent: true}
 	case ir.Read:
 		return nil, s.read(&x.A)
+	case ir.Add, ir.Sub:
+		return s.evaluateSum(x, name, overflow)
 	}
+	panic(ir.NoForm("golang.evaluate", x.Kind))
+}
+
+func (s *scope) evaluateSum(x *ir.Expr, name string, overflow func() *jen.Statement) ([]jen.Code, value) {
 	a, b := s.read(&x.A), s.read(&x.B)
 	if a.absent || b.absent {
 		return nil, value{typ: x.Type, key: "null", absent: true}

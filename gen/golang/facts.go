@@ -28,13 +28,28 @@ func (f facts) learn(s *scope, c *ir.Clause) {
 	r := s.read(&c.Right)
 	f.present[l.key], f.present[r.key] = true, true
 	f.holds[statement{l.key, r.key, c.Op}] = true
-	if mirror, ok := mirrored[c.Op]; ok {
+	if mirror, ok := mirrored(c.Op); ok {
 		f.holds[statement{r.key, l.key, mirror}] = true
 	}
 }
 
-var mirrored = map[ir.Op]ir.Op{
-	ir.Eq: ir.Eq, ir.Ne: ir.Ne, ir.Lt: ir.Gt, ir.Gt: ir.Lt, ir.Le: ir.Ge, ir.Ge: ir.Le,
+// mirrored is the operator that says the same with the operands exchanged, if there is one.
+func mirrored(op ir.Op) (ir.Op, bool) {
+	switch op {
+	case ir.Eq, ir.Ne:
+		return op, true
+	case ir.Lt:
+		return ir.Gt, true
+	case ir.Gt:
+		return ir.Lt, true
+	case ir.Le:
+		return ir.Ge, true
+	case ir.Ge:
+		return ir.Le, true
+	case ir.Exists, ir.NotExists, ir.In, ir.NotIn, ir.Contains, ir.Matches:
+		return "", false
+	}
+	panic(ir.NoForm("golang.mirrored", op))
 }
 
 // implies reports whether the comparison was established.

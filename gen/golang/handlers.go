@@ -78,7 +78,7 @@ func promise(e *ir.Effect) string {
 	case ir.AtMostOnce:
 		return does + "It never runs again, whatever becomes of it."
 	}
-	return does
+	panic(ir.NoForm("golang.promise", e.Delivery))
 }
 
 func (g *generator) handlerInputs(e *ir.Effect) []jen.Code {

@@ -221,11 +221,13 @@ func copiesWithin(a *ir.Assign) bool {
 
 // learnBounds notes what an int within its bounds is known to be.
 func (b *body) learnBounds(f *ir.Field, v value) {
-	for op, limit := range map[ir.Op]*int64{ir.Ge: f.Min, ir.Le: f.Max} {
+	learn := func(op ir.Op, limit *int64) {
 		if limit != nil && f.Type.Base == ir.Int && v.present == nil {
 			b.facts.holds[statement{v.key, b.g.literalValue(*limit, ir.Type{Base: ir.Int}).key, op}] = true
 		}
 	}
+	learn(ir.Ge, f.Min)
+	learn(ir.Le, f.Max)
 }
 
 // checkCreator compares the caller's id with the field that a creation row

@@ -43,8 +43,11 @@ func (g *generator) plainType(t ir.Type) *jen.Statement {
 		if g.owns(t.Enum) {
 			return jen.Id(naming.Exported(t.Enum.Text))
 		}
+		return jen.String()
+	case ir.String:
+		return jen.String()
 	}
-	return jen.String()
+	panic(ir.NoForm("golang.plainType", t.Base))
 }
 
 // owns reports whether e is an enum of this machine.
@@ -75,8 +78,11 @@ func (g *generator) literal(v ir.Value, t ir.Type) *jen.Statement {
 		if g.owns(t.Enum) {
 			return jen.Id(enumConstant(t.Enum, v.(string)))
 		}
+		return jen.Lit(v.(string))
+	case ir.String:
+		return jen.Lit(v.(string))
 	}
-	return jen.Lit(v.(string))
+	panic(ir.NoForm("golang.literal", t.Base))
 }
 
 // typedLiteral is literal where Go infers the type from the expression.

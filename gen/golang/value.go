@@ -267,10 +267,14 @@ func (g *generator) text(v value) *jen.Statement {
 		if g.owns(v.typ.Enum) {
 			return v.code().Dot("String").Call()
 		}
+		return v.code()
 	case ir.JSON:
 		return jen.String().Call(v.code())
+	case ir.String:
+		return v.code()
+	case ir.ListOf: // has no text
 	}
-	return v.code()
+	panic(ir.NoForm("golang.text", v.typ.Base))
 }
 
 func join(parts []func() *jen.Statement, op string) *jen.Statement {

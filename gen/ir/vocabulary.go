@@ -4,7 +4,7 @@ import "fmt"
 
 // The vocabularies of the language are closed: each of the lists below is whole,
 // and each stage has a form for every value. A switch over one of them names every
-// value and ends in [NoForm] (the linter exhaustive, TestVocabulary).
+// value and ends in [NoForm] (the linter exhaustive).
 
 // BaseTypes lists the base types in the order of FORMAT.md.
 func BaseTypes() []Base {
