@@ -1,6 +1,6 @@
-// Package gather serves together what is asked for at the same time: calls that
-// come while others are being served wait for that, and are then one batch. None
-// waits for company.
+// Package groupcommit batches concurrent calls: calls that arrive while a batch is being
+// served wait for its end, and are served as the next batch. A single call never waits
+// for others.
 package groupcommit
 
 import (
