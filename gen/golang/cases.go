@@ -1,10 +1,6 @@
 package golang
 
-import (
-	"fmt"
-
-	"github.com/dave/jennifer/jen"
-)
+import "github.com/dave/jennifer/jen"
 
 // sharedCases are the cases of a switch; those with the same code share one.
 type sharedCases struct {
@@ -18,7 +14,7 @@ type sharedCase struct {
 }
 
 func (c *sharedCases) add(value jen.Code, body []jen.Code) {
-	text := fmt.Sprintf("%#v", jen.Block(body...))
+	text := source(jen.Func().Id("_").Params().Block(body...))
 	if c.byCode[text] == nil {
 		if c.byCode == nil {
 			c.byCode = map[string]*sharedCase{}

@@ -212,7 +212,7 @@ func distinct(tests []test) []test {
 	seen := map[string]bool{}
 	var out []test
 	for _, t := range tests {
-		text := fmt.Sprintf("%#v", t.code())
+		text := source(t.code())
 		if !seen[text] {
 			seen[text] = true
 			out = append(out, t)

@@ -1,7 +1,6 @@
 package golang
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -18,14 +17,19 @@ const (
 // readable reports whether a function is within the limits.
 func readable(function *jen.Statement) bool {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", "package p\n"+fmt.Sprintf("%#v", function), parser.SkipObjectResolution)
-	return err == nil && fset.Position(file.End()).Line-1 <= maxLines && complexity(file) <= maxComplexity
+	file, err := parser.ParseFile(fset, "", source(function), parser.SkipObjectResolution)
+	if err != nil {
+		return false
+	}
+	decision := file.Decls[len(file.Decls)-1] // behind the imports
+	lines := fset.Position(decision.End()).Line - fset.Position(decision.Pos()).Line + 1
+	return lines <= maxLines && complexity(decision) <= maxComplexity
 }
 
-// complexity is the cyclomatic complexity of the function in file.
-func complexity(file *ast.File) int {
+// complexity is the cyclomatic complexity of a function.
+func complexity(function ast.Node) int {
 	paths := 1
-	ast.Inspect(file, func(n ast.Node) bool {
+	ast.Inspect(function, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt, *ast.CaseClause, *ast.CommClause:
 			paths++
