@@ -50,7 +50,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	}
 	p := &pipeline{texts: &s.texts}
 	if slices.ContainsFunc(commits, func(c engine.Commit) bool { return c.ShortLockWait }) {
-		p.add(subject{commit: &commits[0]}, shortLocks, brief)
+		p.add(subject{commit: &commits[0]}, shortLocks, shortLockWait)
 	}
 	p.waves(commits)
 	if len(p.subjects) == 0 {
@@ -70,9 +70,9 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	return p.send(tx.SendBatch(ctx, &p.batch))
 }
 
-// brief is how long a Save with engine.Commit.ShortLockWait waits for a row that somebody
-// has: longer than one that only writes takes, and not as long as a person does.
-const brief = "200ms"
+// shortLockWait is how long a Save with engine.Commit.ShortLockWait waits for a locked row. It
+// is longer than a transaction that only writes takes.
+const shortLockWait = "200ms"
 
 // shortLocks makes the rest of a transaction wait for locks for so long.
 const shortLocks = "SELECT set_config('lock_timeout', $1, true)"

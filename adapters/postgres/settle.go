@@ -13,7 +13,7 @@ import (
 func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done engine.Settlement) error {
 	p := &pipeline{}
 	if done.ShortLockWait {
-		p.add(subject{commit: &engine.Commit{Machine: done.Machine, ID: done.RecordID}}, shortLocks, brief)
+		p.add(subject{commit: &engine.Commit{Machine: done.Machine, ID: done.RecordID}}, shortLocks, shortLockWait)
 	}
 	c := &engine.Commit{Machine: done.Machine, ID: done.RecordID, Task: &done}
 	p.tasks([]*engine.Commit{c})

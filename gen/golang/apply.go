@@ -13,7 +13,7 @@ import (
 // an engine calls, whose events come by name.
 func (g *generator) apply(f *jen.File) {
 	g.call(f)
-	g.dispatch(f, "Fire", "applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: timers and the answers of effects come this way.",
+	g.dispatch(f, "Fire", "applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: deadlines and the answers of effects come this way.",
 		func(ev *ir.Event) string { return g.method(ev).whole })
 	if g.stepFunc() == "Step" {
 		g.dispatch(f, "Step", "applies e alone and leaves out what the step raises: see Raised.",

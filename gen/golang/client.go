@@ -70,7 +70,7 @@ func (g *generator) clientType(f *jen.File) {
 			jen.Return(jen.Op("&").Add(typed()).Values(
 				jen.Id("Within").Call(jen.Id("e")),
 				g.qualClient("NewClient").Types(g.goType(g.m.ID.Type), jen.Op("*").Id("Record")).Call(jen.Id("MachineName"), jen.Id("e"), jen.Id("words"))))))
-	declare(f, "Tx returns the calls in a transaction of the caller, who hands their outcomes to Committed when it is committed.", "",
+	declare(f, "Tx returns the calls in a transaction of the caller. After the commit the caller passes their outcomes to Committed.", "",
 		jen.Func().Params(jen.Id("c").Op("*").Add(typed())).Id("Tx").Params(jen.Id("tx").Id("Tx")).Id("Calls").Block(
 			jen.Return(jen.Id("Within").Call(jen.Id("c").Dot("Client").Dot("FirerIn").Call(jen.Id("tx"))))))
 }

@@ -104,7 +104,7 @@ func (g *generator) queryResults(e *ir.Effect) *jen.Statement {
 	return jen.Params(out...)
 }
 
-// handlerCall hands the payload of a dispatch to a method of Handlers; with is the function of
+// handlerCall passes the payload of a dispatch to a method of Handlers; with is the function of
 // package fsm that does, binder what makes an event of the answer, nil for no answer.
 //
 //	case "create_device":

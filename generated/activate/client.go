@@ -32,7 +32,7 @@ func In[Tx any](e client.Engine[Tx]) *Client[Tx] {
 	return &Client[Tx]{Within(e), client.NewClient[fsm.UUID, *Record](MachineName, e, words)}
 }
 
-// Tx returns the calls in a transaction of the caller, who hands their outcomes to Committed when it is committed.
+// Tx returns the calls in a transaction of the caller. After the commit the caller passes their outcomes to Committed.
 func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.Client.FirerIn(tx)) }
 
 // Start makes a record by START.

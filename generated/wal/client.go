@@ -32,7 +32,7 @@ func In[Tx any](e client.Engine[Tx]) *Client[Tx] {
 	return &Client[Tx]{Within(e), client.NewClient[fsm.UUID, *Record](MachineName, e, words)}
 }
 
-// Tx returns the calls in a transaction of the caller, who hands their outcomes to Committed when it is committed.
+// Tx returns the calls in a transaction of the caller. After the commit the caller passes their outcomes to Committed.
 func (c *Client[Tx]) Tx(tx Tx) Calls { return Within(c.Client.FirerIn(tx)) }
 
 // Apply makes a the caller of an event: an Actor is an option of Calls and of Client.Legal.

@@ -96,7 +96,7 @@ func (e *Engine[T]) applyAll(ctx context.Context, all []*firing[T]) error {
 		requests[i] = f.request
 	}
 	return e.within(ctx, func(s *scope[T]) error {
-		s.brief = true
+		s.shortLockWait = true
 		rows, err := e.load(ctx, s.tx, requests...)
 		if err != nil {
 			return err

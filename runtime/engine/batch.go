@@ -135,7 +135,7 @@ func (e *Engine[T]) fireAlone(ctx context.Context, r request[T]) (Outcome, error
 func (e *Engine[T]) fireRound(ctx context.Context, round []item[T], outcomes []Outcome) error {
 	results := make([]Outcome, len(round))
 	err := e.within(ctx, func(s *scope[T]) error {
-		s.brief = len(round) > 1
+		s.shortLockWait = len(round) > 1
 		requests := make([]request[T], len(round))
 		for i, it := range round {
 			requests[i] = it.request

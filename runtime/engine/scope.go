@@ -11,21 +11,21 @@ import (
 // (effects, deadlines, keys) is written at its end, so that what one of its events
 // asks for and another takes back is never written at all.
 type scope[T any] struct {
-	engine   *Engine[T]
-	tx       T
-	fronts   []Commit // what is written before the drafts
-	drafts   []draft  // one a record, in the order in which they are written
-	calls    []txCall[T]
-	outcomes []Outcome
-	demands  demands
-	refusals []func() // measure what was refused
-	saves    int      // how often something was written
-	failed   error    // what could not be written
-	brief    bool     // others wait for it
-	inline   bool     // it carries out what Inline names
-	inlined  bool     // it did
-	grip     grip[T]
-	loud     bool // it leaves something for a worker to look for
+	engine        *Engine[T]
+	tx            T
+	fronts        []Commit // what is written before the drafts
+	drafts        []draft  // one a record, in the order in which they are written
+	calls         []txCall[T]
+	outcomes      []Outcome
+	demands       demands
+	refusals      []func() // measure what was refused
+	saves         int      // how often something was written
+	failed        error    // what could not be written
+	shortLockWait bool     // others wait for it
+	inline        bool     // it carries out what Inline names
+	inlined       bool     // it did
+	grip          grip[T]
+	loud          bool // it leaves something for a worker to look for
 }
 
 // within runs f in a transaction, writes what it has decided, and hands over what
@@ -226,7 +226,7 @@ func (s *scope[T]) save(ctx context.Context, commits []Commit, last bool) error 
 	if len(commits) == 0 {
 		return nil
 	}
-	commits[0].ShortLockWait, commits[len(commits)-1].Last = s.brief, last
+	commits[0].ShortLockWait, commits[len(commits)-1].Last = s.shortLockWait, last
 	s.saves++
 	if err := s.engine.store.Save(ctx, s.tx, commits); err != nil {
 		s.failed = s.demands.explain(err)

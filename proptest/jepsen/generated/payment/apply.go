@@ -15,7 +15,7 @@ type Call struct {
 }
 
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
-// are events too here: timers and the answers of effects come this way.
+// are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
 	switch e := e.(type) {
 	case Open:
