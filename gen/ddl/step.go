@@ -178,12 +178,18 @@ type edge struct {
 
 // edgesOf lists the edges that leave a state, nil for creation, in spec order.
 func edgesOf(m *ir.Machine, from *ir.State) []edge {
+	var leaving []*ir.Row
+	for _, r := range m.Rows {
+		if r.From == from && r.Reject == nil {
+			leaving = append(leaving, r)
+		}
+	}
 	var list []edge
 	for _, p := range edgesFrom(m, from).pairs {
 		for _, to := range p.to {
 			e := edge{from: from, to: to, event: p.event, only: len(p.to) == 1}
-			for _, r := range m.Rows {
-				if r.From == from && r.Event == p.event && r.Reject == nil && r.Target() == to {
+			for _, r := range leaving {
+				if r.Event == p.event && r.Target() == to {
 					e.rows = append(e.rows, r)
 				}
 			}
