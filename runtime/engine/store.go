@@ -105,7 +105,7 @@ type Store[T any] interface {
 	// cancelled, discarded_at null; delivering, and either not cancelled or
 	// lease_until > Now. Claimed rows get state delivering, attempts + 1,
 	// lease_token Token and lease_until Until; available_at stays. A cancelled
-	// row is never claimed. Only rows whose machine and lane are in Claim.Destinations
+	// row is never claimed. Only rows whose machine and destination are in Claim.Destinations
 	// are considered, and of these only the effects that the Destination names, asked for in
 	// states that it names or in none; other rows stay for workers that know them.
 	//

@@ -66,7 +66,7 @@ type EffectInfo struct {
 	Name        string
 	Kind        EffectKind
 	Delivery    Delivery // "" for a metric
-	Destination string   // effects of one record with the same lane run in order, one at a time
+	Destination string   // effects of one record with the same one run in order, one at a time
 	Work        bool     // belongs to the state that started it; else it is a message
 	Level       string   // of a log line
 	Message     string   // of a log line
