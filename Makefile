@@ -65,7 +65,7 @@ ROUNDS ?= 20
 .PHONY: soak
 soak: $(BIN)/parts ## Play simulations for SOAK (1h), then ROUNDS (20) with processes and faults
 	FSMGEN_TABLES=100000 go test -count=1 -v -timeout 0 -run '^TestSoundness$$' ./gen/check
-	FSMGEN_SOAK=$(SOAK) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./runtime/simulation
+	FSMGEN_SOAK=$(SOAK) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./proptest/simulate
 	FSMGEN_JEPSEN_ROUNDS=$(ROUNDS) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./proptest/jepsen
 
 .PHONY: golden

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
-	"github.com/fsmgen/fsmgen/runtime/storetest"
 )
 
 // TestEngineBehindPgBouncer sets what the documentation of the package says for

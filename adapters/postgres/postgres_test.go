@@ -10,8 +10,8 @@ import (
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
-	"github.com/fsmgen/fsmgen/runtime/storetest"
 )
 
 // TestStore sits the exam that every store sits.

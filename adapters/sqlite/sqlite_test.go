@@ -12,7 +12,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/runtime/engine"
-	"github.com/fsmgen/fsmgen/runtime/storetest"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 )
 
 func TestStore(t *testing.T) { storetest.Run(t, template(t)) }

@@ -11,7 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
-	"github.com/fsmgen/fsmgen/runtime/storetest"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 )
 
 func TestTemporaryStore(t *testing.T) { storetest.Run(t, temporarySubject) }

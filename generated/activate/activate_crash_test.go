@@ -8,20 +8,20 @@ import (
 	"github.com/fsmgen/fsmgen/generated/activate"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
-	"github.com/fsmgen/fsmgen/runtime/crashtest"
+	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // subject is the machine as an engine runs it, with those that it needs there.
-func subject() crashtest.Subject {
-	return crashtest.Subject{
+func subject() crash.Subject {
+	return crash.Subject{
 		Specs: "../../spec",
-		Machines: []crashtest.Member{
-			crashtest.Fixed(activate.Define[any](nil), activate.Transitions()),
-			crashtest.Tuned(func(p download.Params) engine.Machine[any] {
+		Machines: []crash.Member{
+			crash.Fixed(activate.Define[any](nil), activate.Transitions()),
+			crash.Tuned(func(p download.Params) engine.Machine[any] {
 				return download.Define[any](nil, p)
 			}, download.Transitions()),
-			crashtest.Tuned(func(p unpack.Params) engine.Machine[any] {
+			crash.Tuned(func(p unpack.Params) engine.Machine[any] {
 				return unpack.Define[any](nil, p)
 			}, unpack.Transitions()),
 		},
@@ -30,10 +30,10 @@ func subject() crashtest.Subject {
 
 // A process that is killed loses nothing and doubles nothing, wherever it is killed.
 func TestCrash(t *testing.T) {
-	crashtest.Crash(t, subject())
+	crash.Kill(t, subject())
 }
 
 // Of callers that race for a record, one wins each version.
 func TestRace(t *testing.T) {
-	crashtest.Race(t, subject())
+	crash.Race(t, subject())
 }

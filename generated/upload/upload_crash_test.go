@@ -6,25 +6,25 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/generated/upload"
-	"github.com/fsmgen/fsmgen/runtime/crashtest"
+	"github.com/fsmgen/fsmgen/proptest/crash"
 )
 
 // subject is the machine as an engine runs it.
-func subject() crashtest.Subject {
-	return crashtest.Subject{
+func subject() crash.Subject {
+	return crash.Subject{
 		Specs: "../../spec",
-		Machines: []crashtest.Member{
-			crashtest.Fixed(upload.Define[any](nil), upload.Transitions()),
+		Machines: []crash.Member{
+			crash.Fixed(upload.Define[any](nil), upload.Transitions()),
 		},
 	}
 }
 
 // A process that is killed loses nothing and doubles nothing, wherever it is killed.
 func TestCrash(t *testing.T) {
-	crashtest.Crash(t, subject())
+	crash.Kill(t, subject())
 }
 
 // Of callers that race for a record, one wins each version.
 func TestRace(t *testing.T) {
-	crashtest.Race(t, subject())
+	crash.Race(t, subject())
 }

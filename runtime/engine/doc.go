@@ -11,7 +11,7 @@
 // # Durable semantics
 //
 // What the package guarantees, together with a store that passes the exam of
-// runtime/storetest:
+// proptest/storetest:
 //
 //  1. An accepted event is one transaction: for each step the record's row,
 //     compared with the state and version that were read, one row of the

@@ -5,17 +5,17 @@ package payment_test
 import (
 	"testing"
 
+	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/proptest/jepsen/generated/payment"
-	"github.com/fsmgen/fsmgen/runtime/crashtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // subject is the machine as an engine runs it.
-func subject() crashtest.Subject {
-	return crashtest.Subject{
+func subject() crash.Subject {
+	return crash.Subject{
 		Specs: "../../spec",
-		Machines: []crashtest.Member{
-			crashtest.Tuned(func(p payment.Params) engine.Machine[any] {
+		Machines: []crash.Member{
+			crash.Tuned(func(p payment.Params) engine.Machine[any] {
 				return payment.Define[any](nil, p)
 			}, payment.Transitions()),
 		},
@@ -24,10 +24,10 @@ func subject() crashtest.Subject {
 
 // A process that is killed loses nothing and doubles nothing, wherever it is killed.
 func TestCrash(t *testing.T) {
-	crashtest.Crash(t, subject())
+	crash.Kill(t, subject())
 }
 
 // Of callers that race for a record, one wins each version.
 func TestRace(t *testing.T) {
-	crashtest.Race(t, subject())
+	crash.Race(t, subject())
 }

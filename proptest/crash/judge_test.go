@@ -1,0 +1,241 @@
+package crash
+
+import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/generated/activate"
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/generated/upload"
+	"github.com/fsmgen/fsmgen/proptest/crash/scenarios"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// TestTheJudgeSees spoils, one at a time, what quiet lives left, and expects to
+// be told.
+func TestTheJudgeSees(t *testing.T) {
+	t.Run("upload", func(t *testing.T) { spoil(t, uploads(), true, uploadSpoils()) })
+	t.Run("unpack", func(t *testing.T) { spoil(t, unpacks(), false, unpackSpoils()) })
+}
+
+// uploads is a machine with effects of several classes, whose steps callers make.
+func uploads() Subject {
+	return Subject{Specs: "../../spec", Machines: []Member{Fixed(upload.Define[any](nil), upload.Transitions())}}
+}
+
+// unpacks is a machine that is started and starts another, and has work of every
+// class.
+func unpacks() Subject {
+	return Subject{Specs: "../../spec", Machines: []Member{
+		Tuned(func(p unpack.Params) engine.Machine[any] { return unpack.Define[any](nil, p) }, unpack.Transitions()),
+		Tuned(func(p download.Params) engine.Machine[any] { return download.Define[any](nil, p) }, download.Transitions()),
+		Fixed(activate.Define[any](nil), activate.Transitions()),
+	}}
+}
+
+// spoils changes facts or the diary so that a promise is broken.
+type spoils map[string]func(f *facts, diary map[string][]entry)
+
+func uploadSpoils() spoils {
+	return spoils{
+		"follows version": func(f *facts, _ map[string][]entry) { f.history = slices.Delete(f.history, 1, 2) },
+		"is not in the table": func(f *facts, _ map[string][]entry) {
+			i := slices.IndexFunc(f.history, func(h historyRow) bool { return h.event == "complete_parts" })
+			f.history[i].event = "commit_upload"
+		},
+		"ended in": func(f *facts, _ map[string][]entry) { f.history[1].from = "aborted" },
+		"its history ends in": func(f *facts, _ map[string][]entry) {
+			for id, r := range f.records["upload"] {
+				f.records["upload"][id] = recordRow{r.state, r.version + 1}
+				return
+			}
+		},
+		"has a history and no row": func(f *facts, _ map[string][]entry) {
+			for id := range f.records["upload"] {
+				delete(f.records["upload"], id)
+				return
+			}
+		},
+		"has 0 keys": func(f *facts, _ map[string][]entry) { f.keys = f.keys[1:] },
+		"has 2 keys": func(f *facts, _ map[string][]entry) { f.keys = append(f.keys, f.keys[0]) },
+		"nobody was told": func(_ *facts, diary map[string][]entry) {
+			remove(diary, func(e entry) bool { return e.Entry == accepted })
+		},
+		"its key says":     func(f *facts, _ map[string][]entry) { f.keys = f.keys[1:] },
+		"happened 2 times": func(f *facts, _ map[string][]entry) { f.markers = append(f.markers, f.markers[0]) },
+		"happened 0 times": func(f *facts, _ map[string][]entry) { f.markers = f.markers[1:] },
+		"no step asks for": func(f *facts, _ map[string][]entry) { f.markers[0].version = 99 },
+		"has 0 rows":       func(f *facts, _ map[string][]entry) { f.outbox = f.outbox[1:] },
+		"has 2 rows":       func(f *facts, _ map[string][]entry) { f.outbox = append(f.outbox, f.outbox[0]) },
+		"left behind":      func(f *facts, _ map[string][]entry) { f.outbox[0].state = "delivering" },
+		"left behind: dead": func(f *facts, _ map[string][]entry) {
+			f.deadlines = append(f.deadlines, deadlineRow{machine: "upload"})
+		},
+		"was cancelled":   func(f *facts, _ map[string][]entry) { f.outbox[0].cancelled = true },
+		"was never left":  func(f *facts, _ map[string][]entry) { f.outbox[0].cancelled = true },
+		"which was cance": func(f *facts, _ map[string][]entry) { f.leases[0].cancelled = true },
+		"never happened": func(_ *facts, diary map[string][]entry) {
+			remove(diary, func(e entry) bool { return e.Entry == done })
+		},
+		"and is not in the history": func(_ *facts, diary map[string][]entry) {
+			change(diary, accepted, func(e *entry) { e.Event = "abort_upload" })
+		},
+		"the life did not end": func(_ *facts, diary map[string][]entry) {
+			remove(diary, func(e entry) bool { return e.Entry == ended })
+		},
+		"was dispatched as": func(_ *facts, diary map[string][]entry) {
+			change(diary, called, func(e *entry) { e.Payload = []byte(`{"other":1}`) })
+		},
+		"with the unknown id": func(_ *facts, diary map[string][]entry) {
+			change(diary, called, func(e *entry) { e.ID = "another key" })
+		},
+		"follows attempt": func(_ *facts, diary map[string][]entry) { repeat(diary, called) },
+		"only when the life had ended": func(_ *facts, diary map[string][]entry) {
+			for tag, entries := range diary {
+				diary[tag] = append(entries, entries[slices.IndexFunc(entries, func(e entry) bool { return e.Entry == called })], entry{Entry: ended})
+			}
+		},
+	}
+}
+
+func unpackSpoils() spoils {
+	of := func(effect string) func(e entry) bool { return func(e entry) bool { return e.Effect == effect } }
+	return spoils{
+		"was repeated without being asked for": func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("create_device")) },
+		"happened 2 times":                     func(_ *facts, diary map[string][]entry) { repeatIf(diary, done, of("create_device")) },
+		"was attempted 2 times":                func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("extract_layers")) },
+		"outlives its state": func(f *facts, _ map[string][]entry) {
+			i := slices.IndexFunc(f.outbox, func(o outboxRow) bool { return o.work && o.machine == "download" })
+			f.outbox[i].state = "pending"
+		},
+		"had left its state and not cancelled it": func(_ *facts, diary map[string][]entry) {
+			change(diary, called, func(e *entry) { e.Seen += 10 })
+		},
+		"was called after version": func(_ *facts, diary map[string][]entry) {
+			for _, entries := range diary {
+				slices.SortStableFunc(entries, func(a, b entry) int { return int(b.Version - a.Version) })
+			}
+		},
+	}
+}
+
+func change(diary map[string][]entry, kind entryKind, f func(*entry)) {
+	for _, entries := range diary {
+		for i := range entries {
+			if entries[i].Entry == kind {
+				f(&entries[i])
+			}
+		}
+	}
+}
+
+func remove(diary map[string][]entry, is func(entry) bool) {
+	for tag, entries := range diary {
+		diary[tag] = slices.DeleteFunc(entries, is)
+	}
+}
+
+func repeat(diary map[string][]entry, kind entryKind) {
+	repeatIf(diary, kind, func(entry) bool { return true })
+}
+
+func repeatIf(diary map[string][]entry, kind entryKind, is func(entry) bool) {
+	for tag, entries := range diary {
+		var out []entry
+		for _, e := range entries {
+			out = append(out, e)
+			if e.Entry == kind && is(e) {
+				out = append(out, e)
+			}
+		}
+		diary[tag] = out
+	}
+}
+
+// rehearsed lives the lives of a subject, in this process.
+func rehearsed[Tx any](t *testing.T, subject Subject, d Database[Tx], pick func(scenarios.Script) bool) (story, plan, string, *sql.DB) {
+	t.Helper()
+	s, err := subject.story()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := prepare(t, d, s.machines)
+	p, err := s.rehearsal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Scenarios = slices.DeleteFunc(p.Scenarios, func(sc scenario) bool { return !pick(sc.Script) })
+	dir := t.TempDir()
+	if err := p.store(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := live(t.Context(), d, subject, dir); err != nil {
+		t.Fatal(err)
+	}
+	return s, p, dir, conn
+}
+
+// spoil judges what is right, and then what is not; keyed says that callers alone
+// make steps.
+func spoil(t *testing.T, subject Subject, keyed bool, all spoils) {
+	d := FileDatabase(filepath.Join(t.TempDir(), "judge.db"))
+	s, p, dir, conn := rehearsed(t, subject, d, func(s scenarios.Script) bool {
+		return !keyed || len(s.Steps) == 4 && !slices.ContainsFunc(s.Steps, func(st scenarios.Step) bool { return st.Event == nil })
+	})
+	judged := func(f func(*facts, map[string][]entry)) string {
+		read, err := readFacts(t.Context(), conn, s.machines)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diary, err := readDiaries(dir, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(read, diary)
+		var problems strings.Builder
+		j := newJudge(tablesOf(s.machines), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
+		j.all()
+		if keyed {
+			j.keyed()
+		}
+		return problems.String()
+	}
+	if problems := judged(func(*facts, map[string][]entry) {}); problems != "" {
+		t.Fatalf("what is right is not: %s", problems)
+	}
+	for _, want := range slices.Sorted(maps.Keys(all)) {
+		if problems := judged(all[want]); !strings.Contains(problems, want) {
+			t.Errorf("nothing is said about %q, but: %.500s", want, problems)
+		}
+	}
+}
+
+// TestAWindowThatNobodyPassesIsMissed: what no life hits is told.
+func TestAWindowThatNobodyPassesIsMissed(t *testing.T) {
+	s, err := uploads().story()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.rehearsal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.Scenarios[0].Tag
+	past := map[string][]entry{first: {{Entry: passed, Scenario: first, Machine: "upload", Kind: Fire, Point: SaveAfter, N: 1, Label: "go"}}}
+	planned, missed, err := s.choose(p, past, windowsOf("upload", []Kind{Fire}), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(planned.Scenarios) != len(p.Scenarios)+1 || len(missed) != len(eventPoints)-1 {
+		t.Fatalf("planned are %v, missed %v", planned.Scenarios, missed)
+	}
+	if got := exercisedWindows(planned, map[string][]entry{}); len(got) != 0 {
+		t.Errorf("without a trace in the diary, windows count as exercised: %v", got)
+	}
+}

@@ -1,0 +1,224 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// cutStore is a store with points before and after whatever makes something
+// durable.
+type cutStore[Tx any] struct {
+	engine.Store[Tx]
+	cutter *cutter
+	claims func(by time.Time) // called before each claim; may be nil
+
+	mu    sync.Mutex
+	notes map[any]*note // of the transactions under way
+}
+
+// note collects what a transaction turns out to be about, and which points it
+// passes.
+type note struct {
+	subjects []subject
+	leased   []subject // effects that it stores as claimed
+	points   []Cut
+}
+
+// subject is something that a transaction makes durable.
+type subject struct {
+	machine string
+	kind    Kind
+	label   string
+}
+
+func newCutStore[Tx any](store engine.Store[Tx], c *cutter) *cutStore[Tx] {
+	return &cutStore[Tx]{Store: store, cutter: c, notes: map[any]*note{}}
+}
+
+// InTx has points around the transaction and right before its commit.
+func (s *cutStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
+	n := &note{}
+	if err := s.hit(n, TxBefore); err != nil {
+		return err
+	}
+	err := s.Store.InTx(ctx, func(tx Tx) error {
+		s.remember(tx, n)
+		defer s.forget(tx)
+		if err := f(tx); err != nil {
+			return err
+		}
+		return s.hit(n, CommitBefore)
+	})
+	if err == nil {
+		err = s.hit(n, CommitAfter)
+	}
+	if err == nil {
+		err = s.cutter.trap.reach(ClaimAfter, n.leased...)
+	}
+	if err != nil {
+		return err
+	}
+	return s.report(n)
+}
+
+// Load has a point before it.
+func (s *cutStore[Tx]) Load(ctx context.Context, tx Tx, queries []engine.Query) ([]engine.Row, error) {
+	if err := s.hit(s.noteOf(tx), LoadBefore); err != nil {
+		return nil, err
+	}
+	return s.Store.Load(ctx, tx, queries)
+}
+
+// Save has points around it.
+func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
+	n := s.noteOf(tx)
+	for i, c := range commits {
+		n.subjects = append(n.subjects, subjectsOf(c, i > 0)...)
+		for _, row := range c.Outbox {
+			if row.Lease != nil {
+				n.leased = append(n.leased, subject{row.Machine, Kind(row.Delivery), row.Effect})
+			}
+		}
+	}
+	if s.cutter.commitsApart() && len(commits) > 0 {
+		commits[len(commits)-1].Last = false
+	}
+	if err := s.hit(n, SaveBefore); err != nil {
+		return err
+	}
+	if err := s.Store.Save(ctx, tx, commits); err != nil {
+		return err
+	}
+	return s.hit(n, SaveAfter)
+}
+
+// Settle has points around it.
+func (s *cutStore[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) error {
+	n := s.noteOf(tx)
+	n.subjects = append(n.subjects, subject{kind: settled(t), label: t.MessageID})
+	if err := s.hit(n, SettleBefore); err != nil {
+		return err
+	}
+	if err := s.Store.Settle(ctx, tx, t); err != nil {
+		return err
+	}
+	return s.hit(n, SettleAfter)
+}
+
+// Claim has points around it. They count for what is claimed.
+func (s *cutStore[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+	if s.claims != nil {
+		s.claims(c.Now)
+	}
+	before := s.cutter.hit(ClaimBefore)
+	tasks, err := s.Store.Claim(ctx, c)
+	if err != nil || len(tasks) == 0 {
+		return tasks, err
+	}
+	after := s.cutter.hit(ClaimAfter)
+	for _, t := range tasks {
+		x := subject{t.Effect.Machine, Kind(t.Effect.Delivery), t.Effect.Effect}
+		if t.Kind == engine.TaskDeadline {
+			x = subject{t.Deadline.Machine, Deadline, t.Deadline.Event.Name}
+		}
+		err = errors.Join(err, s.cutter.pass(ClaimBefore, before, x), s.cutter.pass(ClaimAfter, after, x), s.cutter.trap.reach(ClaimAfter, x))
+	}
+	return tasks, err
+}
+
+func (s *cutStore[Tx]) hit(n *note, p Point) error {
+	n.points = append(n.points, Cut{p, s.cutter.hit(p)})
+	return s.cutter.trap.reach(p, n.subjects...)
+}
+
+func (s *cutStore[Tx]) remember(tx Tx, n *note) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes[tx] = n
+}
+
+func (s *cutStore[Tx]) forget(tx Tx) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.notes, tx)
+}
+
+// noteOf returns the note of a transaction; a new one for a caller's own.
+func (s *cutStore[Tx]) noteOf(tx Tx) *note {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.notes[tx]; n != nil {
+		return n
+	}
+	return &note{}
+}
+
+// report notes the points of a transaction for each of its subjects. One
+// without a subject made nothing durable.
+func (s *cutStore[Tx]) report(n *note) error {
+	if !s.cutter.record {
+		return nil
+	}
+	for _, x := range n.subjects {
+		if x.machine == "" { // a settlement names its message only
+			page, err := s.Read(context.Background(), engine.Read{Kind: engine.ReadMessage, MessageID: x.label, Limit: 1})
+			if err != nil {
+				return err
+			}
+			for _, row := range page.Messages {
+				x.machine, x.label = row.Machine, row.Effect
+			}
+		}
+		for _, p := range n.points {
+			if err := s.cutter.pass(p.Point, p.N, x); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// subjectsOf tells what a commit is. started says that another commit asked
+// for it.
+func subjectsOf(c engine.Commit, started bool) []subject {
+	if len(c.Steps) == 0 {
+		if c.Task != nil && c.Task.Kind == engine.TaskEffect {
+			return []subject{{c.Machine, settled(*c.Task), c.Task.MessageID}}
+		}
+		return nil
+	}
+	first := c.Steps[0]
+	x := subject{c.Machine, Fire, first.Transition}
+	switch {
+	case started:
+		x.kind = Started
+	case c.Task != nil && c.Task.Kind == engine.TaskDeadline:
+		x.kind = Deadline
+	case c.Task != nil:
+		x.kind = Answer
+	case first.From == "":
+		x.kind = Create
+	}
+	out := []subject{x}
+	if len(c.Steps) > 1 {
+		out = append(out, subject{c.Machine, Chain, first.Transition})
+	}
+	return out
+}
+
+// settled tells what a settlement of an effect is.
+func settled(t engine.Settlement) Kind {
+	switch t.MessageState.State {
+	case "retry_wait":
+		return Retry
+	case "dead_letter":
+		return Bury
+	case "pending":
+		return Requeue
+	}
+	return Deliver
+}

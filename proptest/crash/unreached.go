@@ -1,0 +1,108 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fsmgen/fsmgen/gen"
+)
+
+// compareUnreached reports by name what no life came to, which is no failure;
+// unless the specs' folder lists it, and it is something else.
+func compareUnreached(t testing.TB, specs, machine, database, got string) {
+	t.Helper()
+	if got != "" {
+		Count(t, "%s: not reached on %s: %s", machine, database, got)
+	}
+	want, listed, err := readUnreached(specs, machine)
+	if err != nil {
+		t.Error(err)
+	}
+	if listed && got != want {
+		t.Errorf("%s does not reach %q, and %s says %q: if the table wants it so, write the line \"%s: %s\" there",
+			machine, got, filepath.Join(specs, gen.UnreachedFile), want, machine, got)
+	}
+}
+
+// readUnreached returns what the folder lists for a machine; listed is false if
+// it has no such file.
+func readUnreached(specs, machine string) (text string, listed bool, err error) {
+	data, err := os.ReadFile(filepath.Join(specs, gen.UnreachedFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, nil
+	case err != nil:
+		return "", false, fmt.Errorf("read what is not reached: %w", err)
+	}
+	return gen.Unreached(data)[machine], true, nil
+}
+
+// unreached names what of the machine under test no life came to: the proof says
+// nothing about it.
+func (s story) unreached(f *facts, missed []Window) string {
+	var parts []string
+	add := func(what string, names []string) {
+		if len(names) > 0 {
+			parts = append(parts, what+" "+strings.Join(names, ", "))
+		}
+	}
+	taken := edgesTaken(f, s.name)
+	var transitions []string
+	asked := map[string]bool{}
+	for _, e := range s.machines[0].edges {
+		if taken[edgeKey(e.transition, e.from, e.event)] {
+			for _, effect := range e.effects {
+				asked[effect] = true
+			}
+			continue
+		}
+		transitions = append(transitions, strings.TrimSuffix(e.transition+" from "+e.from, " from "))
+	}
+	var effects []string
+	for _, e := range callsOf(s.group.Proven()) {
+		if !asked[e.Text] {
+			effects = append(effects, e.Text)
+		}
+	}
+	var timers []string
+	for _, state := range s.silent {
+		timers = append(timers, state.Text)
+	}
+	add("transitions", transitions)
+	add("timers of", timers)
+	add("effects", effects)
+	add("windows", windowNames(missed))
+	return strings.Join(parts, "; ")
+}
+
+// windowNames names windows by their kinds, each with its points.
+func windowNames(list []Window) []string {
+	var out []string
+	points := map[Kind][]string{}
+	for _, w := range list {
+		points[w.Kind] = append(points[w.Kind], string(w.Point))
+	}
+	for _, k := range allKinds {
+		if len(points[k]) > 0 {
+			out = append(out, fmt.Sprintf("%s at %s", k, strings.Join(points[k], " and ")))
+		}
+	}
+	return out
+}
+
+func transitionsTaken(f *facts, machine string) int { return len(edgesTaken(f, machine)) }
+
+func edgesTaken(f *facts, machine string) map[string]bool {
+	seen := map[string]bool{}
+	for _, h := range f.history {
+		if h.machine == machine {
+			seen[h.key()] = true
+		}
+	}
+	return seen
+}

@@ -1,0 +1,34 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// lastResort is how long nothing at all may move: no machine is so busy. Whatever
+// moves may take as long as it likes.
+const lastResort = 5 * time.Minute
+
+// watch waits for something while there is progress.
+type watch struct {
+	patience time.Duration // how long nothing may change
+	seen     string
+	since    time.Time
+}
+
+// pause waits a little. It fails when the state has been the same for too long.
+func (w *watch) pause(ctx context.Context, stuck string, state any) error {
+	if now := fmt.Sprint(state); now != w.seen || w.since.IsZero() {
+		w.seen, w.since = now, time.Now()
+	}
+	if time.Since(w.since) > w.patience {
+		return fmt.Errorf("%s: nothing has changed for %s", stuck, w.patience)
+	}
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", stuck, ctx.Err())
+	case <-time.After(2 * time.Millisecond):
+		return nil
+	}
+}

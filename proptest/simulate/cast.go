@@ -1,0 +1,81 @@
+package simulate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/generated/activate"
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/generated/gc"
+	"github.com/fsmgen/fsmgen/generated/outbox"
+	"github.com/fsmgen/fsmgen/generated/publish"
+	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/generated/upload"
+	"github.com/fsmgen/fsmgen/generated/wal"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+// machines returns the generated machines; their handlers are the play's.
+func machines[Tx any]() []engine.Machine[Tx] {
+	return []engine.Machine[Tx]{
+		activate.Define[Tx](nil),
+		deal.Define[Tx](nil, deal.DefaultParams()),
+		download.Define[Tx](nil, download.DefaultParams()),
+		gc.Define[Tx](nil, gc.DefaultParams()),
+		outbox.Define[Tx](nil, outbox.DefaultParams()),
+		publish.Define[Tx](nil),
+		registration.Define[Tx](nil, registration.DefaultParams()),
+		unpack.Define[Tx](nil, unpack.DefaultParams()),
+		upload.Define[Tx](nil),
+		wal.Define[Tx](nil, wal.DefaultParams()),
+	}
+}
+
+// troupes are the machines that play together: one that starts another needs it.
+var troupes = [...][]string{
+	{"deal"}, {"registration"}, {"wal"}, {"upload"}, {"publish"}, {"gc"}, {"outbox"}, {"download", "unpack", "activate"},
+}
+
+// role is a machine that plays, with its table.
+type role[Tx any] struct {
+	engine.Machine[Tx]
+	table *ir.Machine
+}
+
+// ended reports whether no row leaves the state of a record.
+func (r role[Tx]) ended(record fsm.Record) bool {
+	return slices.ContainsFunc(r.table.States, func(s *ir.State) bool { return s.Text == record.StateName() && s.Terminal })
+}
+
+// cast draws who plays: a few troupes, in the order of machines.
+func cast[Tx any](d *dice, tables []*ir.Machine) ([]role[Tx], error) {
+	var names []string
+	for range 1 + d.below(3) {
+		names = append(names, oneOf(d, troupes[:])...)
+	}
+	var roles []role[Tx]
+	for _, m := range machines[Tx]() {
+		if !slices.Contains(names, m.Name()) {
+			continue
+		}
+		i := slices.IndexFunc(tables, func(t *ir.Machine) bool { return t.Text == m.Name() })
+		if i < 0 {
+			return nil, fmt.Errorf("no table of machine %s", m.Name())
+		}
+		roles = append(roles, role[Tx]{m, tables[i]})
+	}
+	return roles, nil
+}
+
+// event returns an event of the machine's table by its name.
+func event(table *ir.Machine, name string) (*ir.Event, bool) {
+	i := slices.IndexFunc(table.Events, func(e *ir.Event) bool { return e.Text == name })
+	if i < 0 {
+		return nil, false
+	}
+	return table.Events[i], true
+}

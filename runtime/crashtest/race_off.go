@@ -1,6 +1,0 @@
-//go:build !race
-
-package crashtest
-
-// raced: this program was built with the race detector.
-const raced = false
