@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Each part looks at no more rows than its limit, in an index that holds nothing that is
@@ -50,19 +50,19 @@ const backlog = `WITH open AS (
 	GROUP BY machine, event
 	ORDER BY 1, 2, 3, 4`
 
-func readBacklog(q engine.Read) (s statement) {
+func readBacklog(q store.Read) (s statement) {
 	s.sql.WriteString(backlog)
 	s.args = []any{
 		q.Machines(),
-		column(q.Destinations, func(l engine.Destination) string { return l.Machine }),
-		column(q.Destinations, func(l engine.Destination) string { return l.Name }),
-		column(q.Destinations, func(l engine.Destination) any { return listText(l.Effects) }),
+		column(q.Destinations, func(l store.Destination) string { return l.Machine }),
+		column(q.Destinations, func(l store.Destination) string { return l.Name }),
+		column(q.Destinations, func(l store.Destination) any { return listText(l.Effects) }),
 		q.Now, q.Limit,
 	}
 	return s
 }
 
-func scanBacklog(rows pgx.Rows) (b engine.Backlog, err error) {
+func scanBacklog(rows pgx.Rows) (b store.Backlog, err error) {
 	var since *time.Time
 	err = scan(rows, &b.Kind, &b.Machine, &b.Name, &b.State, &b.Count, &since)
 	if since != nil {

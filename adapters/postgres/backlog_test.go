@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // BenchmarkBacklog measures what waits beside so many dead letters, with as many messages
@@ -20,7 +20,7 @@ func BenchmarkBacklog(b *testing.B) {
 			d.exec(b, "VACUUM (ANALYZE) fsm_outbox")
 			c := claim(1, 16)
 			for b.Loop() {
-				q := engine.Read{Kind: engine.ReadBacklog, Now: epoch.Add(time.Hour), Destinations: c.Destinations, Events: c.Events, Limit: 100_000}
+				q := store.Read{Kind: store.ReadBacklog, Now: epoch.Add(time.Hour), Destinations: c.Destinations, Events: c.Events, Limit: 100_000}
 				page, err := s.Read(context.Background(), q)
 				must(b, err)
 				if count > 0 && len(page.Backlog) == 0 {

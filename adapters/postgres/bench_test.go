@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // benchRecords is how many records the benchmarks fire at in turn.
@@ -95,18 +95,18 @@ func listening(b *testing.B, d *database) {
 }
 
 // deposit decides the event for a row that was read.
-func deposit(row engine.Row, n int64) (engine.Commit, error) {
+func deposit(row store.Row, n int64) (store.Commit, error) {
 	event, err := fsm.EventOf(deal.DepositConfirmed{TxHash: "tx", AmountNano: 100})
 	if err != nil {
-		return engine.Commit{}, err
+		return store.Commit{}, err
 	}
 	d, err := deals().Fire(row.Record, event, fsm.Input{By: fsm.System(), Now: epoch})
 	if err != nil {
-		return engine.Commit{}, err
+		return store.Commit{}, err
 	}
 	c := commitOf(int(n%benchRecords), row.Version, d.Steps)
 	c.Steps[0].Before = row.Record
-	c.Outbox = []engine.OutboxMessage{message(int(n%benchRecords), row.Version+1)}
+	c.Outbox = []store.OutboxMessage{message(int(n%benchRecords), row.Version+1)}
 	return c, nil
 }
 
@@ -114,7 +114,7 @@ func deposit(row engine.Row, n int64) (engine.Commit, error) {
 func fireDeposit(s *Store, n int64, last bool) error {
 	ctx := context.Background()
 	return s.InTx(ctx, func(tx pgx.Tx) error {
-		rows, err := s.Load(ctx, tx, []engine.Query{query(int(n % benchRecords))})
+		rows, err := s.Load(ctx, tx, []store.Query{query(int(n % benchRecords))})
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func fireDeposit(s *Store, n int64, last bool) error {
 			return err
 		}
 		c.Last = last
-		return s.Save(ctx, tx, []engine.Commit{c})
+		return s.Save(ctx, tx, []store.Commit{c})
 	})
 }
 
@@ -244,7 +244,7 @@ func BenchmarkBatch(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		must(b, s.InTx(ctx, func(tx pgx.Tx) error {
-			queries, commits := make([]engine.Query, events), make([]engine.Commit, events)
+			queries, commits := make([]store.Query, events), make([]store.Commit, events)
 			for i := range events {
 				n++
 				queries[i], commits[i] = query(n), creation(b, n)
@@ -278,7 +278,7 @@ func BenchmarkSaveMany(b *testing.B) {
 		b.Run(fmt.Sprint(many), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				creations, settled := make([]engine.Commit, many), make([]engine.Commit, many)
+				creations, settled := make([]store.Commit, many), make([]store.Commit, many)
 				for i := range many {
 					n++
 					creations[i] = registered(b, n)
@@ -304,7 +304,7 @@ func BenchmarkRelay(b *testing.B) {
 	total := 0
 	for b.Loop() {
 		b.StopTimer()
-		var commits []engine.Commit
+		var commits []store.Commit
 		for range many {
 			total++
 			commits = append(commits, creation(b, total))

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 const letterColumns = `message_id::text, machine, record_id, version, seq, effect, lane, delivery, work, payload, record_state, correlation, created_at,
@@ -113,7 +113,7 @@ const (
 
 // Claim leases what is due, in one round trip. Only where all messages that it
 // looked at wait behind others it looks at more of them.
-func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if err := s.current(ctx, s.pool); err != nil {
 		return nil, err
 	}
@@ -145,10 +145,10 @@ func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error
 }
 
 // claimedBefore returns what an earlier claim with this token was granted.
-func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engine.Task, err error) {
+func (s *Store) claimedBefore(ctx context.Context, c store.Claim) (tasks []store.Task, err error) {
 	rows, err := s.pool.Query(ctx, claimedBefore, c.Token.String(), c.Until)
 	err = scanAll(rows, err, func(rows pgx.Rows) error {
-		t := engine.Task{Kind: engine.TaskEffect, Token: c.Token}
+		t := store.Task{Kind: store.TaskEffect, Token: c.Token}
 		t.Effect, t.Err = scanLetter(rows)
 		t.Effect.MessageState = t.Effect.BeforeClaim()
 		tasks = append(tasks, t)
@@ -159,7 +159,7 @@ func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engi
 
 // scanLetter reads letterColumns, and more. What it could read is returned with the
 // error.
-func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxMessage, err error) {
+func scanLetter(rows pgx.Rows, more ...any) (r store.OutboxMessage, err error) {
 	var payload []byte
 	var seq int64
 	var delivery string
@@ -169,18 +169,18 @@ func scanLetter(rows pgx.Rows, more ...any) (r engine.OutboxMessage, err error) 
 		text{&r.LastError}, text{&r.Resolution}, &r.Cancelled}, more...)...)
 	r.Payload, r.Seq, r.Delivery = payload, int(seq), fsm.Delivery(delivery)
 	if err != nil {
-		err = &engine.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: fmt.Errorf("message %s: %w", r.MessageID, err)}
+		err = &store.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: fmt.Errorf("message %s: %w", r.MessageID, err)}
 	}
 	return r, err
 }
 
-func scanDeadline(rows pgx.Rows) (r engine.Deadline, err error) {
+func scanDeadline(rows pgx.Rows) (r store.Deadline, err error) {
 	var payload []byte
 	var kind string
 	err = scan(rows, &r.Machine, &r.RecordID, &kind, &r.Version, instant(&r.DueAt), &r.Event.Name, &payload, text{&r.RecordState}, text{&r.Correlation})
-	r.Event.Payload, r.Kind = payload, engine.DeadlineKind(kind)
+	r.Event.Payload, r.Kind = payload, store.DeadlineKind(kind)
 	if err != nil {
-		err = &engine.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: fmt.Errorf("deadline: %w", err)}
+		err = &store.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: fmt.Errorf("deadline: %w", err)}
 	}
 	return r, err
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestLostCommitIsAnsweredByTheKey breaks the connection while a commit is
@@ -26,9 +26,9 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 	p := pgtest.Proxy(t, d.dsn)
 	s := d.storeThrough(t, p)
 	ctx := context.Background()
-	keyed := func(n int) engine.Commit {
+	keyed := func(n int) store.Commit {
 		c := creation(t, n)
-		c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "call:" + id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
+		c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "call:" + id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
 		return c
 	}
 	for i, tt := range []struct {
@@ -51,25 +51,25 @@ func TestLostCommitIsAnsweredByTheKey(t *testing.T) {
 				must(t, save(s, warm))
 			}
 			err := s.InTx(ctx, func(tx pgx.Tx) error {
-				if _, err := s.Load(ctx, tx, []engine.Query{query(i)}); err != nil {
+				if _, err := s.Load(ctx, tx, []store.Query{query(i)}); err != nil {
 					return err
 				}
 				if !tt.last {
-					err := s.Save(ctx, tx, []engine.Commit{c})
+					err := s.Save(ctx, tx, []store.Commit{c})
 					p.CutNext(tt.cut)
 					return err
 				}
 				p.CutNext(tt.cut)
-				return s.Save(ctx, tx, []engine.Commit{c})
+				return s.Save(ctx, tx, []store.Commit{c})
 			})
 			var unknown *UnknownOutcomeError
-			if !errors.As(err, &unknown) || !errors.Is(err, engine.ErrStore) {
+			if !errors.As(err, &unknown) || !errors.Is(err, store.ErrStore) {
 				t.Fatalf("the error is %v, want an unknown outcome", err)
 			}
 			q := query(i)
 			q.IdempotencyKeys = []string{"call:" + id(i)}
 			must(t, s.InTx(ctx, func(tx pgx.Tx) error {
-				rows, err := s.Load(ctx, tx, []engine.Query{q})
+				rows, err := s.Load(ctx, tx, []store.Query{q})
 				if err == nil && (len(rows[0].IdempotencyKeys) == 1) != tt.happened {
 					t.Errorf("the key says that it happened: %v", !tt.happened)
 				}
@@ -92,14 +92,14 @@ func TestLossBeforeTheCommitIsKnown(t *testing.T) {
 	ctx := context.Background()
 	must(t, save(s, creation(t, 100)))
 	err := s.InTx(ctx, func(tx pgx.Tx) error {
-		if _, err := s.Load(ctx, tx, []engine.Query{query(1)}); err != nil {
+		if _, err := s.Load(ctx, tx, []store.Query{query(1)}); err != nil {
 			return err
 		}
 		p.CutNext(proxytest.Answer)
-		return s.Save(ctx, tx, []engine.Commit{creation(t, 1)})
+		return s.Save(ctx, tx, []store.Commit{creation(t, 1)})
 	})
 	var unknown *UnknownOutcomeError
-	if errors.As(err, &unknown) || !errors.Is(err, engine.ErrStore) {
+	if errors.As(err, &unknown) || !errors.Is(err, store.ErrStore) {
 		t.Fatalf("the error is %v, want a failure of the store", err)
 	}
 	must(t, save(s, creation(t, 1)))
@@ -163,7 +163,7 @@ func TestCallersTransactionNotifies(t *testing.T) {
 	drain(t, worker)
 	ctx := context.Background()
 	must(t, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
-		return s.Save(ctx, tx, []engine.Commit{creation(t, 1)})
+		return s.Save(ctx, tx, []store.Commit{creation(t, 1)})
 	}))
 	begun := time.Now()
 	must(t, worker.Wait(ctx, time.Minute))

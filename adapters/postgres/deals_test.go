@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // epoch is when every test begins.
@@ -26,7 +27,7 @@ func deals() engine.Machine[pgx.Tx] { return deal.Define[pgx.Tx](nil, deal.Defau
 func (d *database) migrated(t testing.TB) *Store {
 	t.Helper()
 	s := d.store(t)
-	if err := s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals()}); err != nil {
+	if err := s.Migrate(context.Background(), []store.Machine{deals()}); err != nil {
 		t.Fatal(err)
 	}
 	d.unjudged(t)
@@ -37,7 +38,7 @@ func (d *database) migrated(t testing.TB) *Store {
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 // creation is the first step of the n-th deal, with one message.
-func creation(t testing.TB, n int) engine.Commit {
+func creation(t testing.TB, n int) store.Commit {
 	t.Helper()
 	event, err := fsm.EventOf(deal.Create{OwnerID: 8, PriceNano: 100})
 	if err != nil {
@@ -49,17 +50,17 @@ func creation(t testing.TB, n int) engine.Commit {
 		t.Fatal(err)
 	}
 	c := commitOf(n, 0, d.Steps)
-	c.Outbox = []engine.OutboxMessage{message(n, 1)}
+	c.Outbox = []store.OutboxMessage{message(n, 1)}
 	return c
 }
 
 // commitOf turns steps that follow version into a commit.
-func commitOf(n int, version int64, steps []fsm.Step) engine.Commit {
-	c := engine.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(n), IDValue: id(n)}
+func commitOf(n int, version int64, steps []fsm.Step) store.Commit {
+	c := store.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(n), IDValue: id(n)}
 	for _, s := range steps {
 		version++
-		c.Steps = append(c.Steps, engine.StepWrite{
-			HistoryRow: engine.HistoryRow{
+		c.Steps = append(c.Steps, store.StepWrite{
+			HistoryRow: store.HistoryRow{
 				EventID: eventID(n, version), Version: version, Transition: s.Transition, From: s.From, Event: s.Event, To: s.To,
 				By: s.By, Payload: s.Payload, Correlation: "c-1", At: epoch,
 			},
@@ -74,29 +75,29 @@ func eventID(n int, version int64) fsm.UUID {
 }
 
 // message is an effect of the n-th deal that is due at once.
-func message(n int, version int64) engine.OutboxMessage {
-	return engine.OutboxMessage{
+func message(n int, version int64) store.OutboxMessage {
+	return store.OutboxMessage{
 		MessageID: eventID(n, version).String(), Machine: "deal", RecordID: id(n), Version: version, Seq: 1,
 		Effect: "notify_owner", Destination: "kafka", Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
-		MessageState: engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)},
+		MessageState: store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)},
 	}
 }
 
 // timer is a deadline of the n-th deal.
-func timer(n int, at time.Time) engine.Deadline {
-	return engine.Deadline{
-		Machine: "deal", RecordID: id(n), Kind: engine.DeadlineTimeout, Version: 1, DueAt: at,
+func timer(n int, at time.Time) store.Deadline {
+	return store.Deadline{
+		Machine: "deal", RecordID: id(n), Kind: store.DeadlineTimeout, Version: 1, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",
 	}
 }
 
 // query asks for the n-th deal.
-func query(n int) engine.Query {
+func query(n int) store.Query {
 	m := deals()
-	return engine.Query{Machine: "deal", Tables: m.Tables(), ID: id(n), IDValue: id(n), Into: m.Blank()}
+	return store.Query{Machine: "deal", Tables: m.Tables(), ID: id(n), IDValue: id(n), Into: m.Blank()}
 }
 
-func save(s *Store, commits ...engine.Commit) error {
+func save(s *Store, commits ...store.Commit) error {
 	ctx := context.Background()
 	return s.InTx(ctx, func(tx pgx.Tx) error { return s.Save(ctx, tx, commits) })
 }
@@ -109,10 +110,10 @@ func must(t testing.TB, err error) {
 }
 
 // claim leases what is due at epoch, for a minute.
-func claim(token byte, limit int) engine.Claim {
-	return engine.Claim{
+func claim(token byte, limit int) store.Claim {
+	return store.Claim{
 		Worker: "w", Token: fsm.UUID{6: 0x40, 8: 0x80, 15: token}, Now: epoch, Until: epoch.Add(time.Minute),
-		Destinations: []engine.Destination{{Machine: "deal", Name: "kafka", Effects: []string{"notify_owner"}, Most: limit}},
-		Effects:      limit, Suspects: limit, Events: []engine.Events{{Machine: "deal", Names: []string{"EXPIRE"}}}, Deadlines: limit,
+		Destinations: []store.Destination{{Machine: "deal", Name: "kafka", Effects: []string{"notify_owner"}, Most: limit}},
+		Effects:      limit, Suspects: limit, Events: []store.Events{{Machine: "deal", Names: []string{"EXPIRE"}}}, Deadlines: limit,
 	}
 }

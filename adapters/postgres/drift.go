@@ -10,15 +10,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // objectsOf reads a generated schema: its functions with their bodies, its triggers with
 // their definitions, its constraints and indices.
-func objectsOf(schema string) map[engine.SchemaObject]string {
-	found := map[engine.SchemaObject]string{}
+func objectsOf(schema string) map[store.SchemaObject]string {
+	found := map[store.SchemaObject]string{}
 	add := func(kind, table, name, definition string) {
-		found[engine.SchemaObject{Kind: kind, Table: unquoted(table), Name: unquoted(name)}] = definition
+		found[store.SchemaObject{Kind: kind, Table: unquoted(table), Name: unquoted(name)}] = definition
 	}
 	for _, statement := range statementsOf(schema) {
 		words := strings.Fields(statement)
@@ -27,16 +27,16 @@ func objectsOf(schema string) map[engine.SchemaObject]string {
 			name, _, _ := strings.Cut(words[2], "(")
 			_, body, _ := strings.Cut(statement, quote)
 			body, _, _ = strings.Cut(body, quote)
-			add(engine.FunctionObject, "", name, body)
+			add(store.FunctionObject, "", name, body)
 		case strings.HasPrefix(statement, "CREATE TRIGGER "), strings.HasPrefix(statement, "CREATE CONSTRAINT TRIGGER "):
 			name, on := slices.Index(words, "TRIGGER")+1, slices.Index(words, "ON")+1
-			add(engine.TriggerObject, words[on], words[name], asTheServerWordsIt(words))
+			add(store.TriggerObject, words[on], words[name], asTheServerWordsIt(words))
 		case strings.HasPrefix(statement, "CREATE INDEX "), strings.HasPrefix(statement, "CREATE UNIQUE INDEX "):
-			add(engine.IndexObject, "", words[slices.Index(words, "INDEX")+1], "")
+			add(store.IndexObject, "", words[slices.Index(words, "INDEX")+1], "")
 		default:
 			for i, word := range words[:len(words)-1] {
 				if word == "CONSTRAINT" {
-					add(engine.ConstraintObject, "", words[i+1], "")
+					add(store.ConstraintObject, "", words[i+1], "")
 				}
 			}
 		}
@@ -91,45 +91,45 @@ const deployedObjects = `SELECT 'function', '', proname::text, prosrc FROM pg_pr
 
 // drift compares what is there with the schema of a machine. It returns a
 // *engine.DriftError for what differs.
-func (s *Store) drift(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pgx.Tx]) (*engine.DriftError, error) {
-	var drifts []engine.Drift
+func (s *Store) drift(ctx context.Context, tx pgx.Tx, machines []store.Machine) (*store.DriftError, error) {
+	var drifts []store.Drift
 	for _, m := range machines {
 		schema, err := m.Schema("postgres")
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
 		wanted := objectsOf(schema)
-		rule := engine.SchemaObject{Kind: engine.FunctionObject, Name: messageRule + m.Name()}
+		rule := store.SchemaObject{Kind: store.FunctionObject, Name: messageRule + m.Name()}
 		there, err := s.deployed(ctx, tx, wanted, rule)
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
-		deployed := engine.RowRulesOf(m).VersionOf(there[rule])
+		deployed := store.RowRulesOf(m).VersionOf(there[rule])
 		delete(there, rule)
-		if differences := engine.Differences(m.Name(), wanted, there); len(differences) > 0 {
-			drifts = append(drifts, engine.Drift{Machine: m.Name(), Version: m.Version(), Deployed: deployed, Differences: differences})
+		if differences := store.Differences(m.Name(), wanted, there); len(differences) > 0 {
+			drifts = append(drifts, store.Drift{Machine: m.Name(), Version: m.Version(), Deployed: deployed, Differences: differences})
 		}
 	}
 	if len(drifts) == 0 {
 		return nil, nil
 	}
-	return &engine.DriftError{Machines: drifts}, nil
+	return &store.DriftError{Machines: drifts}, nil
 }
 
 // deployed reads what is there of some objects, and the triggers of their tables.
-func (s *Store) deployed(ctx context.Context, tx pgx.Tx, of map[engine.SchemaObject]string, more ...engine.SchemaObject) (map[engine.SchemaObject]string, error) {
+func (s *Store) deployed(ctx context.Context, tx pgx.Tx, of map[store.SchemaObject]string, more ...store.SchemaObject) (map[store.SchemaObject]string, error) {
 	names := map[string][]string{}
 	for _, o := range slices.Concat(slices.Collect(maps.Keys(of)), more) {
 		names[o.Kind] = append(names[o.Kind], cmp.Or(o.Table, o.Name))
 	}
 	rows, err := tx.Query(ctx, deployedObjects, quoted(s.schema),
-		names[engine.FunctionObject], names[engine.TriggerObject],
-		names[engine.ConstraintObject], names[engine.IndexObject])
+		names[store.FunctionObject], names[store.TriggerObject],
+		names[store.ConstraintObject], names[store.IndexObject])
 	if err != nil {
 		return nil, err
 	}
-	there := map[engine.SchemaObject]string{}
-	var o engine.SchemaObject
+	there := map[store.SchemaObject]string{}
+	var o store.SchemaObject
 	var text string
 	_, err = pgx.ForEachRow(rows, []any{&o.Kind, &o.Table, &o.Name, &text}, func() error {
 		there[o] = text

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/proptest/storetest"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestDrift changes a schema by hand, in ways that only PostgreSQL has.
@@ -27,11 +27,11 @@ func TestDrift(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			d := openDatabase(t)
 			s := d.store(t)
-			machines := []engine.Machine[pgx.Tx]{deals()}
+			machines := []store.Machine{deals()}
 			must(t, s.Migrate(context.Background(), machines))
 			d.exec(t, statement)
 			err := s.Migrate(context.Background(), machines)
-			var drift *engine.DriftError
+			var drift *store.DriftError
 			if !errors.As(err, &drift) || len(drift.Machines) != 1 || !slices.Equal(drift.Machines[0].Differences, []string{want}) {
 				t.Errorf("the error is %v", err)
 			}
@@ -50,8 +50,8 @@ func TestEveryObjectIsCompared(t *testing.T) {
 			found[o.Kind]++
 		}
 		for kind, text := range map[string]string{
-			engine.FunctionObject: `(?m)^CREATE FUNCTION`, engine.TriggerObject: `(?m)^CREATE (CONSTRAINT )?TRIGGER`,
-			engine.ConstraintObject: `(?m)^( +|ALTER TABLE .* ADD )CONSTRAINT`, engine.IndexObject: `(?m)^CREATE (UNIQUE )?INDEX`,
+			store.FunctionObject: `(?m)^CREATE FUNCTION`, store.TriggerObject: `(?m)^CREATE (CONSTRAINT )?TRIGGER`,
+			store.ConstraintObject: `(?m)^( +|ALTER TABLE .* ADD )CONSTRAINT`, store.IndexObject: `(?m)^CREATE (UNIQUE )?INDEX`,
 		} {
 			if want := len(regexp.MustCompile(text).FindAllString(schema, -1)); found[kind] != want {
 				t.Errorf("machine %s: %d of %d, each a %s", m.Name(), found[kind], want, kind)

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // UnknownOutcomeError says that the connection broke while a commit was under
@@ -24,7 +24,7 @@ func (e *UnknownOutcomeError) Error() string {
 }
 
 // Is makes errors.Is(err, engine.ErrStore) hold.
-func (e *UnknownOutcomeError) Is(target error) bool { return target == engine.ErrStore }
+func (e *UnknownOutcomeError) Is(target error) bool { return target == store.ErrStore }
 
 // Unwrap returns what broke the connection.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
@@ -58,9 +58,9 @@ func wrap(attempt string, err error) error {
 		return nil
 	}
 	if raced(err) {
-		return fmt.Errorf("%s: %w: %w", attempt, engine.ErrConflict, err)
+		return fmt.Errorf("%s: %w: %w", attempt, store.ErrConflict, err)
 	}
-	return engine.StoreError(attempt, err)
+	return store.Failed(attempt, err)
 }
 
 // raced reports whether PostgreSQL gave a transaction up for the sake of
@@ -84,12 +84,12 @@ func ailing(err error) bool {
 
 // subject is what a statement of a Save is about.
 type subject struct {
-	commit *engine.Commit
-	keys   []*engine.IdempotencyKey // that the statement inserts
+	commit *store.Commit
+	keys   []*store.IdempotencyKey // that the statement inserts
 	// expected is the version that the record should have had.
 	expected int64
-	several  []*engine.Commit // it is about each, of one machine; commit is the first
-	level    int              // of several: which of their steps
+	several  []*store.Commit // it is about each, of one machine; commit is the first
+	level    int             // of several: which of their steps
 }
 
 // named is the subject with this id, where there are several. Without it what
@@ -103,7 +103,7 @@ func (about subject) named(id string) subject {
 			return subject{commit: c, expected: c.Steps[about.level].Version - 1}
 		}
 	}
-	return subject{commit: &engine.Commit{Machine: about.commit.Machine, Tables: about.commit.Tables}}
+	return subject{commit: &store.Commit{Machine: about.commit.Machine, Tables: about.commit.Tables}}
 }
 
 // holder is the id of the record that met its like, of several; "" if it was
@@ -133,13 +133,13 @@ func explain(about subject, err error) error {
 	c := about.commit
 	switch {
 	case refused.Code == stateLeaseLost:
-		return engine.ErrLeaseLost
+		return store.ErrLeaseLost
 	case refused.Code == stateLetterMoved:
-		return engine.ErrConflict
+		return store.ErrConflict
 	case refused.Code == uniqueViolation:
 		return taken(about, refused)
 	case strings.HasPrefix(refused.Code, "FS"), strings.HasPrefix(refused.Code, "23"), strings.HasPrefix(refused.Code, "22"):
-		return &engine.RefusedError{Machine: c.Machine, ID: c.ID, Err: err}
+		return &store.RefusedError{Machine: c.Machine, ID: c.ID, Err: err}
 	}
 	return wrap("save", err)
 }
@@ -154,7 +154,7 @@ func conflict(about subject, detail string) error {
 	_ = json.Unmarshal([]byte(detail), &now) // without it, what is there now is unknown
 	about = about.named(now.ID)
 	c := about.commit
-	return &engine.ConflictError{Machine: c.Machine, ID: c.ID, Expected: about.expected, Version: now.Version, State: now.State}
+	return &store.ConflictError{Machine: c.Machine, ID: c.ID, Expected: about.expected, Version: now.Version, State: now.State}
 }
 
 // taken tells which unique constraint was met.
@@ -164,16 +164,16 @@ func taken(about subject, refused *pgconn.PgError) error {
 	case refused.ConstraintName == "fsm_keys_pkey":
 		for _, k := range about.keys {
 			if strings.Contains(refused.Detail, "("+k.Machine+", "+k.Key+")") {
-				return &engine.KeyError{Machine: k.Machine, Key: k.Key}
+				return &store.KeyError{Machine: k.Machine, Key: k.Key}
 			}
 		}
-		return &engine.KeyError{Machine: c.Machine, Key: refused.Detail}
+		return &store.KeyError{Machine: c.Machine, Key: refused.Detail}
 	case strings.HasPrefix(refused.TableName, "fsm_"):
 		return wrap("save", refused)
 	case refused.ConstraintName == c.Tables.Record+"_pkey":
-		return &engine.ExistsError{Machine: c.Machine, ID: c.ID}
+		return &store.ExistsError{Machine: c.Machine, ID: c.ID}
 	}
-	return &engine.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: refused.ConstraintName, Err: refused}
+	return &store.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: refused.ConstraintName, Err: refused}
 }
 
 // usable returns an error if a commit can't even be sent.

@@ -14,8 +14,8 @@ import (
 	"github.com/fsmgen/fsmgen/generated/activate"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // migrateSchema tells a process of the test which schema to migrate.
@@ -54,8 +54,8 @@ func TestProcessesMigrateAtOnce(t *testing.T) {
 }
 
 // fleetMachines lists machines so that tables refer to such that come later.
-func fleetMachines() []engine.Machine[pgx.Tx] {
-	return []engine.Machine[pgx.Tx]{
+func fleetMachines() []store.Machine {
+	return []store.Machine{
 		activate.Define[pgx.Tx](nil), unpack.Define[pgx.Tx](nil, unpack.DefaultParams()), download.Define[pgx.Tx](nil, download.DefaultParams()), deals(),
 	}
 }
@@ -69,17 +69,17 @@ func TestStoresShareTheWork(t *testing.T) {
 	for n := range records {
 		c := creation(t, n)
 		second := message(n, 2)
-		c.Outbox, c.SetDeadlines = append(c.Outbox, second), []engine.Deadline{timer(n, epoch)}
+		c.Outbox, c.SetDeadlines = append(c.Outbox, second), []store.Deadline{timer(n, epoch)}
 		must(t, save(s, c))
 	}
 	var mu sync.Mutex
 	seen, by := map[string]int{}, map[int]bool{}
 	var wg sync.WaitGroup
 	for w := range workers {
-		store := d.store(t)
+		db := d.store(t)
 		wg.Go(func() {
 			for {
-				tasks, err := store.Claim(context.Background(), claim(byte(w+1), 7))
+				tasks, err := db.Claim(context.Background(), claim(byte(w+1), 7))
 				if err != nil {
 					t.Errorf("claim: %v", err)
 					return
@@ -95,7 +95,7 @@ func TestStoresShareTheWork(t *testing.T) {
 					return
 				}
 				for _, task := range tasks {
-					if err := finish(store, task); err != nil {
+					if err := finish(db, task); err != nil {
 						t.Errorf("settle: %v", err)
 						return
 					}
@@ -115,12 +115,12 @@ func TestStoresShareTheWork(t *testing.T) {
 }
 
 // finish ends a task well.
-func finish(s *Store, task engine.Task) error {
+func finish(s *Store, task store.Task) error {
 	ctx := context.Background()
-	done := engine.Settlement{Kind: task.Kind, Token: task.Token, Machine: task.Deadline.Machine, RecordID: task.Deadline.RecordID, Deadline: task.Deadline.Kind}
-	if task.Kind == engine.TaskEffect {
+	done := store.Settlement{Kind: task.Kind, Token: task.Token, Machine: task.Deadline.Machine, RecordID: task.Deadline.RecordID, Deadline: task.Deadline.Kind}
+	if task.Kind == store.TaskEffect {
 		done.MessageID = task.Effect.MessageID
-		done.MessageState = engine.MessageState{State: "delivered", Attempts: task.Effect.Attempts + 1, AvailableAt: task.Effect.AvailableAt, DeliveredAt: fsm.Some(epoch)}
+		done.MessageState = store.MessageState{State: "delivered", Attempts: task.Effect.Attempts + 1, AvailableAt: task.Effect.AvailableAt, DeliveredAt: fsm.Some(epoch)}
 	}
 	return s.InTx(ctx, func(tx pgx.Tx) error { return s.Settle(ctx, tx, done) })
 }
@@ -144,8 +144,8 @@ func TestTableOfAnotherVersionIsRefused(t *testing.T) {
 	d := openDatabase(t)
 	s := d.migrated(t)
 	d.exec(t, "ALTER TABLE deals DROP COLUMN owner_cancels")
-	var table *engine.TableError
-	err := s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals()})
+	var table *store.TableError
+	err := s.Migrate(context.Background(), []store.Machine{deals()})
 	if !errors.As(err, &table) || table.Table != "deals" || len(table.Missing) != 1 || table.Missing[0] != "owner_cancels" {
 		t.Errorf("the error is %v, want one about the column owner_cancels", err)
 	}
@@ -155,8 +155,8 @@ func TestTableOfAnotherVersionIsRefused(t *testing.T) {
 // is not there.
 func TestMissingReferenceIsSaid(t *testing.T) {
 	d := openDatabase(t)
-	err := d.store(t).Migrate(context.Background(), []engine.Machine[pgx.Tx]{activate.Define[pgx.Tx](nil)})
-	if err == nil || !errors.Is(err, engine.ErrStore) {
+	err := d.store(t).Migrate(context.Background(), []store.Machine{activate.Define[pgx.Tx](nil)})
+	if err == nil || !errors.Is(err, store.ErrStore) {
 		t.Fatalf("the error is %v, want a failure", err)
 	}
 	if n := d.count(t, "pg_tables WHERE schemaname = '"+d.schema+"'"); n != 0 {

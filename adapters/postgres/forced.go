@@ -1,11 +1,13 @@
 package postgres
 
-import "github.com/fsmgen/fsmgen/runtime/engine"
+import (
+	"github.com/fsmgen/fsmgen/runtime/store"
+)
 
 const insertForced = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES ($1, $2, $3, $4, $5, $6)"
 
 // forced queues who forced steps of a wave.
-func (p *pipeline) forced(wave []*engine.Commit) {
+func (p *pipeline) forced(wave []*store.Commit) {
 	for _, c := range wave {
 		for _, s := range c.Steps {
 			if f := s.Forced; f != nil {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Load reads what the queries ask for, in one round trip. Records of one table
 // that are all that is asked for are read by one statement.
-func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
+func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []store.Query) ([]store.Row, error) {
 	if err := s.current(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -29,12 +29,12 @@ func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 	return nil, err
 }
 
-func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]engine.Row, error) {
+func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []store.Query) ([]store.Row, error) {
 	if len(queries) == 1 && bare(queries[0]) {
 		row, err := s.loadRecord(ctx, tx, queries[0])
-		return []engine.Row{row}, err
+		return []store.Row{row}, err
 	}
-	l := loading{queries: queries, rows: make([]engine.Row, len(queries))}
+	l := loading{queries: queries, rows: make([]store.Row, len(queries))}
 	l.records(&s.texts)
 	l.rest()
 	send := reading
@@ -63,7 +63,7 @@ func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []engine.Query) ([]
 
 // consumer reads who consumed a key, and with which payload. Of a chain an earlier
 // row than that of the key's version has the event.
-func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q engine.Query, k *engine.IdempotencyKey) error {
+func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q store.Query, k *store.IdempotencyKey) error {
 	id, history := quoted(q.Tables.ID), quoted(q.Tables.History)
 	rows, err := readingOne(ctx, tx, "SELECT actor_role, actor_id::text, payload FROM "+history+" WHERE "+id+` = $1
 			AND version <= $2 AND event_type = $3 AND created_at = $4 ORDER BY version DESC LIMIT 1`,
@@ -78,11 +78,11 @@ func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q engine.Query, k *engi
 }
 
 // bare reports whether a query asks for nothing but its record.
-func bare(q engine.Query) bool {
+func bare(q store.Query) bool {
 	return len(q.IdempotencyKeys) == 0 && q.Task == nil && !q.OnlyPending && !q.Lock
 }
 
-func locks(q engine.Query) bool { return q.Lock }
+func locks(q store.Query) bool { return q.Lock }
 
 // severalRecords is how many records are worth a query for all of them.
 const severalRecords = 4
@@ -90,8 +90,8 @@ const severalRecords = 4
 // loading is a Load under way: its statements, and what reads their results in
 // the same order.
 type loading struct {
-	queries []engine.Query
-	rows    []engine.Row
+	queries []store.Query
+	rows    []store.Row
 	batch   pgx.Batch
 	reads   []func(pgx.BatchResults) error
 }
@@ -127,7 +127,7 @@ func (l *loading) records(x *texts) {
 }
 
 // locking is the end of a statement for one record: the lock that an UPDATE takes.
-func locking(q engine.Query) string {
+func locking(q store.Query) string {
 	if q.Lock {
 		return " FOR NO KEY UPDATE"
 	}
@@ -146,7 +146,7 @@ func (l *loading) rest() {
 				return err
 			}), selectKeys, q.Machine, q.IdempotencyKeys)
 		}
-		effect := q.Task != nil && q.Task.Kind == engine.TaskEffect
+		effect := q.Task != nil && q.Task.Kind == store.TaskEffect
 		switch {
 		case effect:
 			held = append(held, i)
@@ -171,7 +171,7 @@ func (l *loading) held(which []int) {
 	l.add(func(results pgx.BatchResults) error {
 		return wrap("load", each(results, func(rows pgx.Rows) error {
 			var message, token string
-			var found engine.Row
+			var found store.Row
 			if err := rows.Scan(&message, &token, &found.Cancelled, &found.OnlyPending); err != nil {
 				return err
 			}
@@ -186,14 +186,14 @@ func (l *loading) held(which []int) {
 }
 
 // about reads the rows of one statement of a query.
-func (l *loading) about(q engine.Query, read func(pgx.Rows) error) func(pgx.BatchResults) error {
+func (l *loading) about(q store.Query, read func(pgx.Rows) error) func(pgx.BatchResults) error {
 	return func(results pgx.BatchResults) error {
 		return wrap("load "+q.Machine+" "+q.ID, each(results, read))
 	}
 }
 
 // loadRecord reads one record and nothing else, which takes no batch.
-func (s *Store) loadRecord(ctx context.Context, tx pgx.Tx, q engine.Query) (row engine.Row, err error) {
+func (s *Store) loadRecord(ctx context.Context, tx pgx.Tx, q store.Query) (row store.Row, err error) {
 	rows, err := readingOne(ctx, tx, s.texts.of(q.Tables, one), q.IDValue)
 	err = scanAll(rows, err, func(rows pgx.Rows) error {
 		row = scanRecord(rows, q.Machine, q.ID, q.Into)
@@ -206,7 +206,7 @@ func (s *Store) loadRecord(ctx context.Context, tx pgx.Tx, q engine.Query) (row 
 }
 
 // recordsLoaded reads the records of one table.
-func recordsLoaded(results pgx.BatchResults, queries []engine.Query, which []int, into []engine.Row) error {
+func recordsLoaded(results pgx.BatchResults, queries []store.Query, which []int, into []store.Row) error {
 	places := map[string][]int{}
 	for _, i := range which {
 		places[queries[i].ID] = append(places[queries[i].ID], i)
@@ -251,7 +251,7 @@ func scanAll(rows pgx.Rows, err error, read func(pgx.Rows) error) error {
 	return rows.Err()
 }
 
-func scanKey(rows pgx.Rows) (k engine.IdempotencyKey, err error) {
+func scanKey(rows pgx.Rows) (k store.IdempotencyKey, err error) {
 	err = rows.Scan(&k.Machine, &k.Key, &k.RecordID, &k.Event, &k.Version, instant(&k.CreatedAt))
 	return k, err
 }
@@ -262,14 +262,14 @@ func selectRecords(t fsm.Tables) string {
 }
 
 // scanRecord reads a row of selectRecords into a blank record.
-func scanRecord(rows pgx.Rows, machine, id string, into fsm.Record) engine.Row {
-	row := engine.Row{Record: into}
+func scanRecord(rows pgx.Rows, machine, id string, into fsm.Record) store.Row {
+	row := store.Row{Record: into}
 	dest := append(into.Pointers(), &row.Version, instant(&row.EnteredAt))
 	if err := scan(rows, dest...); err != nil {
 		if id == "" {
 			id = idOf(rows)
 		}
-		return engine.Row{Version: row.Version, Err: &engine.CorruptError{Machine: machine, ID: id, Err: err}}
+		return store.Row{Version: row.Version, Err: &store.CorruptError{Machine: machine, ID: id, Err: err}}
 	}
 	return row
 }

@@ -10,12 +10,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // mixed is commits of two machines, with chains of one, two and five steps.
-func mixed(t *testing.T) (commits []engine.Commit) {
+func mixed(t *testing.T) (commits []store.Commit) {
 	t.Helper()
 	for n := range crowd {
 		commits = append(commits, registered(t, n), creation(t, n))
@@ -30,12 +30,12 @@ func mixed(t *testing.T) (commits []engine.Commit) {
 // each or in one a commit.
 func TestManyChainsAreAsOneByOne(t *testing.T) {
 	t.Parallel()
-	written := func(save func(*Store, []engine.Commit)) []string {
+	written := func(save func(*Store, []store.Commit)) []string {
 		d := openDatabase(t)
 		s := d.registering(t)
 		creations := mixed(t)
 		save(s, creations)
-		var answers []engine.Commit
+		var answers []store.Commit
 		for i, n := 0, 0; n < crowd; i, n = i+3, n+1 {
 			answers = append(answers, answered(t, n, creations[i].Steps[4].Record))
 		}
@@ -45,12 +45,12 @@ func TestManyChainsAreAsOneByOne(t *testing.T) {
 			"deals AS x ORDER BY deal_id", "deal_events AS x ORDER BY deal_id", "nodes AS x ORDER BY node_id",
 			"fsm_deadlines AS x ORDER BY record_id", "fsm_outbox AS x ORDER BY message_id")...)
 	}
-	alone := written(func(s *Store, commits []engine.Commit) {
+	alone := written(func(s *Store, commits []store.Commit) {
 		for _, c := range commits {
 			must(t, save(s, c))
 		}
 	})
-	together := written(func(s *Store, commits []engine.Commit) { must(t, save(s, commits...)) })
+	together := written(func(s *Store, commits []store.Commit) { must(t, save(s, commits...)) })
 	const chain, short = 6 * crowd, 3 * crowd / 2
 	want := 4*crowd + // deadlines and messages before the answers
 		2*crowd + chain + short + 2*crowd + crowd + 3*crowd // records, history, deals, nodes, messages
@@ -69,14 +69,14 @@ func TestManyAreFewStatements(t *testing.T) {
 	t.Parallel()
 	d := openDatabase(t)
 	s := d.registering(t)
-	var creations, answers []engine.Commit
+	var creations, answers []store.Commit
 	for n := range 16 {
 		creations = append(creations, registered(t, n))
 		answers = append(answers, answered(t, n, creations[n].Steps[4].Record))
 	}
 	must(t, save(s, creations...)) // has learnt the types
 	for name, tt := range map[string]struct {
-		commits []engine.Commit
+		commits []store.Commit
 		want    int
 	}{
 		"creations": {creations, 5 + 1 + 2 + 1}, // steps, writes, held and waiting messages, deadlines
@@ -101,13 +101,13 @@ func TestPlansAreKept(t *testing.T) {
 	defer conn.Release()
 	const rounds = 8
 	for round := range rounds {
-		var creations, answers []engine.Commit
+		var creations, answers []store.Commit
 		for i := range several {
 			n := round*several + i
 			creations = append(creations, registered(t, n))
 			answers = append(answers, answered(t, n, creations[i].Steps[4].Record))
 		}
-		for _, commits := range [][]engine.Commit{creations, answers} {
+		for _, commits := range [][]store.Commit{creations, answers} {
 			must(t, pgx.BeginFunc(context.Background(), conn, func(tx pgx.Tx) error {
 				return s.Save(context.Background(), tx, commits)
 			}))
@@ -133,15 +133,15 @@ func TestOneOfManyCreationsIsThere(t *testing.T) {
 	t.Parallel()
 	d := openDatabase(t)
 	s := d.registering(t)
-	var commits []engine.Commit
+	var commits []store.Commit
 	for n := range crowd {
 		commits = append(commits, registered(t, n))
 	}
 	must(t, save(s, commits[5]))
 	fresh := slices.Delete(slices.Clone(commits), 5, 6)
-	for name, commits := range map[string][]engine.Commit{"there": commits, "twice": append(fresh, fresh[3])} {
+	for name, commits := range map[string][]store.Commit{"there": commits, "twice": append(fresh, fresh[3])} {
 		err := save(s, commits...)
-		var exists *engine.ExistsError
+		var exists *store.ExistsError
 		if !errors.As(err, &exists) || exists.Machine != "registration" || exists.ID != id(5) && exists.ID != id(3) {
 			t.Errorf("%s: the error is %v, want an ExistsError", name, err)
 		}
@@ -156,27 +156,27 @@ func TestOneOfManyCreationsIsThere(t *testing.T) {
 func TestOneOfManyChainsIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		harm func(*engine.Commit)
+		harm func(*store.Commit)
 		is   func(error) bool
 	}{
 		"unique": {
 			// The node of another one: it is unique among those that live.
-			func(c *engine.Commit) { *c = withNode(t, c, 4) },
+			func(c *store.Commit) { *c = withNode(t, c, 4) },
 			func(err error) bool {
-				var e *engine.UniqueError
+				var e *store.UniqueError
 				return errors.As(err, &e) && e.Machine == "registration" && e.Constraint == "registration_one_live_registration"
 			},
 		},
-		"creation":    {func(c *engine.Commit) { c.Steps[0].Event = "REGISTER" }, refusedOne},
-		"later step":  {func(c *engine.Commit) { c.Steps[3].Event = "REGISTER" }, refusedOne},
-		"write":       {func(c *engine.Commit) { c.Writes[0].Key[0].Value = "longer than twelve" }, refusedOne},
-		"lost record": {func(c *engine.Commit) { c.Steps[2].Version++ }, conflicts(5, 3, 2)},
+		"creation":    {func(c *store.Commit) { c.Steps[0].Event = "REGISTER" }, refusedOne},
+		"later step":  {func(c *store.Commit) { c.Steps[3].Event = "REGISTER" }, refusedOne},
+		"write":       {func(c *store.Commit) { c.Writes[0].Key[0].Value = "longer than twelve" }, refusedOne},
+		"lost record": {func(c *store.Commit) { c.Steps[2].Version++ }, conflicts(5, 3, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := openDatabase(t)
 			s := d.registering(t)
-			var commits []engine.Commit
+			var commits []store.Commit
 			for n := range crowd {
 				commits = append(commits, registered(t, n))
 			}
@@ -194,7 +194,7 @@ func TestOneOfManyChainsIsRefused(t *testing.T) {
 }
 
 // withNode is c as it would be with the node of the n-th registration.
-func withNode(t *testing.T, c *engine.Commit, n int) engine.Commit {
+func withNode(t *testing.T, c *store.Commit, n int) store.Commit {
 	other := registered(t, n)
 	other.ID, other.IDValue = c.ID, c.IDValue
 	for i := range other.Steps {
@@ -204,14 +204,14 @@ func withNode(t *testing.T, c *engine.Commit, n int) engine.Commit {
 }
 
 func refusedOne(err error) bool {
-	var e *engine.RefusedError
+	var e *store.RefusedError
 	return errors.As(err, &e) && e.Machine == "registration"
 }
 
 // conflicts wants a conflict that names the n-th record.
 func conflicts(n int, expected, version int64) func(error) bool {
 	return func(err error) bool {
-		var e *engine.ConflictError
+		var e *store.ConflictError
 		return errors.As(err, &e) && e.ID == id(n) && e.Expected == expected && e.Version == version
 	}
 }
@@ -222,7 +222,7 @@ func TestManyWritesKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	d := openDatabase(t)
 	s := d.registering(t)
-	var commits []engine.Commit
+	var commits []store.Commit
 	for n := range 2 * crowd {
 		c := registrationOf(n)
 		w := node(n % crowd)
@@ -256,28 +256,28 @@ func TestManyWritesKeepTheirOrder(t *testing.T) {
 // together.
 func TestWaves(t *testing.T) {
 	t.Parallel()
-	step := func(machine, id string, by fsm.Caller, version int64, cause string) engine.Commit {
-		return engine.Commit{Machine: machine, ID: id, Steps: []engine.StepWrite{{HistoryRow: engine.HistoryRow{Version: version, By: by, Correlation: cause}}}}
+	step := func(machine, id string, by fsm.Caller, version int64, cause string) store.Commit {
+		return store.Commit{Machine: machine, ID: id, Steps: []store.StepWrite{{HistoryRow: store.HistoryRow{Version: version, By: by, Correlation: cause}}}}
 	}
 	person := fsm.Caller{Role: "external"}
 	for name, tt := range map[string]struct {
-		commits []engine.Commit
+		commits []store.Commit
 		want    [][]string
 	}{
-		"people create": {[]engine.Commit{step("a", "1", person, 1, ""), step("b", "2", person, 1, ""), step("a", "3", person, 1, "")}, [][]string{{"1", "2", "3"}}},
+		"people create": {[]store.Commit{step("a", "1", person, 1, ""), step("b", "2", person, 1, ""), step("a", "3", person, 1, "")}, [][]string{{"1", "2", "3"}}},
 		"steps start": {
-			[]engine.Commit{step("a", "1", person, 2, ""), step("b", "2", fsm.System(), 1, ""), step("a", "3", person, 5, ""), step("b", "4", fsm.System(), 1, ""), step("c", "5", fsm.System(), 1, "")},
+			[]store.Commit{step("a", "1", person, 2, ""), step("b", "2", fsm.System(), 1, ""), step("a", "3", person, 5, ""), step("b", "4", fsm.System(), 1, ""), step("c", "5", fsm.System(), 1, "")},
 			[][]string{{"1", "3"}, {"2", "4"}, {"5"}},
 		},
-		"another cause":      {[]engine.Commit{step("a", "1", person, 2, "x"), step("b", "2", fsm.System(), 1, "y")}, [][]string{{"1", "2"}}},
-		"the system creates": {[]engine.Commit{step("a", "1", fsm.System(), 1, ""), step("a", "2", fsm.System(), 1, "")}, [][]string{{"1", "2"}}},
-		"two starts":         {[]engine.Commit{step("a", "1", person, 2, ""), step("b", "2", fsm.System(), 1, ""), step("b", "3", fsm.System(), 1, "")}, [][]string{{"1"}, {"2", "3"}}},
-		"no steps":           {[]engine.Commit{{Machine: "a", ID: "1"}, step("a", "2", person, 1, ""), {Machine: "a", ID: "3"}}, [][]string{{"1", "3"}, {"2"}}},
-		"a record twice":     {[]engine.Commit{step("a", "1", person, 2, ""), step("a", "2", person, 2, ""), step("a", "1", person, 3, "")}, [][]string{{"1", "2"}, {"1"}}},
+		"another cause":      {[]store.Commit{step("a", "1", person, 2, "x"), step("b", "2", fsm.System(), 1, "y")}, [][]string{{"1", "2"}}},
+		"the system creates": {[]store.Commit{step("a", "1", fsm.System(), 1, ""), step("a", "2", fsm.System(), 1, "")}, [][]string{{"1", "2"}}},
+		"two starts":         {[]store.Commit{step("a", "1", person, 2, ""), step("b", "2", fsm.System(), 1, ""), step("b", "3", fsm.System(), 1, "")}, [][]string{{"1"}, {"2", "3"}}},
+		"no steps":           {[]store.Commit{{Machine: "a", ID: "1"}, step("a", "2", person, 1, ""), {Machine: "a", ID: "3"}}, [][]string{{"1", "3"}, {"2"}}},
+		"a record twice":     {[]store.Commit{step("a", "1", person, 2, ""), step("a", "2", person, 2, ""), step("a", "1", person, 3, "")}, [][]string{{"1", "2"}, {"1"}}},
 	} {
 		var got [][]string
 		for _, wave := range waves(tt.commits) {
-			got = append(got, column(wave, func(c *engine.Commit) string { return c.ID }))
+			got = append(got, column(wave, func(c *store.Commit) string { return c.ID }))
 		}
 		if !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: the waves are %v, want %v", name, got, tt.want)

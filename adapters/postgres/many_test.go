@@ -12,8 +12,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // crowd is more than one statement a record is for.
@@ -21,9 +21,9 @@ const crowd = 4 * several
 
 // offered creates as many deals as a crowd has, and returns what moves each of
 // them on.
-func offered(t *testing.T, s *Store) []engine.Commit {
+func offered(t *testing.T, s *Store) []store.Commit {
 	t.Helper()
-	var creations, offers []engine.Commit
+	var creations, offers []store.Commit
 	for n := range crowd {
 		creations = append(creations, creation(t, n))
 	}
@@ -34,7 +34,7 @@ func offered(t *testing.T, s *Store) []engine.Commit {
 		decision, err := deals().Fire(load(t, s, n).Record, event, fsm.Input{By: deal.ByAdvertiser(7).Caller(), Now: epoch.AddDate(0, 0, 1)})
 		must(t, err)
 		c := commitOf(n, 1, decision.Steps)
-		c.Outbox = []engine.OutboxMessage{message(n, 2)}
+		c.Outbox = []store.OutboxMessage{message(n, 2)}
 		offers = append(offers, c)
 	}
 	return offers
@@ -56,18 +56,18 @@ func (d *database) dump(t *testing.T, queries ...string) (rows []string) {
 // TestManyStepsAreAsOneByOne: what one statement writes for all is what each
 // would have got by itself.
 func TestManyStepsAreAsOneByOne(t *testing.T) {
-	written := func(write func(*Store, []engine.Commit)) (rows []string) {
+	written := func(write func(*Store, []store.Commit)) (rows []string) {
 		d := openDatabase(t)
 		s := d.migrated(t)
 		write(s, offered(t, s))
 		return d.dump(t, "deals AS x ORDER BY deal_id", "deal_events AS x ORDER BY deal_id, version", "fsm_outbox AS x ORDER BY message_id")
 	}
-	alone := written(func(s *Store, offers []engine.Commit) {
+	alone := written(func(s *Store, offers []store.Commit) {
 		for _, c := range offers {
 			must(t, save(s, c))
 		}
 	})
-	together := written(func(s *Store, offers []engine.Commit) {
+	together := written(func(s *Store, offers []store.Commit) {
 		must(t, save(s, offers...))
 		if s.texts.typesOf("deals") == nil {
 			t.Error("they were not written together")
@@ -89,7 +89,7 @@ func TestALockedRecordHoldsUpNobodyForLong(t *testing.T) {
 	_, err = person.Exec(t.Context(), "SELECT 1 FROM deals WHERE deal_id = $1 FOR UPDATE", offers[0].ID)
 	must(t, err)
 	offers[0].ShortLockWait = true
-	if err := save(s, offers...); !errors.Is(err, engine.ErrConflict) || !strings.Contains(err.Error(), "lock timeout") {
+	if err := save(s, offers...); !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "lock timeout") {
 		t.Errorf("all of them: %v", err)
 	}
 	must(t, save(s, offers[1:]...))
@@ -111,8 +111,8 @@ func TestOneOfManyIsTaken(t *testing.T) {
 	must(t, save(s, offers[5]))
 	offers[5].Steps[0].EventID = eventID(99, 2)
 	err := save(s, offers...)
-	var conflict *engine.ConflictError
-	want := engine.ConflictError{Machine: "deal", ID: id(5), Expected: 1, Version: 2, State: "OFFER_PENDING"}
+	var conflict *store.ConflictError
+	want := store.ConflictError{Machine: "deal", ID: id(5), Expected: 1, Version: 2, State: "OFFER_PENDING"}
 	if !errors.As(err, &conflict) || *conflict != want {
 		t.Fatalf("the error is %v, want %v", err, &want)
 	}
@@ -128,7 +128,7 @@ func TestOneOfManyIsRefused(t *testing.T) {
 	offers := offered(t, s)
 	offers[5].Steps[0].Event = "AGREE"
 	err := save(s, offers...)
-	var refused *engine.RefusedError
+	var refused *store.RefusedError
 	if !errors.As(err, &refused) || refused.Machine != "deal" || refused.ID != "" {
 		t.Fatalf("the error is %v, want a refusal that names the machine", err)
 	}
@@ -142,7 +142,7 @@ func TestOneOfManyIsRefused(t *testing.T) {
 func TestManyTasksAreSettled(t *testing.T) {
 	d := openDatabase(t)
 	s := d.migrated(t)
-	var commits []engine.Commit
+	var commits []store.Commit
 	for n := range crowd {
 		commits = append(commits, creation(t, n))
 	}
@@ -151,16 +151,16 @@ func TestManyTasksAreSettled(t *testing.T) {
 	must(t, err)
 	commits = nil
 	for _, task := range tasks {
-		commits = append(commits, engine.Commit{Machine: "deal", ID: task.Effect.RecordID, Task: &engine.Settlement{
-			Kind: engine.TaskEffect, Token: task.Token, MessageID: task.Effect.MessageID,
-			MessageState: engine.MessageState{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch), LastError: "note"},
+		commits = append(commits, store.Commit{Machine: "deal", ID: task.Effect.RecordID, Task: &store.Settlement{
+			Kind: store.TaskEffect, Token: task.Token, MessageID: task.Effect.MessageID,
+			MessageState: store.MessageState{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch), LastError: "note"},
 		}})
 	}
 	lost := *commits[5].Task
 	lost.Token[0]++
 	held := commits[5].Task
 	commits[5].Task = &lost
-	if err := save(s, commits...); !errors.Is(err, engine.ErrLeaseLost) {
+	if err := save(s, commits...); !errors.Is(err, store.ErrLeaseLost) {
 		t.Errorf("the error is %v, want a lost lease", err)
 	}
 	if n := d.count(t, "fsm_outbox WHERE state = 'delivering'"); n != crowd {
@@ -182,12 +182,12 @@ func TestManyLoads(t *testing.T) {
 		must(t, save(s, creation(t, n)))
 	}
 	wanted := []int{7, 3, 900, 3, 0, 11, 901}
-	queries := make([]engine.Query, len(wanted))
+	queries := make([]store.Query, len(wanted))
 	for i, n := range wanted {
 		queries[i] = query(n)
 	}
 	queries[4].IdempotencyKeys = []string{"call:none"} // asks for more than the record
-	var rows []engine.Row
+	var rows []store.Row
 	must(t, s.InTx(context.Background(), func(tx pgx.Tx) (err error) {
 		rows, err = s.Load(context.Background(), tx, queries)
 		return err

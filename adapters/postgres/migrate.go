@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 //go:embed migrations/*.sql
@@ -30,8 +30,8 @@ var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_row
 // there and lacks columns of its machine is an *engine.TableError. What the database has
 // otherwise than the schema of a machine is an *engine.DriftError, after all else is
 // committed.
-func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[pgx.Tx]) error {
-	var drift *engine.DriftError
+func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
+	var drift *store.DriftError
 	err := s.alone(ctx, func(tx pgx.Tx) error {
 		if err := migrate(ctx, tx, Version); err != nil {
 			return err
@@ -107,7 +107,7 @@ func migrate(ctx context.Context, tx pgx.Tx, want int) error {
 		return err
 	}
 	if found > Version {
-		return &engine.SchemaError{Found: found, Known: Version}
+		return &store.SchemaError{Found: found, Known: Version}
 	}
 	for ; found < want; found++ {
 		if err := step(ctx, tx, names[found]+".up.sql", "INSERT INTO fsm_schema (version) VALUES ($1)", found+1); err != nil {
@@ -167,7 +167,7 @@ func (s *Store) current(ctx context.Context, q queries) error {
 		return wrap("read the schema version", err)
 	}
 	if found != Version {
-		return &engine.SchemaError{Found: found, Known: Version}
+		return &store.SchemaError{Found: found, Known: Version}
 	}
 	s.migrated.Store(true)
 	return nil
@@ -175,8 +175,8 @@ func (s *Store) current(ctx context.Context, q queries) error {
 
 // wrapSchema keeps the errors that say more than that the store failed.
 func wrapSchema(attempt string, err error) error {
-	var schema *engine.SchemaError
-	var table *engine.TableError
+	var schema *store.SchemaError
+	var table *store.TableError
 	var path *SearchPathError
 	if errors.As(err, &schema) || errors.As(err, &table) || errors.As(err, &path) {
 		return fmt.Errorf("%s: %w", attempt, err)

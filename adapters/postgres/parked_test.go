@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/proptest/storetest"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // deadLetters stores so many dead letters, a record each, with one message behind
@@ -61,7 +61,7 @@ func BenchmarkClaimBesideDeadLetters(b *testing.B) {
 	}
 }
 
-func onlyError(_ []engine.Task, err error) error { return err }
+func onlyError(_ []store.Task, err error) error { return err }
 
 // TestClaimsTouchNothingThatWaits counts the pages that a claim touches once all that
 // waits behind dead letters is parked: as many as if there were none.
@@ -79,13 +79,13 @@ func TestClaimsTouchNothingThatWaits(t *testing.T) {
 	storetest.CheckParked(t, d.count)
 	d.exec(t, "VACUUM (ANALYZE) fsm_outbox")
 	must(t, save(s, creation(t, 1)))
-	if pages := d.pagesOf(t, engine.Claim{Now: epoch, Until: epoch.Add(time.Minute), Destinations: claim(1, 16).Destinations, Effects: 16}); pages > most {
+	if pages := d.pagesOf(t, store.Claim{Now: epoch, Until: epoch.Add(time.Minute), Destinations: claim(1, 16).Destinations, Effects: 16}); pages > most {
 		t.Errorf("a claim of one message touched %v pages, want at most %d", pages, most)
 	}
 }
 
 // pagesOf returns how many pages the first statement of a claim touches.
-func (d *database) pagesOf(t testing.TB, c engine.Claim) float64 {
+func (d *database) pagesOf(t testing.TB, c store.Claim) float64 {
 	t.Helper()
 	b := &pgx.Batch{}
 	newSearch(c).queue(b)

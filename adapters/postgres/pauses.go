@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 const (
@@ -15,14 +15,14 @@ const (
 )
 
 // Pause stores a pause. The commit tells the other processes.
-func (s *Store) Pause(ctx context.Context, tx pgx.Tx, p engine.Pause) error {
+func (s *Store) Pause(ctx context.Context, tx pgx.Tx, p store.Pause) error {
 	_, err := tx.Exec(ctx, pause, p.Machine, p.Effect, p.Destination, p.Who, p.Why, p.At)
 	announce(tx)
 	return wrap("pause", err)
 }
 
 // Unpause removes a pause. The commit tells the other processes.
-func (s *Store) Unpause(ctx context.Context, tx pgx.Tx, scope engine.Scope) (bool, error) {
+func (s *Store) Unpause(ctx context.Context, tx pgx.Tx, scope store.Scope) (bool, error) {
 	tag, err := tx.Exec(ctx, unpause, scope.Machine, scope.Effect, scope.Destination)
 	announce(tx)
 	return tag.RowsAffected() > 0, wrap("unpause", err)
@@ -40,7 +40,7 @@ func readPauses() (s statement) {
 	return s
 }
 
-func scanPause(rows pgx.Rows) (p engine.Pause, err error) {
+func scanPause(rows pgx.Rows) (p store.Pause, err error) {
 	err = scan(rows, &p.Machine, &p.Effect, &p.Destination, &p.Who, &p.Why, instant(&p.At))
 	return p, err
 }

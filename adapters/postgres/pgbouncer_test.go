@@ -11,7 +11,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/proptest/storetest"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestEngineBehindPgBouncer sets what the documentation of the package says for
@@ -24,7 +24,7 @@ func TestEngineBehindPgBouncer(t *testing.T) {
 		d.role(t)
 		subject := d.subject(t)
 		subject.Store = d.storeBehind(t, bouncer)
-		subject.Reopen = func(t *testing.T) engine.Store[pgx.Tx] { return d.storeBehind(t, bouncer) }
+		subject.Reopen = func(t *testing.T) store.Store[pgx.Tx] { return d.storeBehind(t, bouncer) }
 		return subject
 	})
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // settled is how many rows of the outbox and of deadlines there are for which
@@ -23,7 +23,7 @@ const settled = 50_000
 // would run what workers and callers run again and again.
 func TestNoStatementScansATable(t *testing.T) {
 	d := openDatabase(t)
-	store := d.migrated(t)
+	db := d.migrated(t)
 	fill(t, d)
 	conn, err := d.pool.Acquire(context.Background())
 	must(t, err)
@@ -36,11 +36,11 @@ func TestNoStatementScansATable(t *testing.T) {
 	exec("SET plan_cache_mode = force_generic_plan")
 
 	tables := deals().Tables()
-	must(t, store.InTx(context.Background(), func(tx pgx.Tx) error {
-		return store.learn(context.Background(), tx, slices.Repeat([]engine.Commit{creation(t, 1)}, several))
+	must(t, db.InTx(context.Background(), func(tx pgx.Tx) error {
+		return db.learn(context.Background(), tx, slices.Repeat([]store.Commit{creation(t, 1)}, several))
 	}))
 	every := everyColumn(tables)
-	manySteps, _ := store.texts.step(tables, stepShape{form: moves, columns: every})
+	manySteps, _ := db.texts.step(tables, stepShape{form: moves, columns: every})
 	for i, tt := range []struct {
 		name, sql string
 		params    int
@@ -62,14 +62,14 @@ func TestNoStatementScansATable(t *testing.T) {
 		{"is anything open", selectAlone, 2},
 		{"is a deadline held", selectHeldDeadline, 4},
 		{"backlog", backlog, 6},
-		{"unknown work", sqlOf(readUnknown(engine.Read{Limit: 1})), 11},
-		{"dead letters", sqlOf(readLetters(engine.Read{Kind: engine.ReadDeadLetters, Limit: 1})), 1},
-		{"a letter", sqlOf(readLetters(engine.Read{Kind: engine.ReadMessage})), 1},
+		{"unknown work", sqlOf(readUnknown(store.Read{Limit: 1})), 11},
+		{"dead letters", sqlOf(readLetters(store.Read{Kind: store.ReadDeadLetters, Limit: 1})), 1},
+		{"a letter", sqlOf(readLetters(store.Read{Kind: store.ReadMessage})), 1},
 		{"many steps", manySteps, atColumns - 1 + len(every)},
-		{"many records", store.texts.of(tables, all), 1},
-		{"a record", sqlOf(readRecords(engine.Read{Kind: engine.ReadRecord, Tables: tables})), 1},
-		{"records after an id", sqlOf(readRecords(engine.Read{Kind: engine.ReadRecords, Tables: tables, After: id(1), Limit: 1})), 2},
-		{"history", sqlOf(readHistory(engine.Read{Kind: engine.ReadHistory, Tables: tables})), 5},
+		{"many records", db.texts.of(tables, all), 1},
+		{"a record", sqlOf(readRecords(store.Read{Kind: store.ReadRecord, Tables: tables})), 1},
+		{"records after an id", sqlOf(readRecords(store.Read{Kind: store.ReadRecords, Tables: tables, After: id(1), Limit: 1})), 2},
+		{"history", sqlOf(readHistory(store.Read{Kind: store.ReadHistory, Tables: tables})), 5},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			name := fmt.Sprintf("s%d", i)
@@ -96,8 +96,8 @@ func TestIdlePollingTouchesFewPages(t *testing.T) {
 	c := claim(1, 100)
 	for _, tt := range []struct {
 		name string
-		of   engine.Claim
-	}{{"effects", engine.Claim{Destinations: c.Destinations, Effects: 100, Suspects: 1}}, {"deadlines", engine.Claim{Events: c.Events, Deadlines: 100}}} {
+		of   store.Claim
+	}{{"effects", store.Claim{Destinations: c.Destinations, Effects: 100, Suspects: 1}}, {"deadlines", store.Claim{Events: c.Events, Deadlines: 100}}} {
 		tt.of.Now, tt.of.Until, tt.of.Worker = c.Now, c.Until, c.Worker
 		b := &pgx.Batch{}
 		newSearch(tt.of).queue(b)

@@ -11,7 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/proptest/storetest"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestStore sits the exam that every store sits.
@@ -25,10 +25,10 @@ func newSubject(t *testing.T) storetest.Subject[pgx.Tx] { return openDatabase(t)
 
 // subject is the schema of the test.
 func (d *database) subject(t *testing.T) storetest.Subject[pgx.Tx] {
-	store := d.store(t)
+	db := d.store(t)
 	return storetest.Subject[pgx.Tx]{
-		Store:  store,
-		Reopen: func(t *testing.T) engine.Store[pgx.Tx] { return d.store(t) },
+		Store:  db,
+		Reopen: func(t *testing.T) store.Store[pgx.Tx] { return d.store(t) },
 		Exec: func(ctx context.Context, tx pgx.Tx, statement string) error {
 			_, err := tx.Exec(ctx, statement)
 			return err
@@ -40,7 +40,7 @@ func (d *database) subject(t *testing.T) storetest.Subject[pgx.Tx] {
 		Count:     d.count,
 		Vandalise: d.vandalise,
 		Unjudged:  func(t *testing.T) { d.unjudged(t) },
-		MigrateTo: store.MigrateTo,
+		MigrateTo: db.MigrateTo,
 		Version:   Version,
 	}
 }

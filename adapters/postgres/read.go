@@ -6,26 +6,26 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Read answers a question with one statement, which is its snapshot.
-func (s *Store) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
+func (s *Store) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	if err := s.current(ctx, s.pool); err != nil {
-		return engine.Page{}, err
+		return store.Page{}, err
 	}
 	page, err := s.read(ctx, q)
 	if lacksColumn(err) {
 		if misfit := s.misfit(ctx, nil, q.Machine, q.Tables); misfit != nil {
-			return engine.Page{}, misfit
+			return store.Page{}, misfit
 		}
 	}
 	return page, err
 }
 
-func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
-	var page engine.Page
+func (s *Store) read(ctx context.Context, q store.Read) (store.Page, error) {
+	var page store.Page
 	sql, scanInto, err := question(q)
 	if err != nil {
 		return page, err
@@ -44,40 +44,40 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 }
 
 // question returns the statement for q, and how to read a row of its answer.
-func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, error) {
+func question(q store.Read) (statement, func(*store.Page, pgx.Rows) error, error) {
 	switch q.Kind {
-	case engine.ReadRecord, engine.ReadRecords:
-		return readRecords(q), func(p *engine.Page, rows pgx.Rows) error {
+	case store.ReadRecord, store.ReadRecords:
+		return readRecords(q), func(p *store.Page, rows pgx.Rows) error {
 			p.Records = append(p.Records, scanRecord(rows, q.Machine, q.ID, q.Blank()))
 			return nil
 		}, nil
-	case engine.ReadHistory:
-		return readHistory(q), func(p *engine.Page, rows pgx.Rows) error {
+	case store.ReadHistory:
+		return readHistory(q), func(p *store.Page, rows pgx.Rows) error {
 			h, err := scanHistory(rows)
 			p.History = append(p.History, h)
 			return err
 		}, nil
-	case engine.ReadUnknown:
-		return readUnknown(q), func(p *engine.Page, rows pgx.Rows) error {
-			var u engine.UnknownWork
+	case store.ReadUnknown:
+		return readUnknown(q), func(p *store.Page, rows pgx.Rows) error {
+			var u store.UnknownWork
 			err := rows.Scan(&u.Kind, &u.Machine, &u.Name, &u.State, &u.Record, &u.Count)
 			p.Unknown = append(p.Unknown, u)
 			return err
 		}, nil
-	case engine.ReadBacklog:
-		return readBacklog(q), func(p *engine.Page, rows pgx.Rows) error {
+	case store.ReadBacklog:
+		return readBacklog(q), func(p *store.Page, rows pgx.Rows) error {
 			line, err := scanBacklog(rows)
 			p.Backlog = append(p.Backlog, line)
 			return err
 		}, nil
-	case engine.ReadPauses:
-		return readPauses(), func(p *engine.Page, rows pgx.Rows) error {
+	case store.ReadPauses:
+		return readPauses(), func(p *store.Page, rows pgx.Rows) error {
 			pause, err := scanPause(rows)
 			p.Pauses = append(p.Pauses, pause)
 			return err
 		}, nil
-	case engine.ReadDeadLetters, engine.ReadMessage:
-		return readLetters(q), func(p *engine.Page, rows pgx.Rows) error {
+	case store.ReadDeadLetters, store.ReadMessage:
+		return readLetters(q), func(p *store.Page, rows pgx.Rows) error {
 			l, err := scanLetter(rows)
 			p.Messages = append(p.Messages, l)
 			return err
@@ -86,10 +86,10 @@ func question(q engine.Read) (statement, func(*engine.Page, pgx.Rows) error, err
 	return statement{}, nil, fmt.Errorf("read %q: there is no such kind", q.Kind)
 }
 
-func readRecords(q engine.Read) (s statement) {
+func readRecords(q store.Read) (s statement) {
 	id := quoted(q.Tables.ID)
 	s.write("%s WHERE true", selectRecords(q.Tables))
-	if q.Kind == engine.ReadRecord {
+	if q.Kind == store.ReadRecord {
 		s.write(" AND %s = %s", id, s.param(q.IDValue))
 		return s
 	}
@@ -103,7 +103,7 @@ func readRecords(q engine.Read) (s statement) {
 	return s
 }
 
-func readHistory(q engine.Read) (s statement) {
+func readHistory(q store.Read) (s statement) {
 	t := q.Tables
 	s.write("SELECT h.event_id, h.version, h.transition, h.%s, h.event_type, h.%s, h.actor_role, h.actor_id::text, h.payload, h.correlation_id, h.created_at, f.who, f.why FROM %s AS h",
 		quoted(t.From), quoted(t.To), quoted(t.History))
@@ -112,21 +112,21 @@ func readHistory(q engine.Read) (s statement) {
 	return s
 }
 
-func scanHistory(rows pgx.Rows) (h engine.HistoryRow, err error) {
+func scanHistory(rows pgx.Rows) (h store.HistoryRow, err error) {
 	var payload []byte
-	var forced engine.Forced
+	var forced store.Forced
 	err = scan(rows, fsm.Into(&h.EventID), &h.Version, &h.Transition, text{&h.From}, &h.Event, &h.To,
 		text{&h.By.Role}, text{&h.By.ID}, &payload, text{&h.Correlation}, instant(&h.At), text{&forced.Who}, text{&forced.Why})
-	if forced != (engine.Forced{}) {
+	if forced != (store.Forced{}) {
 		h.Forced = &forced
 	}
 	h.Payload = payload
 	return h, err
 }
 
-func readLetters(q engine.Read) (s statement) {
+func readLetters(q store.Read) (s statement) {
 	s.write("SELECT %s FROM fsm_outbox", letterColumns)
-	if q.Kind == engine.ReadMessage {
+	if q.Kind == store.ReadMessage {
 		s.write(" WHERE message_id = %s", s.param(q.MessageID))
 		return s
 	}
@@ -153,21 +153,21 @@ func readLetters(q engine.Read) (s statement) {
 }
 
 // readUnknown counts what is due of the machines and is not among what is known.
-func readUnknown(q engine.Read) (s statement) {
+func readUnknown(q store.Read) (s statement) {
 	machines, effects := pairs(q.Destinations, effectsOf)
 	owners, states := pairs(q.Destinations, statesOf)
-	s.unknown(engine.TaskEffect, "effect", "fsm_outbox WHERE NOT parked AND due_at <= "+s.param(q.Now), machines, effects, owners, states)
+	s.unknown(store.TaskEffect, "effect", "fsm_outbox WHERE NOT parked AND due_at <= "+s.param(q.Now), machines, effects, owners, states)
 	s.write(" UNION ALL ")
 	machines, events := pairs(q.Events, eventsOf)
 	owners, states = pairs(q.Events, statesOfEvents)
-	s.unknown(engine.TaskDeadline, "event", "fsm_deadlines WHERE claim_at <= "+s.param(q.Now), machines, events, owners, states)
+	s.unknown(store.TaskDeadline, "event", "fsm_deadlines WHERE claim_at <= "+s.param(q.Now), machines, events, owners, states)
 	s.write(" ORDER BY 1, 2, 3, 4 LIMIT %s", s.param(q.Limit))
 	return s
 }
 
 // unknown counts the rows of a kind whose name, or the state of whose record, is not
 // among what is known.
-func (q *statement) unknown(kind engine.TaskKind, name, due string, machines, names, owners, states []string) {
+func (q *statement) unknown(kind store.TaskKind, name, due string, machines, names, owners, states []string) {
 	machine := q.param(machines)
 	q.write(`SELECT %s, machine, name, state, min(record_id), count(*) FROM (
 		SELECT machine, %s AS name, record_id, CASE WHEN record_state IS NULL OR (machine, record_state) IN (SELECT * FROM unnest(%s::text[], %s::text[])) THEN '' ELSE record_state END AS state

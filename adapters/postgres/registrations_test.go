@@ -11,6 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // registrations is a machine whose records have lists and JSON.
@@ -23,7 +24,7 @@ func registrations() engine.Machine[pgx.Tx] {
 func (d *database) registering(t testing.TB) *Store {
 	t.Helper()
 	s := d.store(t)
-	must(t, s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals(), registrations()}))
+	must(t, s.Migrate(context.Background(), []store.Machine{deals(), registrations()}))
 	d.unjudged(t)
 	d.exec(t, `CREATE TABLE nodes (node_id varchar(12) PRIMARY KEY, registration_id uuid NOT NULL, number bigint, record jsonb, seen_at timestamptz, tags text[])`)
 	return s
@@ -39,7 +40,7 @@ func caller(e fsm.Payload) fsm.Caller {
 }
 
 // then fires events at a record, one after the other.
-func then(t testing.TB, c *engine.Commit, record fsm.Record, events ...fsm.Payload) {
+func then(t testing.TB, c *store.Commit, record fsm.Record, events ...fsm.Payload) {
 	t.Helper()
 	for _, payload := range events {
 		event, err := fsm.EventOf(payload)
@@ -53,8 +54,8 @@ func then(t testing.TB, c *engine.Commit, record fsm.Record, events ...fsm.Paylo
 		}
 		must(t, err)
 		for _, s := range d.Steps {
-			c.Steps = append(c.Steps, engine.StepWrite{
-				HistoryRow: engine.HistoryRow{
+			c.Steps = append(c.Steps, store.StepWrite{
+				HistoryRow: store.HistoryRow{
 					Transition: s.Transition, From: s.From, Event: s.Event, To: s.To,
 					By: s.By, Payload: s.Payload, Correlation: "c-1", At: epoch,
 				},
@@ -66,7 +67,7 @@ func then(t testing.TB, c *engine.Commit, record fsm.Record, events ...fsm.Paylo
 }
 
 // numbered sets the versions of the steps of the n-th registration.
-func numbered(n int, after int64, c engine.Commit) engine.Commit {
+func numbered(n int, after int64, c store.Commit) store.Commit {
 	for i := range c.Steps {
 		after++
 		c.Steps[i].Version, c.Steps[i].EventID = after, eventID(n, after)
@@ -74,8 +75,8 @@ func numbered(n int, after int64, c engine.Commit) engine.Commit {
 	return c
 }
 
-func registrationOf(n int) engine.Commit {
-	return engine.Commit{Machine: "registration", Tables: registrations().Tables(), ID: id(n), IDValue: id(n)}
+func registrationOf(n int) store.Commit {
+	return store.Commit{Machine: "registration", Tables: registrations().Tables(), ID: id(n), IDValue: id(n)}
 }
 
 // token is the lease of the worker of these tests.
@@ -83,7 +84,7 @@ var token = fsm.UUID{6: 0x40, 8: 0x80, 15: 1}
 
 // registered is the n-th registration as a caller leaves it: a chain of five
 // steps, a row of another table, and an effect that is held.
-func registered(t testing.TB, n int) engine.Commit {
+func registered(t testing.TB, n int) store.Commit {
 	t.Helper()
 	c := registrationOf(n)
 	then(t, &c, nil, registration.Create{NodeID: fmt.Sprint("node-", n)}, register(n),
@@ -92,13 +93,13 @@ func registered(t testing.TB, n int) engine.Commit {
 	c.Writes = []fsm.TableWrite{node(n)}
 	m := message(n, 5)
 	m.Machine, m.State, m.Attempts = "registration", "delivering", 1
-	m.Lease = &engine.Lease{Token: token, Until: epoch.Add(time.Minute), Worker: "w"}
+	m.Lease = &store.Lease{Token: token, Until: epoch.Add(time.Minute), Worker: "w"}
 	work := message(n, 6)
 	work.Machine, work.Version, work.Seq, work.Work = "registration", 5, 2, true
-	c.Outbox = []engine.OutboxMessage{m, work}
+	c.Outbox = []store.OutboxMessage{m, work}
 	arm := timer(n, epoch.Add(time.Minute))
 	arm.Machine = "registration"
-	c.SetDeadlines = []engine.Deadline{arm}
+	c.SetDeadlines = []store.Deadline{arm}
 	return c
 }
 
@@ -132,16 +133,16 @@ func node(n int) fsm.TableWrite {
 }
 
 // answered is the answer of the effect that registered leaves.
-func answered(t testing.TB, n int, record fsm.Record) engine.Commit {
+func answered(t testing.TB, n int, record fsm.Record) store.Commit {
 	t.Helper()
 	c := registrationOf(n)
 	then(t, &c, record, registration.ConsulSucceeded{ConsulApplied: true})
 	c = numbered(n, 5, c)
 	c.CancelWork = true
-	c.ClearDeadlines = []engine.DeadlineKind{engine.DeadlineTimeout, engine.DeadlineRaise}
-	c.Task = &engine.Settlement{
-		Kind: engine.TaskEffect, Token: token, MessageID: eventID(n, 5).String(), Machine: "registration", RecordID: id(n),
-		MessageState: engine.MessageState{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch)},
+	c.ClearDeadlines = []store.DeadlineKind{store.DeadlineTimeout, store.DeadlineRaise}
+	c.Task = &store.Settlement{
+		Kind: store.TaskEffect, Token: token, MessageID: eventID(n, 5).String(), Machine: "registration", RecordID: id(n),
+		MessageState: store.MessageState{State: "delivered", Attempts: 1, AvailableAt: fsm.Some(epoch), DeliveredAt: fsm.Some(epoch)},
 	}
 	return c
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // field is a column that rows of type R are inserted with.
@@ -90,12 +90,12 @@ func insert[R any](p *pipeline, about subject, t inserts[R], rows []*R) {
 
 // outbox queues the effects to be delivered, but for those that go along with
 // their step.
-func (p *pipeline) outbox(wave []*engine.Commit) {
+func (p *pipeline) outbox(wave []*store.Commit) {
 	if along(wave) {
 		p.work = true
 		return
 	}
-	var waiting, inHand, others []*engine.OutboxMessage
+	var waiting, inHand, others []*store.OutboxMessage
 	for _, r := range collect(wave, outboxOf) {
 		switch {
 		case fresh(r):
@@ -111,10 +111,10 @@ func (p *pipeline) outbox(wave []*engine.Commit) {
 	p.messages(wave[0], letterInserts, others)
 }
 
-func outboxOf(c *engine.Commit) []engine.OutboxMessage { return c.Outbox }
+func outboxOf(c *store.Commit) []store.OutboxMessage { return c.Outbox }
 
 // messages queues effects of one kind.
-func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxMessage], rows []*engine.OutboxMessage) {
+func (p *pipeline) messages(c *store.Commit, how inserts[store.OutboxMessage], rows []*store.OutboxMessage) {
 	if len(rows) > 0 {
 		p.work = true
 		insert(p, subject{commit: c}, how, rows)
@@ -122,19 +122,19 @@ func (p *pipeline) messages(c *engine.Commit, how inserts[engine.OutboxMessage],
 }
 
 // fresh reports whether r is as an event leaves it: not attempted yet, and due.
-func fresh(r *engine.OutboxMessage) bool {
-	return r.Lease == nil && r.MessageState == engine.MessageState{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
+func fresh(r *store.OutboxMessage) bool {
+	return r.Lease == nil && r.MessageState == store.MessageState{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
 }
 
 // held reports whether r is as an event leaves it in the hands of a worker.
-func held(r *engine.OutboxMessage) bool {
-	return r.Lease != nil && r.MessageState == engine.MessageState{State: "delivering", Attempts: 1, AvailableAt: fsm.Some(r.CreatedAt)}
+func held(r *store.OutboxMessage) bool {
+	return r.Lease != nil && r.MessageState == store.MessageState{State: "delivering", Attempts: 1, AvailableAt: fsm.Some(r.CreatedAt)}
 }
 
 // along reports whether the effects of a wave are inserted by the statement of
 // the step that asks for them, which saves a statement. They must be all that it
 // asks for, and nothing between the two may touch them.
-func along(wave []*engine.Commit) bool {
+func along(wave []*store.Commit) bool {
 	c := wave[0]
 	if len(wave) > 1 || len(c.Steps) != 1 || len(c.Outbox) == 0 || len(c.Outbox) > fewRows {
 		return false
@@ -167,44 +167,44 @@ func messagesText(first int, w stepShape) string {
 }
 
 // list is the names of fields.
-func list(fields []field[engine.OutboxMessage]) string {
-	return strings.Join(column(fields, func(f field[engine.OutboxMessage]) string { return f.name }), ", ")
+func list(fields []field[store.OutboxMessage]) string {
+	return strings.Join(column(fields, func(f field[store.OutboxMessage]) string { return f.name }), ", ")
 }
 
 var (
 	// messageFields are what the effects of one step differ in.
-	messageFields = []field[engine.OutboxMessage]{
-		{"message_id", "uuid", func(r *engine.OutboxMessage) any { return r.MessageID }},
-		{"seq", "integer", func(r *engine.OutboxMessage) any { return int32(r.Seq) }},
-		{"effect", "text", func(r *engine.OutboxMessage) any { return r.Effect }},
-		{"lane", "text", func(r *engine.OutboxMessage) any { return r.Destination }},
-		{"delivery", "text", func(r *engine.OutboxMessage) any { return string(r.Delivery) }},
-		{"work", "boolean", func(r *engine.OutboxMessage) any { return r.Work }},
-		{"payload", "json", func(r *engine.OutboxMessage) any { return nullable(r.Payload) }},
+	messageFields = []field[store.OutboxMessage]{
+		{"message_id", "uuid", func(r *store.OutboxMessage) any { return r.MessageID }},
+		{"seq", "integer", func(r *store.OutboxMessage) any { return int32(r.Seq) }},
+		{"effect", "text", func(r *store.OutboxMessage) any { return r.Effect }},
+		{"lane", "text", func(r *store.OutboxMessage) any { return r.Destination }},
+		{"delivery", "text", func(r *store.OutboxMessage) any { return string(r.Delivery) }},
+		{"work", "boolean", func(r *store.OutboxMessage) any { return r.Work }},
+		{"payload", "json", func(r *store.OutboxMessage) any { return nullable(r.Payload) }},
 	}
-	stepFields = []field[engine.OutboxMessage]{
-		{"machine", "text", func(r *engine.OutboxMessage) any { return r.Machine }},
-		{"record_id", "text", func(r *engine.OutboxMessage) any { return r.RecordID }},
-		{"version", "bigint", func(r *engine.OutboxMessage) any { return r.Version }},
-		{"record_state", "text", func(r *engine.OutboxMessage) any { return nullable(r.RecordState) }},
-		{"correlation", "text", func(r *engine.OutboxMessage) any { return nullable(r.Correlation) }},
-		{"created_at", "timestamptz", func(r *engine.OutboxMessage) any { return r.CreatedAt }},
+	stepFields = []field[store.OutboxMessage]{
+		{"machine", "text", func(r *store.OutboxMessage) any { return r.Machine }},
+		{"record_id", "text", func(r *store.OutboxMessage) any { return r.RecordID }},
+		{"version", "bigint", func(r *store.OutboxMessage) any { return r.Version }},
+		{"record_state", "text", func(r *store.OutboxMessage) any { return nullable(r.RecordState) }},
+		{"correlation", "text", func(r *store.OutboxMessage) any { return nullable(r.Correlation) }},
+		{"created_at", "timestamptz", func(r *store.OutboxMessage) any { return r.CreatedAt }},
 	}
-	letterFields = []field[engine.OutboxMessage]{
-		{"state", "text", func(r *engine.OutboxMessage) any { return r.State }},
-		{"attempts", "bigint", func(r *engine.OutboxMessage) any { return r.Attempts }},
-		{"available_at", "timestamptz", func(r *engine.OutboxMessage) any { return nullableInstant(r.AvailableAt) }},
-		{"delivered_at", "timestamptz", func(r *engine.OutboxMessage) any { return nullableInstant(r.DeliveredAt) }},
-		{"discarded_at", "timestamptz", func(r *engine.OutboxMessage) any { return nullableInstant(r.DiscardedAt) }},
-		{"last_error", "text", func(r *engine.OutboxMessage) any { return nullable(r.LastError) }},
-		{"resolution", "text", func(r *engine.OutboxMessage) any { return nullable(r.Resolution) }},
-		{"cancelled", "boolean", func(r *engine.OutboxMessage) any { return r.Cancelled }},
+	letterFields = []field[store.OutboxMessage]{
+		{"state", "text", func(r *store.OutboxMessage) any { return r.State }},
+		{"attempts", "bigint", func(r *store.OutboxMessage) any { return r.Attempts }},
+		{"available_at", "timestamptz", func(r *store.OutboxMessage) any { return nullableInstant(r.AvailableAt) }},
+		{"delivered_at", "timestamptz", func(r *store.OutboxMessage) any { return nullableInstant(r.DeliveredAt) }},
+		{"discarded_at", "timestamptz", func(r *store.OutboxMessage) any { return nullableInstant(r.DiscardedAt) }},
+		{"last_error", "text", func(r *store.OutboxMessage) any { return nullable(r.LastError) }},
+		{"resolution", "text", func(r *store.OutboxMessage) any { return nullable(r.Resolution) }},
+		{"cancelled", "boolean", func(r *store.OutboxMessage) any { return r.Cancelled }},
 	}
 
-	leaseFields = []field[engine.OutboxMessage]{
-		{"lease_token", "uuid", func(r *engine.OutboxMessage) any { return r.Lease.Token.String() }},
-		{"lease_until", "timestamptz", func(r *engine.OutboxMessage) any { return r.Lease.Until }},
-		{"worker", "text", func(r *engine.OutboxMessage) any { return nullable(r.Lease.Worker) }},
+	leaseFields = []field[store.OutboxMessage]{
+		{"lease_token", "uuid", func(r *store.OutboxMessage) any { return r.Lease.Token.String() }},
+		{"lease_until", "timestamptz", func(r *store.OutboxMessage) any { return r.Lease.Until }},
+		{"worker", "text", func(r *store.OutboxMessage) any { return nullable(r.Lease.Worker) }},
 	}
 
 	outboxInserts = newInserts("fsm_outbox", ", state, attempts, available_at", ", 'pending', 0, created_at", "",
@@ -239,9 +239,9 @@ const (
 )
 
 // cancel queues the end of the work of the records whose state was left.
-func (p *pipeline) cancel(wave []*engine.Commit) {
+func (p *pipeline) cancel(wave []*store.Commit) {
 	var machines, records []string
-	var first *engine.Commit
+	var first *store.Commit
 	for _, c := range wave {
 		if c.CancelWork {
 			first = cmp.Or(first, c)
@@ -259,9 +259,9 @@ func (p *pipeline) cancel(wave []*engine.Commit) {
 
 // disarmed lists the deadlines that c takes away. What is armed again is
 // replaced, and not deleted first.
-func disarmed(c *engine.Commit) (kinds []string) {
+func disarmed(c *store.Commit) (kinds []string) {
 	for _, kind := range c.ClearDeadlines {
-		if !slices.ContainsFunc(c.SetDeadlines, func(t engine.Deadline) bool { return t.Kind == kind }) {
+		if !slices.ContainsFunc(c.SetDeadlines, func(t store.Deadline) bool { return t.Kind == kind }) {
 			kinds = append(kinds, string(kind))
 		}
 	}
@@ -269,9 +269,9 @@ func disarmed(c *engine.Commit) (kinds []string) {
 }
 
 // disarm queues the end of the deadlines that a wave takes away.
-func (p *pipeline) disarm(wave []*engine.Commit) {
+func (p *pipeline) disarm(wave []*store.Commit) {
 	var machines, records, kinds []string
-	var of []*engine.Commit
+	var of []*store.Commit
 	for _, c := range wave {
 		gone := disarmed(c)
 		if len(gone) == 0 {
@@ -292,32 +292,32 @@ func (p *pipeline) disarm(wave []*engine.Commit) {
 }
 
 // deadlines queues what is disarmed and what is armed.
-func (p *pipeline) deadlines(wave []*engine.Commit) {
+func (p *pipeline) deadlines(wave []*store.Commit) {
 	p.disarm(wave)
-	rows := collect(wave, func(c *engine.Commit) []engine.Deadline { return c.SetDeadlines })
+	rows := collect(wave, func(c *store.Commit) []store.Deadline { return c.SetDeadlines })
 	if len(rows) == 0 {
 		return
 	}
 	// What is raised is due at once; a timeout is found by polling.
-	p.work = p.work || slices.ContainsFunc(rows, func(t *engine.Deadline) bool { return t.Kind == engine.DeadlineRaise })
+	p.work = p.work || slices.ContainsFunc(rows, func(t *store.Deadline) bool { return t.Kind == store.DeadlineRaise })
 	insert(p, subject{commit: wave[0]}, deadlineInserts, rows)
 }
 
 var deadlineInserts = newInserts("fsm_deadlines", "", "", rearm,
-	field[engine.Deadline]{"machine", "text", func(r *engine.Deadline) any { return r.Machine }},
-	field[engine.Deadline]{"record_id", "text", func(r *engine.Deadline) any { return r.RecordID }},
-	field[engine.Deadline]{"kind", "text", func(r *engine.Deadline) any { return string(r.Kind) }},
-	field[engine.Deadline]{"version", "bigint", func(r *engine.Deadline) any { return r.Version }},
-	field[engine.Deadline]{"due_at", "timestamptz", func(r *engine.Deadline) any { return r.DueAt }},
-	field[engine.Deadline]{"event", "text", func(r *engine.Deadline) any { return r.Event.Name }},
-	field[engine.Deadline]{"payload", "json", func(r *engine.Deadline) any { return nullable(r.Event.Payload) }},
-	field[engine.Deadline]{"record_state", "text", func(r *engine.Deadline) any { return nullable(r.RecordState) }},
-	field[engine.Deadline]{"correlation", "text", func(r *engine.Deadline) any { return nullable(r.Correlation) }},
+	field[store.Deadline]{"machine", "text", func(r *store.Deadline) any { return r.Machine }},
+	field[store.Deadline]{"record_id", "text", func(r *store.Deadline) any { return r.RecordID }},
+	field[store.Deadline]{"kind", "text", func(r *store.Deadline) any { return string(r.Kind) }},
+	field[store.Deadline]{"version", "bigint", func(r *store.Deadline) any { return r.Version }},
+	field[store.Deadline]{"due_at", "timestamptz", func(r *store.Deadline) any { return r.DueAt }},
+	field[store.Deadline]{"event", "text", func(r *store.Deadline) any { return r.Event.Name }},
+	field[store.Deadline]{"payload", "json", func(r *store.Deadline) any { return nullable(r.Event.Payload) }},
+	field[store.Deadline]{"record_state", "text", func(r *store.Deadline) any { return nullable(r.RecordState) }},
+	field[store.Deadline]{"correlation", "text", func(r *store.Deadline) any { return nullable(r.Correlation) }},
 )
 
 // keys queues the idempotency keys.
-func (p *pipeline) keys(wave []*engine.Commit) {
-	rows := collect(wave, func(c *engine.Commit) []engine.IdempotencyKey { return c.IdempotencyKeys })
+func (p *pipeline) keys(wave []*store.Commit) {
+	rows := collect(wave, func(c *store.Commit) []store.IdempotencyKey { return c.IdempotencyKeys })
 	if len(rows) == 0 {
 		return
 	}
@@ -325,10 +325,10 @@ func (p *pipeline) keys(wave []*engine.Commit) {
 }
 
 var keyInserts = newInserts("fsm_keys", "", "", "",
-	field[engine.IdempotencyKey]{"machine", "text", func(r *engine.IdempotencyKey) any { return r.Machine }},
-	field[engine.IdempotencyKey]{"key", "text", func(r *engine.IdempotencyKey) any { return r.Key }},
-	field[engine.IdempotencyKey]{"record_id", "text", func(r *engine.IdempotencyKey) any { return r.RecordID }},
-	field[engine.IdempotencyKey]{"event", "text", func(r *engine.IdempotencyKey) any { return r.Event }},
-	field[engine.IdempotencyKey]{"version", "bigint", func(r *engine.IdempotencyKey) any { return r.Version }},
-	field[engine.IdempotencyKey]{"created_at", "timestamptz", func(r *engine.IdempotencyKey) any { return r.CreatedAt }},
+	field[store.IdempotencyKey]{"machine", "text", func(r *store.IdempotencyKey) any { return r.Machine }},
+	field[store.IdempotencyKey]{"key", "text", func(r *store.IdempotencyKey) any { return r.Key }},
+	field[store.IdempotencyKey]{"record_id", "text", func(r *store.IdempotencyKey) any { return r.RecordID }},
+	field[store.IdempotencyKey]{"event", "text", func(r *store.IdempotencyKey) any { return r.Event }},
+	field[store.IdempotencyKey]{"version", "bigint", func(r *store.IdempotencyKey) any { return r.Version }},
+	field[store.IdempotencyKey]{"created_at", "timestamptz", func(r *store.IdempotencyKey) any { return r.CreatedAt }},
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // What every trigger function of the engine's tables begins with: it finds pg_catalog
@@ -30,18 +30,18 @@ const longestMachine = 63 - len(deadlineRule)
 // each of these machines what its steps ask for, and the trigger functions that ask
 // those of all machines of the schema. Where they are there nothing is written, so
 // that a role which owns nothing can migrate, too.
-func (s *Store) writeRules(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pgx.Tx]) error {
+func (s *Store) writeRules(ctx context.Context, tx pgx.Tx, machines []store.Machine) error {
 	there, err := s.functions(ctx, tx)
 	if err != nil {
 		return err
 	}
 	for _, m := range machines {
-		rules, err := s.rulesOf(ctx, tx, engine.RowRulesOf(m))
+		rules, err := s.rulesOf(ctx, tx, store.RowRulesOf(m))
 		if err != nil {
 			return fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
 		for _, f := range rules {
-			if err := f.write(ctx, tx, there, engine.RowRulesOf(m).Replace); err != nil {
+			if err := f.write(ctx, tx, there, store.RowRulesOf(m).Replace); err != nil {
 				return fmt.Errorf("machine %s: %w", m.Name(), err)
 			}
 		}
@@ -93,7 +93,7 @@ func (f function) write(ctx context.Context, tx pgx.Tx, there map[string]string,
 
 // rulesOf are the functions of one machine. Each returns null for a row that a step
 // of its record asks for, and else why it does not.
-func (s *Store) rulesOf(ctx context.Context, tx pgx.Tx, r engine.RowRules) ([]function, error) {
+func (s *Store) rulesOf(ctx context.Context, tx pgx.Tx, r store.RowRules) ([]function, error) {
 	if len(r.Machine) > longestMachine {
 		return nil, fmt.Errorf("its name is longer than %d bytes, of which PostgreSQL makes the name of a function", longestMachine)
 	}
@@ -107,7 +107,7 @@ func (s *Store) rulesOf(ctx context.Context, tx pgx.Tx, r engine.RowRules) ([]fu
 
 // ruleBuilder writes the functions of a machine.
 type ruleBuilder struct {
-	engine.RowRules
+	store.RowRules
 	schema, idType string
 }
 

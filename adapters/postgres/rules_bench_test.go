@@ -7,7 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // BenchmarkRules is what the triggers of the engine's tables take of the server: a
@@ -19,7 +19,7 @@ func BenchmarkRules(b *testing.B) {
 	const rows = 2000
 	d := openDatabase(b)
 	s := d.store(b)
-	must(b, s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals()}))
+	must(b, s.Migrate(context.Background(), []store.Machine{deals()}))
 	d.exec(b, fmt.Sprintf(`
 		INSERT INTO deals (deal_id, status, version, last_event, entered_at, created_at, updated_at, advertiser_id, owner_id, price_nano)
 		SELECT gen_random_uuid(), 'DRAFT', 1, 'CREATE', '%[2]s', '%[2]s', '%[2]s', 7, 8, 100 FROM generate_series(1, %[1]d);

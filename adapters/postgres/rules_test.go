@@ -8,7 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // ordinary makes a role that may read and write every table of the schema, and owns
@@ -80,7 +80,7 @@ func TestMigrateWithoutOwning(t *testing.T) {
 	s, err := New(pool, Options{Schema: d.schema})
 	must(t, err)
 	defer func() { must(t, s.Close(context.Background())) }()
-	must(t, s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals()}))
+	must(t, s.Migrate(context.Background(), []store.Machine{deals()}))
 }
 
 // TestTriggersHaveTheirOwnPath: a search path of the session, which finds operators
@@ -89,7 +89,7 @@ func TestTriggersHaveTheirOwnPath(t *testing.T) {
 	t.Parallel()
 	d := openDatabase(t)
 	s := d.store(t)
-	must(t, s.Migrate(context.Background(), []engine.Machine[pgx.Tx]{deals()}))
+	must(t, s.Migrate(context.Background(), []store.Machine{deals()}))
 	if open := d.count(t, `pg_proc WHERE pronamespace = '`+d.schema+`'::regnamespace AND proname LIKE 'fsm\_%' AND prorettype IN ('trigger'::regtype, 'boolean'::regtype, 'bigint'::regtype)
 		AND (proconfig IS NULL OR NOT proconfig::text LIKE '%search_path=pg_catalog%, pg_temp"%')`); open != 0 {
 		t.Errorf("%d functions go by the search path of the session", open)

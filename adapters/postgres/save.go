@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Save writes accepted events in one round trip: a pipeline of statements that
@@ -28,7 +28,7 @@ import (
 // and 3% more when the one was sent as a pipeline. To spell out in the statement
 // what a row of the spec fixes (event, states, effects), as one does by hand,
 // instead of sending it gained nothing, and would take a plan for each row.
-func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) error {
+func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []store.Commit) error {
 	err := s.save(ctx, tx, commits)
 	if !lacksColumn(err) {
 		return err
@@ -44,19 +44,19 @@ func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) er
 	return err
 }
 
-func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []engine.Commit) error {
+func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []store.Commit) error {
 	if err := s.learn(ctx, tx, commits); err != nil {
 		return err
 	}
 	p := &pipeline{texts: &s.texts}
-	if slices.ContainsFunc(commits, func(c engine.Commit) bool { return c.ShortLockWait }) {
+	if slices.ContainsFunc(commits, func(c store.Commit) bool { return c.ShortLockWait }) {
 		p.add(subject{commit: &commits[0]}, shortLocks, shortLockWait)
 	}
 	p.waves(commits)
 	if len(p.subjects) == 0 {
 		return nil
 	}
-	p.work = p.work && slices.ContainsFunc(commits, func(c engine.Commit) bool { return !c.NoWakeup })
+	p.work = p.work && slices.ContainsFunc(commits, func(c store.Commit) bool { return !c.NoWakeup })
 	own, ours := tx.(*transaction)
 	switch {
 	case ours && commits[len(commits)-1].Last:
@@ -91,7 +91,7 @@ func (p *pipeline) add(about subject, sql string, args ...any) {
 }
 
 // waves queues what commits write, in the order of the contract.
-func (p *pipeline) waves(commits []engine.Commit) {
+func (p *pipeline) waves(commits []store.Commit) {
 	for _, wave := range waves(commits) {
 		p.steps(wave)
 		p.forced(wave)
@@ -153,7 +153,7 @@ func (p *pipeline) send(results pgx.BatchResults) error {
 }
 
 // collect returns the rows of all commits of a wave.
-func collect[R any](wave []*engine.Commit, of func(*engine.Commit) []R) []*R {
+func collect[R any](wave []*store.Commit, of func(*store.Commit) []R) []*R {
 	n := 0
 	for _, c := range wave {
 		n += len(of(c))

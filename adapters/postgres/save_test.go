@@ -9,8 +9,8 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/internal/pgtest"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestRoundTrips counts what goes over the wire: an event is a read and one
@@ -25,14 +25,14 @@ func TestRoundTrips(t *testing.T) {
 	event := func(n int, last bool) {
 		t.Helper()
 		must(t, s.InTx(ctx, func(tx pgx.Tx) error {
-			if _, err := s.Load(ctx, tx, []engine.Query{query(n)}); err != nil {
+			if _, err := s.Load(ctx, tx, []store.Query{query(n)}); err != nil {
 				return err
 			}
 			c := creation(t, n)
-			c.SetDeadlines = []engine.Deadline{timer(n, epoch)}
-			c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
+			c.SetDeadlines = []store.Deadline{timer(n, epoch)}
+			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
 			c.Last = last
-			return s.Save(ctx, tx, []engine.Commit{c})
+			return s.Save(ctx, tx, []store.Commit{c})
 		}))
 	}
 	event(1, true) // prepares the statements
@@ -52,7 +52,7 @@ func TestConflictSkipsTheCommit(t *testing.T) {
 	d := openDatabase(t)
 	s := d.migrated(t)
 	must(t, save(s, creation(t, 1)))
-	chain := engine.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(1), IDValue: id(1), Last: true}
+	chain := store.Commit{Machine: "deal", Tables: deals().Tables(), ID: id(1), IDValue: id(1), Last: true}
 	record := load(t, s, 1).Record
 	for i, e := range []fsm.Payload{deal.SubmitOffer{}, deal.Withdraw{}} {
 		event, err := fsm.EventOf(e)
@@ -68,7 +68,7 @@ func TestConflictSkipsTheCommit(t *testing.T) {
 		chain.Steps = append(chain.Steps, c.Steps...)
 	}
 	err := save(s, chain)
-	var conflict *engine.ConflictError
+	var conflict *store.ConflictError
 	if !errors.As(err, &conflict) || conflict.Expected != 1 || conflict.Version != 2 || conflict.State != "OFFER_PENDING" {
 		t.Fatalf("the error is %v, want a conflict at version 2", err)
 	}
@@ -167,12 +167,12 @@ func TestUserQueriesAndSavesShareATransaction(t *testing.T) {
 	}
 }
 
-func load(t *testing.T, s *Store, n int) engine.Row {
+func load(t *testing.T, s *Store, n int) store.Row {
 	t.Helper()
-	var rows []engine.Row
+	var rows []store.Row
 	ctx := context.Background()
 	must(t, s.InTx(ctx, func(tx pgx.Tx) (err error) {
-		rows, err = s.Load(ctx, tx, []engine.Query{query(n)})
+		rows, err = s.Load(ctx, tx, []store.Query{query(n)})
 		return err
 	}))
 	return rows[0]

@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // deep is how many rows of a lane a claim looks at that has found none to claim
@@ -19,15 +19,15 @@ const deepest = 2000
 
 // search is a claim on its way through the rows that are due.
 type search struct {
-	claim     engine.Claim
+	claim     store.Claim
 	lanes     []laneSearch // that may have rows which no statement has looked at
 	deadlines bool         // still to be claimed
-	tasks     []engine.Task
+	tasks     []store.Task
 }
 
 // laneSearch is where a search is in a lane, among its suspects or among the rest.
 type laneSearch struct {
-	engine.Destination
+	store.Destination
 	suspects bool
 	depth    int // how many rows the statement looks at
 	seen     int // how many it found
@@ -35,7 +35,7 @@ type laneSearch struct {
 	left     int // rows that are neither claimed nor parked: the next statement finds them again
 }
 
-func newSearch(c engine.Claim) *search {
+func newSearch(c store.Claim) *search {
 	s := &search{claim: c, deadlines: c.Deadlines > 0 && len(c.Events) > 0}
 	for _, l := range c.Destinations {
 		depth := min(l.Most, c.Effects, deepest)
@@ -82,10 +82,10 @@ func pairs[E any](list []E, of func(E) (machine string, names []string)) (machin
 }
 
 // What pairs lists.
-func effectsOf(l engine.Destination) (machine string, effects []string) { return l.Machine, l.Effects }
-func statesOf(l engine.Destination) (machine string, states []string)   { return l.Machine, l.States }
-func eventsOf(e engine.Events) (machine string, names []string)         { return e.Machine, e.Names }
-func statesOfEvents(e engine.Events) (machine string, states []string)  { return e.Machine, e.States }
+func effectsOf(l store.Destination) (machine string, effects []string) { return l.Machine, l.Effects }
+func statesOf(l store.Destination) (machine string, states []string)   { return l.Machine, l.States }
+func eventsOf(e store.Events) (machine string, names []string)         { return e.Machine, e.Names }
+func statesOfEvents(e store.Events) (machine string, states []string)  { return e.Machine, e.States }
 
 // read reads what the statements found, and decides where to look next.
 func (s *search) read(results pgx.BatchResults) error {
@@ -106,7 +106,7 @@ func (s *search) readEffects(results pgx.BatchResults) error {
 	err := each(results, func(rows pgx.Rows) error {
 		var place int64
 		var head, parked bool
-		t := engine.Task{Kind: engine.TaskEffect, Token: s.claim.Token}
+		t := store.Task{Kind: store.TaskEffect, Token: s.claim.Token}
 		t.Effect, t.Err = scanLetter(rows, &place, &head, &parked)
 		l := &s.lanes[place-1]
 		l.seen++
@@ -119,7 +119,7 @@ func (s *search) readEffects(results pgx.BatchResults) error {
 		}
 		return nil
 	})
-	slices.SortFunc(s.tasks, func(a, b engine.Task) int {
+	slices.SortFunc(s.tasks, func(a, b store.Task) int {
 		return cmp.Or(a.Effect.AvailableAt.V.Compare(b.Effect.AvailableAt.V), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
 	})
 	return err
@@ -146,11 +146,11 @@ func (s *search) next() {
 func (s *search) readDeadlines(results pgx.BatchResults) error {
 	effects := len(s.tasks)
 	err := each(results, func(rows pgx.Rows) error {
-		t := engine.Task{Kind: engine.TaskDeadline, Token: s.claim.Token}
+		t := store.Task{Kind: store.TaskDeadline, Token: s.claim.Token}
 		t.Deadline, t.Err = scanDeadline(rows)
 		s.tasks = append(s.tasks, t)
 		return nil
 	})
-	slices.SortFunc(s.tasks[effects:], func(a, b engine.Task) int { return a.Deadline.DueAt.Compare(b.Deadline.DueAt) })
+	slices.SortFunc(s.tasks[effects:], func(a, b store.Task) int { return a.Deadline.DueAt.Compare(b.Deadline.DueAt) })
 	return err
 }

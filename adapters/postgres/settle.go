@@ -5,18 +5,18 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Settle stores the outcome of a task.
-func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done engine.Settlement) error {
+func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done store.Settlement) error {
 	p := &pipeline{}
 	if done.ShortLockWait {
-		p.add(subject{commit: &engine.Commit{Machine: done.Machine, ID: done.RecordID}}, shortLocks, shortLockWait)
+		p.add(subject{commit: &store.Commit{Machine: done.Machine, ID: done.RecordID}}, shortLocks, shortLockWait)
 	}
-	c := &engine.Commit{Machine: done.Machine, ID: done.RecordID, Task: &done}
-	p.tasks([]*engine.Commit{c})
+	c := &store.Commit{Machine: done.Machine, ID: done.RecordID, Task: &done}
+	p.tasks([]*store.Commit{c})
 	if err := p.send(tx.SendBatch(ctx, &p.batch)); err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ const settleEffects = `WITH s AS (
 	SELECT fsm_lease_lost(s.message_id::text) FROM s WHERE s.message_id NOT IN (SELECT message_id FROM r)`
 
 // tasks queues the settlements of a wave.
-func (p *pipeline) tasks(wave []*engine.Commit) {
-	var effects []*engine.Commit
+func (p *pipeline) tasks(wave []*store.Commit) {
+	var effects []*store.Commit
 	for _, c := range wave {
 		switch {
 		case c.Task == nil:
-		case c.Task.Kind == engine.TaskEffect && c.Task.Renew.IsZero() && c.Task.Token != (fsm.UUID{}):
+		case c.Task.Kind == store.TaskEffect && c.Task.Renew.IsZero() && c.Task.Token != (fsm.UUID{}):
 			effects = append(effects, c)
 		default:
 			p.settle(subject{commit: c}, *c.Task)
@@ -88,23 +88,23 @@ func (p *pipeline) tasks(wave []*engine.Commit) {
 }
 
 // settleAll ends the tasks of effects that this worker holds.
-func (p *pipeline) settleAll(of []*engine.Commit) {
+func (p *pipeline) settleAll(of []*store.Commit) {
 	p.work = true
 	p.add(subject{commit: of[0]}, settleEffects,
-		column(of, func(c *engine.Commit) string { return c.Task.MessageID }),
-		column(of, func(c *engine.Commit) string { return c.Task.Token.String() }),
-		column(of, func(c *engine.Commit) string { return c.Task.MessageState.State }),
-		column(of, func(c *engine.Commit) int64 { return c.Task.MessageState.Attempts }),
-		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.MessageState.AvailableAt) }),
-		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.MessageState.DeliveredAt) }),
-		column(of, func(c *engine.Commit) any { return nullableInstant(c.Task.MessageState.DiscardedAt) }),
-		column(of, func(c *engine.Commit) any { return nullable(c.Task.MessageState.LastError) }),
-		column(of, func(c *engine.Commit) any { return nullable(c.Task.MessageState.Resolution) }))
+		column(of, func(c *store.Commit) string { return c.Task.MessageID }),
+		column(of, func(c *store.Commit) string { return c.Task.Token.String() }),
+		column(of, func(c *store.Commit) string { return c.Task.MessageState.State }),
+		column(of, func(c *store.Commit) int64 { return c.Task.MessageState.Attempts }),
+		column(of, func(c *store.Commit) any { return nullableInstant(c.Task.MessageState.AvailableAt) }),
+		column(of, func(c *store.Commit) any { return nullableInstant(c.Task.MessageState.DeliveredAt) }),
+		column(of, func(c *store.Commit) any { return nullableInstant(c.Task.MessageState.DiscardedAt) }),
+		column(of, func(c *store.Commit) any { return nullable(c.Task.MessageState.LastError) }),
+		column(of, func(c *store.Commit) any { return nullable(c.Task.MessageState.Resolution) }))
 }
 
-func (p *pipeline) settle(about subject, t engine.Settlement) {
+func (p *pipeline) settle(about subject, t store.Settlement) {
 	renew := !t.Renew.IsZero()
-	if t.Kind == engine.TaskDeadline {
+	if t.Kind == store.TaskDeadline {
 		args := []any{t.Machine, t.RecordID, string(t.Deadline), t.Token.String()}
 		if renew {
 			p.add(about, renewDeadline, append(args, t.Renew)...)

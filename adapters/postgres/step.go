@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // steps queues the locks of records without steps, and then the steps of a wave:
 // the first of each commit, the second, and so on.
-func (p *pipeline) steps(wave []*engine.Commit) {
+func (p *pipeline) steps(wave []*store.Commit) {
 	if along(wave) {
 		p.step(wave[0], &wave[0].Steps[0], collect(wave, outboxOf))
 		return
@@ -22,7 +22,7 @@ func (p *pipeline) steps(wave []*engine.Commit) {
 		}
 	}
 	for level := 0; ; level++ {
-		var steps []*engine.Commit // that have so many
+		var steps []*store.Commit // that have so many
 		for _, c := range wave {
 			if len(c.Steps) > level {
 				steps = append(steps, c)
@@ -38,7 +38,7 @@ func (p *pipeline) steps(wave []*engine.Commit) {
 }
 
 // step queues one step with the effects that go along with it.
-func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []*engine.OutboxMessage) {
+func (p *pipeline) step(c *store.Commit, s *store.StepWrite, messages []*store.OutboxMessage) {
 	values := s.Record.Values()
 	w := stepShape{form: insertion, messages: len(messages), held: len(messages) > 0 && messages[0].Lease != nil}
 	if s.Version > 1 {
@@ -60,7 +60,7 @@ func (p *pipeline) step(c *engine.Commit, s *engine.StepWrite, messages []*engin
 }
 
 // formOf is how a step of a record that exists is written.
-func formOf(s *engine.StepWrite) form {
+func formOf(s *store.StepWrite) form {
 	if s.Entered {
 		return move
 	}
@@ -84,7 +84,7 @@ const (
 	atColumns
 )
 
-func stepArgs(args []any, c *engine.Commit, s *engine.StepWrite, values []any, columns []int) []any {
+func stepArgs(args []any, c *store.Commit, s *store.StepWrite, values []any, columns []int) []any {
 	args = append(args, s.Version, s.Event, s.At, c.IDValue, nullable(s.From), s.EventID.String(), s.To, s.Transition,
 		nullable(s.By.Role), nullable(s.By.ID), nullable(s.Payload), nullable(s.Correlation))
 	for _, i := range columns {

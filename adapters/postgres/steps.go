@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // several is how many steps of one kind, or writes, are worth a statement for all
@@ -19,8 +19,8 @@ const several = 3
 
 // change is one step of a record, and what it writes.
 type change struct {
-	commit  *engine.Commit
-	step    *engine.StepWrite
+	commit  *store.Commit
+	step    *store.StepWrite
 	values  []any // of the record after it
 	columns []int // that it writes
 }
@@ -28,7 +28,7 @@ type change struct {
 // manySteps queues the steps of this level (the first of each commit, the second
 // and so on) that a wave has several of, in one statement a table and kind, and
 // returns the commits whose steps are left.
-func (p *pipeline) manySteps(wave []*engine.Commit, level int) (left []*engine.Commit) {
+func (p *pipeline) manySteps(wave []*store.Commit, level int) (left []*store.Commit) {
 	if len(wave) < several {
 		return wave
 	}
@@ -60,7 +60,7 @@ func (p *pipeline) manySteps(wave []*engine.Commit, level int) (left []*engine.C
 
 // manyForm is the form in which a step of c is written together with those of
 // other records.
-func manyForm(c *engine.Commit, level int) (change, form) {
+func manyForm(c *store.Commit, level int) (change, form) {
 	s := &c.Steps[level]
 	ch := change{commit: c, step: s, values: s.Record.Values()}
 	if s.Version == 1 {
@@ -84,7 +84,7 @@ func (p *pipeline) changes(f form, of []change, level int) {
 	}
 	slices.Sort(union)
 	sql, columns := p.texts.step(first.Tables, stepShape{form: f, columns: slices.Compact(union)})
-	about := subject{commit: first, several: make([]*engine.Commit, len(of)), level: level}
+	about := subject{commit: first, several: make([]*store.Commit, len(of)), level: level}
 	rows := make([][]any, len(of))
 	for n, ch := range of {
 		about.several[n] = ch.commit
@@ -156,7 +156,7 @@ func knows(types map[string]string, names []string) bool {
 
 // learn finds out the types of the tables to which several rows are written. It
 // asks once a table.
-func (s *Store) learn(ctx context.Context, tx pgx.Tx, commits []engine.Commit) error {
+func (s *Store) learn(ctx context.Context, tx pgx.Tx, commits []store.Commit) error {
 	if len(commits) < several {
 		return nil
 	}

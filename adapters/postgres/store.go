@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Options is what a store can be told. The zero value of a field means its
@@ -74,8 +74,8 @@ type Store struct {
 }
 
 var (
-	_ engine.Store[pgx.Tx] = (*Store)(nil)
-	_ engine.TimeTeller    = (*Store)(nil)
+	_ store.Store[pgx.Tx] = (*Store)(nil)
+	_ store.TimeTeller    = (*Store)(nil)
 )
 
 // New makes a store of a pool, which stays the caller's: close the store first,

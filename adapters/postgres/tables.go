@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // SQLSTATEs of references to what is not there.
@@ -28,13 +28,13 @@ const misfitTimeout = 5 * time.Second
 // createMachines runs the schemas of the machines whose record table is not
 // there. A schema may refer to the tables of another machine: it is tried again
 // after the others, until a round gets nowhere.
-func createMachines(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pgx.Tx]) error {
+func createMachines(ctx context.Context, tx pgx.Tx, machines []store.Machine) error {
 	pending, err := missing(ctx, tx, machines)
 	if err != nil {
 		return err
 	}
 	for len(pending) > 0 {
-		var later []engine.Machine[pgx.Tx]
+		var later []store.Machine
 		var cause error
 		for _, m := range pending {
 			err := create(ctx, tx, m)
@@ -56,8 +56,8 @@ func createMachines(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pg
 
 // missing lists the machines without a record table, and checks the tables of
 // the others.
-func missing(ctx context.Context, tx pgx.Tx, machines []engine.Machine[pgx.Tx]) ([]engine.Machine[pgx.Tx], error) {
-	var out []engine.Machine[pgx.Tx]
+func missing(ctx context.Context, tx pgx.Tx, machines []store.Machine) ([]store.Machine, error) {
+	var out []store.Machine
 	for _, m := range machines {
 		there, err := fits(ctx, tx, m.Name(), m.Tables())
 		if err != nil {
@@ -79,7 +79,7 @@ func fits(ctx context.Context, q asker, machine string, t fsm.Tables) (there boo
 	}
 	lacks := slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(columns, c) })
 	if len(lacks) > 0 {
-		return true, &engine.TableError{Machine: machine, Table: t.Record, Missing: lacks}
+		return true, &store.TableError{Machine: machine, Table: t.Record, Missing: lacks}
 	}
 	return true, nil
 }
@@ -100,7 +100,7 @@ func (s *Store) misfit(ctx context.Context, tx pgx.Tx, machine string, t fsm.Tab
 		q = own.conn
 	}
 	_, err := fits(ctx, q, machine, t)
-	var misfit *engine.TableError
+	var misfit *store.TableError
 	if errors.As(err, &misfit) {
 		return misfit
 	}
@@ -113,7 +113,7 @@ type asker interface {
 }
 
 // create runs the schema of m within a savepoint.
-func create(ctx context.Context, tx pgx.Tx, m engine.Machine[pgx.Tx]) error {
+func create(ctx context.Context, tx pgx.Tx, m store.Machine) error {
 	schema, err := m.Schema("postgres")
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestTroubleOfTheServer raises an error of each class in a caller's own statement:
@@ -32,7 +33,7 @@ func TestTroubleOfTheServer(t *testing.T) {
 				_, err := tx.Exec(t.Context(), fmt.Sprintf("DO $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '%s'; END $$", tt.code))
 				return &engine.HandlerError{Machine: "deal", ID: "1", Effect: "pay", Err: err}
 			})
-			for name, sentinel := range map[string]error{"conflict": engine.ErrConflict, "store": engine.ErrStore} {
+			for name, sentinel := range map[string]error{"conflict": store.ErrConflict, "store": store.ErrStore} {
 				if errors.Is(err, sentinel) != (tt.is == name) {
 					t.Errorf("%v is of the kind %q, want %q", err, name, tt.is)
 				}

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // rollbackTimeout bounds a rollback, which happens even when the context of the
@@ -29,14 +29,14 @@ func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 	t := &transaction{conn: conn.Conn()}
 	defer t.abandon(ctx)
 	if err := f(t); err != nil {
-		if raced(err) && !errors.Is(err, engine.ErrConflict) {
-			return fmt.Errorf("%w: %w", engine.ErrConflict, err)
+		if raced(err) && !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("%w: %w", store.ErrConflict, err)
 		}
-		if ailing(err) && !errors.Is(err, engine.ErrStore) {
-			return fmt.Errorf("%w: %w", engine.ErrStore, err)
+		if ailing(err) && !errors.Is(err, store.ErrStore) {
+			return fmt.Errorf("%w: %w", store.ErrStore, err)
 		}
-		if t.conn.IsClosed() && !errors.Is(err, engine.ErrStore) {
-			return fmt.Errorf("%w: the connection was lost: %w", engine.ErrStore, err)
+		if t.conn.IsClosed() && !errors.Is(err, store.ErrStore) {
+			return fmt.Errorf("%w: the connection was lost: %w", store.ErrStore, err)
 		}
 		return err
 	}

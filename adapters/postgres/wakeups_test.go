@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // counting is a store that counts its claims.
@@ -23,7 +24,7 @@ type counting struct {
 }
 
 // Claim claims and counts.
-func (c counting) Claim(ctx context.Context, of engine.Claim) ([]engine.Task, error) {
+func (c counting) Claim(ctx context.Context, of store.Claim) ([]store.Task, error) {
 	tasks, err := c.Store.Claim(ctx, of)
 	c.claims.Add(1)
 	if len(tasks) > 0 {

@@ -1,8 +1,8 @@
 package postgres
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // waves splits commits, since within a wave the statements are sorted by kind
@@ -10,9 +10,9 @@ import (
 // none is in the wave of the commit that may have started it, nor in an earlier
 // one: so an event that starts another record is told what it itself is refused
 // for first.
-func waves(commits []engine.Commit) [][]*engine.Commit {
+func waves(commits []store.Commit) [][]*store.Commit {
 	type record struct{ machine, id string }
-	var out [][]*engine.Commit
+	var out [][]*store.Commit
 	seen := map[record]bool{}
 	first, depth := 0, 0 // the wave of commits that nothing starts, and how far behind it we are
 	for i := range commits {
@@ -39,11 +39,11 @@ func waves(commits []engine.Commit) [][]*engine.Commit {
 // mayStart reports whether before, or what started it, may have started c: then
 // it is a creation by the system for the same cause. Of a commit without steps
 // the cause is not known.
-func mayStart(before, c *engine.Commit) bool {
+func mayStart(before, c *store.Commit) bool {
 	if !creates(c) || len(before.Steps) == 0 {
 		return creates(c)
 	}
 	return c.Steps[0].By == fsm.System() && c.Steps[0].Correlation == before.Steps[0].Correlation
 }
 
-func creates(c *engine.Commit) bool { return len(c.Steps) > 0 && c.Steps[0].Version == 1 }
+func creates(c *store.Commit) bool { return len(c.Steps) > 0 && c.Steps[0].Version == 1 }

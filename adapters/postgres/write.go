@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // statement is SQL with its parameters.
@@ -32,7 +32,7 @@ func (q *statement) params(values []any) string {
 }
 
 // writes queues the effects on tables, in their order.
-func (p *pipeline) writes(wave []*engine.Commit) {
+func (p *pipeline) writes(wave []*store.Commit) {
 	var r run
 	for _, c := range wave {
 		for _, w := range c.Writes {
@@ -49,14 +49,14 @@ func (p *pipeline) writes(wave []*engine.Commit) {
 // run is consecutive writes that can be one statement: upserts of different rows
 // of a table, with the same columns, by one machine.
 type run struct {
-	commits []*engine.Commit
+	commits []*store.Commit
 	writes  []fsm.TableWrite
 	keys    map[string]bool
 }
 
 // takes reports whether w can be the next one. Two keys that only look the same
 // are taken for one, which does no harm.
-func (r *run) takes(c *engine.Commit, w fsm.TableWrite) bool {
+func (r *run) takes(c *store.Commit, w fsm.TableWrite) bool {
 	if len(r.writes) == 0 {
 		return true
 	}
@@ -66,7 +66,7 @@ func (r *run) takes(c *engine.Commit, w fsm.TableWrite) bool {
 		!r.keys[keyText(w)]
 }
 
-func (r *run) add(c *engine.Commit, w fsm.TableWrite) {
+func (r *run) add(c *store.Commit, w fsm.TableWrite) {
 	if r.keys == nil {
 		r.keys = map[string]bool{}
 	}

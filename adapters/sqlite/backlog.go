@@ -3,7 +3,7 @@ package sqlite
 import (
 	"encoding/json"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // ?1 are the machines, ?2 the lanes, ?3 is now; each part counts at most ?4 rows, in an
@@ -55,13 +55,13 @@ const backlog = `WITH open AS MATERIALIZED (
 	ORDER BY 1, 2, 3, 4`
 
 // backlogValues are the parameters of backlog.
-func backlogValues(q engine.Read) ([]any, error) {
+func backlogValues(q store.Read) ([]any, error) {
 	lanes, err := json.Marshal(q.Destinations)
 	return []any{jsonList(q.Machines()), string(lanes), instant(q.Now), q.Limit}, err
 }
 
-func readBacklog(c *cells) (b engine.Backlog) {
-	b.Kind, b.Machine, b.Name, b.State, b.Count = engine.BacklogKind(c.text()), c.text(), c.text(), c.text(), c.int()
+func readBacklog(c *cells) (b store.Backlog) {
+	b.Kind, b.Machine, b.Name, b.State, b.Count = store.BacklogKind(c.text()), c.text(), c.text(), c.text(), c.int()
 	b.Since = c.optionalTime().V
 	return b
 }

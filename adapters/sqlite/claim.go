@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // What is due of a lane and not parked; ?2 is now. Suspects and the rest are found
@@ -79,7 +79,7 @@ const (
 
 // Claim leases due work. One transaction writes at a time, so two workers never
 // see the same row as free.
-func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if err := s.current(ctx, s.readers); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *Store) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error
 	}
 	found := newSearch(c, lanes)
 	for len(found.lanes)+len(events) > 0 {
-		var tasks []engine.Task
+		var tasks []store.Task
 		err := s.inTx(ctx, func(tx *sql.Tx) error {
 			effects, err := found.claim(ctx, tx)
 			if err != nil {
@@ -129,10 +129,10 @@ const (
 )
 
 // claimedBefore returns what an earlier claim with this token was granted.
-func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engine.Task, err error) {
+func (s *Store) claimedBefore(ctx context.Context, c store.Claim) (tasks []store.Task, err error) {
 	err = s.inTx(ctx, func(tx *sql.Tx) error {
 		err := each(ctx, tx, func(row *cells) {
-			t := engine.Task{Kind: engine.TaskEffect, Token: c.Token}
+			t := store.Task{Kind: store.TaskEffect, Token: c.Token}
 			t.Effect, t.Err = readOutbox(row)
 			t.Effect.MessageState = t.Effect.BeforeClaim()
 			tasks = append(tasks, t)
@@ -149,7 +149,7 @@ func (s *Store) claimedBefore(ctx context.Context, c engine.Claim) (tasks []engi
 
 // dueAmong returns those of the list of which something is due, if any of it is asked
 // for.
-func dueAmong[T any](ctx context.Context, q querier, query string, c engine.Claim, limit int, list []T) (found []T, err error) {
+func dueAmong[T any](ctx context.Context, q querier, query string, c store.Claim, limit int, list []T) (found []T, err error) {
 	if limit <= 0 || len(list) == 0 {
 		return nil, nil
 	}
@@ -164,12 +164,12 @@ func dueAmong[T any](ctx context.Context, q querier, query string, c engine.Clai
 // due is a task with when a worker could claim it, which decides who is claimed
 // first, and with what the claimed ones are ordered by.
 type due struct {
-	engine.Task
+	store.Task
 	since, at time.Time
 }
 
 // oldest returns those that are due for the longest time, oldest first.
-func oldest(found []due, limit int, token fsm.UUID) []engine.Task {
+func oldest(found []due, limit int, token fsm.UUID) []store.Task {
 	sort := func(by func(due) time.Time) {
 		slices.SortStableFunc(found, func(a, b due) int {
 			return cmp.Or(by(a).Compare(by(b)), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
@@ -178,7 +178,7 @@ func oldest(found []due, limit int, token fsm.UUID) []engine.Task {
 	sort(func(d due) time.Time { return d.since })
 	found = found[:min(limit, len(found))]
 	sort(func(d due) time.Time { return d.at })
-	tasks := make([]engine.Task, len(found))
+	tasks := make([]store.Task, len(found))
 	for i := range tasks {
 		tasks[i] = found[i].Task
 		tasks[i].Token = token
@@ -186,7 +186,7 @@ func oldest(found []due, limit int, token fsm.UUID) []engine.Task {
 	return tasks
 }
 
-func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, events []engine.Events) ([]engine.Task, error) {
+func claimDeadlines(ctx context.Context, tx *sql.Tx, c store.Claim, events []store.Events) ([]store.Task, error) {
 	var found []due
 	for _, e := range events {
 		err := each(ctx, tx, func(row *cells) { found = append(found, readDue(row)) }, dueDeadlines, e.Machine, instant(c.Now), c.Deadlines, jsonList(e.Names), jsonList(e.States))
@@ -206,13 +206,13 @@ func claimDeadlines(ctx context.Context, tx *sql.Tx, c engine.Claim, events []en
 
 // readDue reads a row of dueDeadlines.
 func readDue(row *cells) due {
-	t := engine.Deadline{
-		Machine: row.text(), RecordID: row.text(), Kind: engine.DeadlineKind(row.text()), Version: row.int(), DueAt: row.time(),
+	t := store.Deadline{
+		Machine: row.text(), RecordID: row.text(), Kind: store.DeadlineKind(row.text()), Version: row.int(), DueAt: row.time(),
 		Event: fsm.Event{Name: row.text(), Payload: row.json()}, RecordState: row.text(), Correlation: row.text(),
 	}
-	d := due{Task: engine.Task{Kind: engine.TaskDeadline, Deadline: t}, since: row.time(), at: t.DueAt}
+	d := due{Task: store.Task{Kind: store.TaskDeadline, Deadline: t}, since: row.time(), at: t.DueAt}
 	if row.err != nil {
-		d.Err = &engine.CorruptError{Machine: t.Machine, ID: t.RecordID, Err: row.err}
+		d.Err = &store.CorruptError{Machine: t.Machine, ID: t.RecordID, Err: row.err}
 	}
 	return d
 }

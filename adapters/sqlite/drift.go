@@ -6,35 +6,35 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // drift compares what is there with the schema of a machine. It returns a
 // *engine.DriftError for what differs.
-func drift(ctx context.Context, tx *sql.Tx, machines []engine.Machine[*sql.Tx]) (*engine.DriftError, error) {
+func drift(ctx context.Context, tx *sql.Tx, machines []store.Machine) (*store.DriftError, error) {
 	there, err := objects(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
-	var drifts []engine.Drift
+	var drifts []store.Drift
 	for _, m := range machines {
 		wanted, err := objectsOf(ctx, m)
 		if err != nil {
 			return nil, fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
-		if differences := engine.Differences(m.Name(), wanted, there); len(differences) > 0 {
-			deployed := engine.RowRulesOf(m).VersionOf(there[engine.SchemaObject{Kind: engine.TriggerObject, Table: "fsm_outbox", Name: messageRule + m.Name()}])
-			drifts = append(drifts, engine.Drift{Machine: m.Name(), Version: m.Version(), Deployed: deployed, Differences: differences})
+		if differences := store.Differences(m.Name(), wanted, there); len(differences) > 0 {
+			deployed := store.RowRulesOf(m).VersionOf(there[store.SchemaObject{Kind: store.TriggerObject, Table: "fsm_outbox", Name: messageRule + m.Name()}])
+			drifts = append(drifts, store.Drift{Machine: m.Name(), Version: m.Version(), Deployed: deployed, Differences: differences})
 		}
 	}
 	if len(drifts) == 0 {
 		return nil, nil
 	}
-	return &engine.DriftError{Machines: drifts}, nil
+	return &store.DriftError{Machines: drifts}, nil
 }
 
 // objectsOf are those of the schema of a machine, as a file of its own has them.
-func objectsOf(ctx context.Context, m engine.Machine[*sql.Tx]) (found map[engine.SchemaObject]string, err error) {
+func objectsOf(ctx context.Context, m store.Machine) (found map[store.SchemaObject]string, err error) {
 	schema, err := m.Schema("sqlite")
 	if err != nil {
 		return nil, err
@@ -52,9 +52,9 @@ func objectsOf(ctx context.Context, m engine.Machine[*sql.Tx]) (found map[engine
 }
 
 // objects are the triggers and indices of a database, with the statements that made them.
-func objects(ctx context.Context, q querier) (map[engine.SchemaObject]string, error) {
-	found := map[engine.SchemaObject]string{}
-	err := each(ctx, q, func(c *cells) { found[engine.SchemaObject{Kind: c.text(), Table: c.text(), Name: c.text()}] = c.text() },
+func objects(ctx context.Context, q querier) (map[store.SchemaObject]string, error) {
+	found := map[store.SchemaObject]string{}
+	err := each(ctx, q, func(c *cells) { found[store.SchemaObject{Kind: c.text(), Table: c.text(), Name: c.text()}] = c.text() },
 		"SELECT type, tbl_name, name, sql FROM sqlite_schema WHERE type IN ('trigger', 'index') AND sql IS NOT NULL")
 	return found, err
 }

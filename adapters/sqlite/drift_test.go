@@ -9,7 +9,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestDrift changes triggers by hand.
@@ -21,20 +21,20 @@ func TestDrift(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "deals.db")
-			store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+			db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = store.Close() }()
-			machines := []engine.Machine[*sql.Tx]{deal.Define[*sql.Tx](nil, deal.DefaultParams())}
-			if err := store.Migrate(t.Context(), machines); err != nil {
+			defer func() { _ = db.Close() }()
+			machines := []store.Machine{deal.Define[*sql.Tx](nil, deal.DefaultParams())}
+			if err := db.Migrate(t.Context(), machines); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := raw(t, path).Exec(statement); err != nil {
 				t.Fatal(err)
 			}
-			err = store.Migrate(t.Context(), machines)
-			var drift *engine.DriftError
+			err = db.Migrate(t.Context(), machines)
+			var drift *store.DriftError
 			if !errors.As(err, &drift) || len(drift.Machines) != 1 || !slices.Equal(drift.Machines[0].Differences, []string{want}) {
 				t.Errorf("the error is %v", err)
 			}

@@ -12,7 +12,7 @@ import (
 	sqlite3 "modernc.org/sqlite"
 	codes "modernc.org/sqlite/lib"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Why a file can't be used. Each comes wrapped, and errors.Is(err,
@@ -28,16 +28,16 @@ var (
 // wrap names the attempt and makes err an engine.ErrStore, unless it already
 // says something better. It keeps nil.
 func wrap(attempt string, err error) error {
-	if err == nil || errors.Is(err, engine.ErrStore) {
+	if err == nil || errors.Is(err, store.ErrStore) {
 		return err
 	}
 	if code(err)&0xff == codes.SQLITE_BUSY && code(err) != codes.SQLITE_BUSY {
-		return fmt.Errorf("%s: %w: %w", attempt, engine.ErrConflict, err) // what was read is not what is there now
+		return fmt.Errorf("%s: %w: %w", attempt, store.ErrConflict, err) // what was read is not what is there now
 	}
 	if cause := causeOf(err); cause != nil {
 		err = fmt.Errorf("%w: %w", cause, err)
 	}
-	return engine.StoreError(attempt, err)
+	return store.Failed(attempt, err)
 }
 
 func causeOf(err error) error {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // write runs a statement in a transaction of the store.
@@ -40,22 +40,22 @@ func migrated(t *testing.T, path string, o sqlite.Options) *sqlite.Store {
 // wants fails the test unless err is target and a failure of the store.
 func wants(t *testing.T, err, target error) {
 	t.Helper()
-	if !errors.Is(err, target) || !errors.Is(err, engine.ErrStore) {
+	if !errors.Is(err, target) || !errors.Is(err, store.ErrStore) {
 		t.Fatalf("the error is %v, want %v", err, target)
 	}
 }
 
 // sent is a message for record r of a machine m.
-func sent(n string) engine.Commit {
+func sent(n string) store.Commit {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := engine.Commit{Machine: "m", ID: "r", Outbox: []engine.OutboxMessage{{
+	c := store.Commit{Machine: "m", ID: "r", Outbox: []store.OutboxMessage{{
 		MessageID: n, Machine: "m", RecordID: "r", Seq: int(n[0])<<8 + len(n), Effect: "e", Destination: n, Delivery: "keyed", Payload: []byte(`{}`), CreatedAt: at,
 	}}}
 	c.Outbox[0].State, c.Outbox[0].AvailableAt.V, c.Outbox[0].AvailableAt.IsSet = "pending", at, true
 	return c
 }
 
-func save(s *sqlite.Store, commits ...engine.Commit) error {
+func save(s *sqlite.Store, commits ...store.Commit) error {
 	ctx := context.Background()
 	return s.InTx(ctx, func(tx *sql.Tx) error { return s.Save(ctx, tx, commits) })
 }
@@ -185,7 +185,7 @@ func TestAnotherProcessThatKeepsTheLock(t *testing.T) {
 		}
 	}
 	wants(t, save(s, sent("a")), sqlite.ErrBusy)
-	if _, err := s.Read(t.Context(), engine.Read{Kind: engine.ReadDeadLetters, Limit: 1}); err != nil {
+	if _, err := s.Read(t.Context(), store.Read{Kind: store.ReadDeadLetters, Limit: 1}); err != nil {
 		t.Fatalf("a read waited for the writer: %v", err)
 	}
 	if _, err := db.Exec("ROLLBACK"); err != nil {
@@ -220,7 +220,7 @@ func TestACallersOwnConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Save(t.Context(), tx, []engine.Commit{sent("a")}); err != nil {
+	if err := s.Save(t.Context(), tx, []store.Commit{sent("a")}); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, path, "fsm_outbox"); n != 0 {
@@ -252,7 +252,7 @@ func TestAReadThatWentStale(t *testing.T) {
 	if err := save(s, sent("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Save(t.Context(), tx, []engine.Commit{sent("b")}); !errors.Is(err, engine.ErrConflict) {
+	if err := s.Save(t.Context(), tx, []store.Commit{sent("b")}); !errors.Is(err, store.ErrConflict) {
 		t.Fatalf("the error is %v, want a conflict", err)
 	}
 }
@@ -267,22 +267,22 @@ func TestBrokenJSONIsItsOwnTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	vandalise(t, path, "fsm_outbox", "UPDATE fsm_outbox SET payload = '{' WHERE message_id = 'a'")
-	lanes := []engine.Destination{
+	lanes := []store.Destination{
 		{Machine: "m", Name: "a", Effects: []string{"e"}, Most: 9},
 		{Machine: "m", Name: "b", Effects: []string{"e"}, Most: 9},
 	}
-	tasks, err := s.Claim(t.Context(), engine.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Destinations: lanes, Effects: 9})
+	tasks, err := s.Claim(t.Context(), store.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Destinations: lanes, Effects: 9})
 	if err != nil || len(tasks) != 2 {
 		t.Fatalf("claimed %v, %v", tasks, err)
 	}
 	for _, task := range tasks {
-		var corrupt *engine.CorruptError
+		var corrupt *store.CorruptError
 		broken := errors.As(task.Err, &corrupt) && corrupt.Machine == "m" && corrupt.ID == "r"
 		if broken != (task.Effect.MessageID == "a") {
 			t.Errorf("message %s has the error %v", task.Effect.MessageID, task.Err)
 		}
 	}
-	page, err := s.Read(t.Context(), engine.Read{Kind: engine.ReadMessage, MessageID: "a", Limit: 1})
+	page, err := s.Read(t.Context(), store.Read{Kind: store.ReadMessage, MessageID: "a", Limit: 1})
 	if err != nil || len(page.Messages) != 1 || page.Messages[0].Effect != "e" {
 		t.Errorf("read %+v, %v", page, err)
 	}

@@ -6,16 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Load reads records, keys and the state of tasks.
-func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
 	if err := s.current(ctx, tx); err != nil {
 		return nil, err
 	}
-	rows := make([]engine.Row, len(queries))
+	rows := make([]store.Row, len(queries))
 	for i := range queries {
 		if err := s.load(ctx, tx, &queries[i], &rows[i]); err != nil {
 			q := queries[i]
@@ -25,7 +25,7 @@ func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([
 	return rows, nil
 }
 
-func (s *Store) load(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engine.Row) (err error) {
+func (s *Store) load(ctx context.Context, tx *sql.Tx, q *store.Query, row *store.Row) (err error) {
 	err = each(ctx, tx, func(c *cells) { *row = readRecord(c, q.Machine, q.Into) }, s.statementsOf(q.Tables).load, q.IDValue)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ const selectAlone = `SELECT NOT EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_
 		AND discarded_at IS NULL AND message_id <> ?)`
 
 // ownMessage is that of the task of a query, "" for none.
-func ownMessage(q *engine.Query) string {
+func ownMessage(q *store.Query) string {
 	if q.Task == nil {
 		return ""
 	}
@@ -66,8 +66,8 @@ func ownMessage(q *engine.Query) string {
 }
 
 // readRecord reads a row of a record table into a record.
-func readRecord(c *cells, machine string, into fsm.Record) engine.Row {
-	var row engine.Row
+func readRecord(c *cells, machine string, into fsm.Record) store.Row {
+	var row store.Row
 	id := fsm.Text(c.values[0])
 	for _, pointer := range into.Pointers() {
 		c.into(pointer)
@@ -77,23 +77,23 @@ func readRecord(c *cells, machine string, into fsm.Record) engine.Row {
 		c.err = errors.New("it is in no state")
 	}
 	if c.err != nil {
-		return engine.Row{Version: row.Version, Err: &engine.CorruptError{Machine: machine, ID: id, Err: c.err}}
+		return store.Row{Version: row.Version, Err: &store.CorruptError{Machine: machine, ID: id, Err: c.err}}
 	}
 	row.Record = into
 	return row
 }
 
 // keysOf returns those of the keys that were consumed.
-func keysOf(ctx context.Context, q querier, machine string, keys []string) (found []engine.IdempotencyKey, err error) {
+func keysOf(ctx context.Context, q querier, machine string, keys []string) (found []store.IdempotencyKey, err error) {
 	list, err := json.Marshal(keys)
 	if err != nil {
 		return nil, err
 	}
 	var broken error
 	err = each(ctx, q, func(c *cells) {
-		k := engine.IdempotencyKey{Machine: machine, Key: c.text(), RecordID: c.text(), Event: c.text(), Version: c.int(), CreatedAt: c.time()}
+		k := store.IdempotencyKey{Machine: machine, Key: c.text(), RecordID: c.text(), Event: c.text(), Version: c.int(), CreatedAt: c.time()}
 		if c.err != nil {
-			broken = &engine.CorruptError{Machine: machine, ID: k.RecordID, Err: c.err}
+			broken = &store.CorruptError{Machine: machine, ID: k.RecordID, Err: c.err}
 		}
 		found = append(found, k)
 	}, `SELECT key, record_id, event, version, created_at FROM fsm_keys
@@ -103,7 +103,7 @@ func keysOf(ctx context.Context, q querier, machine string, keys []string) (foun
 
 // consumer reads who consumed a key, and with which payload. Of a chain an earlier
 // row than that of the key's version has the event.
-func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *engine.IdempotencyKey) error {
+func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *store.IdempotencyKey) error {
 	var broken error
 	err := each(ctx, tx, func(c *cells) {
 		k.By, k.Payload = fsm.Caller{Role: c.text(), ID: c.text()}, c.json()
@@ -113,10 +113,10 @@ func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *engin
 }
 
 // taskState reads whether a task is still held, and whether it was cancelled.
-func taskState(ctx context.Context, tx *sql.Tx, q *engine.Query, row *engine.Row) error {
+func taskState(ctx context.Context, tx *sql.Tx, q *store.Query, row *store.Row) error {
 	token := q.Task.Token.String()
 	read := func(c *cells) { row.Held, row.Cancelled = c.bool(), c.bool() }
-	if q.Task.Kind == engine.TaskEffect {
+	if q.Task.Kind == store.TaskEffect {
 		return each(ctx, tx, read, `SELECT state = 'delivering' AND lease_token IS ?, cancelled FROM fsm_outbox WHERE message_id = ?`,
 			token, q.Task.MessageID)
 	}

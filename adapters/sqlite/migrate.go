@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 //go:embed migrations/*.sql
@@ -29,8 +29,8 @@ var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked"
 // lacks columns of the machine, is an *engine.TableError. Triggers and indices that are
 // not those of the schema of a machine are an *engine.DriftError, after all else is
 // committed.
-func (s *Store) Migrate(ctx context.Context, machines []engine.Machine[*sql.Tx]) error {
-	var differs *engine.DriftError
+func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
+	var differs *store.DriftError
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
 		if err := migrate(ctx, tx, known); err != nil {
 			return err
@@ -71,8 +71,8 @@ func (s *Store) MigrateTo(ctx context.Context, version int) error {
 
 // wrapTable keeps the errors that say more than that the store failed.
 func wrapTable(attempt string, err error) error {
-	var schema *engine.SchemaError
-	var table *engine.TableError
+	var schema *store.SchemaError
+	var table *store.TableError
 	if errors.As(err, &schema) || errors.As(err, &table) {
 		return fmt.Errorf("%s: %w", attempt, err)
 	}
@@ -86,7 +86,7 @@ func migrate(ctx context.Context, tx *sql.Tx, want int) error {
 		return err
 	}
 	if found > known {
-		return &engine.SchemaError{Found: found, Known: known}
+		return &store.SchemaError{Found: found, Known: known}
 	}
 	if _, err := tx.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS fsm_schema (version integer NOT NULL PRIMARY KEY) STRICT"); err != nil {
 		return err
@@ -144,14 +144,14 @@ func (s *Store) current(ctx context.Context, q querier) error {
 		return wrap("read the schema version", err)
 	}
 	if found != known {
-		return &engine.SchemaError{Found: found, Known: known}
+		return &store.SchemaError{Found: found, Known: known}
 	}
 	s.migrated.Store(true)
 	return nil
 }
 
 // create runs the schema of a machine whose record table is not there.
-func create(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error {
+func create(ctx context.Context, tx *sql.Tx, m store.Machine) error {
 	there, err := columnsOf(ctx, tx, m.Tables().Record)
 	if err != nil || len(there) > 0 {
 		return err
@@ -166,7 +166,7 @@ func create(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error {
 
 // complete checks that the tables of a machine have its columns, and that what
 // they refer to exists: SQLite would say so at the first write only.
-func complete(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error {
+func complete(ctx context.Context, tx *sql.Tx, m store.Machine) error {
 	t := m.Tables()
 	if err := fits(ctx, tx, m.Name(), t); err != nil {
 		return err
@@ -178,7 +178,7 @@ func complete(ctx context.Context, tx *sql.Tx, m engine.Machine[*sql.Tx]) error 
 			return err
 		}
 		if len(missing) > 0 {
-			return &engine.TableError{Machine: m.Name(), Table: table, Missing: missing}
+			return &store.TableError{Machine: m.Name(), Table: table, Missing: missing}
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
 	}
 	missing := slices.DeleteFunc(slices.Clone(t.Columns), func(c string) bool { return slices.Contains(there, c) })
 	if len(missing) > 0 {
-		return &engine.TableError{Machine: machine, Table: t.Record, Missing: missing}
+		return &store.TableError{Machine: machine, Table: t.Record, Missing: missing}
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
 // unfit is wrap for a failure to read or write a record, or what fits says where a
 // column is not there.
 func unfit(ctx context.Context, q querier, machine string, t fsm.Tables, attempt string, err error) error {
-	var misfit *engine.TableError
+	var misfit *store.TableError
 	if noColumn(err) && errors.As(fits(ctx, q, machine, t), &misfit) {
 		return misfit
 	}

@@ -14,7 +14,7 @@ import (
 
 	sqlite3 "modernc.org/sqlite" // also the driver named sqlite
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Synchronous says when a commit is on the disk.
@@ -87,7 +87,7 @@ type Store struct {
 	alarm chan struct{} // closed by the next commit
 }
 
-var _ engine.Store[*sql.Tx] = (*Store)(nil)
+var _ store.Store[*sql.Tx] = (*Store)(nil)
 
 // Open opens the file at path, or creates it. The engine's tables are made by
 // Migrate.

@@ -1,8 +1,8 @@
 package sqlite
 
 import (
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // outboxColumns are those of a row of the outbox but its lease.
@@ -11,7 +11,7 @@ const outboxColumns = `message_id, machine, record_id, version, seq, effect, lan
 
 const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ", lease_token, lease_until, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
-func outboxValues(r *engine.OutboxMessage) []any {
+func outboxValues(r *store.OutboxMessage) []any {
 	l := r.MessageState
 	var token, until, worker any
 	if r.Lease != nil {
@@ -27,17 +27,17 @@ func outboxValues(r *engine.OutboxMessage) []any {
 
 // readOutbox reads outboxColumns. The error is a *engine.CorruptError; what
 // could be read is in the row.
-func readOutbox(c *cells) (engine.OutboxMessage, error) {
-	r := engine.OutboxMessage{
+func readOutbox(c *cells) (store.OutboxMessage, error) {
+	r := store.OutboxMessage{
 		MessageID: c.text(), Machine: c.text(), RecordID: c.text(), Version: c.int(), Seq: int(c.int()), Effect: c.text(), Destination: c.text(),
 		Delivery: fsm.Delivery(c.text()), Work: c.bool(), Payload: c.json(), RecordState: c.text(), Correlation: c.text(), CreatedAt: c.time(),
-		MessageState: engine.MessageState{
+		MessageState: store.MessageState{
 			State: c.text(), Attempts: c.int(), Cut: c.int(), AvailableAt: c.optionalTime(), DeliveredAt: c.optionalTime(), DiscardedAt: c.optionalTime(),
 			LastError: c.text(), Resolution: c.text(), Cancelled: c.bool(),
 		},
 	}
 	if c.err != nil {
-		return r, &engine.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: c.err}
+		return r, &store.CorruptError{Machine: r.Machine, ID: r.RecordID, Err: c.err}
 	}
 	return r, nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 const (
@@ -15,14 +15,14 @@ const (
 )
 
 // Pause stores a pause.
-func (s *Store) Pause(ctx context.Context, tx *sql.Tx, p engine.Pause) error {
+func (s *Store) Pause(ctx context.Context, tx *sql.Tx, p store.Pause) error {
 	s.work.Store(true)
 	_, err := tx.ExecContext(ctx, setPause, p.Machine, p.Effect, p.Destination, p.Who, p.Why, instant(p.At))
 	return wrap("pause "+p.String(), cause(ctx, err))
 }
 
 // Unpause removes a pause.
-func (s *Store) Unpause(ctx context.Context, tx *sql.Tx, scope engine.Scope) (bool, error) {
+func (s *Store) Unpause(ctx context.Context, tx *sql.Tx, scope store.Scope) (bool, error) {
 	s.work.Store(true)
 	result, err := tx.ExecContext(ctx, endPause, scope.Machine, scope.Effect, scope.Destination)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Store) Unpause(ctx context.Context, tx *sql.Tx, scope engine.Scope) (bo
 	return n > 0, wrap("unpause "+scope.String(), err)
 }
 
-func readPause(c *cells) (p engine.Pause) {
+func readPause(c *cells) (p store.Pause) {
 	p.Machine, p.Effect, p.Destination, p.Who, p.Why, p.At = c.text(), c.text(), c.text(), c.text(), c.text(), c.time()
 	return p
 }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/unpack"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func newStore(t *testing.T) *Store {
@@ -35,7 +35,7 @@ func TestPollingNeverScans(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	deals := deal.Define[*sql.Tx](nil, deal.DefaultParams())
-	if err := s.Migrate(t.Context(), []engine.Machine[*sql.Tx]{deals}); err != nil {
+	if err := s.Migrate(t.Context(), []store.Machine{deals}); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("as made", func(t *testing.T) { plansGoByIndex(t, s, newStatements(deals.Tables())) })
@@ -43,7 +43,7 @@ func TestPollingNeverScans(t *testing.T) {
 		if err := dropRules(t.Context(), tx); err != nil { // the messages are made up
 			return err
 		}
-		return s.Save(t.Context(), tx, []engine.Commit{much(1000)})
+		return s.Save(t.Context(), tx, []store.Commit{much(1000)})
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -55,14 +55,14 @@ func TestPollingNeverScans(t *testing.T) {
 }
 
 // much is a commit with so many messages and deadlines that are due.
-func much(n int) engine.Commit {
-	c := engine.Commit{Machine: "deal", ID: "r"}
+func much(n int) store.Commit {
+	c := store.Commit{Machine: "deal", ID: "r"}
 	for i := range n {
 		id := fmt.Sprint(i)
-		row := engine.OutboxMessage{MessageID: id, Machine: "deal", RecordID: id, Effect: "e", Destination: "l", Delivery: fsm.Keyed}
-		row.MessageState = engine.MessageState{State: "pending", AvailableAt: fsm.Some(row.CreatedAt)}
+		row := store.OutboxMessage{MessageID: id, Machine: "deal", RecordID: id, Effect: "e", Destination: "l", Delivery: fsm.Keyed}
+		row.MessageState = store.MessageState{State: "pending", AvailableAt: fsm.Some(row.CreatedAt)}
 		c.Outbox = append(c.Outbox, row)
-		c.SetDeadlines = append(c.SetDeadlines, engine.Deadline{Machine: "deal", RecordID: id, Kind: engine.DeadlineTimeout, DueAt: row.CreatedAt, Event: fsm.Event{Name: "EXPIRE"}})
+		c.SetDeadlines = append(c.SetDeadlines, store.Deadline{Machine: "deal", RecordID: id, Kind: store.DeadlineTimeout, DueAt: row.CreatedAt, Event: fsm.Event{Name: "EXPIRE"}})
 	}
 	return c
 }
@@ -115,7 +115,7 @@ func explain(t *testing.T, s *Store, query string) string {
 	t.Helper()
 	args := []any{"deal", "~", 1, "[]", "l", false, "[]"} // of a machine, until a time that is later than any
 	if query == deadLetters {
-		args = deadLetterValues(engine.Read{Filter: engine.Filter{Machine: "deal"}, AfterMessage: &engine.OutboxMessage{}, Limit: 1})
+		args = deadLetterValues(store.Read{Filter: store.Filter{Machine: "deal"}, AfterMessage: &store.OutboxMessage{}, Limit: 1})
 	} else {
 		args = args[:highest(query)]
 	}
@@ -171,9 +171,9 @@ func TestAReadOnlyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := s.InTx(t.Context(), func(tx *sql.Tx) error {
-		return s.Save(t.Context(), tx, []engine.Commit{{Machine: "m", ID: "r", IdempotencyKeys: []engine.IdempotencyKey{{Machine: "m", Key: "k"}}}})
+		return s.Save(t.Context(), tx, []store.Commit{{Machine: "m", ID: "r", IdempotencyKeys: []store.IdempotencyKey{{Machine: "m", Key: "k"}}}})
 	})
-	if !errors.Is(err, ErrReadOnly) || !errors.Is(err, engine.ErrStore) {
+	if !errors.Is(err, ErrReadOnly) || !errors.Is(err, store.ErrStore) {
 		t.Fatalf("the error is %v", err)
 	}
 }
@@ -186,11 +186,11 @@ func TestTablesOfAnotherVersion(t *testing.T) {
 	ctx := t.Context()
 	deals := deal.Define[*sql.Tx](nil, deal.DefaultParams())
 	unpacks := unpack.Define[*sql.Tx](nil, unpack.DefaultParams())
-	var table *engine.TableError
-	if err := s.Migrate(ctx, []engine.Machine[*sql.Tx]{unpacks}); !errors.As(err, &table) || table.Table != "unpacked_images" || table.Missing[0] != "images" {
+	var table *store.TableError
+	if err := s.Migrate(ctx, []store.Machine{unpacks}); !errors.As(err, &table) || table.Table != "unpacked_images" || table.Missing[0] != "images" {
 		t.Fatalf("the error is %v", err)
 	}
-	if err := s.Migrate(ctx, []engine.Machine[*sql.Tx]{deals}); err != nil {
+	if err := s.Migrate(ctx, []store.Machine{deals}); err != nil {
 		t.Fatal(err)
 	}
 	err := s.InTx(ctx, func(tx *sql.Tx) error {
@@ -207,7 +207,7 @@ func TestTablesOfAnotherVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Migrate(ctx, []engine.Machine[*sql.Tx]{deals}); !errors.As(err, &table) || table.Machine != "deal" || table.Missing[0] != "publish_at" {
+	if err := s.Migrate(ctx, []store.Machine{deals}); !errors.As(err, &table) || table.Machine != "deal" || table.Missing[0] != "publish_at" {
 		t.Fatalf("the error is %v", err)
 	}
 }

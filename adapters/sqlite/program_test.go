@@ -13,7 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/internal/parts"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // The least SQLite is that of Debian 12, 3.40, whose program is a part.
@@ -127,12 +127,12 @@ func TestProgramStoresAMessageWithoutPayload(t *testing.T) {
 func dealsFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "deals.db")
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	machines := []engine.Machine[*sql.Tx]{deal.Define[*sql.Tx](nil, deal.DefaultParams())}
-	if err := errors.Join(store.Migrate(t.Context(), machines), store.Close()); err != nil {
+	machines := []store.Machine{deal.Define[*sql.Tx](nil, deal.DefaultParams())}
+	if err := errors.Join(db.Migrate(t.Context(), machines), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return path

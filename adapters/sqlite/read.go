@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 const (
@@ -24,57 +24,57 @@ const (
 
 // Read answers a question, beside the transaction that writes. Each question is
 // one statement, and so one snapshot.
-func (s *Store) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
+func (s *Store) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	if err := s.current(ctx, s.readers); err != nil {
-		return engine.Page{}, err
+		return store.Page{}, err
 	}
 	page, err := s.read(ctx, q)
 	if err != nil {
-		return engine.Page{}, unfit(ctx, s.readers, q.Machine, q.Tables, fmt.Sprintf("read %s of %s %s", q.Kind, q.Machine, q.ID), err)
+		return store.Page{}, unfit(ctx, s.readers, q.Machine, q.Tables, fmt.Sprintf("read %s of %s %s", q.Kind, q.Machine, q.ID), err)
 	}
 	return page, nil
 }
 
-func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
-	var p engine.Page
+func (s *Store) read(ctx context.Context, q store.Read) (store.Page, error) {
+	var p store.Page
 	record := func(c *cells) { p.Records = append(p.Records, readRecord(c, q.Machine, q.Blank())) }
 	story := func(c *cells) { p.History = append(p.History, readHistory(c)) }
 	outbox := func(c *cells) {
 		r, _ := readOutbox(c) // as much as could be read
 		p.Messages = append(p.Messages, r)
 	}
-	ask := func(f func(*cells), query string, args ...any) (engine.Page, error) {
+	ask := func(f func(*cells), query string, args ...any) (store.Page, error) {
 		err := each(ctx, s.readers, f, query, args...)
 		return p, err
 	}
 	switch q.Kind {
-	case engine.ReadRecord:
+	case store.ReadRecord:
 		return ask(record, s.statementsOf(q.Tables).load, q.IDValue)
-	case engine.ReadRecords:
+	case store.ReadRecords:
 		query, args := s.statementsOf(q.Tables).page(q)
 		return ask(record, query, args...)
-	case engine.ReadHistory:
+	case store.ReadHistory:
 		return ask(story, s.statementsOf(q.Tables).history, q.Machine, q.ID, q.IDValue, q.AfterVersion, q.Limit)
-	case engine.ReadDeadLetters:
+	case store.ReadDeadLetters:
 		return ask(outbox, deadLetters, deadLetterValues(q)...)
-	case engine.ReadMessage:
+	case store.ReadMessage:
 		return ask(outbox, letter, q.MessageID)
-	case engine.ReadBacklog:
+	case store.ReadBacklog:
 		values, err := backlogValues(q)
 		if err != nil {
 			return p, err
 		}
 		return ask(func(c *cells) { p.Backlog = append(p.Backlog, readBacklog(c)) }, backlog, values...)
-	case engine.ReadPauses:
+	case store.ReadPauses:
 		return ask(func(c *cells) { p.Pauses = append(p.Pauses, readPause(c)) }, selectPauses)
-	case engine.ReadUnknown:
+	case store.ReadUnknown:
 		known, err := json.Marshal(knownTo(q))
 		if err != nil {
 			return p, err
 		}
 		return ask(func(c *cells) {
-			p.Unknown = append(p.Unknown, engine.UnknownWork{
-				Kind: engine.TaskKind(c.text()), Machine: c.text(), Name: c.text(), State: c.text(), Record: c.text(), Count: c.int(),
+			p.Unknown = append(p.Unknown, store.UnknownWork{
+				Kind: store.TaskKind(c.text()), Machine: c.text(), Name: c.text(), State: c.text(), Record: c.text(), Count: c.int(),
 			})
 		}, unknownWork, string(known), instant(q.Now), q.Limit)
 	}
@@ -82,7 +82,7 @@ func (s *Store) read(ctx context.Context, q engine.Read) (engine.Page, error) {
 }
 
 // deadLetterValues are the parameters of deadLetters.
-func deadLetterValues(q engine.Read) []any {
+func deadLetterValues(q store.Read) []any {
 	f := q.Filter
 	values := []any{null(f.Machine), null(f.Record), null(f.Effect), null(f.Destination), null(f.Error), nil, nil, nil, nil, nil, q.Limit}
 	if !f.Before.IsZero() {
@@ -95,13 +95,13 @@ func deadLetterValues(q engine.Read) []any {
 }
 
 // readHistory reads a row of a history.
-func readHistory(c *cells) engine.HistoryRow {
-	var h engine.HistoryRow
+func readHistory(c *cells) store.HistoryRow {
+	var h store.HistoryRow
 	c.into(&h.EventID)
 	h.Version, h.Transition, h.From, h.Event, h.To = c.int(), c.text(), c.text(), c.text(), c.text()
 	h.By = fsm.Caller{Role: c.text(), ID: c.text()}
 	h.Payload, h.Correlation, h.At = c.json(), c.text(), c.time()
-	if f := (engine.Forced{Who: c.text(), Why: c.text()}); f != (engine.Forced{}) {
+	if f := (store.Forced{Who: c.text(), Why: c.text()}); f != (store.Forced{}) {
 		h.Forced = &f
 	}
 	return h
@@ -131,24 +131,24 @@ const unknownWork = `WITH known AS (SELECT value ->> 'kind' AS kind, value ->> '
 
 // work names an effect, a deadline's event or a state of a machine.
 type work struct {
-	Kind    engine.TaskKind `json:"kind"`
-	Machine string          `json:"machine"`
-	Name    string          `json:"name"`
+	Kind    store.TaskKind `json:"kind"`
+	Machine string         `json:"machine"`
+	Name    string         `json:"name"`
 }
 
 // knownTo lists the work that a question names.
-func knownTo(q engine.Read) (known []work) {
-	add := func(kind engine.TaskKind, machine string, names []string) {
+func knownTo(q store.Read) (known []work) {
+	add := func(kind store.TaskKind, machine string, names []string) {
 		for _, name := range names {
 			known = append(known, work{kind, machine, name})
 		}
 	}
 	for _, l := range q.Destinations {
-		add(engine.TaskEffect, l.Machine, l.Effects)
+		add(store.TaskEffect, l.Machine, l.Effects)
 		add("state", l.Machine, l.States)
 	}
 	for _, e := range q.Events {
-		add(engine.TaskDeadline, e.Machine, e.Names)
+		add(store.TaskDeadline, e.Machine, e.Names)
 		add("state", e.Machine, e.States)
 	}
 	return known

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Triggers of a machine are named by these and the machine.
@@ -22,9 +22,9 @@ const (
 // writeRules writes the triggers that judge the rows of the engine's tables: for
 // each of these machines what its steps ask for, and for all of the file that there
 // are no rows of others.
-func writeRules(ctx context.Context, tx *sql.Tx, machines []engine.Machine[*sql.Tx]) error {
+func writeRules(ctx context.Context, tx *sql.Tx, machines []store.Machine) error {
 	for _, m := range machines {
-		r, err := newRules(ctx, tx, engine.RowRulesOf(m))
+		r, err := newRules(ctx, tx, store.RowRulesOf(m))
 		if err != nil {
 			return fmt.Errorf("machine %s: %w", m.Name(), err)
 		}
@@ -101,11 +101,11 @@ func causes(machines []string) []trigger {
 
 // rules writes the triggers of a machine.
 type rules struct {
-	engine.RowRules
+	store.RowRules
 	numbers bool // ids are integers
 }
 
-func newRules(ctx context.Context, tx *sql.Tx, r engine.RowRules) (rules, error) {
+func newRules(ctx context.Context, tx *sql.Tx, r store.RowRules) (rules, error) {
 	types, err := texts(ctx, tx, "SELECT lower(type) FROM pragma_table_xinfo(?) WHERE name = ?", r.Tables.Record, r.Tables.ID)
 	return rules{RowRules: r, numbers: len(types) == 1 && strings.HasPrefix(types[0], "int")}, err
 }

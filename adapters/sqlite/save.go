@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Save writes accepted events. After an error the transaction is to be rolled
 // back.
-func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	for i := range commits {
 		if !commits[i].NoWakeup {
 			s.work.Store(true)
@@ -28,7 +28,7 @@ func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) e
 type writer struct {
 	store  *Store
 	tx     *sql.Tx
-	commit *engine.Commit
+	commit *store.Commit
 }
 
 // sql returns the statements of the machine.
@@ -121,7 +121,7 @@ func (w *writer) expect(ctx context.Context) error {
 }
 
 // step writes the record's row and its row of the history.
-func (w *writer) step(ctx context.Context, st *engine.StepWrite) error {
+func (w *writer) step(ctx context.Context, st *store.StepWrite) error {
 	write := w.move
 	if st.Version == 1 {
 		write = w.create
@@ -138,7 +138,7 @@ func (w *writer) step(ctx context.Context, st *engine.StepWrite) error {
 	return err
 }
 
-func (w *writer) create(ctx context.Context, st *engine.StepWrite, values []any) error {
+func (w *writer) create(ctx context.Context, st *store.StepWrite, values []any) error {
 	values, err := w.bind(values)
 	if err != nil {
 		return err
@@ -149,12 +149,12 @@ func (w *writer) create(ctx context.Context, st *engine.StepWrite, values []any)
 		return w.failed(ctx, err)
 	}
 	if there := w.conflict(ctx, 0); there.err == nil && there.Version > 0 {
-		return &engine.ExistsError{Machine: w.commit.Machine, ID: w.commit.ID}
+		return &store.ExistsError{Machine: w.commit.Machine, ID: w.commit.ID}
 	}
 	return w.failed(ctx, err)
 }
 
-func (w *writer) move(ctx context.Context, st *engine.StepWrite, values []any) error {
+func (w *writer) move(ctx context.Context, st *store.StepWrite, values []any) error {
 	var entered any
 	if st.Entered {
 		entered = instant(st.At)
@@ -180,7 +180,7 @@ func (w *writer) move(ctx context.Context, st *engine.StepWrite, values []any) e
 func (w *writer) bind(values []any) ([]any, error) {
 	bound, err := bindAll(values)
 	if err != nil {
-		return nil, &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
+		return nil, &store.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
 	}
 	return bound, nil
 }
@@ -208,16 +208,16 @@ func (w *writer) table(ctx context.Context, tw fsm.TableWrite) error {
 func (w *writer) row(ctx context.Context, tw fsm.TableWrite) (int64, error) {
 	query, args, err := tableWrite(tw)
 	if err != nil {
-		return 0, &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
+		return 0, &store.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: err}
 	}
 	if args, err = bindAll(args); err != nil {
-		return 0, &engine.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: fmt.Errorf("table %s: %w", tw.Table, err)}
+		return 0, &store.RefusedError{Machine: w.commit.Machine, ID: w.commit.ID, Err: fmt.Errorf("table %s: %w", tw.Table, err)}
 	}
 	return w.exec(ctx, query, args...)
 }
 
 // key consumes an idempotency key.
-func (w *writer) key(ctx context.Context, k engine.IdempotencyKey) error {
+func (w *writer) key(ctx context.Context, k store.IdempotencyKey) error {
 	n, err := w.exec(ctx, insertKey, k.Machine, k.Key, k.RecordID, k.Event, k.Version, instant(k.CreatedAt))
 	if err != nil || n == 1 {
 		return err
@@ -226,7 +226,7 @@ func (w *writer) key(ctx context.Context, k engine.IdempotencyKey) error {
 	if err != nil || len(there) == 0 {
 		return wrap("look up key "+k.Key, err)
 	}
-	return &engine.KeyError{Machine: k.Machine, Key: k.Key, RecordID: there[0].RecordID, Event: there[0].Event}
+	return &store.KeyError{Machine: k.Machine, Key: k.Key, RecordID: there[0].RecordID, Event: there[0].Event}
 }
 
 // exec runs a statement and returns how many rows it changed.
@@ -246,22 +246,22 @@ func (w *writer) failed(ctx context.Context, err error) error {
 	}
 	c := w.commit
 	if table, columns, ok := duplicate(err); ok && table == c.Tables.Record {
-		return &engine.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: constraintOf(ctx, w.tx, table, columns), Err: err}
+		return &store.UniqueError{Machine: c.Machine, ID: c.ID, Constraint: constraintOf(ctx, w.tx, table, columns), Err: err}
 	}
 	if refused(err) {
-		return &engine.RefusedError{Machine: c.Machine, ID: c.ID, Err: err}
+		return &store.RefusedError{Machine: c.Machine, ID: c.ID, Err: err}
 	}
 	return unfit(ctx, w.tx, c.Machine, c.Tables, "save "+c.Machine+" "+c.ID, cause(ctx, err))
 }
 
 // conflict tells what is at the record's place now. err: it can't say.
 type conflict struct {
-	engine.ConflictError
+	store.ConflictError
 	err error
 }
 
 func (w *writer) conflict(ctx context.Context, expected int64) conflict {
-	now := conflict{ConflictError: engine.ConflictError{Machine: w.commit.Machine, ID: w.commit.ID, Expected: expected}}
+	now := conflict{ConflictError: store.ConflictError{Machine: w.commit.Machine, ID: w.commit.ID, Expected: expected}}
 	now.err = each(ctx, w.tx, func(c *cells) { now.Version, now.State = c.int(), c.text() }, w.sql().now, w.commit.IDValue)
 	return now
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // deep is how many rows of a lane a transaction looks at after one that has found
@@ -16,18 +16,18 @@ const deep = 500
 
 // search is a claim on its way through the messages that are due.
 type search struct {
-	engine.Claim
+	store.Claim
 	lanes []laneSearch // that may have rows which no transaction has looked at
 }
 
 // place is a lane, and whether its suspects are looked for or the rest.
 type place struct {
-	engine.Destination
+	store.Destination
 	Suspects bool
 }
 
 // places lists where a claim looks.
-func places(c engine.Claim) (list []place) {
+func places(c store.Claim) (list []place) {
 	for _, l := range c.Destinations {
 		list = append(list, place{Destination: l})
 		if c.Suspects > 0 {
@@ -46,7 +46,7 @@ type laneSearch struct {
 	left    int // rows that are neither claimed nor parked: the next one finds them again
 }
 
-func newSearch(c engine.Claim, places []place) *search {
+func newSearch(c store.Claim, places []place) *search {
 	s := &search{Claim: c}
 	for _, p := range places {
 		if p.Suspects {
@@ -61,7 +61,7 @@ func newSearch(c engine.Claim, places []place) *search {
 
 // claim claims heads of lanes, parks what waits behind others, and decides where to
 // look next.
-func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]engine.Task, error) {
+func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]store.Task, error) {
 	var heads []due
 	for i := range s.lanes {
 		found, err := s.look(ctx, tx, &s.lanes[i])
@@ -108,7 +108,7 @@ func (s *search) look(ctx context.Context, tx *sql.Tx, l *laneSearch) (heads []d
 	var waiting []string
 	err = each(ctx, tx, func(row *cells) {
 		r, err := readOutbox(row)
-		d := due{Task: engine.Task{Kind: engine.TaskEffect, Effect: r, Err: err}, since: row.time(), at: r.AvailableAt.V}
+		d := due{Task: store.Task{Kind: store.TaskEffect, Effect: r, Err: err}, since: row.time(), at: r.AvailableAt.V}
 		l.seen++
 		switch waits, held := row.bool(), row.bool(); {
 		case waits:

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 const (
@@ -22,14 +22,14 @@ const (
 )
 
 // Settle stores the outcome of a task, if the row still carries its token.
-func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) error {
+func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t store.Settlement) error {
 	if t.Renew.IsZero() {
 		s.work.Store(true) // the next of its lane may be due
 	}
 	return settle(ctx, tx, t)
 }
 
-func settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) error {
+func settle(ctx context.Context, tx *sql.Tx, t store.Settlement) error {
 	query, args, lost := settlement(t)
 	result, err := tx.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -47,17 +47,17 @@ func settle(ctx context.Context, tx *sql.Tx, t engine.Settlement) error {
 
 // settlement returns the statement of a settlement, and what it means when it
 // finds no row.
-func settlement(t engine.Settlement) (query string, args []any, lost error) {
+func settlement(t store.Settlement) (query string, args []any, lost error) {
 	token := t.Token.String()
-	if t.Kind == engine.TaskDeadline {
+	if t.Kind == store.TaskDeadline {
 		args = []any{t.Machine, t.RecordID, string(t.Deadline), token}
 		if !t.Renew.IsZero() {
-			return renewDeadline, append([]any{instant(t.Renew)}, args...), engine.ErrLeaseLost
+			return renewDeadline, append([]any{instant(t.Renew)}, args...), store.ErrLeaseLost
 		}
-		return settleDeadline, args, engine.ErrLeaseLost
+		return settleDeadline, args, store.ErrLeaseLost
 	}
 	if !t.Renew.IsZero() {
-		return renewEffect, []any{instant(t.Renew), t.MessageID, token, instant(t.Now)}, engine.ErrLeaseLost
+		return renewEffect, []any{instant(t.Renew), t.MessageID, token, instant(t.Now)}, store.ErrLeaseLost
 	}
 	l := t.MessageState
 	args = []any{
@@ -65,21 +65,21 @@ func settlement(t engine.Settlement) (query string, args []any, lost error) {
 		null(l.LastError), null(l.Resolution),
 	}
 	if t.Token == (fsm.UUID{}) {
-		return settleEffect + ofPerson, append(args, l.Cut, t.MessageID, t.From), engine.ErrConflict
+		return settleEffect + ofPerson, append(args, l.Cut, t.MessageID, t.From), store.ErrConflict
 	}
-	return settleEffect + ofWorker, append(args, t.MessageID, token), engine.ErrLeaseLost
+	return settleEffect + ofWorker, append(args, t.MessageID, token), store.ErrLeaseLost
 }
 
-func taskName(t engine.Settlement) string {
-	if t.Kind == engine.TaskDeadline {
+func taskName(t store.Settlement) string {
+	if t.Kind == store.TaskDeadline {
 		return fmt.Sprintf("deadline %s of %s %s", t.Deadline, t.Machine, t.RecordID)
 	}
 	return "effect " + t.MessageID
 }
 
-func settleFailed(ctx context.Context, t engine.Settlement, err error) error {
+func settleFailed(ctx context.Context, t store.Settlement, err error) error {
 	if refused(err) {
-		return &engine.RefusedError{Machine: t.Machine, ID: taskName(t), Err: err}
+		return &store.RefusedError{Machine: t.Machine, ID: taskName(t), Err: err}
 	}
 	return wrap("settle "+taskName(t), cause(ctx, err))
 }

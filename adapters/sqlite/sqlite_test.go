@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/proptest/storetest"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func TestStore(t *testing.T) { storetest.Run(t, template(t)) }
@@ -28,7 +28,7 @@ func template(t *testing.T) storetest.Open[*sql.Tx] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(s.Migrate(t.Context(), storetest.Machines[*sql.Tx]()), s.Close()); err != nil {
+	if err := errors.Join(s.Migrate(t.Context(), store.Machines(storetest.Machines[*sql.Tx]())), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	made, err := os.ReadFile(path)
@@ -49,12 +49,12 @@ func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
 }
 
 // subjectOf is a store with its file.
-func subjectOf(t *testing.T, store *sqlite.Store, path string) storetest.Subject[*sql.Tx] {
+func subjectOf(t *testing.T, db *sqlite.Store, path string) storetest.Subject[*sql.Tx] {
 	t.Helper()
 	other := sync.OnceValue(func() *sql.DB { return raw(t, path) })
 	return storetest.Subject[*sql.Tx]{
-		Store:  store,
-		Reopen: func(t *testing.T) engine.Store[*sql.Tx] { return open(t, path, sqlite.Options{}) },
+		Store:  db,
+		Reopen: func(t *testing.T) store.Store[*sql.Tx] { return open(t, path, sqlite.Options{}) },
 		Exec: func(ctx context.Context, tx *sql.Tx, statement string) error {
 			_, err := tx.ExecContext(ctx, statement)
 			return err
@@ -63,7 +63,7 @@ func subjectOf(t *testing.T, store *sqlite.Store, path string) storetest.Subject
 		Count:     func(t *testing.T, from string) int { return countIn(t, other(), from) },
 		Vandalise: func(t *testing.T, table, statement string) { vandalise(t, path, table, statement) },
 		Unjudged:  func(t *testing.T) { unjudged(t, path) },
-		MigrateTo: store.MigrateTo,
+		MigrateTo: db.MigrateTo,
 		Version:   10,
 	}
 }
@@ -78,16 +78,16 @@ func fill(ctx context.Context, tx *sql.Tx) error {
 // open opens a store that is closed with the test.
 func open(t testing.TB, path string, o sqlite.Options) *sqlite.Store {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), path, o)
+	db, err := sqlite.Open(t.Context(), path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return store
+	return db
 }
 
 // raw is a connection that knows nothing of the store.

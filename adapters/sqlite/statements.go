@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // statements are the SQL of one machine's tables.
@@ -62,7 +62,7 @@ func forced(column string) string {
 
 // page returns the statement that lists records, and its parameters. One that
 // served with and without an id would read each page from the first record on.
-func (s *statements) page(q engine.Read) (query string, args []any) {
+func (s *statements) page(q store.Read) (query string, args []any) {
 	ofState, above := 0, 0
 	if q.State != "" {
 		ofState, args = 1, append(args, q.State)

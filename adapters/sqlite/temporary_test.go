@@ -10,8 +10,8 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/proptest/storetest"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 func TestTemporaryStore(t *testing.T) { storetest.Run(t, temporarySubject) }

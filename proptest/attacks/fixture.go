@@ -11,6 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // at is the time of every step of the fixture.
@@ -96,8 +97,8 @@ func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
 // Prepare makes the tables and has an engine write the records. It returns their ids
 // by name.
-func Prepare[Tx any](ctx context.Context, store engine.Store[Tx]) (map[string]string, error) {
-	e, err := engine.New(store, engine.Config{Clock: clock{}, Logger: slog.New(slog.DiscardHandler)},
+func Prepare[Tx any](ctx context.Context, db store.Store[Tx]) (map[string]string, error) {
+	e, err := engine.New(db, engine.Config{Clock: clock{}, Logger: slog.New(slog.DiscardHandler)},
 		engine.Machine[Tx](mute[Tx]{deal.Define[Tx](nil, deal.DefaultParams())}),
 		engine.Machine[Tx](mute[Tx]{registration.Define[Tx](nil, registration.DefaultParams())}))
 	if err != nil {

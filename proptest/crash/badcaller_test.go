@@ -13,6 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Handlers, callers and clocks that do not do their part. It concerns their own
@@ -50,7 +51,7 @@ func badHandler[Tx any](w *world[Tx], hangs bool) {
 		w.works(e)
 		w.clock.add(6 * time.Minute)
 	}
-	letters, err := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
+	letters, err := e.DeadLetters(w.Context(), store.Filter{}, "", 0)
 	must(w.T, err)
 	cause := "panic: at the disco"
 	if hangs {
@@ -153,7 +154,7 @@ func jumpBack[Tx any](w *world[Tx]) {
 	}
 	claimed := session()
 	w.clock.add(time.Hour)
-	jumps.claimed = func([]engine.Task) {
+	jumps.claimed = func([]store.Task) {
 		jumps.claimed = nil
 		w.clock.add(-30 * time.Minute)
 	}
@@ -221,7 +222,7 @@ func oversized[Tx any](w *world[Tx]) {
 	}
 	w.in(e, "deal", other, "AWAITING_PAYMENT")
 	w.in(e, "deal", id, "ACCEPTED")
-	letters, err := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
+	letters, err := e.DeadLetters(w.Context(), store.Filter{}, "", 0)
 	must(w.T, err)
 	if len(letters) != 1 || letters[0].RecordID != id || !strings.Contains(letters[0].LastError, "payload") {
 		w.Fatalf("the dead letters are %+v", letters)

@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/publish"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Rows that somebody broke by hand. Each is an error or a dead letter that names
@@ -122,7 +123,7 @@ func brokenRecord[Tx any](w *vandal[Tx]) {
 		_, fire := e.Fire(w.Context(), "deal", id, deal.Withdraw{}, engine.Call{By: advertiser})
 		_, resume := e.Resume(w.Context(), "deal", id, "somebody", "to see")
 		for _, err := range []error{get, fire, resume} {
-			var corrupt *engine.CorruptError
+			var corrupt *store.CorruptError
 			if !errors.As(err, &corrupt) || corrupt.Machine != "deal" || corrupt.ID != id {
 				w.Errorf("with %s the error is %v", set, err)
 			}
@@ -137,7 +138,7 @@ func brokenRecord[Tx any](w *vandal[Tx]) {
 	list, err := e.List(w.Context(), "deal", "", "", 0)
 	must(w.T, err)
 	for _, s := range list {
-		if (broken[s.ID] != "") != errors.Is(s.Err, engine.ErrCorrupt) {
+		if (broken[s.ID] != "") != errors.Is(s.Err, store.ErrCorrupt) {
 			w.Errorf("the list has %s with the error %v", s.ID, s.Err)
 		}
 	}
@@ -215,7 +216,7 @@ func brokenMessage[Tx any](w *vandal[Tx], payload string) {
 	if handlers.announced[whole] != 2 || handlers.announced[broken] != 0 {
 		w.Errorf("announced were %v", handlers.announced)
 	}
-	letters, err := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
+	letters, err := e.DeadLetters(w.Context(), store.Filter{}, "", 0)
 	must(w.T, err)
 	if len(letters) != 1 || letters[0].RecordID != broken || letters[0].Machine != "publish" || letters[0].LastError == "" {
 		w.Fatalf("the dead letters are %+v", letters)

@@ -16,6 +16,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // What is around the engine and does not do its part: the schema and the store.
@@ -26,7 +27,7 @@ func (w *world[Tx]) attempts(e *engine.Engine[Tx], id string) map[string]error {
 	_, fire := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	_, get := e.Get(w.Context(), "deal", id)
 	_, list := e.List(w.Context(), "deal", "", "", 0)
-	_, letters := e.DeadLetters(w.Context(), engine.Filter{}, "", 0)
+	_, letters := e.DeadLetters(w.Context(), store.Filter{}, "", 0)
 	_, work := e.Step(w.Context())
 	return map[string]error{"Fire": fire, "Get": get, "List": list, "DeadLetters": letters, "Step": work}
 }
@@ -68,7 +69,7 @@ func otherSchema[Tx any](w *world[Tx]) {
 	refuses := func(e *engine.Engine[Tx], found int) {
 		w.Helper()
 		for what, err := range w.attempts(e, id) {
-			var schema *engine.SchemaError
+			var schema *store.SchemaError
 			if !errors.As(err, &schema) || schema.Found != found || schema.Known != known {
 				w.Errorf("%s with version %d says %v", what, found, err)
 			}
@@ -78,7 +79,7 @@ func otherSchema[Tx any](w *world[Tx]) {
 	must(w.T, err)
 	newer := w.engineBefore(w.store(), m)
 	refuses(newer, 99)
-	var schema *engine.SchemaError
+	var schema *store.SchemaError
 	if err := newer.Migrate(w.Context()); !errors.As(err, &schema) {
 		w.Errorf("Migrate says %v", err)
 	}
@@ -141,7 +142,7 @@ func readOnly[Tx any](w *world[Tx], d crash.Database[Tx], set func(only bool)) {
 		}},
 		{true, func(e *engine.Engine[Tx]) {
 			for what, err := range w.attempts(e, id) {
-				if writes := what == "Fire" || what == "Step"; writes != errors.Is(err, engine.ErrStore) || !writes && err != nil {
+				if writes := what == "Fire" || what == "Step"; writes != errors.Is(err, store.ErrStore) || !writes && err != nil {
 					w.Errorf("%s says %v", what, err)
 				}
 			}
@@ -190,12 +191,12 @@ func storeGone[Tx any](w *world[Tx], take, bring func()) {
 	<-started
 	take()
 	_, err := e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
-	if !errors.Is(err, engine.ErrStore) || !contains(err, id) {
+	if !errors.Is(err, store.ErrStore) || !contains(err, id) {
 		w.Errorf("without a store, Fire says %v", err)
 	}
 	bring()
 	outcome, err := e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
-	for tries := 0; errors.Is(err, engine.ErrStore) && tries < 10; tries++ { // each dead connection of the pool may say so once
+	for tries := 0; errors.Is(err, store.ErrStore) && tries < 10; tries++ { // each dead connection of the pool may say so once
 		outcome, err = e.Fire(ctx, "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	}
 	must(w.T, err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // faultVariable names the fault of the store that a process has.
@@ -77,7 +77,7 @@ func proveFaulty(t *testing.T, fault string) {
 
 func faulty(d Database[*sql.Tx], fault string) Database[*sql.Tx] {
 	open := d.Open
-	d.Open = func(ctx context.Context) (engine.Store[*sql.Tx], func() error, error) {
+	d.Open = func(ctx context.Context) (store.Store[*sql.Tx], func() error, error) {
 		s, closeStore, err := open(ctx)
 		return &faultyStore{Store: s, fault: fault}, closeStore, err
 	}
@@ -86,16 +86,16 @@ func faulty(d Database[*sql.Tx], fault string) Database[*sql.Tx] {
 
 // faultyStore breaks one promise of a store.
 type faultyStore struct {
-	engine.Store[*sql.Tx]
+	store.Store[*sql.Tx]
 	fault  string
-	behind []engine.Commit // messages that are yet to be written
+	behind []store.Commit // messages that are yet to be written
 
 	mu    sync.Mutex
-	stale []engine.Row // what was loaded last, and is loaded once more
+	stale []store.Row // what was loaded last, and is loaded once more
 }
 
 // Load gives every other caller what the one before had.
-func (s *faultyStore) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+func (s *faultyStore) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
 	rows, err := s.Store.Load(ctx, tx, queries)
 	if s.fault != "tells both" || err != nil {
 		return rows, err
@@ -111,25 +111,25 @@ func (s *faultyStore) Load(ctx context.Context, tx *sql.Tx, queries []engine.Que
 	return rows, nil
 }
 
-func (s *faultyStore) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (s *faultyStore) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	for i := range commits {
 		c := &commits[i]
 		switch {
 		case s.fault == "forgets keys":
 			c.IdempotencyKeys = nil
 		case s.fault == "writes behind" && len(c.Outbox) > 0:
-			s.behind = append(s.behind, engine.Commit{Machine: c.Machine, Tables: c.Tables, ID: c.ID, IDValue: c.IDValue, Outbox: c.Outbox})
+			s.behind = append(s.behind, store.Commit{Machine: c.Machine, Tables: c.Tables, ID: c.ID, IDValue: c.IDValue, Outbox: c.Outbox})
 			c.Outbox = nil
 		}
 	}
 	err := s.Store.Save(ctx, tx, commits)
-	if s.fault == "tells both" && errors.Is(err, engine.ErrConflict) {
+	if s.fault == "tells both" && errors.Is(err, store.ErrConflict) {
 		return nil
 	}
 	return err
 }
 
-func (s *faultyStore) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *faultyStore) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if behind := s.behind; len(behind) > 0 {
 		s.behind = nil
 		if err := s.InTx(ctx, func(tx *sql.Tx) error { return s.Store.Save(ctx, tx, behind) }); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // The bugs that other libraries of the field have or had, each as a test.
@@ -28,7 +29,7 @@ func restartResumes[Tx any](w *world[Tx]) {
 	m := registration.Define[Tx](nil, registration.Params{ValidatingTimeout: time.Hour, RegisteringPostgresTimeout: time.Hour, RegisteringConsulTimeout: time.Hour, DeregisteringTimeout: time.Hour})
 	// The first process dies while both runs are being validated.
 	died := errors.New("the process died")
-	faulty := &faultyStore[Tx]{Store: w.store(), save: func(commits []engine.Commit) error {
+	faulty := &faultyStore[Tx]{Store: w.store(), save: func(commits []store.Commit) error {
 		if commits[0].Task != nil {
 			return died
 		}
@@ -114,8 +115,8 @@ func staleVersion[Tx any](w *world[Tx]) {
 	m := gc.Define[Tx](nil, gc.DefaultParams())
 	// What the first writer would store is held back until others have written.
 	held := errors.New("held back")
-	var late []engine.Commit
-	slow := &faultyStore[Tx]{Store: w.store(), save: func(commits []engine.Commit) error {
+	var late []store.Commit
+	slow := &faultyStore[Tx]{Store: w.store(), save: func(commits []store.Commit) error {
 		late = slices.Clone(commits)
 		return held
 	}}
@@ -131,9 +132,9 @@ func staleVersion[Tx any](w *world[Tx]) {
 		_, err := second.Fire(w.Context(), "gc", id, event, engine.Call{})
 		must(w.T, err)
 	}
-	store := w.store()
-	err = store.InTx(w.Context(), func(tx Tx) error { return store.Save(w.Context(), tx, late) })
-	var conflict *engine.ConflictError
+	db := w.store()
+	err = db.InTx(w.Context(), func(tx Tx) error { return db.Save(w.Context(), tx, late) })
+	var conflict *store.ConflictError
 	if !errors.As(err, &conflict) || conflict.Expected != 1 {
 		w.Fatalf("the stale write ended in %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Connections that are lost in mid-commit.
@@ -75,8 +76,8 @@ func (b *brittle) accepted() string {
 
 // cutOnce breaks the connection at the next commit that is written together with
 // what save sees.
-func (b *brittle) cutOnce(d proxytest.Direction, at func(commits []engine.Commit) bool) {
-	b.store.save = func(commits []engine.Commit) error {
+func (b *brittle) cutOnce(d proxytest.Direction, at func(commits []store.Commit) bool) {
+	b.store.save = func(commits []store.Commit) error {
 		if at(commits) {
 			b.store.save = nil
 			b.proxy.CutNext(d)
@@ -102,7 +103,7 @@ func TestOutcomeUnknown(t *testing.T) {
 			id := b.id()
 			_, err := b.engine.Create(t.Context(), "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser})
 			must(t, err)
-			b.cutOnce(cut.lost, func(c []engine.Commit) bool { return c[len(c)-1].Last })
+			b.cutOnce(cut.lost, func(c []store.Commit) bool { return c[len(c)-1].Last })
 			b.unknown(id, 2, cut.happened, func() (engine.Outcome, error) {
 				return b.engine.Fire(t.Context(), "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "k"})
 			})
@@ -130,7 +131,7 @@ func (b *brittle) unknown(id string, version int64, happened bool, fire firing) 
 	b.Helper()
 	_, err := fire()
 	var unknown *postgres.UnknownOutcomeError
-	if !errors.Is(err, engine.ErrStore) || !errors.As(err, &unknown) {
+	if !errors.Is(err, store.ErrStore) || !errors.As(err, &unknown) {
 		b.Fatalf("the caller is told %v, want an unknown outcome", err)
 	}
 	for again := range 2 {
@@ -158,7 +159,7 @@ func TestAnswerOfUnknownOutcome(t *testing.T) {
 			before := b.called("generate_deposit_address")
 			id := b.accepted()
 			reached := false
-			b.cutOnce(cut.lost, func(c []engine.Commit) bool {
+			b.cutOnce(cut.lost, func(c []store.Commit) bool {
 				reached = c[0].Task != nil && len(c[0].Steps) > 0
 				return reached
 			})

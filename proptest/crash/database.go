@@ -4,14 +4,14 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Database is where a proof takes place, seen from one process.
 type Database[Tx any] struct {
 	Name string // for people
 	// Open opens a store. close releases it; a killed process never gets there.
-	Open func(ctx context.Context) (store engine.Store[Tx], close func() error, err error)
+	Open func(ctx context.Context) (inner store.Store[Tx], close func() error, err error)
 	// Exec runs a statement without parameters within a transaction.
 	Exec func(ctx context.Context, tx Tx, statement string) error
 	// Watch lists statements that make the database itself note every lease of a

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // FileDatabase is the database in a file. A killed process leaves what it has
@@ -17,7 +17,7 @@ func FileDatabase(file string) Database[*sql.Tx] { return BoundedFile(file, 0) }
 func BoundedFile(file string, most int64) Database[*sql.Tx] {
 	return Database[*sql.Tx]{
 		Name: "SQLite",
-		Open: func(ctx context.Context) (engine.Store[*sql.Tx], func() error, error) {
+		Open: func(ctx context.Context) (store.Store[*sql.Tx], func() error, error) {
 			s, err := sqlite.Open(ctx, file, sqlite.Options{Synchronous: sqlite.Normal, MaxBytes: most})
 			if err != nil {
 				return nil, nil, err

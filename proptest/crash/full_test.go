@@ -17,6 +17,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // crowded is a world in a SQLite file that may not grow, beyond some pages that
@@ -72,7 +73,7 @@ func (c *crowded) makeRoom() { c.exec("DELETE FROM ballast") }
 // full fails the test unless err is what a full disk is.
 func (c *crowded) full(err error) {
 	c.Helper()
-	if !errors.Is(err, engine.ErrStore) || !errors.Is(err, sqlite.ErrFull) {
+	if !errors.Is(err, store.ErrStore) || !errors.Is(err, sqlite.ErrFull) {
 		c.Fatalf("the error is %v, want that the disk is full", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/wal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Tests that invariants of specs name: what a table alone can't enforce and the
@@ -161,15 +162,15 @@ func everyDeliveryRepeats[Tx any](w *world[Tx]) {
 	lost := map[string]bool{}
 	died := errors.New("the worker died")
 	faulty := &faultyStore[Tx]{Store: w.store()}
-	die := func(s *engine.Settlement) error {
-		if s == nil || s.Kind != engine.TaskEffect || !s.Renew.IsZero() || lost[s.MessageID] {
+	die := func(s *store.Settlement) error {
+		if s == nil || s.Kind != store.TaskEffect || !s.Renew.IsZero() || lost[s.MessageID] {
 			return nil
 		}
 		lost[s.MessageID] = true
 		return died
 	}
-	faulty.settle = func(s engine.Settlement) error { return die(&s) }
-	faulty.save = func(commits []engine.Commit) error { return die(commits[0].Task) }
+	faulty.settle = func(s store.Settlement) error { return die(&s) }
+	faulty.save = func(commits []store.Commit) error { return die(commits[0].Task) }
 	e := w.engineOn(faulty, m)
 	id := w.id()
 	w.handle = func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
@@ -305,7 +306,7 @@ func deletedRowFirst[Tx any](w *world[Tx]) {
 		}
 		return nil, nil
 	}
-	faulty.save = func([]engine.Commit) error { return errors.New("the disk is full") }
+	faulty.save = func([]store.Commit) error { return errors.New("the disk is full") }
 	if act(gc.GCSweep{Run: run}) == nil {
 		w.Fatal("a sweep that could not be stored succeeded")
 	}
@@ -362,7 +363,7 @@ func depositKey[Tx any](w *world[Tx]) {
 		w.Errorf("the history tells %v, want %v", got, want)
 	}
 	// It does not pay for another deal, either; another deposit does.
-	if _, err := deposit(engines[1], second, "tx-1")(); !errors.Is(err, engine.ErrKeyUsed) {
+	if _, err := deposit(engines[1], second, "tx-1")(); !errors.Is(err, store.ErrKeyUsed) {
 		w.Errorf("the same deposit for another deal: %v", err)
 	}
 	w.in(engines[1], "deal", second, "AWAITING_PAYMENT")

@@ -9,6 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Machine deal, one_worker_pays: only one process executes a payout or a refund.
@@ -100,7 +101,7 @@ func payoutFence[Tx any](w *world[Tx], effect string, resolve fsm.Payload, sent 
 	}
 
 	close(leave) // the first one comes back, with a failure
-	if err := <-stepped; err != nil && !errors.Is(err, engine.ErrLeaseLost) {
+	if err := <-stepped; err != nil && !errors.Is(err, store.ErrLeaseLost) {
 		w.Error(err)
 	}
 	for range 3 {

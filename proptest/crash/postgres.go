@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/fsmgen/fsmgen/adapters/postgres"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Schema is the database in a schema of a PostgreSQL server, for a store with
@@ -18,7 +18,7 @@ func Schema(dsn, schema string, adjust ...func(*pgxpool.Config)) Database[pgx.Tx
 	options := postgres.Options{Schema: schema}
 	return Database[pgx.Tx]{
 		Name: "PostgreSQL",
-		Open: func(ctx context.Context) (engine.Store[pgx.Tx], func() error, error) {
+		Open: func(ctx context.Context) (store.Store[pgx.Tx], func() error, error) {
 			config, err := postgres.PoolConfig(dsn, options)
 			if err != nil {
 				return nil, nil, err

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // proof is how processes are started that work on a database.
@@ -123,11 +125,11 @@ func countExercised(t *testing.T, p plan, past map[string][]entry, windows []Win
 // lived in a database.
 func prepare[Tx any](t *testing.T, d Database[Tx], all machines, without ...string) *sql.DB {
 	t.Helper()
-	store, closeStore, err := d.Open(t.Context())
+	opened, closeStore, err := d.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(store.Migrate(t.Context(), definitions[Tx](all, nil)), closeStore()); err != nil {
+	if err := errors.Join(opened.Migrate(t.Context(), store.Machines(definitions[Tx](all, nil))), closeStore()); err != nil {
 		t.Fatal(err)
 	}
 	db, err := d.SQL()

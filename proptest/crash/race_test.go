@@ -18,6 +18,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // The race proof: many writers, two engines, one database.
@@ -125,7 +126,7 @@ func perform[Tx any](ctx context.Context, e *engine.Engine[Tx], id string, op op
 	switch {
 	case errors.As(err, &x):
 		return result{rejected: true, state: x.State}, nil
-	case errors.Is(err, engine.ErrConflict):
+	case errors.Is(err, store.ErrConflict):
 		return result{conflict: true}, nil
 	case err != nil:
 		return result{}, err
@@ -351,7 +352,7 @@ func sleepyDeadline[Tx any](w *world[Tx]) {
 	must(w.T, err)
 	w.works(second)
 	w.clock.add(deal.DefaultParams().OfferTimeout)
-	w.overtaken(first, second, func(hold func()) { slow.claimed = func([]engine.Task) { hold() } })
+	w.overtaken(first, second, func(hold func()) { slow.claimed = func([]store.Task) { hold() } })
 	want := []string{"create", "submit_offer", "offer_expired"}
 	if got := w.transitions(second, "deal", id); !slices.Equal(got, want) {
 		w.Errorf("the history tells %v, want %v", got, want)

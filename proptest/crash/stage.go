@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash/scenarios"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // lease is longer than any life takes in real time, so that nothing is renewed
@@ -27,7 +28,7 @@ func leaseOf(s scenarios.Script) time.Duration { return lease + s.Longest }
 type stage[Tx any] struct {
 	database Database[Tx]
 	machines machines
-	store    engine.Store[Tx]
+	store    store.Store[Tx]
 	config   engine.Config
 	engine   *engine.Engine[Tx]
 	sql      *sql.DB
@@ -48,7 +49,7 @@ func openStage[Tx any](
 	if err != nil {
 		return nil, nil, err
 	}
-	store, closeStore, err := db.Open(ctx)
+	inner, closeStore, err := db.Open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +62,7 @@ func openStage[Tx any](
 	}
 	config.Clock, config.Logger = k, slog.New(slog.NewTextHandler(io.Discard, nil))
 	config.Lease, config.Rand = cmp.Or(config.Lease, lease), func() float64 { return 0 }
-	cut := newCutStore(store, c)
+	cut := newCutStore(inner, c)
 	if shared, ok := k.(*sharedClock); ok {
 		cut.claims = shared.claims
 	}
@@ -271,7 +272,7 @@ func refusal(err error) (cause string, ok bool) {
 	if errors.As(err, &x) {
 		return err.Error(), true
 	}
-	for _, known := range []error{engine.ErrRefused, engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrKeyUsed} {
+	for _, known := range []error{store.ErrRefused, engine.ErrNotFound, store.ErrExists, store.ErrConflict, store.ErrKeyUsed} {
 		if errors.Is(err, known) {
 			return err.Error(), true
 		}
@@ -311,7 +312,7 @@ func (s *stage[Tx]) mend(ctx context.Context, p *play) error {
 	if err := p.write(entry{Entry: mended}); err != nil {
 		return err
 	}
-	letters, err := s.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
+	letters, err := s.engine.DeadLetters(ctx, store.Filter{}, "", 0)
 	for _, row := range letters {
 		err = errors.Join(err, s.engine.Requeue(ctx, row.MessageID, "somebody", "it is mended"))
 	}

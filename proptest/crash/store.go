@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // cutStore is a store with points before and after whatever makes something
 // durable.
 type cutStore[Tx any] struct {
-	engine.Store[Tx]
+	store.Store[Tx]
 	cutter *cutter
 	claims func(by time.Time) // called before each claim; may be nil
 
@@ -35,8 +35,8 @@ type subject struct {
 	label   string
 }
 
-func newCutStore[Tx any](store engine.Store[Tx], c *cutter) *cutStore[Tx] {
-	return &cutStore[Tx]{Store: store, cutter: c, notes: map[any]*note{}}
+func newCutStore[Tx any](db store.Store[Tx], c *cutter) *cutStore[Tx] {
+	return &cutStore[Tx]{Store: db, cutter: c, notes: map[any]*note{}}
 }
 
 // InTx has points around the transaction and right before its commit.
@@ -66,7 +66,7 @@ func (s *cutStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 }
 
 // Load has a point before it.
-func (s *cutStore[Tx]) Load(ctx context.Context, tx Tx, queries []engine.Query) ([]engine.Row, error) {
+func (s *cutStore[Tx]) Load(ctx context.Context, tx Tx, queries []store.Query) ([]store.Row, error) {
 	if err := s.hit(s.noteOf(tx), LoadBefore); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (s *cutStore[Tx]) Load(ctx context.Context, tx Tx, queries []engine.Query) 
 }
 
 // Save has points around it.
-func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
+func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	n := s.noteOf(tx)
 	for i, c := range commits {
 		n.subjects = append(n.subjects, subjectsOf(c, i > 0)...)
@@ -97,7 +97,7 @@ func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit)
 }
 
 // Settle has points around it.
-func (s *cutStore[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) error {
+func (s *cutStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settlement) error {
 	n := s.noteOf(tx)
 	n.subjects = append(n.subjects, subject{kind: settled(t), label: t.MessageID})
 	if err := s.hit(n, SettleBefore); err != nil {
@@ -110,7 +110,7 @@ func (s *cutStore[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) e
 }
 
 // Claim has points around it. They count for what is claimed.
-func (s *cutStore[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *cutStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if s.claims != nil {
 		s.claims(c.Now)
 	}
@@ -122,7 +122,7 @@ func (s *cutStore[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task
 	after := s.cutter.hit(ClaimAfter)
 	for _, t := range tasks {
 		x := subject{t.Effect.Machine, Kind(t.Effect.Delivery), t.Effect.Effect}
-		if t.Kind == engine.TaskDeadline {
+		if t.Kind == store.TaskDeadline {
 			x = subject{t.Deadline.Machine, Deadline, t.Deadline.Event.Name}
 		}
 		err = errors.Join(err, s.cutter.pass(ClaimBefore, before, x), s.cutter.pass(ClaimAfter, after, x), s.cutter.trap.reach(ClaimAfter, x))
@@ -165,7 +165,7 @@ func (s *cutStore[Tx]) report(n *note) error {
 	}
 	for _, x := range n.subjects {
 		if x.machine == "" { // a settlement names its message only
-			page, err := s.Read(context.Background(), engine.Read{Kind: engine.ReadMessage, MessageID: x.label, Limit: 1})
+			page, err := s.Read(context.Background(), store.Read{Kind: store.ReadMessage, MessageID: x.label, Limit: 1})
 			if err != nil {
 				return err
 			}
@@ -184,9 +184,9 @@ func (s *cutStore[Tx]) report(n *note) error {
 
 // subjectsOf tells what a commit is. started says that another commit asked
 // for it.
-func subjectsOf(c engine.Commit, started bool) []subject {
+func subjectsOf(c store.Commit, started bool) []subject {
 	if len(c.Steps) == 0 {
-		if c.Task != nil && c.Task.Kind == engine.TaskEffect {
+		if c.Task != nil && c.Task.Kind == store.TaskEffect {
 			return []subject{{c.Machine, settled(*c.Task), c.Task.MessageID}}
 		}
 		return nil
@@ -196,7 +196,7 @@ func subjectsOf(c engine.Commit, started bool) []subject {
 	switch {
 	case started:
 		x.kind = Started
-	case c.Task != nil && c.Task.Kind == engine.TaskDeadline:
+	case c.Task != nil && c.Task.Kind == store.TaskDeadline:
 		x.kind = Deadline
 	case c.Task != nil:
 		x.kind = Answer
@@ -211,7 +211,7 @@ func subjectsOf(c engine.Commit, started bool) []subject {
 }
 
 // settled tells what a settlement of an effect is.
-func settled(t engine.Settlement) Kind {
+func settled(t store.Settlement) Kind {
 	switch t.MessageState.State {
 	case "retry_wait":
 		return Retry

@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/publish"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // storm is clients that fire, each event with a key of its own, while the server
@@ -132,7 +133,7 @@ func (s *storm[Tx]) insist(
 	for ctx.Err() == nil {
 		o, err := act(ctx, "publish", id, event, engine.Call{IdempotencyKey: key, Correlation: stormTag})
 		switch {
-		case errors.Is(err, engine.ErrStore):
+		case errors.Is(err, store.ErrStore):
 			if !lost {
 				s.unknown.Add(1)
 			}
@@ -142,7 +143,7 @@ func (s *storm[Tx]) insist(
 			case <-ctx.Done():
 			}
 			continue
-		case errors.Is(err, engine.ErrConflict): // another client of this record was first
+		case errors.Is(err, store.ErrConflict): // another client of this record was first
 			continue
 		case err != nil:
 			return err

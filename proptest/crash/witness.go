@@ -9,6 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash/scenarios"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // witness is a real machine whose handlers do what the script says, pass points
@@ -32,7 +33,7 @@ func (w witness[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error 
 		"INSERT INTO crash_markers (scenario, machine, record_id, version, effect, message_id) VALUES ('%s', '%s', '%s', %d, '%s', '%s')",
 		d.Correlation, d.Machine, d.Record, d.Version, d.Effect, d.ID))
 	if err != nil {
-		return engine.StoreError("leave a marker", err)
+		return store.Failed("leave a marker", err)
 	}
 	after, err := w.reach(TxCallAfter, d, InTx)
 	if err != nil {

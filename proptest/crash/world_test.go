@@ -17,6 +17,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -94,7 +95,7 @@ func must(t testing.TB, err error) {
 }
 
 // store opens a store, as another process has it.
-func (w *world[Tx]) store() engine.Store[Tx] {
+func (w *world[Tx]) store() store.Store[Tx] {
 	w.Helper()
 	s, closeStore, err := w.database.Open(w.Context())
 	must(w.T, err)
@@ -109,7 +110,7 @@ func (w *world[Tx]) engine(machines ...engine.Machine[Tx]) *engine.Engine[Tx] {
 	return w.engineOn(w.store(), machines...)
 }
 
-func (w *world[Tx]) engineOn(s engine.Store[Tx], machines ...engine.Machine[Tx]) *engine.Engine[Tx] {
+func (w *world[Tx]) engineOn(s store.Store[Tx], machines ...engine.Machine[Tx]) *engine.Engine[Tx] {
 	w.Helper()
 	e := w.engineBefore(s, machines...)
 	must(w.T, e.Migrate(w.Context()))
@@ -117,7 +118,7 @@ func (w *world[Tx]) engineOn(s engine.Store[Tx], machines ...engine.Machine[Tx])
 }
 
 // engineBefore is an engine that has not migrated.
-func (w *world[Tx]) engineBefore(s engine.Store[Tx], machines ...engine.Machine[Tx]) *engine.Engine[Tx] {
+func (w *world[Tx]) engineBefore(s store.Store[Tx], machines ...engine.Machine[Tx]) *engine.Engine[Tx] {
 	w.Helper()
 	var acting []engine.Machine[Tx]
 	for _, m := range machines {
@@ -310,7 +311,7 @@ func won(t testing.TB, errs []error) (places []int) {
 		switch {
 		case err == nil:
 			places = append(places, i)
-		case !errors.Is(err, engine.ErrConflict) && !errors.As(err, &x):
+		case !errors.Is(err, store.ErrConflict) && !errors.As(err, &x):
 			t.Errorf("unexpected: %v", err)
 		}
 	}
@@ -319,13 +320,13 @@ func won(t testing.TB, errs []error) (places []int) {
 
 // faultyStore fails or waits where the test says.
 type faultyStore[Tx any] struct {
-	engine.Store[Tx]
-	save    func(commits []engine.Commit) error
-	settle  func(s engine.Settlement) error
-	claimed func(tasks []engine.Task)
+	store.Store[Tx]
+	save    func(commits []store.Commit) error
+	settle  func(s store.Settlement) error
+	claimed func(tasks []store.Task)
 }
 
-func (s *faultyStore[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
+func (s *faultyStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	if s.save != nil {
 		if err := s.save(commits); err != nil {
 			return err
@@ -334,7 +335,7 @@ func (s *faultyStore[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Comm
 	return s.Store.Save(ctx, tx, commits)
 }
 
-func (s *faultyStore[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) error {
+func (s *faultyStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settlement) error {
 	if s.settle != nil {
 		if err := s.settle(t); err != nil {
 			return err
@@ -343,7 +344,7 @@ func (s *faultyStore[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement
 	return s.Store.Settle(ctx, tx, t)
 }
 
-func (s *faultyStore[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *faultyStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	tasks, err := s.Store.Claim(ctx, c)
 	if s.claimed != nil && len(tasks) > 0 {
 		s.claimed(tasks)

@@ -13,12 +13,12 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/postgres"
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // database is what a process needs of a database.
 type database[Tx any] struct {
-	open func(context.Context) (engine.Store[Tx], func(), error)
+	open func(context.Context) (store.Store[Tx], func(), error)
 	book func(ctx context.Context, tx Tx, record string, version int64, effect string) error
 }
 
@@ -55,7 +55,7 @@ var sqliteWatch = []string{
 
 func postgresDatabase(dsn string) database[pgx.Tx] {
 	return database[pgx.Tx]{
-		open: func(ctx context.Context) (engine.Store[pgx.Tx], func(), error) {
+		open: func(ctx context.Context) (store.Store[pgx.Tx], func(), error) {
 			config, err := postgres.PoolConfig(dsn, postgres.Options{})
 			if err != nil {
 				return nil, nil, err
@@ -84,7 +84,7 @@ func postgresDatabase(dsn string) database[pgx.Tx] {
 
 func sqliteDatabase(file string, most int64) database[*sql.Tx] {
 	return database[*sql.Tx]{
-		open: func(ctx context.Context) (engine.Store[*sql.Tx], func(), error) {
+		open: func(ctx context.Context) (store.Store[*sql.Tx], func(), error) {
 			s, err := sqlite.Open(ctx, file, sqlite.Options{MaxBytes: most, BusyTimeout: storeTimeout})
 			if err != nil {
 				return nil, nil, err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/internal/racing"
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // orderVariable holds the order of a child process as JSON.
@@ -78,13 +79,13 @@ func act[Tx any](ctx context.Context, o order, db database[Tx]) error {
 	if err != nil {
 		return err
 	}
-	store, closeStore, err := openAgain(ctx, db)
+	inner, closeStore, err := openAgain(ctx, db)
 	if err != nil {
 		return nil // the child was told to end before the database could be opened
 	}
 	defer closeStore()
 	h := handlers[Tx]{outside: newClient(o.Outside, o.Name, journal), book: db.book}
-	e, err := engineOn(weaken(store, o.Weakness, o.Seed), h, o.Name, os.Stderr)
+	e, err := engineOn(weaken(inner, o.Weakness, o.Seed), h, o.Name, os.Stderr)
 	if err != nil {
 		return err
 	}
@@ -96,11 +97,11 @@ func act[Tx any](ctx context.Context, o order, db database[Tx]) error {
 
 // openAgain opens the store, again after each failure, as a supervisor would. It fails
 // when ctx ends.
-func openAgain[Tx any](ctx context.Context, db database[Tx]) (engine.Store[Tx], func(), error) {
+func openAgain[Tx any](ctx context.Context, db database[Tx]) (store.Store[Tx], func(), error) {
 	for {
-		store, closeStore, err := db.open(ctx)
+		inner, closeStore, err := db.open(ctx)
 		if err == nil || ctx.Err() != nil {
-			return store, closeStore, err
+			return inner, closeStore, err
 		}
 		fmt.Fprintln(os.Stderr, err)
 		pass(ctx, pollInterval)
@@ -108,7 +109,7 @@ func openAgain[Tx any](ctx context.Context, db database[Tx]) (engine.Store[Tx], 
 }
 
 // engineOn returns an engine of the machine payment with the times of a round.
-func engineOn[Tx any](s engine.Store[Tx], h handlers[Tx], name string, log io.Writer) (*engine.Engine[Tx], error) {
+func engineOn[Tx any](s store.Store[Tx], h handlers[Tx], name string, log io.Writer) (*engine.Engine[Tx], error) {
 	return engine.New(s, engine.Config{
 		Worker: name, Lease: lease, PollInterval: pollInterval, HandlerTimeout: handlerTimeout,
 		StoreTimeout: storeTimeout, StopTimeout: time.Second, Retry: retryOfTheRest,

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // The weaknesses that a store can be given, to see whether the checker finds them.
@@ -22,7 +22,7 @@ const (
 
 // weakStore is a store with a weakness.
 type weakStore[Tx any] struct {
-	engine.Store[Tx]
+	store.Store[Tx]
 	weakness string
 
 	mu     sync.Mutex
@@ -30,7 +30,7 @@ type weakStore[Tx any] struct {
 }
 
 // weaken gives a store a weakness; an empty one leaves it as it is.
-func weaken[Tx any](s engine.Store[Tx], weakness string, seed uint64) engine.Store[Tx] {
+func weaken[Tx any](s store.Store[Tx], weakness string, seed uint64) store.Store[Tx] {
 	if weakness == "" {
 		return s
 	}
@@ -44,7 +44,7 @@ func (s *weakStore[Tx]) applies(weakness string, of int) bool {
 	return s.weakness == weakness && s.random.IntN(of) == 0
 }
 
-func (s *weakStore[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *weakStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if s.weakness != ignoresLeases {
 		return s.Store.Claim(ctx, c)
 	}
@@ -59,7 +59,7 @@ func (s *weakStore[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Tas
 	return append(due, taken...), err
 }
 
-func (s *weakStore[Tx]) Settle(ctx context.Context, tx Tx, settlement engine.Settlement) error {
+func (s *weakStore[Tx]) Settle(ctx context.Context, tx Tx, settlement store.Settlement) error {
 	if s.weakness == ignoresLeases && !settlement.Renew.IsZero() {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (s *weakStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	return err
 }
 
-func (s *weakStore[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
+func (s *weakStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	commits = slices.Clone(commits)
 	for i := range commits {
 		commits[i].Last = false // the store must not commit what InTx may roll back

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // gate lets rounds of one worker be under way at once and yet in one order: each
@@ -17,7 +17,7 @@ type gate struct {
 	mu      sync.Mutex
 	waiting map[int]chan struct{} // by round
 	done    int
-	claimed []engine.Task // by any round
+	claimed []store.Task // by any round
 }
 
 // roundOf is the key of a round's number in its context.
@@ -129,7 +129,7 @@ func (p *play[Tx]) tie(ctx context.Context) bool {
 }
 
 // spoil fails the first transaction that stores several answers, if it is to.
-func (s *store[Tx]) spoil(answers int) error {
+func (s *faultyStore[Tx]) spoil(answers int) error {
 	if s.gate == nil || answers < 2 {
 		return nil
 	}
@@ -140,5 +140,5 @@ func (s *store[Tx]) spoil(answers int) error {
 	}
 	s.spoilt = false
 	s.play.journal.count("answers that were to be stored together are stored one by one")
-	return fmt.Errorf("%w: %w", engine.ErrConflict, errInjected)
+	return fmt.Errorf("%w: %w", store.ErrConflict, errInjected)
 }

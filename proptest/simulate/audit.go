@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // findings is what the audit has read.
@@ -25,8 +25,8 @@ type findings[Tx any] struct {
 // story is a record with its history.
 type story[Tx any] struct {
 	record[Tx]
-	row     engine.Row
-	history []engine.HistoryRow
+	row     store.Row
+	history []store.HistoryRow
 }
 
 // audit checks what is stored. ended: the play is over, everything is at rest.
@@ -66,7 +66,7 @@ func (p *play[Tx]) find(ctx context.Context) (f findings[Tx], err error) {
 		return f, err
 	}
 	for _, r := range p.roles {
-		page, err := p.subject.Store.Read(ctx, engine.Read{Kind: engine.ReadRecords, Machine: r.Name(), Tables: r.Tables(), Blank: r.Blank, Limit: 10000})
+		page, err := p.subject.Store.Read(ctx, store.Read{Kind: store.ReadRecords, Machine: r.Name(), Tables: r.Tables(), Blank: r.Blank, Limit: 10000})
 		if err != nil {
 			return f, err
 		}
@@ -84,13 +84,13 @@ func (p *play[Tx]) find(ctx context.Context) (f findings[Tx], err error) {
 	return f, nil
 }
 
-func (p *play[Tx]) history(ctx context.Context, r record[Tx]) ([]engine.HistoryRow, error) {
+func (p *play[Tx]) history(ctx context.Context, r record[Tx]) ([]store.HistoryRow, error) {
 	k, err := r.role.ParseID(r.id)
 	if err != nil {
 		return nil, err
 	}
-	page, err := p.subject.Store.Read(ctx, engine.Read{
-		Kind: engine.ReadHistory, Machine: r.role.Name(), Tables: r.role.Tables(), ID: r.id, IDValue: k, Limit: 10000,
+	page, err := p.subject.Store.Read(ctx, store.Read{
+		Kind: store.ReadHistory, Machine: r.role.Name(), Tables: r.role.Tables(), ID: r.id, IDValue: k, Limit: 10000,
 	})
 	return page.History, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // call is what somebody fired, and what that was told.
@@ -27,7 +28,7 @@ func (c *call) accepted() bool {
 }
 
 // unclear reports whether the caller can't know what became of the call.
-func (c *call) unclear() bool { return errors.Is(c.err, engine.ErrStore) || errors.Is(c.err, errDead) }
+func (c *call) unclear() bool { return errors.Is(c.err, store.ErrStore) || errors.Is(c.err, errDead) }
 
 // payload is an event as an engine takes it.
 type payload struct{ event fsm.Event }
@@ -301,13 +302,13 @@ func kind(err error) string {
 		return "dead"
 	case errors.As(err, &handler):
 		return "handler failed"
-	case errors.Is(err, engine.ErrRefused):
+	case errors.Is(err, store.ErrRefused):
 		return "refused"
 	case errors.As(err, &x):
 		return "rejected: " + string(x.Reason)
 	}
 	for _, known := range []error{
-		engine.ErrNotFound, engine.ErrExists, engine.ErrConflict, engine.ErrVersion, engine.ErrKeyUsed, engine.ErrCorrupt, engine.ErrLeaseLost, errInjected, errNotReached,
+		engine.ErrNotFound, store.ErrExists, store.ErrConflict, engine.ErrVersion, store.ErrKeyUsed, store.ErrCorrupt, store.ErrLeaseLost, errInjected, errNotReached,
 	} {
 		if errors.Is(err, known) {
 			return known.Error()

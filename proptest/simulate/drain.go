@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // drain lets a new worker bring everything to rest: nothing goes wrong any more,
@@ -24,7 +24,7 @@ func (p *play[Tx]) drain(ctx context.Context) {
 		if w.round(ctx) > 0 {
 			continue
 		}
-		letters, err := w.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
+		letters, err := w.engine.DeadLetters(ctx, store.Filter{}, "", 0)
 		if err != nil {
 			p.journal.problem("%v", err)
 			return

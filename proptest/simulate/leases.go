@@ -3,8 +3,8 @@ package simulate
 import (
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // leases are who holds which task until when, as the claims and the commits of
@@ -18,7 +18,7 @@ type leases struct {
 // and kind.
 type task struct {
 	message, machine, record string
-	timer                    engine.DeadlineKind
+	timer                    store.DeadlineKind
 }
 
 type lease struct {
@@ -28,10 +28,10 @@ type lease struct {
 }
 
 // claimed notes what a worker was given.
-func (l leases) claimed(c engine.Claim, tasks []engine.Task) {
+func (l leases) claimed(c store.Claim, tasks []store.Task) {
 	for _, t := range tasks {
 		name := task{message: t.Effect.MessageID}
-		if t.Kind == engine.TaskDeadline {
+		if t.Kind == store.TaskDeadline {
 			name = task{"", t.Deadline.Machine, t.Deadline.RecordID, t.Deadline.Kind}
 		}
 		l.held[name] = lease{c.Worker, t.Token, c.Until}
@@ -40,12 +40,12 @@ func (l leases) claimed(c engine.Claim, tasks []engine.Task) {
 
 // settled notes what became of a task, and objects where that was stored for a
 // worker that did not hold it. A person, who has no token, holds nothing.
-func (l leases) settled(s engine.Settlement) {
+func (l leases) settled(s store.Settlement) {
 	if s.Token == (fsm.UUID{}) {
 		return
 	}
 	name := task{message: s.MessageID}
-	if s.Kind == engine.TaskDeadline {
+	if s.Kind == store.TaskDeadline {
 		name = task{"", s.Machine, s.RecordID, s.Deadline}
 	}
 	held := l.held[name]
@@ -61,7 +61,7 @@ func (l leases) settled(s engine.Settlement) {
 
 // saved notes what a commit ends: its task, and deadlines that are no longer
 // what was leased.
-func (l leases) saved(c engine.Commit) {
+func (l leases) saved(c store.Commit) {
 	if c.Task != nil {
 		l.settled(*c.Task)
 	}

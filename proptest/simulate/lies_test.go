@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/proptest/simulate"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestEveryLieIsFound: a store that breaks one promise of engine.Store does not
@@ -19,15 +19,15 @@ func TestEveryLieIsFound(t *testing.T) {
 	const most = 50 // seeds, the first
 	honest := sqlites(t)
 	lies := map[string]lie{
-		"loses messages":      {save: func(c *engine.Commit) { c.Outbox = nil }},
-		"forgets keys":        {save: func(c *engine.Commit) { c.IdempotencyKeys = nil }},
-		"arms no deadline":    {save: func(c *engine.Commit) { c.SetDeadlines = nil }},
-		"disarms no deadline": {save: func(c *engine.Commit) { c.ClearDeadlines = nil }},
-		"cancels no work":     {save: func(c *engine.Commit) { c.CancelWork = false }},
+		"loses messages":      {save: func(c *store.Commit) { c.Outbox = nil }},
+		"forgets keys":        {save: func(c *store.Commit) { c.IdempotencyKeys = nil }},
+		"arms no deadline":    {save: func(c *store.Commit) { c.SetDeadlines = nil }},
+		"disarms no deadline": {save: func(c *store.Commit) { c.ClearDeadlines = nil }},
+		"cancels no work":     {save: func(c *store.Commit) { c.CancelWork = false }},
 		"does not fence":      {unfenced: true},
 		"loses transactions":  {lost: true},
 		"commits what failed": {kept: true},
-		"knows no lanes": {save: func(c *engine.Commit) {
+		"knows no lanes": {save: func(c *store.Commit) {
 			c.Outbox = slices.Clone(c.Outbox)
 			for i := range c.Outbox {
 				c.Outbox[i].Destination = c.Outbox[i].MessageID
@@ -61,12 +61,12 @@ func TestEveryLieIsFound(t *testing.T) {
 
 // lie is a promise that a store breaks.
 type lie struct {
-	save                 func(*engine.Commit)
+	save                 func(*store.Commit)
 	unfenced, lost, kept bool
 }
 
 type liar struct {
-	engine.Store[*sql.Tx]
+	store.Store[*sql.Tx]
 	lie   lie
 	calls *int
 }
@@ -83,7 +83,7 @@ func (l liar) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 		if failed = f(tx); failed == nil && l.lie.lost && *l.calls%every == 0 {
 			return errForgotten
 		}
-		if l.lie.kept && !errors.Is(failed, engine.ErrRefused) {
+		if l.lie.kept && !errors.Is(failed, store.ErrRefused) {
 			return nil
 		}
 		return failed
@@ -96,7 +96,7 @@ func (l liar) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 
 // Save leaves something out. The database would refuse a message of another order,
 // so the rule goes first.
-func (l liar) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (l liar) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	commits = slices.Clone(commits)
 	for i := range commits {
 		if l.lie.save != nil {
@@ -116,16 +116,16 @@ func (l liar) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) err
 }
 
 // Settle takes the word of a worker that has lost its lease.
-func (l liar) Settle(ctx context.Context, tx *sql.Tx, s engine.Settlement) error {
+func (l liar) Settle(ctx context.Context, tx *sql.Tx, s store.Settlement) error {
 	err := l.Store.Settle(ctx, tx, s)
-	if l.lie.unfenced && errors.Is(err, engine.ErrLeaseLost) {
+	if l.lie.unfenced && errors.Is(err, store.ErrLeaseLost) {
 		return nil
 	}
 	return err
 }
 
 // Load says that every task is still held.
-func (l liar) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+func (l liar) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
 	rows, err := l.Store.Load(ctx, tx, queries)
 	for i := range rows {
 		rows[i].Held = rows[i].Held || l.lie.unfenced

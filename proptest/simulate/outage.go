@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // outage is a time in which the store can't be reached: by one worker, or by any.
@@ -35,7 +35,7 @@ func (p *play[Tx]) cutOff(context.Context) {
 }
 
 // connect fails while an outage keeps the worker from the store. Each try takes its time.
-func (s *store[Tx]) connect() error {
+func (s *faultyStore[Tx]) connect() error {
 	const least, most = 20 * time.Second, time.Minute
 	p := s.play
 	if p.calm || !p.outage.hits(s.worker, p.clock.peek()) {
@@ -44,11 +44,11 @@ func (s *store[Tx]) connect() error {
 	p.journal.count("the store is asked during an outage")
 	p.journal.say("  %s does not reach the store", s.worker)
 	p.clock.move(p.dice.span(least, most))
-	return engine.StoreError("connect", errInjected)
+	return store.Failed("connect", errInjected)
 }
 
 // reach is connect, and other workers may go on when it fails.
-func (s *store[Tx]) reach() error {
+func (s *faultyStore[Tx]) reach() error {
 	p := s.play
 	err := s.connect()
 	if err != nil && p.outage.of != "" && p.depth < deepest && !p.hanging.Load() && p.dice.chance(500) {
@@ -58,10 +58,10 @@ func (s *store[Tx]) reach() error {
 }
 
 // noteTakeOvers counts what a claim takes from a worker that can't reach the store.
-func (p *play[Tx]) noteTakeOvers(c engine.Claim, tasks []engine.Task) {
+func (p *play[Tx]) noteTakeOvers(c store.Claim, tasks []store.Task) {
 	for _, t := range tasks {
 		held, ok := p.outside.leases.held[task{message: t.Effect.MessageID}]
-		if t.Kind == engine.TaskEffect && ok && held.worker != c.Worker && p.outage.hits(held.worker, c.Now) {
+		if t.Kind == store.TaskEffect && ok && held.worker != c.Worker && p.outage.hits(held.worker, c.Now) {
 			p.journal.count("an effect is taken over from a worker that is cut off")
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // outside is the world that effects reach: what it has seen of each message,
@@ -28,7 +28,7 @@ type outside struct {
 
 // message is an effect as the outside knows it, by its id.
 type message struct {
-	row      engine.OutboxMessage
+	row      store.OutboxMessage
 	granted  map[string]time.Time // end of the lease that each worker was given or renewed last
 	answered int64                // version of the step that its answer led to; 0: none
 	attempts int                  // calls of its handler
@@ -56,10 +56,10 @@ func newOutside(c *clock, j *journal) *outside {
 }
 
 // claimed notes who may attempt what, and until when.
-func (o *outside) claimed(c engine.Claim, tasks []engine.Task) {
+func (o *outside) claimed(c store.Claim, tasks []store.Task) {
 	o.leases.claimed(c, tasks)
 	for _, t := range tasks {
-		if t.Kind != engine.TaskEffect {
+		if t.Kind != store.TaskEffect {
 			continue
 		}
 		m := o.messages[t.Effect.MessageID]
@@ -77,7 +77,7 @@ func (o *outside) claimed(c engine.Claim, tasks []engine.Task) {
 }
 
 // settled notes what became of a task, or until when it goes on being held.
-func (o *outside) settled(s engine.Settlement) {
+func (o *outside) settled(s store.Settlement) {
 	o.leases.settled(s)
 	if m := o.messages[s.MessageID]; m != nil && !s.Renew.IsZero() {
 		m.granted[o.leases.held[task{message: s.MessageID}].worker] = s.Renew
@@ -86,7 +86,7 @@ func (o *outside) settled(s engine.Settlement) {
 
 // saved notes what a transaction writes of each record, what it ends, and with
 // which answer: the first step of the record.
-func (o *outside) saved(transaction int, commits []engine.Commit) {
+func (o *outside) saved(transaction int, commits []store.Commit) {
 	o.saves[transaction]++
 	first := map[place]int64{}
 	for _, c := range commits {
@@ -100,7 +100,7 @@ func (o *outside) saved(transaction int, commits []engine.Commit) {
 	}
 	for _, c := range commits {
 		o.leases.saved(c)
-		if c.Task != nil && c.Task.Kind == engine.TaskEffect {
+		if c.Task != nil && c.Task.Kind == store.TaskEffect {
 			o.messages[c.Task.MessageID].answered = first[place{c.Machine, c.ID}]
 		}
 	}
@@ -155,7 +155,7 @@ func (o *outside) checkLane(m *message, l lane) {
 }
 
 // before is the order of a lane.
-func before(a, b engine.OutboxMessage) bool {
+func before(a, b store.OutboxMessage) bool {
 	return a.Version < b.Version || a.Version == b.Version && a.Seq < b.Seq
 }
 
@@ -168,7 +168,7 @@ func (o *outside) sorted() []*message {
 	return out
 }
 
-func describe(r engine.OutboxMessage) string {
+func describe(r store.OutboxMessage) string {
 	return fmt.Sprintf("%s %s.%s v%d", alias(r.RecordID), r.Machine, r.Effect, r.Version)
 }
 

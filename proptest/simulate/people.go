@@ -5,17 +5,17 @@ import (
 	"context"
 	"slices"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // resolve lets a person decide about a dead letter.
 func (p *play[Tx]) resolve(ctx context.Context) {
 	p.occupy(func(w *worker[Tx]) {
-		letters, err := w.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
+		letters, err := w.engine.DeadLetters(ctx, store.Filter{}, "", 0)
 		if err != nil || len(letters) == 0 {
 			return
 		}
-		slices.SortFunc(letters, func(a, b engine.OutboxMessage) int { return cmp.Compare(a.MessageID, b.MessageID) })
+		slices.SortFunc(letters, func(a, b store.OutboxMessage) int { return cmp.Compare(a.MessageID, b.MessageID) })
 		letter := oneOf(p.dice, letters)
 		do, how := w.engine.Requeue, "requeues"
 		if p.dice.chance(300) {

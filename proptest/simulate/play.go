@@ -17,12 +17,13 @@ import (
 	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Subject is a store with an empty database, see Prepare, and the ways to it
 // that a play needs beside.
 type Subject[Tx any] struct {
-	Store engine.Store[Tx]
+	Store store.Store[Tx]
 	// Exec runs one statement without parameters, in a transaction of Store.
 	Exec func(ctx context.Context, tx Tx, statement string) error
 	// DB reads what is stored, on connections of its own.
@@ -47,7 +48,7 @@ type Report struct {
 // Prepare makes the tables of machines, and those in which handlers inside a
 // transaction, and effects that are carried out within one, leave a trace.
 func Prepare[Tx any](ctx context.Context, s Subject[Tx], machines []engine.Machine[Tx]) error {
-	if err := s.Store.Migrate(ctx, machines); err != nil {
+	if err := s.Store.Migrate(ctx, store.Machines(machines)); err != nil {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx Tx) error {
@@ -208,16 +209,16 @@ func (p *play[Tx]) look(ctx context.Context, r role[Tx], id string) (fsm.Record,
 }
 
 // read reads a record past the faults.
-func (p *play[Tx]) read(ctx context.Context, r role[Tx], id string) (engine.Row, error) {
+func (p *play[Tx]) read(ctx context.Context, r role[Tx], id string) (store.Row, error) {
 	key, err := r.ParseID(id)
 	if err != nil {
-		return engine.Row{}, err
+		return store.Row{}, err
 	}
-	page, err := p.subject.Store.Read(ctx, engine.Read{
-		Kind: engine.ReadRecord, Machine: r.Name(), Tables: r.Tables(), Blank: r.Blank, ID: id, IDValue: key, Limit: 1,
+	page, err := p.subject.Store.Read(ctx, store.Read{
+		Kind: store.ReadRecord, Machine: r.Name(), Tables: r.Tables(), Blank: r.Blank, ID: id, IDValue: key, Limit: 1,
 	})
 	if err != nil || len(page.Records) == 0 {
-		return engine.Row{}, err
+		return store.Row{}, err
 	}
 	return page.Records[0], page.Records[0].Err
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/fsmgen/fsmgen/gen/interp"
 	"github.com/fsmgen/fsmgen/gen/ir"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // checkStory replays a history through the interpreter: the record, its messages,
@@ -49,7 +49,7 @@ func marshalKnown[Tx any](s story[Tx]) (string, error) {
 // taken is a step that the interpreter took, with what the chain after it did.
 type taken struct {
 	interp.Step
-	row      engine.HistoryRow
+	row      store.HistoryRow
 	together int  // the transaction that stored it
 	leftNow  bool // a later step of that transaction left the state
 }
@@ -100,7 +100,7 @@ func rest(steps []taken, i int) []taken {
 }
 
 // one applies an event of a history.
-func one(table *ir.Machine, id string, rec *interp.Record, h engine.HistoryRow) (interp.Result, error) {
+func one(table *ir.Machine, id string, rec *interp.Record, h store.HistoryRow) (interp.Result, error) {
 	ev, ok := event(table, h.Event)
 	if !ok {
 		return interp.Result{}, fmt.Errorf("there is no event %s", h.Event)
@@ -300,13 +300,13 @@ func (f findings[Tx]) checkDeadlines(s story[Tx], steps []taken) {
 		switch {
 		case terminal:
 			f.problem(s, "it has ended and has a deadline: %s", d.event)
-		case d.kind == string(engine.DeadlineRaise):
+		case d.kind == string(store.DeadlineRaise):
 		case want.At == nil:
 			f.problem(s, "it has a deadline that its state has not: %s", d.event)
 		case !d.at.Equal(*want.At) || d.event != want.Fire.Event.Text:
 			f.problem(s, "it fires %s at %s, its state wants %s at %s", d.event, d.at, want.Fire.Event, *want.At)
 		}
-		armed = armed || d.kind == string(engine.DeadlineTimeout)
+		armed = armed || d.kind == string(store.DeadlineTimeout)
 	}
 	if want.At != nil && !armed && !f.play.clock.came(*want.At) {
 		f.problem(s, "the deadline of its state is gone: %s at %s", want.Fire.Event, *want.At)

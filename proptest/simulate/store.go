@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // fault is what goes wrong with a transaction or a claim.
@@ -34,10 +34,10 @@ var (
 	errDead     = errors.New("this worker is dead")
 )
 
-// store is a worker's way to the database, on which the seed lets it fall. Once
+// faultyStore is a worker's way to the database, on which the seed lets it fall. Once
 // the worker is dead nothing it does reaches the database.
-type store[Tx any] struct {
-	engine.Store[Tx]
+type faultyStore[Tx any] struct {
+	store.Store[Tx]
 	play   *play[Tx]
 	worker string
 	lack   lack // of the version of the worker
@@ -55,7 +55,7 @@ type store[Tx any] struct {
 }
 
 // InTx runs f, and lets others in before and after.
-func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
+func (s *faultyStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	if s.gate != nil {
 		s.gate.enter(ctx)
 	}
@@ -68,7 +68,7 @@ func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	}
 	fault := s.fault()
 	if fault == refused {
-		return engine.StoreError("begin", errInjected)
+		return store.Failed("begin", errInjected)
 	}
 	s.keepOpen.Store(fault == undone || fault == conflict || fault == dies)
 	s.after = nil
@@ -80,9 +80,9 @@ func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 		}
 		switch fault {
 		case undone:
-			return engine.StoreError("commit", errInjected)
+			return store.Failed("commit", errInjected)
 		case conflict:
-			return fmt.Errorf("%w: %w", engine.ErrConflict, errInjected)
+			return fmt.Errorf("%w: %w", store.ErrConflict, errInjected)
 		case dies:
 			s.dead.Store(true)
 			return errDead
@@ -98,7 +98,7 @@ func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	}
 	switch fault {
 	case unknown:
-		return engine.StoreError("commit", errInjected)
+		return store.Failed("commit", errInjected)
 	case diesAfter:
 		s.dead.Store(true)
 		return errDead
@@ -108,7 +108,7 @@ func (s *store[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 }
 
 // fault draws what goes wrong.
-func (s *store[Tx]) fault() fault {
+func (s *faultyStore[Tx]) fault() fault {
 	if s.play.calm {
 		return none
 	}
@@ -123,7 +123,7 @@ func (s *store[Tx]) fault() fault {
 
 // Save keeps the transaction open where it is to be undone: a store that commits
 // within Save would not let it.
-func (s *store[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
+func (s *faultyStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	if s.keepOpen.Load() {
 		commits = slices.Clone(commits)
 		commits[len(commits)-1].Last = false
@@ -137,9 +137,9 @@ func (s *store[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) er
 }
 
 // answersOf counts the tasks of effects that commits end by an event.
-func answersOf(commits []engine.Commit) (n int) {
+func answersOf(commits []store.Commit) (n int) {
 	for _, c := range commits {
-		if c.Task != nil && c.Task.Kind == engine.TaskEffect && len(c.Steps) > 0 {
+		if c.Task != nil && c.Task.Kind == store.TaskEffect && len(c.Steps) > 0 {
 			n++
 		}
 	}
@@ -151,25 +151,25 @@ var errWorded = errors.New("the database says no")
 // reworded leaves out how a driver words a refusal: a record may keep it, and
 // each store has its own words. A step that starts another record can meet several
 // objections at once, of which each store names another: they become one.
-func reworded(err error, commits []engine.Commit) error {
-	var refused *engine.RefusedError
-	var unique *engine.UniqueError
-	created := func(c engine.Commit) bool { return len(c.Steps) > 0 && c.Steps[0].Version == 1 }
+func reworded(err error, commits []store.Commit) error {
+	var refused *store.RefusedError
+	var unique *store.UniqueError
+	created := func(c store.Commit) bool { return len(c.Steps) > 0 && c.Steps[0].Version == 1 }
 	starts := len(commits) > 1 && slices.ContainsFunc(commits, created)
 	switch {
-	case starts && (errors.Is(err, engine.ErrRefused) || errors.Is(err, engine.ErrExists)):
-		return &engine.RefusedError{Machine: commits[0].Machine, ID: commits[0].ID, Err: errWorded}
+	case starts && (errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrExists)):
+		return &store.RefusedError{Machine: commits[0].Machine, ID: commits[0].ID, Err: errWorded}
 	case errors.As(err, &refused):
-		return &engine.RefusedError{Machine: refused.Machine, ID: refused.ID, Err: errWorded}
+		return &store.RefusedError{Machine: refused.Machine, ID: refused.ID, Err: errWorded}
 	case errors.As(err, &unique):
-		return &engine.UniqueError{Machine: unique.Machine, ID: unique.ID, Constraint: unique.Constraint, Err: errWorded}
+		return &store.UniqueError{Machine: unique.Machine, ID: unique.ID, Constraint: unique.Constraint, Err: errWorded}
 	}
 	return err
 }
 
 // Claim leases work. What is due at the same time comes in an order that a store
 // may choose; the play needs one for all stores.
-func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *faultyStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if s.gate != nil {
 		c.Effects, c.Deadlines = 1, 0
 	}
@@ -182,7 +182,7 @@ func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, e
 	}
 	fault := s.fault()
 	if fault == refused || fault == undone || fault == conflict {
-		return nil, engine.StoreError("claim", errInjected)
+		return nil, store.Failed("claim", errInjected)
 	}
 	tasks, err := s.Store.Claim(ctx, c)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, e
 	}
 	switch fault {
 	case unknown:
-		return nil, engine.StoreError("claim", errInjected)
+		return nil, store.Failed("claim", errInjected)
 	case dies, diesAfter:
 		s.dead.Store(true)
 		return nil, errDead
@@ -209,7 +209,7 @@ func (s *store[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, e
 }
 
 // inOrder is the order of a claim, and one for what is due at once.
-func inOrder(a, b engine.Task) int {
+func inOrder(a, b store.Task) int {
 	return cmp.Or(
 		-cmp.Compare(a.Kind, b.Kind), // effects before deadlines
 		a.Effect.AvailableAt.V.Compare(b.Effect.AvailableAt.V), cmp.Compare(a.Effect.Version, b.Effect.Version),
@@ -220,26 +220,26 @@ func inOrder(a, b engine.Task) int {
 }
 
 // Settle notes what it settled.
-func (s *store[Tx]) Settle(ctx context.Context, tx Tx, t engine.Settlement) error {
+func (s *faultyStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settlement) error {
 	s.after = append(s.after, func() { s.play.outside.settled(t) })
 	return s.Store.Settle(ctx, tx, t)
 }
 
 // Read fails now and then. While an engine reads the pauses nothing else happens: its
 // other callers wait for them.
-func (s *store[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
+func (s *faultyStore[Tx]) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	if s.dead.Load() {
-		return engine.Page{}, errDead
+		return store.Page{}, errDead
 	}
 	reach := s.reach
-	if q.Kind == engine.ReadPauses {
+	if q.Kind == store.ReadPauses {
 		reach = s.connect
 	}
 	if err := reach(); err != nil {
-		return engine.Page{}, err
+		return store.Page{}, err
 	}
 	if !s.play.calm && s.play.dice.chance(20) {
-		return engine.Page{}, engine.StoreError("read", errInjected)
+		return store.Page{}, store.Failed("read", errInjected)
 	}
 	page, err := s.Store.Read(ctx, q)
 	for i := range page.Records {
@@ -250,7 +250,7 @@ func (s *store[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error
 
 // Time is that of the database; it can't always be had. Nothing else happens
 // meanwhile: an engine that asks makes its other callers wait.
-func (s *store[Tx]) Time(context.Context) (time.Time, error) {
+func (s *faultyStore[Tx]) Time(context.Context) (time.Time, error) {
 	if s.dead.Load() {
 		return time.Time{}, errDead
 	}
@@ -259,7 +259,7 @@ func (s *store[Tx]) Time(context.Context) (time.Time, error) {
 	}
 	if !s.play.calm && s.play.dice.chance(100) {
 		s.play.journal.count("the store does not tell the time")
-		return time.Time{}, engine.StoreError("time", errInjected)
+		return time.Time{}, store.Failed("time", errInjected)
 	}
 	return s.play.clock.Now(), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // lack is what an older version of a machine does not have: an effect, an event that a
@@ -119,7 +120,7 @@ func (w *worker[Tx]) lacks(machine, effect string) bool {
 }
 
 // leave looks at the due work that a claim of an older version leaves to others.
-func (s *store[Tx]) leave(ctx context.Context, c engine.Claim, tasks []engine.Task) error {
+func (s *faultyStore[Tx]) leave(ctx context.Context, c store.Claim, tasks []store.Task) error {
 	const most = 100
 	if s.lack == (lack{}) {
 		return nil
@@ -131,7 +132,7 @@ func (s *store[Tx]) leave(ctx context.Context, c engine.Claim, tasks []engine.Ta
 			s.play.journal.problem("%s was given what it does not know: %s%s in %s%s", s.worker, e.Effect, d.Event.Name, e.RecordState, d.RecordState)
 		}
 	}
-	page, err := s.Store.Read(ctx, engine.Read{Kind: engine.ReadUnknown, Now: c.Now, Destinations: c.Destinations, Events: c.Events, Limit: most})
+	page, err := s.Store.Read(ctx, store.Read{Kind: store.ReadUnknown, Now: c.Now, Destinations: c.Destinations, Events: c.Events, Limit: most})
 	if err != nil {
 		return fmt.Errorf("unknown work: %w", err)
 	}
@@ -147,7 +148,7 @@ func (s *store[Tx]) leave(ctx context.Context, c engine.Claim, tasks []engine.Ta
 }
 
 // Load can't read a record in a state that the worker's version does not have.
-func (s *store[Tx]) Load(ctx context.Context, tx Tx, queries []engine.Query) ([]engine.Row, error) {
+func (s *faultyStore[Tx]) Load(ctx context.Context, tx Tx, queries []store.Query) ([]store.Row, error) {
 	rows, err := s.Store.Load(ctx, tx, queries)
 	for i := range rows {
 		s.unread(&rows[i], queries[i].Machine)
@@ -156,11 +157,11 @@ func (s *store[Tx]) Load(ctx context.Context, tx Tx, queries []engine.Query) ([]
 }
 
 // unread makes a record in such a state one that can't be read.
-func (s *store[Tx]) unread(row *engine.Row, machine string) {
+func (s *faultyStore[Tx]) unread(row *store.Row, machine string) {
 	if row.Record == nil || s.lack.state == "" || machine != s.lack.machine || row.Record.StateName() != s.lack.state {
 		return
 	}
 	s.play.journal.count("a record is in a state that the version does not have")
 	id := fsm.Text(row.Record.Values()[0])
-	row.Record, row.Err = nil, &engine.CorruptError{Machine: machine, ID: id, Err: &fsm.StateError{Machine: machine, State: s.lack.state}}
+	row.Record, row.Err = nil, &store.CorruptError{Machine: machine, ID: id, Err: &fsm.StateError{Machine: machine, State: s.lack.state}}
 }

@@ -16,7 +16,7 @@ import (
 type worker[Tx any] struct {
 	play   *play[Tx]
 	name   string
-	store  *store[Tx]
+	store  *faultyStore[Tx]
 	engine *engine.Engine[Tx]
 	roles  []role[Tx]
 	busy   bool // ends tasks
@@ -25,7 +25,7 @@ type worker[Tx any] struct {
 }
 
 func (p *play[Tx]) newWorker(name string) (*worker[Tx], error) {
-	s := &store[Tx]{Store: p.subject.Store, play: p, worker: name, lack: p.drawLack()}
+	s := &faultyStore[Tx]{Store: p.subject.Store, play: p, worker: name, lack: p.drawLack()}
 	w := &worker[Tx]{play: p, name: name, store: s, decided: map[string]fsm.Record{}}
 	c := p.config
 	c.Worker, c.Clock = name, p.machineClock()

@@ -3,20 +3,20 @@ package storetest
 import (
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // backlog asks what waits of deals an hour after the epoch, counting at most so many rows.
-func (b *bench[Tx]) backlog(limit int) []engine.Backlog {
+func (b *bench[Tx]) backlog(limit int) []store.Backlog {
 	b.Helper()
-	page, err := b.Store.Read(b.ctx, engine.Read{
-		Kind: engine.ReadBacklog, Now: epoch.Add(time.Hour), Limit: limit,
-		Destinations: []engine.Destination{
+	page, err := b.Store.Read(b.ctx, store.Read{
+		Kind: store.ReadBacklog, Now: epoch.Add(time.Hour), Limit: limit,
+		Destinations: []store.Destination{
 			{Machine: "deal", Name: "kafka", Effects: []string{"deal.events", "notify_owner"}},
 			{Machine: "deal", Name: "ton", Effects: []string{"generate_deposit_address"}},
 		},
-		Events: []engine.Events{{Machine: "deal", Names: []string{"EXPIRE"}}},
+		Events: []store.Events{{Machine: "deal", Names: []string{"EXPIRE"}}},
 	})
 	b.must(err)
 	return page.Backlog
@@ -58,14 +58,14 @@ func readBacklog[Tx any](b *bench[Tx]) {
 	b.send(w, b.message(w, 1, "kafka"))
 	b.arms(due, epoch.Add(time.Hour))
 	b.arms(blocked, epoch.Add(time.Hour+1000))
-	want := []engine.Backlog{
-		{Kind: engine.BacklogBlocked, Machine: "deal", Name: "kafka", Count: 1},
-		{Kind: engine.BacklogDue, Machine: "deal", Name: "notify_owner", Count: 1, Since: epoch.Add(10 * time.Minute)},
-		{Kind: engine.BacklogOpen, Machine: "deal", Name: "generate_deposit_address", State: "pending", Count: 1},
-		{Kind: engine.BacklogOpen, Machine: "deal", Name: "notify_owner", State: "dead_letter", Count: 2},
-		{Kind: engine.BacklogOpen, Machine: "deal", Name: "notify_owner", State: "delivering", Count: 2},
-		{Kind: engine.BacklogOpen, Machine: "deal", Name: "notify_owner", State: "pending", Count: 4},
-		{Kind: engine.BacklogOverdue, Machine: "deal", Name: "EXPIRE", Count: 1},
+	want := []store.Backlog{
+		{Kind: store.BacklogBlocked, Machine: "deal", Name: "kafka", Count: 1},
+		{Kind: store.BacklogDue, Machine: "deal", Name: "notify_owner", Count: 1, Since: epoch.Add(10 * time.Minute)},
+		{Kind: store.BacklogOpen, Machine: "deal", Name: "generate_deposit_address", State: "pending", Count: 1},
+		{Kind: store.BacklogOpen, Machine: "deal", Name: "notify_owner", State: "dead_letter", Count: 2},
+		{Kind: store.BacklogOpen, Machine: "deal", Name: "notify_owner", State: "delivering", Count: 2},
+		{Kind: store.BacklogOpen, Machine: "deal", Name: "notify_owner", State: "pending", Count: 4},
+		{Kind: store.BacklogOverdue, Machine: "deal", Name: "EXPIRE", Count: 1},
 	}
 	if got := b.backlog(100); text(got) != text(want) {
 		b.Errorf("it counts %s\nwant %s", text(got), text(want))
@@ -81,6 +81,6 @@ func readBacklog[Tx any](b *bench[Tx]) {
 func (b *bench[Tx]) arms(h head[Tx], at time.Time) {
 	b.Helper()
 	c := b.about(h)
-	c.SetDeadlines = []engine.Deadline{b.deadline(h, at)}
+	c.SetDeadlines = []store.Deadline{b.deadline(h, at)}
 	b.must(b.save(c))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // epoch is when every test begins.
@@ -25,7 +26,7 @@ type bench[Tx any] struct {
 	cast[Tx]
 	ctx   context.Context
 	ids   int
-	lanes []engine.Destination // of the machines, and of the messages so far
+	lanes []store.Destination // of the machines, and of the messages so far
 }
 
 func newBench[Tx any](t *testing.T, open Open[Tx]) *bench[Tx] {
@@ -33,7 +34,7 @@ func newBench[Tx any](t *testing.T, open Open[Tx]) *bench[Tx] {
 	t.Parallel()
 	b := &bench[Tx]{T: t, Subject: open(t), cast: newCast[Tx](), ctx: t.Context()}
 	b.knowMachines()
-	b.must(b.Store.Migrate(b.ctx, b.machines()))
+	b.must(b.Store.Migrate(b.ctx, store.Machines(b.machines())))
 	return b
 }
 
@@ -92,7 +93,7 @@ func (h head[Tx]) state() string {
 
 // commit decides an event and returns what is to be saved, and the record after
 // it. Effects, deadlines and tables are for the test to add.
-func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Time) (engine.Commit, head[Tx]) {
+func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Time) (store.Commit, head[Tx]) {
 	b.Helper()
 	key, err := h.machine.ParseID(h.id)
 	b.must(err)
@@ -105,13 +106,13 @@ func (b *bench[Tx]) commit(h head[Tx], e fsm.Payload, by fsm.Caller, at time.Tim
 		d, err = h.machine.Fire(h.record, event, in)
 	}
 	b.must(err)
-	c := engine.Commit{Machine: h.machine.Name(), Tables: h.machine.Tables(), ID: h.id, IDValue: key}
+	c := store.Commit{Machine: h.machine.Name(), Tables: h.machine.Tables(), ID: h.id, IDValue: key}
 	before := h.record
 	for _, s := range d.Steps {
 		h.version++
 		b.ids++
-		c.Steps = append(c.Steps, engine.StepWrite{
-			HistoryRow: engine.HistoryRow{
+		c.Steps = append(c.Steps, store.StepWrite{
+			HistoryRow: store.HistoryRow{
 				EventID: uuid(b.ids), Version: h.version, Transition: s.Transition, From: s.From, Event: s.Event, To: s.To,
 				By: s.By, Payload: s.Payload, Correlation: "c-1", At: at,
 			},
@@ -132,9 +133,9 @@ func (b *bench[Tx]) fire(h head[Tx], e fsm.Payload, by fsm.Caller) head[Tx] {
 }
 
 // save writes commits in a transaction of their own.
-func (b *bench[Tx]) save(commits ...engine.Commit) error { return saveTo(b.ctx, b.Store, commits...) }
+func (b *bench[Tx]) save(commits ...store.Commit) error { return saveTo(b.ctx, b.Store, commits...) }
 
-func saveTo[Tx any](ctx context.Context, s engine.Store[Tx], commits ...engine.Commit) error {
+func saveTo[Tx any](ctx context.Context, s store.Store[Tx], commits ...store.Commit) error {
 	return s.InTx(ctx, func(tx Tx) error { return s.Save(ctx, tx, commits) })
 }
 
@@ -154,11 +155,11 @@ func (b *bench[Tx]) deal() head[Tx] {
 }
 
 // load reads a record, and what else the query asks for.
-func (b *bench[Tx]) load(h head[Tx], more engine.Query) engine.Row {
+func (b *bench[Tx]) load(h head[Tx], more store.Query) store.Row {
 	b.Helper()
-	var rows []engine.Row
+	var rows []store.Row
 	b.must(b.Store.InTx(b.ctx, func(tx Tx) (err error) {
-		rows, err = b.Store.Load(b.ctx, tx, []engine.Query{b.query(h, more)})
+		rows, err = b.Store.Load(b.ctx, tx, []store.Query{b.query(h, more)})
 		return err
 	}))
 	if len(rows) != 1 {
@@ -167,7 +168,7 @@ func (b *bench[Tx]) load(h head[Tx], more engine.Query) engine.Row {
 	return rows[0]
 }
 
-func (b *bench[Tx]) query(h head[Tx], more engine.Query) engine.Query {
+func (b *bench[Tx]) query(h head[Tx], more store.Query) store.Query {
 	b.Helper()
 	key, err := h.machine.ParseID(h.id)
 	b.must(err)
@@ -178,7 +179,7 @@ func (b *bench[Tx]) query(h head[Tx], more engine.Query) engine.Query {
 // stands fails the test unless the record is in the database as h says.
 func (b *bench[Tx]) stands(h head[Tx]) {
 	b.Helper()
-	row := b.load(h, engine.Query{})
+	row := b.load(h, store.Query{})
 	switch {
 	case h.record == nil && row.Record == nil:
 	case h.record == nil:
@@ -200,34 +201,34 @@ func text(v any) string {
 }
 
 // history reads all of a record's history.
-func (b *bench[Tx]) history(h head[Tx]) []engine.HistoryRow {
+func (b *bench[Tx]) history(h head[Tx]) []store.HistoryRow {
 	b.Helper()
-	q := b.query(h, engine.Query{})
-	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadHistory, Machine: q.Machine, Tables: q.Tables, ID: q.ID, IDValue: q.IDValue, Limit: 1000})
+	q := b.query(h, store.Query{})
+	page, err := b.Store.Read(b.ctx, store.Read{Kind: store.ReadHistory, Machine: q.Machine, Tables: q.Tables, ID: q.ID, IDValue: q.IDValue, Limit: 1000})
 	b.must(err)
 	return page.History
 }
 
 // message is an effect that h's last step asks for: due at once.
-func (b *bench[Tx]) message(h head[Tx], seq int, lane string) engine.OutboxMessage {
+func (b *bench[Tx]) message(h head[Tx], seq int, lane string) store.OutboxMessage {
 	b.ids++
 	b.know(h.machine.Name(), lane, "notify_owner")
-	return engine.OutboxMessage{
+	return store.OutboxMessage{
 		MessageID: uuid(b.ids).String(), Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Version: h.version, Seq: seq,
 		Effect: "notify_owner", Destination: lane, Delivery: fsm.Keyed, Payload: json.RawMessage(`{"owner_id":8}`), Correlation: "c-1", CreatedAt: epoch,
-		MessageState: engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)},
+		MessageState: store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)},
 	}
 }
 
 // work is an effect that belongs to the state.
-func (b *bench[Tx]) work(h head[Tx], seq int, lane string) engine.OutboxMessage {
+func (b *bench[Tx]) work(h head[Tx], seq int, lane string) store.OutboxMessage {
 	row := b.message(h, seq, lane)
 	row.Work = true
 	return row
 }
 
 // send saves rows of the outbox for a record that is there.
-func (b *bench[Tx]) send(h head[Tx], rows ...engine.OutboxMessage) {
+func (b *bench[Tx]) send(h head[Tx], rows ...store.OutboxMessage) {
 	b.Helper()
 	c := b.about(h)
 	c.Outbox = rows
@@ -235,22 +236,22 @@ func (b *bench[Tx]) send(h head[Tx], rows ...engine.OutboxMessage) {
 }
 
 // about is a commit without steps.
-func (b *bench[Tx]) about(h head[Tx]) engine.Commit {
+func (b *bench[Tx]) about(h head[Tx]) store.Commit {
 	b.Helper()
-	q := b.query(h, engine.Query{})
-	return engine.Commit{Machine: q.Machine, Tables: q.Tables, ID: q.ID, IDValue: q.IDValue}
+	q := b.query(h, store.Query{})
+	return store.Commit{Machine: q.Machine, Tables: q.Tables, ID: q.ID, IDValue: q.IDValue}
 }
 
 // deadline is a deadline of h.
-func (b *bench[Tx]) deadline(h head[Tx], at time.Time) engine.Deadline {
-	return engine.Deadline{
-		Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Kind: engine.DeadlineTimeout, Version: h.version, DueAt: at,
+func (b *bench[Tx]) deadline(h head[Tx], at time.Time) store.Deadline {
+	return store.Deadline{
+		Machine: h.machine.Name(), RecordID: h.id, RecordState: h.state(), Kind: store.DeadlineTimeout, Version: h.version, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",
 	}
 }
 
 // claims leases everything that is due at a time, for a minute.
-func (b *bench[Tx]) claims(token int, at time.Time) []engine.Task {
+func (b *bench[Tx]) claims(token int, at time.Time) []store.Task {
 	b.Helper()
 	tasks, err := b.Store.Claim(b.ctx, b.claim(token, at))
 	b.must(err)
@@ -275,7 +276,7 @@ func (b *bench[Tx]) know(machine, lane, effect string) {
 			return
 		}
 	}
-	b.lanes = append(b.lanes, engine.Destination{Machine: machine, Name: lane, Effects: []string{effect}, States: b.statesOf(machine), Most: 100})
+	b.lanes = append(b.lanes, store.Destination{Machine: machine, Name: lane, Effects: []string{effect}, States: b.statesOf(machine), Most: 100})
 }
 
 // knowMachines makes later claims ask for the effects of the machines.
@@ -290,34 +291,34 @@ func (b *bench[Tx]) knowMachines() {
 }
 
 // claim asks for everything that the machines know and this bench has saved.
-func (b *bench[Tx]) claim(token int, at time.Time) engine.Claim {
-	c := engine.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Destinations: slices.Clone(b.lanes), Effects: 100, Suspects: 100, Deadlines: 100}
+func (b *bench[Tx]) claim(token int, at time.Time) store.Claim {
+	c := store.Claim{Worker: "w", Token: uuid(token), Now: at, Until: at.Add(time.Minute), Destinations: slices.Clone(b.lanes), Effects: 100, Suspects: 100, Deadlines: 100}
 	for _, m := range b.machines() {
-		c.Events = append(c.Events, engine.Events{Machine: m.Name(), Names: []string{"EXPIRE"}, States: m.States()})
+		c.Events = append(c.Events, store.Events{Machine: m.Name(), Names: []string{"EXPIRE"}, States: m.States()})
 	}
 	return c
 }
 
 // settle stores the outcome of a task.
-func (b *bench[Tx]) settle(s engine.Settlement) error {
+func (b *bench[Tx]) settle(s store.Settlement) error {
 	return b.Store.InTx(b.ctx, func(tx Tx) error { return b.Store.Settle(b.ctx, tx, s) })
 }
 
 // delivered is the good end of a claimed effect.
-func delivered(t engine.Task, at time.Time) engine.Settlement {
-	return outcome(t, engine.MessageState{State: "delivered", DeliveredAt: fsm.Some(at)})
+func delivered(t store.Task, at time.Time) store.Settlement {
+	return outcome(t, store.MessageState{State: "delivered", DeliveredAt: fsm.Some(at)})
 }
 
 // outcome is an end of a claimed effect.
-func outcome(t engine.Task, l engine.MessageState) engine.Settlement {
+func outcome(t store.Task, l store.MessageState) store.Settlement {
 	l.Attempts, l.Resolution = t.Effect.Attempts+1, t.Effect.Resolution
-	return engine.Settlement{Kind: engine.TaskEffect, Token: t.Token, MessageID: t.Effect.MessageID, MessageState: l}
+	return store.Settlement{Kind: store.TaskEffect, Token: t.Token, MessageID: t.Effect.MessageID, MessageState: l}
 }
 
 // letter reads a row of the outbox.
-func (b *bench[Tx]) letter(messageID string) engine.OutboxMessage {
+func (b *bench[Tx]) letter(messageID string) store.OutboxMessage {
 	b.Helper()
-	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadMessage, MessageID: messageID, Limit: 1})
+	page, err := b.Store.Read(b.ctx, store.Read{Kind: store.ReadMessage, MessageID: messageID, Limit: 1})
 	b.must(err)
 	if len(page.Messages) != 1 {
 		b.Fatalf("%d rows of the outbox have the id %s", len(page.Messages), messageID)
@@ -326,10 +327,10 @@ func (b *bench[Tx]) letter(messageID string) engine.OutboxMessage {
 }
 
 // messages returns the message ids of tasks.
-func messages(tasks []engine.Task) []string {
+func messages(tasks []store.Task) []string {
 	ids := []string{}
 	for _, t := range tasks {
-		if t.Kind == engine.TaskEffect {
+		if t.Kind == store.TaskEffect {
 			ids = append(ids, t.Effect.MessageID)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/registration"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // changes are about what of a record a step writes.
@@ -50,7 +50,7 @@ func withoutBefore[Tx any](b *bench[Tx]) {
 	c.Steps[0].Before = nil
 	b.Vandalise(b.T, "deals", "UPDATE deals SET price_nano = 77 WHERE deal_id = '"+h.id+"'")
 	err := b.save(c)
-	b.wants(err, engine.ErrRefused)
+	b.wants(err, store.ErrRefused)
 	if !strings.Contains(err.Error(), "price_nano is not written by") {
 		b.Fatalf("the error is %v", err)
 	}
@@ -86,7 +86,7 @@ func chainWritesItsOwn[Tx any](b *bench[Tx]) {
 // manyWriteTheirOwn saves steps of many records at once, which change different
 // columns, some of them none but the version.
 func manyWriteTheirOwn[Tx any](b *bench[Tx]) {
-	var commits []engine.Commit
+	var commits []store.Commit
 	var heads []head[Tx]
 	for i := range 12 {
 		h := b.funded()
@@ -125,7 +125,7 @@ func valueGoesAway[Tx any](b *bench[Tx]) {
 // listsAreCompared saves steps of which one changes a list and the next does not,
 // each of several records at once.
 func listsAreCompared[Tx any](b *bench[Tx]) {
-	var commits []engine.Commit
+	var commits []store.Commit
 	var heads []head[Tx]
 	for i := range 6 {
 		h := b.fire(b.new(b.registrations), registration.Create{NodeID: fmt.Sprintf("n%d", i)}, external)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func deadlines[Tx any]() []test[Tx] {
@@ -23,18 +23,18 @@ func deadlines[Tx any]() []test[Tx] {
 }
 
 // armed saves a deal with a deadline that is due now.
-func (b *bench[Tx]) armed() (head[Tx], engine.Deadline) {
+func (b *bench[Tx]) armed() (head[Tx], store.Deadline) {
 	b.Helper()
 	c, h := b.commit(b.deal(), deal.SubmitOffer{}, advertiser, epoch)
 	t := b.deadline(h, epoch)
-	c.SetDeadlines = []engine.Deadline{t}
+	c.SetDeadlines = []store.Deadline{t}
 	b.must(b.save(c))
 	return h, t
 }
 
-func consumed(t engine.Task) engine.Settlement {
+func consumed(t store.Task) store.Settlement {
 	d := t.Deadline
-	return engine.Settlement{Kind: engine.TaskDeadline, Token: t.Token, Machine: d.Machine, RecordID: d.RecordID, Deadline: d.Kind}
+	return store.Settlement{Kind: store.TaskDeadline, Token: t.Token, Machine: d.Machine, RecordID: d.RecordID, Deadline: d.Kind}
 }
 
 func dueDeadline[Tx any](b *bench[Tx]) {
@@ -43,7 +43,7 @@ func dueDeadline[Tx any](b *bench[Tx]) {
 		b.Fatalf("claimed too early: %s", text(tasks))
 	}
 	tasks := b.claims(901, epoch)
-	if len(tasks) != 1 || tasks[0].Kind != engine.TaskDeadline || tasks[0].Token != uuid(901) || text(tasks[0].Deadline) != text(want) {
+	if len(tasks) != 1 || tasks[0].Kind != store.TaskDeadline || tasks[0].Token != uuid(901) || text(tasks[0].Deadline) != text(want) {
 		b.Fatalf("claimed %s, want %s", text(tasks), text(want))
 	}
 	if again := b.claims(902, epoch); len(again) != 0 {
@@ -57,7 +57,7 @@ func armingReplaces[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
 	t.DueAt, t.Version = epoch.Add(time.Hour), 3
 	c := b.about(h)
-	c.SetDeadlines = []engine.Deadline{t}
+	c.SetDeadlines = []store.Deadline{t}
 	b.must(b.save(c))
 	b.counts("fsm_deadlines", 1)
 	if tasks := b.claims(901, epoch); len(tasks) != 0 {
@@ -76,7 +76,7 @@ func armingOfAnEarlierStep[Tx any](b *bench[Tx]) {
 	for _, version := range []int64{t.Version, t.Version - 1} {
 		again := t
 		again.DueAt, again.Version = epoch.Add(time.Hour), version
-		c.SetDeadlines = []engine.Deadline{again}
+		c.SetDeadlines = []store.Deadline{again}
 		b.must(b.save(c))
 	}
 	if tasks := b.claims(901, epoch); len(tasks) != 1 || text(tasks[0].Deadline) != text(t) {
@@ -91,9 +91,9 @@ func armingKeepsNoLease[Tx any](b *bench[Tx]) {
 	held := b.claims(901, epoch)[0]
 	t.DueAt, t.Version = epoch.Add(time.Second), t.Version+1
 	c := b.about(h)
-	c.SetDeadlines = []engine.Deadline{t}
+	c.SetDeadlines = []store.Deadline{t}
 	b.must(b.save(c))
-	b.wants(b.settle(consumed(held)), engine.ErrLeaseLost)
+	b.wants(b.settle(consumed(held)), store.ErrLeaseLost)
 	if tasks := b.claims(902, t.DueAt); len(tasks) != 1 {
 		b.Fatalf("claimed %s", text(tasks))
 	}
@@ -102,22 +102,22 @@ func armingKeepsNoLease[Tx any](b *bench[Tx]) {
 func disarming[Tx any](b *bench[Tx]) {
 	h, _ := b.armed()
 	c, _ := b.commit(h, deal.Accept{}, owner, epoch)
-	c.ClearDeadlines = []engine.DeadlineKind{engine.DeadlineTimeout, engine.DeadlineRaise}
+	c.ClearDeadlines = []store.DeadlineKind{store.DeadlineTimeout, store.DeadlineRaise}
 	b.must(b.save(c))
 	b.counts("fsm_deadlines", 0)
 }
 
 func kindsIndependent[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
-	t.Kind = engine.DeadlineRaise
+	t.Kind = store.DeadlineRaise
 	c := b.about(h)
-	c.SetDeadlines = []engine.Deadline{t}
+	c.SetDeadlines = []store.Deadline{t}
 	b.must(b.save(c))
 	b.counts("fsm_deadlines", 2)
-	c.SetDeadlines, c.ClearDeadlines = nil, []engine.DeadlineKind{engine.DeadlineTimeout}
+	c.SetDeadlines, c.ClearDeadlines = nil, []store.DeadlineKind{store.DeadlineTimeout}
 	b.must(b.save(c))
 	tasks := b.claims(901, epoch)
-	if len(tasks) != 1 || tasks[0].Deadline.Kind != engine.DeadlineRaise {
+	if len(tasks) != 1 || tasks[0].Deadline.Kind != store.DeadlineRaise {
 		b.Fatalf("claimed %s", text(tasks))
 	}
 }
@@ -129,7 +129,7 @@ func deadlineRecovered[Tx any](b *bench[Tx]) {
 	if len(again) != 1 {
 		b.Fatalf("after the lease it claimed %s", text(again))
 	}
-	b.wants(b.settle(consumed(first)), engine.ErrLeaseLost)
+	b.wants(b.settle(consumed(first)), store.ErrLeaseLost)
 	b.must(b.settle(consumed(again[0])))
 }
 
@@ -140,16 +140,16 @@ func lateDeadline[Tx any](b *bench[Tx]) {
 	task := b.claims(901, epoch)[0]
 	c, h := b.commit(h, deal.CounterOffer{PriceNano: 90}, owner, epoch)
 	t.Version, t.DueAt = h.version, epoch.Add(time.Hour)
-	c.ClearDeadlines, c.SetDeadlines = []engine.DeadlineKind{engine.DeadlineTimeout}, []engine.Deadline{t}
+	c.ClearDeadlines, c.SetDeadlines = []store.DeadlineKind{store.DeadlineTimeout}, []store.Deadline{t}
 	b.must(b.save(c))
 
-	if row := b.load(h, engine.Query{Task: &engine.TaskRef{Kind: engine.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); row.Held {
+	if row := b.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); row.Held {
 		b.Error("the old arming is still held")
 	}
 	late, _ := b.commit(h, deal.Expire{}, deal.BySystem().Caller(), epoch)
 	s := consumed(task)
 	late.Task = &s
-	b.wants(b.save(late), engine.ErrLeaseLost)
+	b.wants(b.save(late), store.ErrLeaseLost)
 	b.stands(h)
 	b.counts("fsm_deadlines", 1)
 }
@@ -157,12 +157,12 @@ func lateDeadline[Tx any](b *bench[Tx]) {
 func firedDeadline[Tx any](b *bench[Tx]) {
 	h, t := b.armed()
 	task := b.claims(901, epoch)[0]
-	if row := b.load(h, engine.Query{Task: &engine.TaskRef{Kind: engine.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); !row.Held {
+	if row := b.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); !row.Held {
 		b.Error("a claimed deadline is not held")
 	}
 	c, next := b.commit(h, deal.Expire{}, deal.BySystem().Caller(), epoch)
 	s := consumed(task)
-	c.Task, c.ClearDeadlines = &s, []engine.DeadlineKind{engine.DeadlineTimeout}
+	c.Task, c.ClearDeadlines = &s, []store.DeadlineKind{store.DeadlineTimeout}
 	b.must(b.save(c))
 	b.stands(next)
 	b.counts("fsm_deadlines", 0)
@@ -172,7 +172,7 @@ func earliestFirst[Tx any](b *bench[Tx]) {
 	var want []string
 	for i, r := range []head[Tx]{b.deal(), b.walRecord("s3://a"), b.deal()} {
 		c := b.about(r)
-		c.SetDeadlines = []engine.Deadline{b.deadline(r, epoch.Add(-time.Duration(i)*time.Hour))}
+		c.SetDeadlines = []store.Deadline{b.deadline(r, epoch.Add(-time.Duration(i)*time.Hour))}
 		b.must(b.save(c))
 		want = append([]string{r.id}, want...)
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func keys[Tx any]() []test[Tx] {
@@ -18,16 +18,16 @@ func keys[Tx any]() []test[Tx] {
 	}
 }
 
-func key[Tx any](h head[Tx], name string) engine.IdempotencyKey {
-	return engine.IdempotencyKey{Machine: h.machine.Name(), Key: name, RecordID: h.id, Event: "SUBMIT_OFFER", Version: h.version + 1, CreatedAt: epoch}
+func key[Tx any](h head[Tx], name string) store.IdempotencyKey {
+	return store.IdempotencyKey{Machine: h.machine.Name(), Key: name, RecordID: h.id, Event: "SUBMIT_OFFER", Version: h.version + 1, CreatedAt: epoch}
 }
 
 func keyIsFound[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, h2 := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one"), key(h, `two "%'`)}
+	c.IdempotencyKeys = []store.IdempotencyKey{key(h, "one"), key(h, `two "%'`)}
 	b.must(b.save(c))
-	row := b.load(h2, engine.Query{IdempotencyKeys: []string{"one", "none", `two "%'`}})
+	row := b.load(h2, store.Query{IdempotencyKeys: []string{"one", "none", `two "%'`}})
 	if len(row.IdempotencyKeys) != 2 || row.Record == nil {
 		b.Fatalf("it found %s", text(row.IdempotencyKeys))
 	}
@@ -39,7 +39,7 @@ func keyIsFound[Tx any](b *bench[Tx]) {
 		}
 	}
 	// Of a record that is not there the key is found too: a creation asks.
-	if row := b.load(b.new(b.deals), engine.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 1 {
+	if row := b.load(b.new(b.deals), store.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 1 {
 		b.Errorf("without a record it found %s", text(row.IdempotencyKeys))
 	}
 }
@@ -47,13 +47,13 @@ func keyIsFound[Tx any](b *bench[Tx]) {
 func keyOnce[Tx any](b *bench[Tx]) {
 	h, other := b.deal(), b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
+	c.IdempotencyKeys = []store.IdempotencyKey{key(h, "one")}
 	b.must(b.save(c))
 	again, _ := b.commit(other, deal.SubmitOffer{}, advertiser, epoch)
-	again.IdempotencyKeys = []engine.IdempotencyKey{key(other, "one")}
+	again.IdempotencyKeys = []store.IdempotencyKey{key(other, "one")}
 	err := b.save(again)
-	b.wants(err, engine.ErrKeyUsed)
-	if e := as[*engine.KeyError](b, err); e.Machine != "deal" || e.Key != "one" {
+	b.wants(err, store.ErrKeyUsed)
+	if e := as[*store.KeyError](b, err); e.Machine != "deal" || e.Key != "one" {
 		b.Fatalf("the error says %+v", e)
 	}
 	b.stands(other)
@@ -63,12 +63,12 @@ func keyOnce[Tx any](b *bench[Tx]) {
 func keyForEver[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, h := b.commit(h, deal.Cancel{}, advertiser, epoch)
-	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
+	c.IdempotencyKeys = []store.IdempotencyKey{key(h, "one")}
 	b.must(b.save(c))
 	later := b.about(h)
-	later.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
+	later.IdempotencyKeys = []store.IdempotencyKey{key(h, "one")}
 	later.IdempotencyKeys[0].CreatedAt = epoch.AddDate(10, 0, 0)
-	b.wants(b.save(later), engine.ErrKeyUsed)
+	b.wants(b.save(later), store.ErrKeyUsed)
 	b.counts("fsm_keys", 1)
 }
 
@@ -76,11 +76,11 @@ func keysOfMachines[Tx any](b *bench[Tx]) {
 	h, w := b.deal(), b.walRecord("s3://a")
 	for _, r := range []head[Tx]{h, w} {
 		c := b.about(r)
-		c.IdempotencyKeys = []engine.IdempotencyKey{key(r, "one")}
+		c.IdempotencyKeys = []store.IdempotencyKey{key(r, "one")}
 		b.must(b.save(c))
 	}
 	b.counts("fsm_keys", 2)
-	if row := b.load(w, engine.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 1 || row.IdempotencyKeys[0].RecordID != w.id {
+	if row := b.load(w, store.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 1 || row.IdempotencyKeys[0].RecordID != w.id {
 		b.Fatalf("it found %s", text(row.IdempotencyKeys))
 	}
 }
@@ -88,10 +88,10 @@ func keysOfMachines[Tx any](b *bench[Tx]) {
 func keyRollsBack[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
+	c.IdempotencyKeys = []store.IdempotencyKey{key(h, "one")}
 	c.Steps[0].Version = 7 // no such version to come from
-	b.wants(b.save(c), engine.ErrConflict)
-	if row := b.load(h, engine.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 0 {
+	b.wants(b.save(c), store.ErrConflict)
+	if row := b.load(h, store.Query{IdempotencyKeys: []string{"one"}}); len(row.IdempotencyKeys) != 0 {
 		b.Fatalf("a refused event consumed %s", text(row.IdempotencyKeys))
 	}
 }
@@ -100,7 +100,7 @@ func keyRollsBack[Tx any](b *bench[Tx]) {
 func keyStays[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
+	c.IdempotencyKeys = []store.IdempotencyKey{key(h, "one")}
 	b.must(b.save(c))
 	for _, statement := range []string{
 		"UPDATE fsm_keys SET record_id = 'another'", "UPDATE fsm_keys SET key = 'two'", "DELETE FROM fsm_keys",

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func lanes[Tx any]() []test[Tx] {
@@ -26,7 +26,7 @@ func laneInOrder[Tx any](b *bench[Tx]) {
 	first, second, third := b.message(h, 1, "kafka"), b.message(h, 2, "kafka"), b.message(h, 3, "kafka")
 	b.send(h, third)
 	b.send(h, second, first)
-	for i, want := range []engine.OutboxMessage{first, second, third} {
+	for i, want := range []store.OutboxMessage{first, second, third} {
 		tasks := b.claims(901+i, epoch)
 		if got := messages(tasks); !slices.Equal(got, []string{want.MessageID}) {
 			b.Fatalf("turn %d: claimed %v, want %s", i, got, want.MessageID)
@@ -61,7 +61,7 @@ func retryHolds[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	b.send(h, b.message(h, 1, "kafka"), b.message(h, 2, "kafka"))
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.AddDate(0, 0, 1)), LastError: "x"})))
+	b.must(b.settle(outcome(task, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.AddDate(0, 0, 1)), LastError: "x"})))
 	if tasks := b.claims(902, epoch); len(tasks) != 0 {
 		b.Fatalf("it was overtaken by %s", text(tasks))
 	}
@@ -75,7 +75,7 @@ func deadLetterRequeued[Tx any](b *bench[Tx]) {
 	if tasks := b.claims(901, epoch); len(tasks) != 0 {
 		b.Fatalf("it was overtaken by %s", text(tasks))
 	}
-	b.must(b.settle(person(row, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
+	b.must(b.settle(person(row, store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
 	tasks := b.claims(901, epoch)
 	if got := messages(tasks); !slices.Equal(got, []string{row.MessageID}) {
 		b.Fatalf("claimed %v, want %s", got, row.MessageID)
@@ -105,7 +105,7 @@ func cancelledBlocksNothing[Tx any](b *bench[Tx]) {
 	c, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.CancelWork = true
 	next := b.message(h, 1, "ton")
-	c.Outbox = []engine.OutboxMessage{next}
+	c.Outbox = []store.OutboxMessage{next}
 	b.must(b.save(c))
 	if got := messages(b.claims(901, epoch)); !slices.Equal(got, []string{next.MessageID}) {
 		b.Fatalf("claimed %v, want %s", got, next.MessageID)

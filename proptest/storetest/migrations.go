@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func migrations[Tx any]() []test[Tx] {
@@ -25,8 +25,8 @@ func migrations[Tx any]() []test[Tx] {
 func migrateTwice[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	b.send(h, b.message(h, 1, "kafka"))
-	b.must(b.Store.Migrate(b.ctx, b.machines()))
-	b.must(b.Reopen(b.T).Migrate(b.ctx, b.machines()))
+	b.must(b.Store.Migrate(b.ctx, store.Machines(b.machines())))
+	b.must(b.Reopen(b.T).Migrate(b.ctx, store.Machines(b.machines())))
 	b.stands(h)
 	b.counts("fsm_outbox", 1)
 	b.counts("fsm_schema", b.Version)
@@ -34,10 +34,10 @@ func migrateTwice[Tx any](b *bench[Tx]) {
 
 func migrateAtOnce[Tx any](b *bench[Tx]) {
 	b.must(b.MigrateTo(b.ctx, 0))
-	stores := []engine.Store[Tx]{b.Store, b.Reopen(b.T), b.Reopen(b.T)}
+	stores := []store.Store[Tx]{b.Store, b.Reopen(b.T), b.Reopen(b.T)}
 	errs := make(chan error)
 	for _, s := range stores {
-		go func() { errs <- s.Migrate(b.ctx, b.machines()) }()
+		go func() { errs <- s.Migrate(b.ctx, store.Machines(b.machines())) }()
 	}
 	for range stores {
 		b.must(<-errs)
@@ -57,7 +57,7 @@ func upDownUp[Tx any](b *bench[Tx]) {
 		b.must(b.MigrateTo(b.ctx, version))
 		b.counts("fsm_schema", version)
 	}
-	b.must(b.Store.Migrate(b.ctx, b.machines()))
+	b.must(b.Store.Migrate(b.ctx, store.Machines(b.machines())))
 	b.stands(h)
 	h = b.fire(h, deal.SubmitOffer{}, advertiser)
 	b.Unjudged(b.T)
@@ -77,7 +77,7 @@ func newerSchema[Tx any](b *bench[Tx]) {
 		return b.Exec(b.ctx, tx, fmt.Sprintf("INSERT INTO fsm_schema (version) VALUES (%d)", b.Version+1))
 	}))
 	b.wantsSchema(b.Version + 1)
-	e := as[*engine.SchemaError](b, b.Reopen(b.T).Migrate(b.ctx, b.machines()))
+	e := as[*store.SchemaError](b, b.Reopen(b.T).Migrate(b.ctx, store.Machines(b.machines())))
 	if e.Found != b.Version+1 {
 		b.Fatalf("the error says %+v", e)
 	}
@@ -89,9 +89,9 @@ func (b *bench[Tx]) wantsSchema(found int) {
 	b.Helper()
 	s := b.Reopen(b.T)
 	_, claim := s.Claim(b.ctx, b.claim(901, epoch))
-	_, read := s.Read(b.ctx, engine.Read{Kind: engine.ReadDeadLetters, Limit: 1})
+	_, read := s.Read(b.ctx, store.Read{Kind: store.ReadDeadLetters, Limit: 1})
 	for _, err := range []error{claim, read, s.InTx(b.ctx, func(Tx) error { return nil })} {
-		if e := as[*engine.SchemaError](b, err); e.Found != found || e.Known != b.Version {
+		if e := as[*store.SchemaError](b, err); e.Found != found || e.Known != b.Version {
 			b.Fatalf("the error says %+v, want found %d", e, found)
 		}
 	}
@@ -113,9 +113,9 @@ func (b *bench[Tx]) changes(statements ...string) {
 // drifts migrates, and wants this of a machine and nothing else to differ.
 func (b *bench[Tx]) drifts(machine, want string) {
 	b.Helper()
-	err := b.Store.Migrate(b.ctx, b.machines())
-	e := as[*engine.DriftError](b, err)
-	b.wants(err, engine.ErrDrift)
+	err := b.Store.Migrate(b.ctx, store.Machines(b.machines()))
+	e := as[*store.DriftError](b, err)
+	b.wants(err, store.ErrDrift)
 	if len(e.Machines) != 1 {
 		b.Fatalf("the error says %v", err)
 	}
@@ -134,8 +134,8 @@ func triggerGone[Tx any](b *bench[Tx]) {
 
 func indexGone[Tx any](b *bench[Tx]) {
 	b.changes("DROP INDEX registration_one_live_registration")
-	err := b.Store.Migrate(b.ctx, b.machines())
-	if e := as[*engine.DriftError](b, err); len(e.Machines) != 1 || !strings.Contains(err.Error(), "machine registration, version 1.0.0: index registration_one_live_registration") {
+	err := b.Store.Migrate(b.ctx, store.Machines(b.machines()))
+	if e := as[*store.DriftError](b, err); len(e.Machines) != 1 || !strings.Contains(err.Error(), "machine registration, version 1.0.0: index registration_one_live_registration") {
 		b.Fatalf("the error says %v", err)
 	}
 }

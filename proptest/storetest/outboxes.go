@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func outboxes[Tx any]() []test[Tx] {
@@ -35,7 +35,7 @@ func rowComesBack[Tx any](b *bench[Tx]) {
 	row, empty := b.message(h, 1, "kafka"), b.work(h, 2, "ton")
 	empty.Payload, empty.Correlation = nil, ""
 	b.send(h, row, empty)
-	for _, want := range []engine.OutboxMessage{row, empty} {
+	for _, want := range []store.OutboxMessage{row, empty} {
 		if got := b.letter(want.MessageID); text(got) != text(want) {
 			b.Errorf("it is %s\nwant %s", text(got), text(want))
 		}
@@ -47,7 +47,7 @@ func claimLeases[Tx any](b *bench[Tx]) {
 	row := b.message(h, 1, "kafka")
 	b.send(h, row)
 	tasks := b.claims(901, epoch)
-	if len(tasks) != 1 || tasks[0].Kind != engine.TaskEffect || tasks[0].Token != uuid(901) || tasks[0].Err != nil || text(tasks[0].Effect) != text(row) {
+	if len(tasks) != 1 || tasks[0].Kind != store.TaskEffect || tasks[0].Token != uuid(901) || tasks[0].Err != nil || text(tasks[0].Effect) != text(row) {
 		b.Fatalf("it claimed %s, want the row as it was before", text(tasks))
 	}
 	if got := b.letter(row.MessageID); got.State != "delivering" || got.Attempts != 1 || got.AvailableAt != row.AvailableAt {
@@ -75,7 +75,7 @@ func notBeforeDue[Tx any](b *bench[Tx]) {
 func oldestFirst[Tx any](b *bench[Tx]) {
 	h, w := b.deal(), b.walRecord("s3://a")
 	var want []string
-	var rows []engine.OutboxMessage
+	var rows []store.OutboxMessage
 	for i, r := range []head[Tx]{h, w, h, w, h} {
 		row := b.message(r, i, "lane"+uuid(i).String())
 		row.AvailableAt = fsm.Some(epoch.Add(-time.Duration(i) * time.Second))
@@ -84,7 +84,7 @@ func oldestFirst[Tx any](b *bench[Tx]) {
 	}
 	for _, row := range rows {
 		c := b.about(h)
-		c.Outbox = []engine.OutboxMessage{row}
+		c.Outbox = []store.OutboxMessage{row}
 		b.must(b.save(c))
 	}
 	if got := messages(b.claims(901, epoch)); !slices.Equal(got, want) {
@@ -108,13 +108,13 @@ func sameAge[Tx any](b *bench[Tx]) {
 func onlyTheseMachines[Tx any](b *bench[Tx]) {
 	h, w := b.deal(), b.walRecord("s3://a")
 	other := b.about(h)
-	other.Outbox, other.SetDeadlines = []engine.OutboxMessage{b.message(h, 1, "kafka")}, []engine.Deadline{b.deadline(h, epoch)}
+	other.Outbox, other.SetDeadlines = []store.OutboxMessage{b.message(h, 1, "kafka")}, []store.Deadline{b.deadline(h, epoch)}
 	b.must(b.save(other))
 	of := b.message(w, 1, "kafka")
 	b.send(w, of)
 	c := b.claim(901, epoch)
-	c.Destinations = slices.DeleteFunc(c.Destinations, func(l engine.Destination) bool { return l.Machine != "wal" })
-	c.Events = []engine.Events{{Machine: "wal", Names: []string{"EXPIRE"}, States: b.statesOf("wal")}}
+	c.Destinations = slices.DeleteFunc(c.Destinations, func(l store.Destination) bool { return l.Machine != "wal" })
+	c.Events = []store.Events{{Machine: "wal", Names: []string{"EXPIRE"}, States: b.statesOf("wal")}}
 	tasks, err := b.Store.Claim(b.ctx, c)
 	b.must(err)
 	if len(tasks) != 1 || tasks[0].Effect.MessageID != of.MessageID {
@@ -128,7 +128,7 @@ func limitsHold[Tx any](b *bench[Tx]) {
 		b.send(h, b.message(h, i, "lane"+uuid(i).String()))
 	}
 	c := b.about(h)
-	c.SetDeadlines = []engine.Deadline{b.deadline(h, epoch)}
+	c.SetDeadlines = []store.Deadline{b.deadline(h, epoch)}
 	b.must(b.save(c))
 	for _, tt := range []struct{ effects, deadlines, want int }{{2, 0, 2}, {0, 1, 1}, {9, 9, 3}} {
 		claim := b.claim(901, epoch)
@@ -161,7 +161,7 @@ func retryWaits[Tx any](b *bench[Tx]) {
 	b.send(h, b.message(h, 1, "kafka"))
 	later := epoch.Add(time.Second)
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(later), LastError: "no route"})))
+	b.must(b.settle(outcome(task, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(later), LastError: "no route"})))
 	if tasks := b.claims(902, epoch); len(tasks) != 0 {
 		b.Fatalf("it did not wait: %s", text(tasks))
 	}
@@ -172,32 +172,32 @@ func retryWaits[Tx any](b *bench[Tx]) {
 }
 
 // dead saves a message that became a dead letter.
-func (b *bench[Tx]) dead(h head[Tx], seq int, lane string) engine.OutboxMessage {
+func (b *bench[Tx]) dead(h head[Tx], seq int, lane string) store.OutboxMessage {
 	b.Helper()
 	return b.buried(h, b.message(h, seq, lane), "gave up")
 }
 
 // buried saves row as a message that became a dead letter.
-func (b *bench[Tx]) buried(h head[Tx], row engine.OutboxMessage, cause string) engine.OutboxMessage {
+func (b *bench[Tx]) buried(h head[Tx], row store.OutboxMessage, cause string) store.OutboxMessage {
 	b.Helper()
 	b.send(h, row)
 	for _, task := range b.claims(990, epoch) {
 		if task.Effect.MessageID == row.MessageID {
-			b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter", LastError: cause})))
+			b.must(b.settle(outcome(task, store.MessageState{State: "dead_letter", LastError: cause})))
 		}
 	}
 	return b.letter(row.MessageID)
 }
 
-func person(row engine.OutboxMessage, l engine.MessageState) engine.Settlement {
-	return engine.Settlement{Kind: engine.TaskEffect, MessageID: row.MessageID, From: row.State, MessageState: l}
+func person(row store.OutboxMessage, l store.MessageState) store.Settlement {
+	return store.Settlement{Kind: store.TaskEffect, MessageID: row.MessageID, From: row.State, MessageState: l}
 }
 
 func requeue[Tx any](b *bench[Tx]) {
 	row := b.dead(b.deal(), 1, "kafka")
-	again := person(row, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})
+	again := person(row, store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})
 	b.must(b.settle(again))
-	b.wants(b.settle(again), engine.ErrConflict) // it is no dead letter any more
+	b.wants(b.settle(again), store.ErrConflict) // it is no dead letter any more
 	if got := b.letter(row.MessageID); got.State != "pending" || got.Resolution != "ann: fixed" || got.Attempts != 0 {
 		b.Fatalf("it is %s", text(got))
 	}
@@ -208,13 +208,13 @@ func requeue[Tx any](b *bench[Tx]) {
 
 func discard[Tx any](b *bench[Tx]) {
 	row := b.dead(b.deal(), 1, "kafka")
-	if got := b.deadLetters(engine.Read{}); !slices.Equal(got, []string{row.MessageID}) {
+	if got := b.deadLetters(store.Read{}); !slices.Equal(got, []string{row.MessageID}) {
 		b.Fatalf("the dead letters are %v", got)
 	}
 	l := row.MessageState
 	l.DiscardedAt, l.Resolution = fsm.Some(epoch), "ann: moot"
 	b.must(b.settle(person(row, l)))
-	if got := b.deadLetters(engine.Read{}); len(got) != 0 {
+	if got := b.deadLetters(store.Read{}); len(got) != 0 {
 		b.Fatalf("the dead letters are %v", got)
 	}
 }
@@ -225,7 +225,7 @@ func personAndLease[Tx any](b *bench[Tx]) {
 	b.send(h, row)
 	b.claims(901, epoch)
 	taken := b.letter(row.MessageID)
-	b.wants(b.settle(person(taken, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)})), engine.ErrConflict)
+	b.wants(b.settle(person(taken, store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)})), store.ErrConflict)
 	if got := b.letter(row.MessageID); got.State != "delivering" {
 		b.Fatalf("it is %s", text(got))
 	}
@@ -241,7 +241,7 @@ func cancelWork[Tx any](b *bench[Tx]) {
 	c, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.CancelWork = true
 	next := b.work(h, 1, "ton") // the new state has work of its own
-	c.Outbox = []engine.OutboxMessage{next}
+	c.Outbox = []store.OutboxMessage{next}
 	b.must(b.save(c))
 	if !b.letter(work.MessageID).Cancelled {
 		b.Error("the work of the old state is not cancelled")
@@ -265,11 +265,11 @@ func cancelClaimed[Tx any](b *bench[Tx]) {
 	c, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.CancelWork = true
 	next := b.message(h, 1, "ton")
-	c.Outbox = []engine.OutboxMessage{next}
+	c.Outbox = []store.OutboxMessage{next}
 	b.must(b.save(c))
 
-	ref := &engine.TaskRef{Kind: engine.TaskEffect, MessageID: task.Effect.MessageID, Token: task.Token}
-	if row := b.load(h, engine.Query{Task: ref}); !row.Held || !row.Cancelled {
+	ref := &store.TaskRef{Kind: store.TaskEffect, MessageID: task.Effect.MessageID, Token: task.Token}
+	if row := b.load(h, store.Query{Task: ref}); !row.Held || !row.Cancelled {
 		b.Fatalf("held %t, cancelled %t", row.Held, row.Cancelled)
 	}
 	if tasks := b.claims(902, epoch); len(tasks) != 0 {
@@ -289,7 +289,7 @@ func cancelWaiting[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	b.send(h, b.work(h, 1, "ton"))
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch), LastError: "x"})))
+	b.must(b.settle(outcome(task, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch), LastError: "x"})))
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.CancelWork = true
 	b.must(b.save(c))
@@ -304,13 +304,13 @@ func cancelDead[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	b.send(h, b.work(h, 1, "ton"))
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter", LastError: "x"})))
+	b.must(b.settle(outcome(task, store.MessageState{State: "dead_letter", LastError: "x"})))
 	dead := b.letter(task.Effect.MessageID)
 	c, h := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	next := b.message(h, 1, "ton")
-	c.CancelWork, c.Outbox = true, []engine.OutboxMessage{next}
+	c.CancelWork, c.Outbox = true, []store.OutboxMessage{next}
 	b.must(b.save(c))
-	b.wants(b.settle(person(dead, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)})), engine.ErrConflict)
+	b.wants(b.settle(person(dead, store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch)})), store.ErrConflict)
 	if got := messages(b.claims(902, epoch)); !slices.Equal(got, []string{next.MessageID}) {
 		b.Fatalf("claimed %v, want %s", got, next.MessageID)
 	}

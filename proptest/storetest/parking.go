@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func parking[Tx any]() []test[Tx] {
@@ -59,7 +59,7 @@ func (b *bench[Tx]) parked(want int) {
 }
 
 // gets fails the test unless a claim returns these messages.
-func (b *bench[Tx]) gets(c engine.Claim, want ...engine.OutboxMessage) []engine.Task {
+func (b *bench[Tx]) gets(c store.Claim, want ...store.OutboxMessage) []store.Task {
 	b.Helper()
 	tasks, err := b.Store.Claim(b.ctx, c)
 	b.must(err)
@@ -78,7 +78,7 @@ func onlyTheseLanes[Tx any](b *bench[Tx]) {
 	kafka, ton := b.message(h, 1, "kafka"), b.message(h, 2, "ton")
 	b.send(h, kafka, ton)
 	c := b.claim(901, epoch)
-	c.Destinations = slices.DeleteFunc(c.Destinations, func(l engine.Destination) bool { return l.Name != "ton" })
+	c.Destinations = slices.DeleteFunc(c.Destinations, func(l store.Destination) bool { return l.Name != "ton" })
 	b.gets(c, ton)
 	c.Destinations = nil
 	b.gets(c)
@@ -86,7 +86,7 @@ func onlyTheseLanes[Tx any](b *bench[Tx]) {
 }
 
 func mostOfALane[Tx any](b *bench[Tx]) {
-	var rows []engine.OutboxMessage
+	var rows []store.OutboxMessage
 	for i := range 6 {
 		h := b.deal()
 		row := b.message(h, 1, []string{"kafka", "ton"}[i%2])
@@ -101,7 +101,7 @@ func mostOfALane[Tx any](b *bench[Tx]) {
 	b.gets(c, rows[0], rows[1], rows[2])
 	c.Effects = 1
 	b.gets(c, rows[3])
-	c.Destinations = slices.DeleteFunc(c.Destinations, func(l engine.Destination) bool { return l.Name != "kafka" })
+	c.Destinations = slices.DeleteFunc(c.Destinations, func(l store.Destination) bool { return l.Name != "kafka" })
 	c.Effects = 100
 	b.gets(c, rows[4])
 	b.gets(c)
@@ -153,7 +153,7 @@ func unknownEventIsLeft[Tx any](b *bench[Tx]) {
 
 // queued saves three messages of a lane of which the first is claimed, and has the
 // others parked.
-func (b *bench[Tx]) queued(message func(h head[Tx], seq int, lane string) engine.OutboxMessage) (h head[Tx], first engine.Task, second, third engine.OutboxMessage) {
+func (b *bench[Tx]) queued(message func(h head[Tx], seq int, lane string) store.OutboxMessage) (h head[Tx], first store.Task, second, third store.OutboxMessage) {
 	b.Helper()
 	h = b.deal()
 	row := message(h, 1, "kafka")
@@ -170,7 +170,7 @@ func parkedBehindDelivered[Tx any](b *bench[Tx]) {
 	b.must(b.settle(delivered(first, epoch)))
 	b.parked(1)
 	next := b.gets(b.claim(903, epoch), second)[0]
-	b.must(b.settle(outcome(next, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Second)), LastError: "x"})))
+	b.must(b.settle(outcome(next, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Second)), LastError: "x"})))
 	b.parked(1)
 	next = b.gets(b.claim(904, epoch.Add(time.Second)), second)[0]
 	b.must(b.settle(delivered(next, epoch)))
@@ -180,7 +180,7 @@ func parkedBehindDelivered[Tx any](b *bench[Tx]) {
 
 func parkedBehindDiscarded[Tx any](b *bench[Tx]) {
 	_, first, second, _ := b.queued(b.message)
-	b.must(b.settle(outcome(first, engine.MessageState{State: "dead_letter", LastError: "x"})))
+	b.must(b.settle(outcome(first, store.MessageState{State: "dead_letter", LastError: "x"})))
 	b.parked(2)
 	dead := b.letter(first.Effect.MessageID)
 	l := dead.MessageState
@@ -204,7 +204,7 @@ func (b *bench[Tx]) cancelled(id string) {
 
 func parkedBehindCancelledByHand[Tx any](b *bench[Tx]) {
 	_, first, second, third := b.queued(b.message)
-	b.must(b.settle(outcome(first, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Hour)), LastError: "x"})))
+	b.must(b.settle(outcome(first, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(epoch.Add(time.Hour)), LastError: "x"})))
 	b.gets(b.claim(902, epoch))
 	b.cancelled(first.Effect.MessageID)
 	b.parked(1)
@@ -226,9 +226,9 @@ func parkedIsCancelledByHand[Tx any](b *bench[Tx]) {
 
 func parkedBehindRequeued[Tx any](b *bench[Tx]) {
 	_, first, second, _ := b.queued(b.message)
-	b.must(b.settle(outcome(first, engine.MessageState{State: "dead_letter", LastError: "x"})))
+	b.must(b.settle(outcome(first, store.MessageState{State: "dead_letter", LastError: "x"})))
 	dead := b.letter(first.Effect.MessageID)
-	b.must(b.settle(person(dead, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: "x", Resolution: "ann: fixed"})))
+	b.must(b.settle(person(dead, store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: "x", Resolution: "ann: fixed"})))
 	b.parked(2)
 	again := b.gets(b.claim(903, epoch), first.Effect)[0]
 	b.must(b.settle(delivered(again, epoch)))
@@ -334,7 +334,7 @@ func nothingStuck[Tx any](b *bench[Tx]) {
 		}
 		b.must(b.save(c))
 	}
-	b.drains(records*rows, func(t engine.Task, s engine.Store[Tx]) error {
+	b.drains(records*rows, func(t store.Task, s store.Store[Tx]) error {
 		return s.InTx(b.ctx, func(tx Tx) error { return s.Settle(b.ctx, tx, delivered(t, epoch)) })
 	})
 	b.counts("fsm_outbox WHERE state <> 'delivered'", 0)
@@ -342,16 +342,16 @@ func nothingStuck[Tx any](b *bench[Tx]) {
 
 // drains has a crowd claim and finish so many messages, beside work. It fails the test when a
 // long time has passed in which nothing was claimed.
-func (b *bench[Tx]) drains(total int, finish func(t engine.Task, s engine.Store[Tx]) error) {
+func (b *bench[Tx]) drains(total int, finish func(t store.Task, s store.Store[Tx]) error) {
 	b.Helper()
 	var done, idle atomic.Int64
-	b.atOnce(func(s engine.Store[Tx], i int) error {
+	b.atOnce(func(s store.Store[Tx], i int) error {
 		for n := 0; done.Load() < int64(total); n++ {
 			c := b.claim(1000+i, epoch)
 			c.Token = uuid(10_000*(i+1) + n)
 			c.Effects = 3
 			tasks, err := s.Claim(b.ctx, c)
-			if err != nil && !errors.Is(err, engine.ErrConflict) {
+			if err != nil && !errors.Is(err, store.ErrConflict) {
 				done.Store(int64(total))
 				return err
 			}
@@ -378,7 +378,7 @@ func (b *bench[Tx]) drains(total int, finish func(t engine.Task, s engine.Store[
 // insist does something again while it meets with a conflict.
 func (b *bench[Tx]) insist(f func() error) error {
 	for {
-		if err := f(); !errors.Is(err, engine.ErrConflict) {
+		if err := f(); !errors.Is(err, store.ErrConflict) {
 			return err
 		}
 	}
@@ -402,13 +402,13 @@ func nothingStuckByCancelling[Tx any](b *bench[Tx]) {
 		}
 		b.must(b.save(c))
 	}
-	leaving := make([]engine.Commit, records)
+	leaving := make([]store.Commit, records)
 	for i, h := range heads {
 		leaving[i], _ = b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 		leaving[i].CancelWork = true
 	}
 	var turn atomic.Int64
-	b.drains(kept, func(t engine.Task, s engine.Store[Tx]) error {
+	b.drains(kept, func(t store.Task, s store.Store[Tx]) error {
 		if i := int(turn.Add(1)) - 1; i < records {
 			if err := b.insist(func() error { return saveTo(b.ctx, s, leaving[i]) }); err != nil {
 				return err

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func pauses[Tx any]() []test[Tx] {
@@ -18,18 +18,18 @@ func pauses[Tx any]() []test[Tx] {
 }
 
 // pausesOf are pauses of each kind, in the order in which they are read.
-func pausesOf() []engine.Pause {
-	var list []engine.Pause
-	for _, s := range []engine.Scope{
+func pausesOf() []store.Pause {
+	var list []store.Pause
+	for _, s := range []store.Scope{
 		{Destination: "kafka"}, {Machine: "deal"}, {Machine: "deal", Effect: "deal.events"}, {Machine: "deal", Effect: "notify_owner"}, {Machine: "wal"},
 	} {
-		list = append(list, engine.Pause{Scope: s, Who: "ann", Why: "the bank's is away", At: epoch})
+		list = append(list, store.Pause{Scope: s, Who: "ann", Why: "the bank's is away", At: epoch})
 	}
 	return list
 }
 
 // pause stores pauses, the last first.
-func (b *bench[Tx]) pause(list ...engine.Pause) {
+func (b *bench[Tx]) pause(list ...store.Pause) {
 	b.Helper()
 	b.must(b.Store.InTx(b.ctx, func(tx Tx) error {
 		for i := range list {
@@ -41,7 +41,7 @@ func (b *bench[Tx]) pause(list ...engine.Pause) {
 	}))
 }
 
-func (b *bench[Tx]) unpause(s engine.Scope) (there bool) {
+func (b *bench[Tx]) unpause(s store.Scope) (there bool) {
 	b.Helper()
 	b.must(b.Store.InTx(b.ctx, func(tx Tx) (err error) {
 		there, err = b.Store.Unpause(b.ctx, tx, s)
@@ -51,9 +51,9 @@ func (b *bench[Tx]) unpause(s engine.Scope) (there bool) {
 }
 
 // paused fails the test unless these are the pauses.
-func (b *bench[Tx]) paused(want []engine.Pause) {
+func (b *bench[Tx]) paused(want []store.Pause) {
 	b.Helper()
-	page, err := b.Reopen(b.T).Read(b.ctx, engine.Read{Kind: engine.ReadPauses})
+	page, err := b.Reopen(b.T).Read(b.ctx, store.Read{Kind: store.ReadPauses})
 	b.must(err)
 	if text(page.Pauses) != text(want) {
 		b.Fatalf("there are %s\nwant %s", text(page.Pauses), text(want))
@@ -107,12 +107,12 @@ func unpauseWakes[Tx any](b *bench[Tx]) {
 }
 
 func noScope[Tx any](b *bench[Tx]) {
-	for name, p := range map[string]engine.Pause{
+	for name, p := range map[string]store.Pause{
 		"nothing":                   {Who: "ann", Why: "to see"},
-		"an effect of no machine":   {Scope: engine.Scope{Effect: "x"}, Who: "ann", Why: "to see"},
-		"a machine and destination": {Scope: engine.Scope{Machine: "deal", Destination: "x"}, Who: "ann", Why: "to see"},
-		"without a name":            {Scope: engine.Scope{Machine: "deal"}, Why: "to see"},
-		"without a reason":          {Scope: engine.Scope{Machine: "deal"}, Who: "ann"},
+		"an effect of no machine":   {Scope: store.Scope{Effect: "x"}, Who: "ann", Why: "to see"},
+		"a machine and destination": {Scope: store.Scope{Machine: "deal", Destination: "x"}, Who: "ann", Why: "to see"},
+		"without a name":            {Scope: store.Scope{Machine: "deal"}, Why: "to see"},
+		"without a reason":          {Scope: store.Scope{Machine: "deal"}, Who: "ann"},
 	} {
 		p.At = epoch
 		if err := b.Store.InTx(b.ctx, func(tx Tx) error { return b.Store.Pause(b.ctx, tx, p) }); err == nil {

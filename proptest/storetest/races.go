@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func races[Tx any]() []test[Tx] {
@@ -28,9 +28,9 @@ const crowd = 8
 // atOnce runs f in a crowd, half of it in another process as far as the
 // database can tell, and returns how many succeeded. Any error that is none of
 // the expected fails the test.
-func (b *bench[Tx]) atOnce(f func(s engine.Store[Tx], i int) error, expected ...error) (won int) {
+func (b *bench[Tx]) atOnce(f func(s store.Store[Tx], i int) error, expected ...error) (won int) {
 	b.Helper()
-	stores := []engine.Store[Tx]{b.Store, b.Reopen(b.T)}
+	stores := []store.Store[Tx]{b.Store, b.Reopen(b.T)}
 	begin := make(chan struct{})
 	errs := make([]error, crowd)
 	var wg sync.WaitGroup
@@ -67,12 +67,12 @@ func oneWriterWins[Tx any](b *bench[Tx]) {
 		event fsm.Payload
 		by    fsm.Caller
 	}{{deal.SubmitOffer{}, advertiser}, {deal.CounterOffer{PriceNano: 90}, owner}, {deal.Agree{}, advertiser}} {
-		commits := make([]engine.Commit, crowd)
+		commits := make([]store.Commit, crowd)
 		var next head[Tx]
 		for i := range commits {
 			commits[i], next = b.commit(h, step.event, step.by, epoch)
 		}
-		if won := b.atOnce(func(s engine.Store[Tx], i int) error { return saveTo(b.ctx, s, commits[i]) }, engine.ErrConflict); won != 1 {
+		if won := b.atOnce(func(s store.Store[Tx], i int) error { return saveTo(b.ctx, s, commits[i]) }, store.ErrConflict); won != 1 {
 			b.Fatalf("version %d was won %d times", next.version, won)
 		}
 		b.stands(next)
@@ -85,11 +85,11 @@ func oneWriterWins[Tx any](b *bench[Tx]) {
 
 func oneCreatorWins[Tx any](b *bench[Tx]) {
 	h := b.new(b.deals)
-	commits := make([]engine.Commit, crowd)
+	commits := make([]store.Commit, crowd)
 	for i := range commits {
 		commits[i], _ = b.commit(h, deal.Create{OwnerID: 8, PriceNano: int64(i + 1)}, advertiser, epoch)
 	}
-	won := b.atOnce(func(s engine.Store[Tx], i int) error { return saveTo(b.ctx, s, commits[i]) }, engine.ErrExists, engine.ErrConflict)
+	won := b.atOnce(func(s store.Store[Tx], i int) error { return saveTo(b.ctx, s, commits[i]) }, store.ErrExists, store.ErrConflict)
 	if won != 1 {
 		b.Fatalf("it was created %d times", won)
 	}
@@ -98,13 +98,13 @@ func oneCreatorWins[Tx any](b *bench[Tx]) {
 
 // oneKeyWins gives one key to events of many records.
 func oneKeyWins[Tx any](b *bench[Tx]) {
-	commits := make([]engine.Commit, crowd)
+	commits := make([]store.Commit, crowd)
 	for i := range commits {
 		h := b.deal()
 		commits[i], _ = b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-		commits[i].IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")}
+		commits[i].IdempotencyKeys = []store.IdempotencyKey{key(h, "one")}
 	}
-	won := b.atOnce(func(s engine.Store[Tx], i int) error { return saveTo(b.ctx, s, commits[i]) }, engine.ErrKeyUsed, engine.ErrConflict)
+	won := b.atOnce(func(s store.Store[Tx], i int) error { return saveTo(b.ctx, s, commits[i]) }, store.ErrKeyUsed, store.ErrConflict)
 	if won != 1 {
 		b.Fatalf("the key was consumed %d times", won)
 	}
@@ -123,13 +123,13 @@ func noCircle[Tx any](b *bench[Tx]) {
 		c.CancelWork = true
 		answer := c
 		answer.Task = &answered
-		won := b.atOnce(func(s engine.Store[Tx], i int) error {
-			err := saveTo(b.ctx, s, []engine.Commit{c, answer}[i/2%2])
-			if conflict := new(engine.ConflictError); err != nil && !errors.As(err, &conflict) {
+		won := b.atOnce(func(s store.Store[Tx], i int) error {
+			err := saveTo(b.ctx, s, []store.Commit{c, answer}[i/2%2])
+			if conflict := new(store.ConflictError); err != nil && !errors.As(err, &conflict) {
 				b.Errorf("the error is %v, want a *ConflictError", err)
 			}
 			return err
-		}, engine.ErrConflict)
+		}, store.ErrConflict)
 		if won != 1 {
 			b.Fatalf("version %d was won %d times", next.version, won)
 		}
@@ -147,17 +147,17 @@ func claimIsExclusive[Tx any](b *bench[Tx]) {
 		for lane := range lanes {
 			c.Outbox = append(c.Outbox, b.message(h, lane, "lane"+uuid(lane).String()))
 		}
-		c.SetDeadlines = []engine.Deadline{b.deadline(h, epoch)}
+		c.SetDeadlines = []store.Deadline{b.deadline(h, epoch)}
 		b.must(b.save(c))
 	}
 	var mu sync.Mutex
 	holders := map[string]int{}
-	b.atOnce(func(s engine.Store[Tx], i int) error {
+	b.atOnce(func(s store.Store[Tx], i int) error {
 		for range records * (lanes + 1) { // more can't be there
 			c := b.claim(901+i, epoch)
 			c.Effects, c.Deadlines = 3, 2
 			tasks, err := s.Claim(b.ctx, c)
-			if errors.Is(err, engine.ErrConflict) {
+			if errors.Is(err, store.ErrConflict) {
 				continue
 			}
 			if err != nil || len(tasks) == 0 {
@@ -192,7 +192,7 @@ func laneOneAtATime[Tx any](b *bench[Tx]) {
 	}
 	b.must(b.save(c))
 	var held, done atomic.Int64
-	b.atOnce(func(s engine.Store[Tx], i int) error {
+	b.atOnce(func(s store.Store[Tx], i int) error {
 		for done.Load() < rows && !b.Failed() {
 			claim := b.claim(901+i, epoch)
 			tasks, err := s.Claim(b.ctx, claim)
@@ -207,7 +207,7 @@ func laneOneAtATime[Tx any](b *bench[Tx]) {
 				done.Add(1)
 				err = s.InTx(b.ctx, func(tx Tx) error { return s.Settle(b.ctx, tx, delivered(t, epoch)) })
 			}
-			if err != nil && !errors.Is(err, engine.ErrConflict) {
+			if err != nil && !errors.Is(err, store.ErrConflict) {
 				done.Store(rows) // nobody else would get its row
 				return err
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func reads[Tx any]() []test[Tx] {
@@ -27,10 +27,10 @@ func reads[Tx any]() []test[Tx] {
 }
 
 // read asks about h's machine.
-func (b *bench[Tx]) read(h head[Tx], r engine.Read) engine.Page {
+func (b *bench[Tx]) read(h head[Tx], r store.Read) store.Page {
 	b.Helper()
 	if h.id != "" {
-		q := b.query(h, engine.Query{})
+		q := b.query(h, store.Query{})
 		r.ID, r.IDValue = q.ID, q.IDValue
 	}
 	r.Machine, r.Tables, r.Blank = h.machine.Name(), h.machine.Tables(), h.machine.Blank
@@ -42,15 +42,15 @@ func (b *bench[Tx]) read(h head[Tx], r engine.Read) engine.Page {
 func readRecord[Tx any](b *bench[Tx]) {
 	b.deal()
 	h := b.deal()
-	page := b.read(h, engine.Read{Kind: engine.ReadRecord, Limit: 1})
+	page := b.read(h, store.Read{Kind: store.ReadRecord, Limit: 1})
 	if len(page.Records) != 1 || page.Records[0].Version != 1 || !page.Records[0].EnteredAt.Equal(epoch) || text(page.Records[0].Record) != text(h.record) {
 		b.Fatalf("it found %s", text(page))
 	}
 }
 
 func readNothing[Tx any](b *bench[Tx]) {
-	for _, kind := range []engine.ReadKind{engine.ReadRecord, engine.ReadRecords, engine.ReadHistory, engine.ReadDeadLetters, engine.ReadMessage} {
-		page := b.read(b.new(b.deals), engine.Read{Kind: kind, MessageID: uuid(7).String(), Limit: 10})
+	for _, kind := range []store.ReadKind{store.ReadRecord, store.ReadRecords, store.ReadHistory, store.ReadDeadLetters, store.ReadMessage} {
+		page := b.read(b.new(b.deals), store.Read{Kind: kind, MessageID: uuid(7).String(), Limit: 10})
 		if len(page.Records)+len(page.History)+len(page.Messages) != 0 {
 			b.Errorf("%s finds %s", kind, text(page))
 		}
@@ -71,7 +71,7 @@ func readPages[Tx any](b *bench[Tx]) {
 	}
 	for state, want := range map[string][]string{"": all, "DRAFT": drafts, "EXPIRED": nil} {
 		var got []string
-		r := engine.Read{Kind: engine.ReadRecords, State: state, Limit: 3}
+		r := store.Read{Kind: store.ReadRecords, State: state, Limit: 3}
 		for {
 			page := b.read(head[Tx]{machine: b.deals}, r)
 			if len(page.Records) > r.Limit {
@@ -95,7 +95,7 @@ func readHistory[Tx any](b *bench[Tx]) {
 	h := b.funded()
 	var got []int64
 	for after := int64(0); ; {
-		page := b.read(h, engine.Read{Kind: engine.ReadHistory, AfterVersion: after, Limit: 2})
+		page := b.read(h, store.Read{Kind: store.ReadHistory, AfterVersion: after, Limit: 2})
 		for _, row := range page.History {
 			got = append(got, row.Version)
 			after = row.Version
@@ -110,9 +110,9 @@ func readHistory[Tx any](b *bench[Tx]) {
 }
 
 // deadLetters returns the message ids that are listed.
-func (b *bench[Tx]) deadLetters(r engine.Read) []string {
+func (b *bench[Tx]) deadLetters(r store.Read) []string {
 	b.Helper()
-	r.Kind, r.Limit = engine.ReadDeadLetters, 100
+	r.Kind, r.Limit = store.ReadDeadLetters, 100
 	page, err := b.Store.Read(b.ctx, r)
 	b.must(err)
 	ids := []string{}
@@ -132,26 +132,26 @@ func readDeadLetters[Tx any](b *bench[Tx]) {
 	b.know("deal", "ton", "release_funds")
 	fourth := b.buried(other, later, "50% of 'it' is gone").MessageID
 	for name, tt := range map[string]struct {
-		filter engine.Filter
+		filter store.Filter
 		want   []string
 	}{
-		"all":        {engine.Filter{}, []string{first, second, third, fourth}},
-		"deal":       {engine.Filter{Machine: "deal"}, []string{first, third, fourth}},
-		"record":     {engine.Filter{Machine: "deal", Record: other.id}, []string{third, fourth}},
-		"effect":     {engine.Filter{Effect: "release_funds"}, []string{fourth}},
-		"lane":       {engine.Filter{Destination: "kafka"}, []string{first, second, third}},
-		"error":      {engine.Filter{Error: "50% of 'it'"}, []string{fourth}},
-		"case":       {engine.Filter{Error: "Gave"}, []string{}},
-		"pattern":    {engine.Filter{Error: "g_ve"}, []string{}},
-		"age":        {engine.Filter{Before: epoch.Add(time.Microsecond)}, []string{first, second, third}},
-		"everything": {engine.Filter{Machine: "deal", Record: h.id, Effect: "notify_owner", Destination: "kafka", Error: "gave", Before: epoch.Add(1000)}, []string{first}},
-		"none":       {engine.Filter{Machine: "upload"}, []string{}},
+		"all":        {store.Filter{}, []string{first, second, third, fourth}},
+		"deal":       {store.Filter{Machine: "deal"}, []string{first, third, fourth}},
+		"record":     {store.Filter{Machine: "deal", Record: other.id}, []string{third, fourth}},
+		"effect":     {store.Filter{Effect: "release_funds"}, []string{fourth}},
+		"lane":       {store.Filter{Destination: "kafka"}, []string{first, second, third}},
+		"error":      {store.Filter{Error: "50% of 'it'"}, []string{fourth}},
+		"case":       {store.Filter{Error: "Gave"}, []string{}},
+		"pattern":    {store.Filter{Error: "g_ve"}, []string{}},
+		"age":        {store.Filter{Before: epoch.Add(time.Microsecond)}, []string{first, second, third}},
+		"everything": {store.Filter{Machine: "deal", Record: h.id, Effect: "notify_owner", Destination: "kafka", Error: "gave", Before: epoch.Add(1000)}, []string{first}},
+		"none":       {store.Filter{Machine: "upload"}, []string{}},
 	} {
-		if got := b.deadLetters(engine.Read{Filter: tt.filter}); !slices.Equal(got, tt.want) {
+		if got := b.deadLetters(store.Read{Filter: tt.filter}); !slices.Equal(got, tt.want) {
 			b.Errorf("%s: %v, want %v", name, got, tt.want)
 		}
 	}
-	page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadDeadLetters, Limit: 2})
+	page, err := b.Store.Read(b.ctx, store.Read{Kind: store.ReadDeadLetters, Limit: 2})
 	b.must(err)
 	if len(page.Messages) != 2 {
 		b.Errorf("a page of 2 has %d", len(page.Messages))
@@ -159,13 +159,13 @@ func readDeadLetters[Tx any](b *bench[Tx]) {
 	// Work whose state was left is of no interest any more.
 	c := b.about(h)
 	work := b.work(h, 4, "ton")
-	c.Outbox = []engine.OutboxMessage{work}
+	c.Outbox = []store.OutboxMessage{work}
 	b.must(b.save(c))
 	task := b.claims(901, epoch)[0]
-	b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter"})))
+	b.must(b.settle(outcome(task, store.MessageState{State: "dead_letter"})))
 	c.Outbox, c.CancelWork = nil, true
 	b.must(b.save(c))
-	if got := b.deadLetters(engine.Read{}); slices.Contains(got, work.MessageID) {
+	if got := b.deadLetters(store.Read{}); slices.Contains(got, work.MessageID) {
 		b.Errorf("cancelled work is listed: %v", got)
 	}
 }
@@ -181,7 +181,7 @@ func readDeadLetterPages[Tx any](b *bench[Tx]) {
 		want = append(want, b.dead(b.funded(), seq+1, "kafka").MessageID)
 	}
 	var got []string
-	r := engine.Read{Kind: engine.ReadDeadLetters, Filter: engine.Filter{Machine: "deal"}, Limit: 2}
+	r := store.Read{Kind: store.ReadDeadLetters, Filter: store.Filter{Machine: "deal"}, Limit: 2}
 	for {
 		page, err := b.Store.Read(b.ctx, r)
 		b.must(err)
@@ -194,7 +194,7 @@ func readDeadLetterPages[Tx any](b *bench[Tx]) {
 		for _, row := range page.Messages {
 			got = append(got, row.MessageID)
 			r.AfterMessage = &row
-			b.must(b.settle(person(row, engine.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
+			b.must(b.settle(person(row, store.MessageState{State: "pending", AvailableAt: fsm.Some(epoch), LastError: row.LastError, Resolution: "ann: fixed"})))
 		}
 	}
 	if !slices.Equal(got, want) {
@@ -212,11 +212,11 @@ func (b *bench[Tx]) corrupt(h head[Tx]) {
 func readCorrupt[Tx any](b *bench[Tx]) {
 	before, h, after := b.deal(), b.deal(), b.deal()
 	b.corrupt(h)
-	page := b.read(head[Tx]{machine: b.deals}, engine.Read{Kind: engine.ReadRecords, Limit: 10})
+	page := b.read(head[Tx]{machine: b.deals}, store.Read{Kind: store.ReadRecords, Limit: 10})
 	if len(page.Records) != 3 {
 		b.Fatalf("the page has %d records", len(page.Records))
 	}
-	e := as[*engine.CorruptError](b, page.Records[1].Err)
+	e := as[*store.CorruptError](b, page.Records[1].Err)
 	if e.Machine != "deal" || e.ID != h.id || page.Records[1].Record != nil {
 		b.Fatalf("the error says %v", e)
 	}
@@ -225,7 +225,7 @@ func readCorrupt[Tx any](b *bench[Tx]) {
 	}
 	b.stands(before)
 	b.stands(after)
-	if page := b.read(h, engine.Read{Kind: engine.ReadRecord, Limit: 1}); len(page.Records) != 1 || page.Records[0].Err == nil {
+	if page := b.read(h, store.Read{Kind: store.ReadRecord, Limit: 1}); len(page.Records) != 1 || page.Records[0].Err == nil {
 		b.Fatalf("it found %s", text(page))
 	}
 }
@@ -233,8 +233,8 @@ func readCorrupt[Tx any](b *bench[Tx]) {
 func loadCorrupt[Tx any](b *bench[Tx]) {
 	h, other := b.deal(), b.deal()
 	b.corrupt(h)
-	row := b.load(h, engine.Query{})
-	if e := as[*engine.CorruptError](b, row.Err); e.ID != h.id || row.Record != nil {
+	row := b.load(h, store.Query{})
+	if e := as[*store.CorruptError](b, row.Err); e.ID != h.id || row.Record != nil {
 		b.Fatalf("the row is %+v", row)
 	}
 	if s := as[*fsm.StateError](b, row.Err); s.State != "nowhere" {
@@ -249,8 +249,8 @@ func readBesideWrite[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, next := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	b.must(b.Store.InTx(b.ctx, func(tx Tx) error {
-		b.must(b.Store.Save(b.ctx, tx, []engine.Commit{c}))
-		page := b.read(h, engine.Read{Kind: engine.ReadRecord, Limit: 1})
+		b.must(b.Store.Save(b.ctx, tx, []store.Commit{c}))
+		page := b.read(h, store.Read{Kind: store.ReadRecord, Limit: 1})
 		if len(page.Records) != 1 || page.Records[0].Version != 1 {
 			b.Errorf("it found %s", text(page))
 		}
@@ -268,16 +268,16 @@ func readUnknown[Tx any](b *bench[Tx]) {
 	}
 	b.send(other, b.message(other, 2, "ton"))
 	arm := b.about(other)
-	arm.SetDeadlines = []engine.Deadline{{
-		Machine: "deal", RecordID: other.id, Kind: engine.DeadlineTimeout, Version: other.version, DueAt: epoch.Add(time.Hour),
+	arm.SetDeadlines = []store.Deadline{{
+		Machine: "deal", RecordID: other.id, Kind: store.DeadlineTimeout, Version: other.version, DueAt: epoch.Add(time.Hour),
 		Event: fsm.Event{Name: "RETIRE", Payload: []byte("{}")},
 	}}
 	b.must(b.save(arm))
-	ask := func(now time.Time, effects, events []string) []engine.UnknownWork {
-		page, err := b.Store.Read(b.ctx, engine.Read{
-			Kind: engine.ReadUnknown, Now: now, Limit: 10,
-			Destinations: []engine.Destination{{Machine: "deal", Name: "kafka", Effects: effects, States: h.machine.States()}},
-			Events:       []engine.Events{{Machine: "deal", Names: events, States: h.machine.States()}},
+	ask := func(now time.Time, effects, events []string) []store.UnknownWork {
+		page, err := b.Store.Read(b.ctx, store.Read{
+			Kind: store.ReadUnknown, Now: now, Limit: 10,
+			Destinations: []store.Destination{{Machine: "deal", Name: "kafka", Effects: effects, States: h.machine.States()}},
+			Events:       []store.Events{{Machine: "deal", Names: events, States: h.machine.States()}},
 		})
 		b.must(err)
 		return page.Unknown
@@ -286,9 +286,9 @@ func readUnknown[Tx any](b *bench[Tx]) {
 		b.Errorf("of what is known it finds %s", text(u))
 	}
 	got := ask(epoch.Add(time.Hour), []string{"deal.events"}, []string{"EXPIRE"})
-	want := []engine.UnknownWork{
-		{Kind: engine.TaskDeadline, Machine: "deal", Name: "RETIRE", Record: other.id, Count: 1},
-		{Kind: engine.TaskEffect, Machine: "deal", Name: "notify_owner", Record: min(h.id, other.id), Count: 3},
+	want := []store.UnknownWork{
+		{Kind: store.TaskDeadline, Machine: "deal", Name: "RETIRE", Record: other.id, Count: 1},
+		{Kind: store.TaskEffect, Machine: "deal", Name: "notify_owner", Record: min(h.id, other.id), Count: 3},
 	}
 	if text(got) != text(want) {
 		b.Errorf("it finds %s\nwant %s", text(got), text(want))

@@ -6,8 +6,8 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func refusing[Tx any]() []test[Tx] {
@@ -33,8 +33,8 @@ func creatingTwice[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	again, _ := b.commit(head[Tx]{machine: b.deals, id: h.id}, deal.Create{OwnerID: 9, PriceNano: 5}, advertiser, epoch)
 	err := b.save(again)
-	b.wants(err, engine.ErrExists)
-	if e := as[*engine.ExistsError](b, err); e.Machine != "deal" || e.ID != h.id {
+	b.wants(err, store.ErrExists)
+	if e := as[*store.ExistsError](b, err); e.Machine != "deal" || e.ID != h.id {
 		b.Fatalf("the error says %+v", e)
 	}
 	b.stands(h)
@@ -49,8 +49,8 @@ func uniqueConstraint[Tx any](b *bench[Tx]) {
 	h := accepted()
 	c, _ := b.commit(h, deal.AddressReady{DepositAddress: "same"}, fsm.System(), epoch)
 	err := b.save(c)
-	b.wants(err, engine.ErrExists)
-	if e := as[*engine.UniqueError](b, err); e.Constraint != "deal_one_deal_an_address" || e.Machine != "deal" || e.ID != h.id {
+	b.wants(err, store.ErrExists)
+	if e := as[*store.UniqueError](b, err); e.Constraint != "deal_one_deal_an_address" || e.Machine != "deal" || e.ID != h.id {
 		b.Fatalf("the error says %+v", e)
 	}
 	b.stands(h)
@@ -61,7 +61,7 @@ func uniqueIndex[Tx any](b *bench[Tx]) {
 	first := b.fire(b.new(b.unpacks), start, fsm.System())
 	second, _ := b.commit(b.new(b.unpacks), start, fsm.System(), epoch)
 	err := b.save(second)
-	if e := as[*engine.UniqueError](b, err); e.Constraint != "unpack_active_image" {
+	if e := as[*store.UniqueError](b, err); e.Constraint != "unpack_active_image" {
 		b.Fatalf("the error says %+v", e)
 	}
 	b.fire(first, unpack.CheckFailed{Cause: "x"}, fsm.System())
@@ -158,10 +158,10 @@ func firstIsTold[Tx any](b *bench[Tx]) {
 		Columns: deviceColumns(),
 	}}
 	again, _ := b.commit(head[Tx]{machine: b.deals, id: h.id}, deal.Create{OwnerID: 9, PriceNano: 5}, advertiser, epoch)
-	if e := as[*engine.RefusedError](b, b.save(writes, again)); e.ID != writes.ID {
+	if e := as[*store.RefusedError](b, b.save(writes, again)); e.ID != writes.ID {
 		b.Errorf("the error is %v, want one about %s", e, writes.ID)
 	}
-	if e := as[*engine.ExistsError](b, b.save(again, writes)); e.ID != h.id {
+	if e := as[*store.ExistsError](b, b.save(again, writes)); e.ID != h.id {
 		b.Errorf("the error is %v, want one about %s", e, h.id)
 	}
 	b.stands(h)
@@ -170,7 +170,7 @@ func firstIsTold[Tx any](b *bench[Tx]) {
 func unknownOutboxState[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Outbox = []engine.OutboxMessage{b.message(h, 0, "kafka")}
+	c.Outbox = []store.OutboxMessage{b.message(h, 0, "kafka")}
 	c.Outbox[0].State = "lost"
 	b.refuses(h, c, "fsm_outbox")
 }
@@ -189,11 +189,11 @@ func wrongType[Tx any](b *bench[Tx]) {
 
 // refuses fails the test unless the commit is refused for a reason that
 // contains why, and the record stays.
-func (b *bench[Tx]) refuses(h head[Tx], c engine.Commit, why string) {
+func (b *bench[Tx]) refuses(h head[Tx], c store.Commit, why string) {
 	b.Helper()
 	err := b.save(c)
-	b.wants(err, engine.ErrRefused)
-	if e := as[*engine.RefusedError](b, err); e.Machine != h.machine.Name() || e.ID != h.id || !strings.Contains(e.Error(), why) {
+	b.wants(err, store.ErrRefused)
+	if e := as[*store.RefusedError](b, err); e.Machine != h.machine.Name() || e.ID != h.id || !strings.Contains(e.Error(), why) {
 		b.Fatalf("the error is %v, want one about %s", e, why)
 	}
 	b.stands(h)
@@ -203,12 +203,12 @@ func (b *bench[Tx]) refuses(h head[Tx], c engine.Commit, why string) {
 func refusedLeavesNothing[Tx any](b *bench[Tx]) {
 	good, other := b.deal(), b.downloaded("img")
 	first, _ := b.commit(good, deal.SubmitOffer{}, advertiser, epoch)
-	first.Outbox = []engine.OutboxMessage{b.message(good, 0, "kafka")}
-	first.SetDeadlines = []engine.Deadline{b.deadline(good, epoch)}
-	first.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "k", RecordID: good.id, Event: "SUBMIT_OFFER", Version: 2, CreatedAt: epoch}}
+	first.Outbox = []store.OutboxMessage{b.message(good, 0, "kafka")}
+	first.SetDeadlines = []store.Deadline{b.deadline(good, epoch)}
+	first.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "k", RecordID: good.id, Event: "SUBMIT_OFFER", Version: 2, CreatedAt: epoch}}
 	second, _ := b.commit(other, download.Validated{}, fsm.System(), epoch)
 	second.Steps[0].From = "download"
-	b.wants(b.save(first, second), engine.ErrConflict)
+	b.wants(b.save(first, second), store.ErrConflict)
 	b.stands(good)
 	b.stands(other)
 	for _, table := range []string{"fsm_outbox", "fsm_deadlines", "fsm_keys"} {

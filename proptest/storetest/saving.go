@@ -7,8 +7,8 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/wal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func saving[Tx any]() []test[Tx] {
@@ -50,7 +50,7 @@ func fieldsComeBack[Tx any](b *bench[Tx]) {
 }
 
 func absentRecord[Tx any](b *bench[Tx]) {
-	row := b.load(b.new(b.deals), engine.Query{})
+	row := b.load(b.new(b.deals), store.Query{})
 	if row.Record != nil || row.Version != 0 || row.Err != nil {
 		b.Fatalf("it found %+v", row)
 	}
@@ -62,8 +62,8 @@ func staleVersion[Tx any](b *bench[Tx]) {
 	second, _ := b.commit(h, deal.Cancel{}, advertiser, epoch)
 	b.must(b.save(first))
 	err := b.save(second)
-	b.wants(err, engine.ErrConflict)
-	c := as[*engine.ConflictError](b, err)
+	b.wants(err, store.ErrConflict)
+	c := as[*store.ConflictError](b, err)
 	if c.Machine != "deal" || c.ID != h.id || c.Expected != 1 || c.Version != 2 || c.State != "OFFER_PENDING" {
 		b.Fatalf("the conflict says %+v", c)
 	}
@@ -78,7 +78,7 @@ func staleState[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	c.Steps[0].From = "NEGOTIATING"
-	b.wants(b.save(c), engine.ErrConflict)
+	b.wants(b.save(c), store.ErrConflict)
 	b.stands(h)
 }
 
@@ -89,7 +89,7 @@ func versionCounts[Tx any](b *bench[Tx]) {
 	first, moved := b.commit(h, deal.MutualCancel{}, owner, epoch)
 	second, _ := b.commit(h, deal.MutualCancel{}, advertiser, epoch)
 	b.must(b.save(first))
-	conflict := as[*engine.ConflictError](b, b.save(second))
+	conflict := as[*store.ConflictError](b, b.save(second))
 	if conflict.Expected != 5 || conflict.Version != 6 || conflict.State != "FUNDED" {
 		b.Fatalf("the conflict says %+v", conflict)
 	}
@@ -101,7 +101,7 @@ func movingNothing[Tx any](b *bench[Tx]) {
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	other := b.about(b.new(b.deals))
 	c.ID, c.IDValue = other.ID, other.IDValue
-	conflict := as[*engine.ConflictError](b, b.save(c))
+	conflict := as[*store.ConflictError](b, b.save(c))
 	if conflict.Version != 0 {
 		b.Fatalf("the conflict says %+v", conflict)
 	}
@@ -158,12 +158,12 @@ func enteredAt[Tx any](b *bench[Tx]) {
 		b.Fatal("a consent leaves the state")
 	}
 	b.must(b.save(c))
-	if row := b.load(h, engine.Query{}); !row.EnteredAt.Equal(epoch) {
+	if row := b.load(h, store.Query{}); !row.EnteredAt.Equal(epoch) {
 		b.Fatalf("entered at %s, want %s", row.EnteredAt, epoch)
 	}
 	c, h = b.commit(h, deal.SubmitDraft{Creative: `{"text":"x"}`}, owner, later)
 	b.must(b.save(c))
-	if row := b.load(h, engine.Query{}); !row.EnteredAt.Equal(later) {
+	if row := b.load(h, store.Query{}); !row.EnteredAt.Equal(later) {
 		b.Fatalf("entered at %s, want %s", row.EnteredAt, later)
 	}
 }
@@ -180,16 +180,16 @@ func rowSaysWhen[Tx any](b *bench[Tx]) {
 func expectHolds[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c := b.about(h)
-	c.Expect, c.SetDeadlines = 1, []engine.Deadline{b.deadline(h, epoch)}
+	c.Expect, c.SetDeadlines = 1, []store.Deadline{b.deadline(h, epoch)}
 	b.must(b.save(c))
 	c.Expect = 2
-	conflict := as[*engine.ConflictError](b, b.save(c))
+	conflict := as[*store.ConflictError](b, b.save(c))
 	if conflict.Version != 1 || conflict.State != "DRAFT" {
 		b.Fatalf("the conflict says %+v", conflict)
 	}
 	missing := b.about(b.new(b.deals))
 	missing.Expect = 1
-	b.wants(b.save(missing), engine.ErrConflict)
+	b.wants(b.save(missing), store.ErrConflict)
 }
 
 // tableRows upserts, updates and deletes rows beside the record's own.

@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // unpackHandoff says that there is nothing to unpack.
@@ -66,14 +67,14 @@ func shipAndRefund[Tx any](s *stage[Tx]) {
 	s.script.answers("generate_deposit_address", deal.AddressReady{DepositAddress: "a"})
 	var mu sync.Mutex
 	took := map[string]int{}
-	s.atOnce(func(store engine.Store[Tx], i int) error {
+	s.atOnce(func(db store.Store[Tx], i int) error {
 		event, by := fsm.Payload(deal.Accept{}), owner
 		if i/2%2 == 1 {
 			event, by = deal.Withdraw{}, advertiser
 		}
-		o, err := s.open(store, s.config).Fire(s.ctx, "deal", id, event, engine.Call{By: by})
+		o, err := s.open(db, s.config).Fire(s.ctx, "deal", id, event, engine.Call{By: by})
 		var x *fsm.Rejection
-		if errors.As(err, &x) || errors.Is(err, engine.ErrConflict) {
+		if errors.As(err, &x) || errors.Is(err, store.ErrConflict) {
 			return nil
 		}
 		mu.Lock()
@@ -100,17 +101,17 @@ func shipAndRefund[Tx any](s *stage[Tx]) {
 func noLostUpdate[Tx any](s *stage[Tx]) {
 	for range 5 {
 		id := s.paid()
-		s.atOnce(func(store engine.Store[Tx], i int) error {
+		s.atOnce(func(db store.Store[Tx], i int) error {
 			by := advertiser
 			if i%2 == 1 {
 				by = owner
 			}
-			e := s.open(store, s.config)
+			e := s.open(db, s.config)
 			for {
 				_, err := e.Fire(s.ctx, "deal", id, deal.MutualCancel{}, engine.Call{By: by})
 				var x *fsm.Rejection
 				switch {
-				case errors.Is(err, engine.ErrConflict):
+				case errors.Is(err, store.ErrConflict):
 					continue // it still makes sense
 				case errors.As(err, &x):
 					return nil
@@ -182,11 +183,11 @@ func unknownState[Tx any](s *stage[Tx]) {
 	id, other := s.offered(), s.offered()
 	s.corrupt(head[Tx]{machine: s.deals, id: id})
 	_, err := s.engine.Fire(s.ctx, "deal", id, deal.Withdraw{}, engine.Call{By: advertiser})
-	if e := as[*engine.CorruptError](s, err); e.ID != id {
+	if e := as[*store.CorruptError](s, err); e.ID != id {
 		s.Fatalf("the error says %v", e)
 	}
 	_, err = s.engine.Get(s.ctx, "deal", id)
-	s.wants(err, engine.ErrCorrupt)
+	s.wants(err, store.ErrCorrupt)
 	s.tick(48 * time.Hour)
 	s.steps()
 	s.in("deal", other, "EXPIRED", 3)

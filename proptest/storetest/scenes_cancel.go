@@ -9,6 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func cancelling[Tx any]() []scene[Tx] {
@@ -21,11 +22,11 @@ func cancelling[Tx any]() []scene[Tx] {
 
 // noting is a store that notes the messages which are saved.
 type noting[Tx any] struct {
-	engine.Store[Tx]
-	sent []engine.OutboxMessage
+	store.Store[Tx]
+	sent []store.OutboxMessage
 }
 
-func (n *noting[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
+func (n *noting[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	for _, c := range commits {
 		n.sent = append(n.sent, c.Outbox...)
 	}
@@ -51,9 +52,9 @@ func (s *stage[Tx]) noting() *noting[Tx] {
 }
 
 func cancelPending[Tx any](s *stage[Tx]) {
-	store := s.noting()
+	db := s.noting()
 	s.offered()
-	id := store.messageOf("notify_owner")
+	id := db.messageOf("notify_owner")
 	s.must(s.engine.Cancel(s.ctx, id, "ann", "the owner knows"))
 	row := s.letter(id)
 	if row.State != "dead_letter" || row.DiscardedAt != fsm.Some(epoch) || row.Resolution != "ann: the owner knows" || row.Attempts != 0 {
@@ -63,7 +64,7 @@ func cancelPending[Tx any](s *stage[Tx]) {
 	s.steps()
 	s.only("notify_owner", 0)
 	s.only("deal.events", 2)
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, store.Filter{}, "", 10)
 	s.must(err)
 	if len(letters) != 0 {
 		s.Errorf("an operator still has to decide about %s", text(letters))
@@ -75,13 +76,13 @@ func cancelPending[Tx any](s *stage[Tx]) {
 
 // cancelRetry lets what is behind the message in its lane go on.
 func cancelRetry[Tx any](s *stage[Tx]) {
-	store := s.noting()
+	db := s.noting()
 	s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	first := store.messageOf("deal.events")
+	first := db.messageOf("deal.events")
 	s.script.fails("deal.events")
 	_, err := s.engine.Step(s.ctx)
 	s.must(err)
-	s.accepts("deal", store.sent[0].RecordID, deal.SubmitOffer{}, advertiser)
+	s.accepts("deal", db.sent[0].RecordID, deal.SubmitOffer{}, advertiser)
 	s.script.on("deal.events", nil)
 	s.steps()
 	s.only("deal.events", 1)
@@ -104,7 +105,7 @@ func cancelRefused[Tx any](s *stage[Tx]) {
 			s.Errorf("the error is %v, want a rejection that says: %s", err, want)
 		}
 	}
-	store := s.noting()
+	db := s.noting()
 	s.script.on("deal.events", func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		refused(d.ID, "a worker is at it: wait until")
 		return nil, nil
@@ -112,9 +113,9 @@ func cancelRefused[Tx any](s *stage[Tx]) {
 	s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
 	s.steps()
 	s.only("deal.events", 1)
-	refused(store.messageOf("deal.events"), "cancel")
+	refused(db.messageOf("deal.events"), "cancel")
 	s.script.on("deal.events", nil)
-	refused(s.deadOf(store), "it is a dead letter: use Discard")
+	refused(s.deadOf(db), "it is a dead letter: use Discard")
 	s.wants(s.engine.Cancel(s.ctx, uuid(7).String(), "ann", "to see"), engine.ErrNotFound)
 	s.wants(s.engine.Cancel(s.ctx, "x", "ann", "to see"), engine.ErrBadID)
 	if err := s.engine.Cancel(s.ctx, uuid(7).String(), "", "to see"); err == nil || !strings.Contains(err.Error(), "who does it, and why") {
@@ -122,13 +123,13 @@ func cancelRefused[Tx any](s *stage[Tx]) {
 	}
 	id := s.offered()
 	s.accepts("deal", id, deal.Accept{}, owner)
-	left := store.messageOf("generate_deposit_address")
+	left := db.messageOf("generate_deposit_address")
 	s.accepts("deal", id, deal.Cancel{}, owner)
 	s.wants(s.engine.Cancel(s.ctx, left, "ann", "to see"), engine.ErrStateLeft)
 }
 
 // deadOf makes a dead letter.
-func (s *stage[Tx]) deadOf(store *noting[Tx]) (messageID string) {
+func (s *stage[Tx]) deadOf(db *noting[Tx]) (messageID string) {
 	s.Helper()
 	s.script.on("deal.events", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
 		return nil, &engine.PermanentError{Err: errors.New("no such topic")}
@@ -136,5 +137,5 @@ func (s *stage[Tx]) deadOf(store *noting[Tx]) (messageID string) {
 	s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
 	s.steps()
 	s.script.on("deal.events", nil)
-	return store.messageOf("deal.events")
+	return db.messageOf("deal.events")
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func deliveryClasses[Tx any]() []scene[Tx] {
@@ -212,7 +213,7 @@ func (s *stage[Tx]) refuses(effect string) {
 // effect and record.
 func (s *stage[Tx]) deadLetter(effect, id string) (messageID string) {
 	s.Helper()
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{Machine: "deal"}, "", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, store.Filter{Machine: "deal"}, "", 10)
 	s.must(err)
 	if len(letters) != 1 || letters[0].Effect != effect || letters[0].RecordID != id || letters[0].LastError == "" {
 		s.Fatalf("the dead letters are %s", text(letters))
@@ -275,7 +276,7 @@ func discarded[Tx any](s *stage[Tx]) {
 	s.steps()
 	s.only("enable_publishing", calls)
 	s.only("schedule_post", 1)
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, store.Filter{}, "", 10)
 	s.must(err)
 	if len(letters) != 0 {
 		s.Fatalf("the dead letters are %s", text(letters))
@@ -333,7 +334,7 @@ func lateAnswer[Tx any](s *stage[Tx]) {
 	s.tick(24 * time.Hour)
 	s.steps()
 	s.only("generate_deposit_address", 1)
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, store.Filter{}, "", 10)
 	s.must(err)
 	if len(letters) != 0 {
 		s.Fatalf("the dead letters are %s", text(letters))
@@ -390,7 +391,7 @@ func backoffThenDead[Tx any](s *stage[Tx]) {
 	s.tick(1000 * time.Hour)
 	s.steps()
 	s.only("deal.events", policy.Attempts+1)
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{Machine: "deal"}, "", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, store.Filter{Machine: "deal"}, "", 10)
 	s.must(err)
 	if len(letters) != 1 || letters[0].LastError != "no route to host" || letters[0].Attempts != int64(policy.Attempts+1) {
 		s.Fatalf("the dead letters are %s", text(letters))

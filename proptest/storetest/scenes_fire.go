@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/wal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func oneTransaction[Tx any]() []scene[Tx] {
@@ -72,18 +73,18 @@ func brokenTransaction[Tx any](s *stage[Tx]) {
 		return fmt.Errorf("insert into the ledger: %w", s.Break(ctx, tx))
 	}
 	err := fire()
-	s.wants(err, engine.ErrStore)
+	s.wants(err, store.ErrStore)
 	if h := as[*engine.HandlerError](s, err); h.Effect != "ledger_deposit" || s.counted(engine.MetricFatal) != 0 {
 		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
 	}
 	s.script.inTx = func(context.Context, Tx, fsm.Dispatch) error {
-		return fmt.Errorf("insert into the ledger: deadlock: %w", engine.ErrConflict)
+		return fmt.Errorf("insert into the ledger: deadlock: %w", store.ErrConflict)
 	}
-	if err := fire(); !errors.Is(err, engine.ErrConflict) || s.counted(engine.MetricFatal) != 0 {
+	if err := fire(); !errors.Is(err, store.ErrConflict) || s.counted(engine.MetricFatal) != 0 {
 		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
 	}
 	s.script.inTx = func(context.Context, Tx, fsm.Dispatch) error { return errors.New("the ledger is closed") }
-	if err := fire(); errors.Is(err, engine.ErrStore) || s.counted(engine.MetricFatal) != 1 {
+	if err := fire(); errors.Is(err, store.ErrStore) || s.counted(engine.MetricFatal) != 1 {
 		s.Fatalf("the error is %v, and %d events count as unrecordable", err, s.counted(engine.MetricFatal))
 	}
 	s.in("deal", id, "AWAITING_PAYMENT", 4)
@@ -109,7 +110,7 @@ func chainAllOrNothing[Tx any](s *stage[Tx]) {
 	other := s.create("unpack", unpack.Start{ImageID: "img", LocalPath: "/x", Checksum: "c", PoolName: "p"}, fsm.System())
 	id := s.validating("img")
 	_, err := s.engine.Fire(s.ctx, "download", id, valid, engine.Call{By: fsm.System()})
-	s.wants(err, engine.ErrExists)
+	s.wants(err, store.ErrExists)
 	s.in("download", id, "validate", 3)
 	s.image("img", "completed", 0)
 
@@ -153,7 +154,7 @@ func batchCreates[Tx any](s *stage[Tx]) {
 	}
 	outcomes, err := s.engine.FireBatch(s.ctx, firings)
 	s.must(err)
-	s.wants(outcomes[0].Err, engine.ErrExists)
+	s.wants(outcomes[0].Err, store.ErrExists)
 	for i := 1; i < len(firings); i += 2 {
 		s.must(errors.Join(outcomes[i].Err, outcomes[i+1].Err))
 		s.in("deal", firings[i].ID, "OFFER_PENDING", 2)
@@ -271,7 +272,7 @@ func engineCommits[Tx any](s *stage[Tx]) {
 	s.must(all(2, nil))
 	s.counts("entries", 1)
 	s.in("deal", id, "OFFER_PENDING", 2)
-	s.wants(all(3, nil), engine.ErrExists)
+	s.wants(all(3, nil), store.ErrExists)
 	s.counts("entries", 1)
 }
 
@@ -331,11 +332,11 @@ func foreignKey[Tx any](s *stage[Tx]) {
 	_, err := s.engine.Fire(s.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, key)
 	s.must(err)
 	_, err = s.engine.Fire(s.ctx, "deal", other, deal.CounterOffer{PriceNano: 90}, key)
-	if e := as[*engine.KeyError](s, err); e.RecordID != id || e.Event != "COUNTER_OFFER" {
+	if e := as[*store.KeyError](s, err); e.RecordID != id || e.Event != "COUNTER_OFFER" {
 		s.Fatalf("the error says %+v", e)
 	}
 	_, err = s.engine.Fire(s.ctx, "deal", id, deal.Agree{}, key)
-	s.wants(err, engine.ErrKeyUsed)
+	s.wants(err, store.ErrKeyUsed)
 	s.in("deal", other, "OFFER_PENDING", 2)
 	s.in("deal", id, "NEGOTIATING", 3)
 }
@@ -390,7 +391,7 @@ func createAgain[Tx any](s *stage[Tx]) {
 	_, err := create("k")
 	s.must(err)
 	_, err = create("")
-	s.wants(err, engine.ErrExists)
+	s.wants(err, store.ErrExists)
 	again, err := create("k")
 	s.must(err)
 	if !again.Replayed || again.Version != 1 {
@@ -409,19 +410,19 @@ func twoWriters[Tx any]() []scene[Tx] {
 func exactlyOne[Tx any](s *stage[Tx]) {
 	worker := wal.ByWorker("w-1").Caller()
 	id := s.create("wal", wal.Discover{Dataset: "d", ObjectURI: "s3://a", TimeRangeStart: epoch}, worker)
-	won := s.atOnce(func(store engine.Store[Tx], i int) error {
-		_, err := s.open(store, s.config).Fire(s.ctx, "wal", id, wal.Claim{}, engine.Call{By: worker})
-		var conflict *engine.ConflictError
+	won := s.atOnce(func(db store.Store[Tx], i int) error {
+		_, err := s.open(db, s.config).Fire(s.ctx, "wal", id, wal.Claim{}, engine.Call{By: worker})
+		var conflict *store.ConflictError
 		var rejection *fsm.Rejection
 		switch {
 		case errors.As(err, &conflict) && conflict.Version == 2 && conflict.State == "in_progress",
 			errors.As(err, &rejection) && rejection.State == "in_progress":
-			return engine.ErrConflict // says what is there now
-		case errors.Is(err, engine.ErrConflict):
+			return store.ErrConflict // says what is there now
+		case errors.Is(err, store.ErrConflict):
 			return fmt.Errorf("it does not say what is there: %s", err.Error())
 		}
 		return err
-	}, engine.ErrConflict)
+	}, store.ErrConflict)
 	if won != 1 {
 		s.Fatalf("the record was claimed %d times", won)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func forcing[Tx any]() []scene[Tx] {
@@ -39,7 +40,7 @@ func (s *stage[Tx]) told(id string, version int64, by fsm.Caller) {
 		switch {
 		case row.Version != version && row.Forced != nil:
 			s.Errorf("version %d was forced by %+v", row.Version, row.Forced)
-		case row.Version == version && (row.Forced == nil || *row.Forced != engine.Forced{Who: "ann", Why: "the bank is away"} || row.By != by):
+		case row.Version == version && (row.Forced == nil || *row.Forced != store.Forced{Who: "ann", Why: "the bank is away"} || row.By != by):
 			s.Errorf("version %d was forced by %+v, as %+v", version, row.Forced, row.By)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func operator[Tx any]() []scene[Tx] {
@@ -21,11 +22,11 @@ func operator[Tx any]() []scene[Tx] {
 
 // narrow is a store whose pages have two rows.
 type narrow[Tx any] struct {
-	engine.Store[Tx]
-	read func(engine.Page) // is told of every page; nil: nothing
+	store.Store[Tx]
+	read func(store.Page) // is told of every page; nil: nothing
 }
 
-func (n *narrow[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
+func (n *narrow[Tx]) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	q.Limit = min(q.Limit, 2)
 	page, err := n.Store.Read(ctx, q)
 	if n.read != nil {
@@ -53,7 +54,7 @@ func pagedDeadLetters[Tx any](s *stage[Tx]) {
 	ids := s.fiveDead()
 	var got []string
 	for after := ""; ; {
-		page, err := s.engine.DeadLetters(s.ctx, engine.Filter{Effect: "deal.events"}, after, 2)
+		page, err := s.engine.DeadLetters(s.ctx, store.Filter{Effect: "deal.events"}, after, 2)
 		s.must(err)
 		if len(page) == 0 {
 			break
@@ -66,7 +67,7 @@ func pagedDeadLetters[Tx any](s *stage[Tx]) {
 	if !slices.Equal(got, ids) {
 		s.Errorf("the pages have %v, want %v", got, ids)
 	}
-	_, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, uuid(7).String(), 2)
+	_, err := s.engine.DeadLetters(s.ctx, store.Filter{}, uuid(7).String(), 2)
 	s.wants(err, engine.ErrNotFound)
 }
 
@@ -74,15 +75,15 @@ func pagedDeadLetters[Tx any](s *stage[Tx]) {
 // last message of the first page right after. It returns the id of that one.
 func (s *stage[Tx]) overtaken() (messageID string) {
 	s.Helper()
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 2)
+	letters, err := s.engine.DeadLetters(s.ctx, store.Filter{}, "", 2)
 	s.must(err)
 	messageID = letters[1].MessageID
-	other, store := s.engine, &narrow[Tx]{Store: s.Store}
-	store.read = func(engine.Page) {
-		store.read = nil
+	other, db := s.engine, &narrow[Tx]{Store: s.Store}
+	db.read = func(store.Page) {
+		db.read = nil
 		s.must(other.Discard(s.ctx, messageID, "bob", "moot"))
 	}
-	s.engine = s.open(store, s.config)
+	s.engine = s.open(db, s.config)
 	return messageID
 }
 
@@ -100,7 +101,7 @@ func (s *stage[Tx]) allButOne(did engine.Bulk, err error, other string) {
 func requeueAll[Tx any](s *stage[Tx]) {
 	s.fiveDead()
 	other := s.overtaken()
-	did, err := s.engine.RequeueAll(s.ctx, engine.Filter{Machine: "deal", Error: "no such topic"}, "ann", "there is one now")
+	did, err := s.engine.RequeueAll(s.ctx, store.Filter{Machine: "deal", Error: "no such topic"}, "ann", "there is one now")
 	s.allButOne(did, err, other)
 	s.counts("fsm_outbox WHERE resolution = 'ann: there is one now' AND state = 'pending'", 4)
 	s.steps()
@@ -109,13 +110,13 @@ func requeueAll[Tx any](s *stage[Tx]) {
 
 func discardAll[Tx any](s *stage[Tx]) {
 	ids := s.fiveDead()
-	did, err := s.engine.DiscardAll(s.ctx, engine.Filter{Record: ids[0], Error: "another"}, "ann", "nobody listens")
+	did, err := s.engine.DiscardAll(s.ctx, store.Filter{Record: ids[0], Error: "another"}, "ann", "nobody listens")
 	s.must(err)
 	if did.Done != 0 || did.Err() != nil {
 		s.Errorf("of none it was done for %d: %v", did.Done, did.Err())
 	}
 	other := s.overtaken()
-	did, err = s.engine.DiscardAll(s.ctx, engine.Filter{}, "ann", "nobody listens")
+	did, err = s.engine.DiscardAll(s.ctx, store.Filter{}, "ann", "nobody listens")
 	s.allButOne(did, err, other)
 	s.counts("fsm_outbox WHERE resolution = 'ann: nobody listens' AND discarded_at IS NOT NULL", 4)
 }
@@ -134,7 +135,7 @@ func resumeAll[Tx any](s *stage[Tx]) {
 	s.Vandalise(s.T, "fsm_deadlines", "DELETE FROM fsm_deadlines WHERE record_id = '"+offered+"'")
 	did, err = s.engine.ResumeAll(s.ctx, "deal", "", "ann", "there is one now")
 	s.must(err)
-	if did.Done != 5 || !errors.Is(did.Failed[ids[2]], engine.ErrCorrupt) {
+	if did.Done != 5 || !errors.Is(did.Failed[ids[2]], store.ErrCorrupt) {
 		s.Errorf("of all it was done for %d: %v", did.Done, did.Err())
 	}
 	s.counts("fsm_deadlines WHERE record_id = '"+offered+"'", 1)

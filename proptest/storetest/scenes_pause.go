@@ -11,6 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func pausing[Tx any]() []scene[Tx] {
@@ -28,12 +29,12 @@ func pausing[Tx any]() []scene[Tx] {
 }
 
 // pauses pauses a scope, by another process than the stage's.
-func (s *stage[Tx]) pauses(scope engine.Scope) {
+func (s *stage[Tx]) pauses(scope store.Scope) {
 	s.Helper()
 	s.must(s.open(s.Reopen(s.T), s.config).Pause(s.ctx, scope, "ann", "the bank is away"))
 }
 
-func (s *stage[Tx]) unpauses(scope engine.Scope) {
+func (s *stage[Tx]) unpauses(scope store.Scope) {
 	s.Helper()
 	s.must(s.open(s.Reopen(s.T), s.config).Unpause(s.ctx, scope, "ann", "it is back"))
 }
@@ -45,7 +46,7 @@ func (s *stage[Tx]) untouched(where string, want int) {
 }
 
 func effectWaits[Tx any](s *stage[Tx]) {
-	scope := engine.Scope{Machine: "deal", Effect: "notify_owner"}
+	scope := store.Scope{Machine: "deal", Effect: "notify_owner"}
 	s.pauses(scope)
 	s.offered()
 	s.steps()
@@ -75,7 +76,7 @@ func (s *stage[Tx]) scheduled() {
 }
 
 func behindWaits[Tx any](s *stage[Tx]) {
-	scope := engine.Scope{Machine: "deal", Effect: "enable_publishing"}
+	scope := store.Scope{Machine: "deal", Effect: "enable_publishing"}
 	s.pauses(scope)
 	s.scheduled()
 	s.steps()
@@ -89,7 +90,7 @@ func behindWaits[Tx any](s *stage[Tx]) {
 }
 
 func machineWaits[Tx any](s *stage[Tx]) {
-	scope := engine.Scope{Machine: "deal"}
+	scope := store.Scope{Machine: "deal"}
 	s.pauses(scope)
 	id := s.offered()
 	s.walClaimed()
@@ -106,7 +107,7 @@ func machineWaits[Tx any](s *stage[Tx]) {
 }
 
 func destinationWaits[Tx any](s *stage[Tx]) {
-	scope := engine.Scope{Destination: "kafka"}
+	scope := store.Scope{Destination: "kafka"}
 	s.pauses(scope)
 	s.offered()
 	s.steps()
@@ -127,7 +128,7 @@ func cleanupWaits[Tx any](s *stage[Tx]) {
 		s.must(err)
 	}
 	s.only("download_object", 1)
-	scope := engine.Scope{Machine: "download", Effect: "remove_temp_file"}
+	scope := store.Scope{Machine: "download", Effect: "remove_temp_file"}
 	s.pauses(scope)
 	s.tick(time.Minute)
 	s.steps()
@@ -141,7 +142,7 @@ func cleanupWaits[Tx any](s *stage[Tx]) {
 }
 
 func pauseIsStored[Tx any](s *stage[Tx]) {
-	scope := engine.Scope{Destination: "kafka"}
+	scope := store.Scope{Destination: "kafka"}
 	s.must(s.engine.Pause(s.ctx, scope, "ann", "the topic moves"))
 	s.offered()
 	for range 2 {
@@ -151,7 +152,7 @@ func pauseIsStored[Tx any](s *stage[Tx]) {
 	s.untouched("lane = 'kafka'", 2)
 	list, err := s.engine.Pauses(s.ctx)
 	s.must(err)
-	if want := []engine.Pause{{Scope: scope, Who: "ann", Why: "the topic moves", At: epoch}}; text(list) != text(want) {
+	if want := []store.Pause{{Scope: scope, Who: "ann", Why: "the topic moves", At: epoch}}; text(list) != text(want) {
 		s.Errorf("the pauses are %s", text(list))
 	}
 	s.must(s.engine.Unpause(s.ctx, scope, "bob", "it has moved"))
@@ -160,31 +161,31 @@ func pauseIsStored[Tx any](s *stage[Tx]) {
 }
 
 // unread is a store that can't say what is paused.
-type unread[Tx any] struct{ engine.Store[Tx] }
+type unread[Tx any] struct{ store.Store[Tx] }
 
-func (u unread[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
-	if q.Kind == engine.ReadPauses {
-		return engine.Page{}, engine.StoreError("read", errors.New("no route to host"))
+func (u unread[Tx]) Read(ctx context.Context, q store.Read) (store.Page, error) {
+	if q.Kind == store.ReadPauses {
+		return store.Page{}, store.Failed("read", errors.New("no route to host"))
 	}
 	return u.Store.Read(ctx, q)
 }
 
 // forgetful is a store that says what is paused once.
 type forgetful[Tx any] struct {
-	engine.Store[Tx]
+	store.Store[Tx]
 	asked bool
 }
 
-func (f *forgetful[Tx]) Read(ctx context.Context, q engine.Read) (engine.Page, error) {
-	if q.Kind == engine.ReadPauses && f.asked {
+func (f *forgetful[Tx]) Read(ctx context.Context, q store.Read) (store.Page, error) {
+	if q.Kind == store.ReadPauses && f.asked {
 		return unread[Tx]{f.Store}.Read(ctx, q)
 	}
-	f.asked = f.asked || q.Kind == engine.ReadPauses
+	f.asked = f.asked || q.Kind == store.ReadPauses
 	return f.Store.Read(ctx, q)
 }
 
 func lastPausesHold[Tx any](s *stage[Tx]) {
-	s.pauses(engine.Scope{Destination: "kafka"})
+	s.pauses(store.Scope{Destination: "kafka"})
 	s.engine = s.open(&forgetful[Tx]{Store: s.Store}, s.config)
 	s.offered()
 	s.steps()
@@ -195,7 +196,7 @@ func lastPausesHold[Tx any](s *stage[Tx]) {
 		s.Error("nothing is said")
 	}
 	// A worker that has never known the pauses begins nothing.
-	if _, err := s.open(unread[Tx]{s.Store}, s.config).Step(s.ctx); !errors.Is(err, engine.ErrStore) {
+	if _, err := s.open(unread[Tx]{s.Store}, s.config).Step(s.ctx); !errors.Is(err, store.ErrStore) {
 		s.Errorf("without the pauses the error is %v", err)
 	}
 }
@@ -210,7 +211,7 @@ func inlineWaits[Tx any](s *stage[Tx]) {
 		s.untouched("effect = 'check_exists'", records)
 	}
 	start("img-1", 0)
-	scope := engine.Scope{Machine: "download", Effect: "check_exists"}
+	scope := store.Scope{Machine: "download", Effect: "check_exists"}
 	s.pauses(scope)
 	s.tick(time.Second)
 	start("img-2", 1)
@@ -220,7 +221,7 @@ func inlineWaits[Tx any](s *stage[Tx]) {
 }
 
 func pauseOfNothing[Tx any](s *stage[Tx]) {
-	for want, scope := range map[string]engine.Scope{
+	for want, scope := range map[string]store.Scope{
 		"there are [activate deal download registration unpack wal]":     {Machine: "deals"},
 		`no effect for workers "notify"; there are [deal.events enable_`: {Machine: "deal", Effect: "notify"},
 		`no effect for workers "ledger_deposit"`:                         {Machine: "deal", Effect: "ledger_deposit"},
@@ -232,7 +233,7 @@ func pauseOfNothing[Tx any](s *stage[Tx]) {
 			s.Errorf("pause %s: %v, want %s", scope, err, want)
 		}
 	}
-	scope := engine.Scope{Machine: "deal"}
+	scope := store.Scope{Machine: "deal"}
 	for _, reason := range [][2]string{{"", "to see"}, {"ann", ""}} {
 		if err := s.engine.Pause(s.ctx, scope, reason[0], reason[1]); err == nil || !strings.Contains(err.Error(), "who does it, and why") {
 			s.Errorf("by %q, because %q: %v", reason[0], reason[1], err)

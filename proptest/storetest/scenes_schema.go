@@ -10,6 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // schemas are about databases of another version than the program.
@@ -51,7 +52,7 @@ func (s *stage[Tx]) inventory() (list []string) {
 
 // calls is everything that an engine can be asked for about one deal. FireTx
 // joins a transaction of a store.
-func (s *stage[Tx]) calls(e *engine.Engine[Tx], of engine.Store[Tx], id string) map[string]func() error {
+func (s *stage[Tx]) calls(e *engine.Engine[Tx], of store.Store[Tx], id string) map[string]func() error {
 	const message = "00000000-0000-4000-8000-000000000009"
 	by := engine.Call{By: advertiser}
 	return map[string]func() error{
@@ -75,13 +76,13 @@ func (s *stage[Tx]) calls(e *engine.Engine[Tx], of engine.Store[Tx], id string) 
 		"Get":         func() error { _, err := e.Get(s.ctx, "deal", id); return err },
 		"History":     func() error { _, err := e.History(s.ctx, "deal", id, 0, 10); return err },
 		"List":        func() error { _, err := e.List(s.ctx, "deal", "", "", 10); return err },
-		"DeadLetters": func() error { _, err := e.DeadLetters(s.ctx, engine.Filter{}, "", 10); return err },
+		"DeadLetters": func() error { _, err := e.DeadLetters(s.ctx, store.Filter{}, "", 10); return err },
 		"Requeue":     func() error { return e.Requeue(s.ctx, message, "me", "why") },
 		"Discard":     func() error { return e.Discard(s.ctx, message, "me", "why") },
 		"Cancel":      func() error { return e.Cancel(s.ctx, message, "me", "why") },
 		"Resume":      func() error { _, err := e.Resume(s.ctx, "deal", id, "me", "why"); return err },
-		"Pause":       func() error { return e.Pause(s.ctx, engine.Scope{Machine: "deal"}, "me", "why") },
-		"Unpause":     func() error { return e.Unpause(s.ctx, engine.Scope{Machine: "deal"}, "me", "why") },
+		"Pause":       func() error { return e.Pause(s.ctx, store.Scope{Machine: "deal"}, "me", "why") },
+		"Unpause":     func() error { return e.Unpause(s.ctx, store.Scope{Machine: "deal"}, "me", "why") },
 		"Pauses":      func() error { _, err := e.Pauses(s.ctx); return err },
 		"Step":        func() error { _, err := e.Step(s.ctx); return err },
 	}
@@ -90,12 +91,12 @@ func (s *stage[Tx]) calls(e *engine.Engine[Tx], of engine.Store[Tx], id string) 
 // refusesAll has each call of an engine refused by a process that starts while
 // the engine's tables are at version found, and nothing changed by it. seen is a
 // store that saw them before.
-func (s *stage[Tx]) refusesAll(id string, seen engine.Store[Tx], found int, advice string) {
+func (s *stage[Tx]) refusesAll(id string, seen store.Store[Tx], found int, advice string) {
 	s.Helper()
 	before := s.inventory()
 	for name := range s.calls(s.engine, seen, id) {
 		err := s.calls(s.open(s.Reopen(s.T), s.config), seen, id)[name]()
-		var e *engine.SchemaError
+		var e *store.SchemaError
 		if !errors.As(err, &e) || e.Found != found || e.Known != s.Version || !strings.Contains(e.Error(), advice) {
 			s.Errorf("%s: the error is %v, want one about the versions %d and %d that says: %s", name, err, found, s.Version, advice)
 		}
@@ -106,11 +107,11 @@ func (s *stage[Tx]) refusesAll(id string, seen engine.Store[Tx], found int, advi
 }
 
 // seen is a store that has found the engine's tables as they should be.
-func (s *stage[Tx]) seen() engine.Store[Tx] {
+func (s *stage[Tx]) seen() store.Store[Tx] {
 	s.Helper()
-	store := s.Reopen(s.T)
-	s.must(store.InTx(s.ctx, func(Tx) error { return nil }))
-	return store
+	db := s.Reopen(s.T)
+	s.must(db.InTx(s.ctx, func(Tx) error { return nil }))
+	return db
 }
 
 // olderSchema meets a database that an older program has left, with a record at
@@ -140,7 +141,7 @@ func newerSchemaRefused[Tx any](s *stage[Tx]) {
 		return s.Exec(s.ctx, tx, fmt.Sprintf("INSERT INTO fsm_schema (version) VALUES (%d)", s.Version+1))
 	}))
 	s.refusesAll(id, seen, s.Version+1, "update this one")
-	if e := as[*engine.SchemaError](s, s.open(s.Reopen(s.T), s.config).Migrate(s.ctx)); e.Found != s.Version+1 {
+	if e := as[*store.SchemaError](s, s.open(s.Reopen(s.T), s.config).Migrate(s.ctx)); e.Found != s.Version+1 {
 		s.Errorf("Migrate: the error is %v", e)
 	}
 }
@@ -162,7 +163,7 @@ func olderSpec[Tx any](s *stage[Tx]) {
 	calls["Migrate"] = func() error { return e.Migrate(s.ctx) }
 	for _, name := range []string{"Migrate", "Create", "Fire", "Fire with a key", "FireTx", "FireBatch", "Get", "List"} {
 		err := calls[name]()
-		var misfit *engine.TableError
+		var misfit *store.TableError
 		if !errors.As(err, &misfit) || misfit.Machine != "deal" || misfit.Table != "deals" || text(misfit.Missing) != `["publish_at"]` {
 			s.Errorf("%s: the error is %v, want one about deals and its column publish_at", name, err)
 		}

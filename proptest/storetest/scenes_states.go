@@ -10,6 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // stateless is an earlier version of a machine, without a state.
@@ -58,12 +59,12 @@ func workOfAnUnknownState[Tx any](s *stage[Tx]) {
 
 // misplacing is a store that names another state than the record's.
 type misplacing[Tx any] struct {
-	engine.Store[Tx]
-	misplace func(*engine.Commit)
+	store.Store[Tx]
+	misplace func(*store.Commit)
 }
 
 // Save names it.
-func (m misplacing[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit) error {
+func (m misplacing[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	for i := range commits {
 		m.misplace(&commits[i])
 	}
@@ -73,13 +74,13 @@ func (m misplacing[Tx]) Save(ctx context.Context, tx Tx, commits []engine.Commit
 // anotherState has rows name a state that the record is not in: the database refuses them.
 func anotherState[Tx any](s *stage[Tx]) {
 	id := s.create("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	for table, misplace := range map[string]func(*engine.Commit){
-		"fsm_outbox": func(c *engine.Commit) {
+	for table, misplace := range map[string]func(*store.Commit){
+		"fsm_outbox": func(c *store.Commit) {
 			for i := range c.Outbox {
 				c.Outbox[i].RecordState = "FUNDED"
 			}
 		},
-		"fsm_deadlines": func(c *engine.Commit) {
+		"fsm_deadlines": func(c *store.Commit) {
 			for i := range c.SetDeadlines {
 				c.SetDeadlines[i].RecordState = "FUNDED"
 			}
@@ -106,7 +107,7 @@ func answerToAnUnknownState[Tx any](s *stage[Tx]) {
 	})
 	_, err := s.engine.Step(s.ctx)
 	s.must(err)
-	dead, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 10)
+	dead, err := s.engine.DeadLetters(s.ctx, store.Filter{}, "", 10)
 	s.must(err)
 	if len(dead) != 1 || strings.Count(dead[0].LastError, "run the version that took the record there") != 1 {
 		s.Fatalf("the dead letters are %s", text(dead))

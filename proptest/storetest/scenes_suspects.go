@@ -10,6 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func poisonous[Tx any]() []scene[Tx] {
@@ -25,14 +26,14 @@ var errDead = errors.New("the process is dead")
 // process is a store as one process has it: when that is dead, nothing is read or
 // written any more.
 type process[Tx any] struct {
-	engine.Store[Tx]
+	store.Store[Tx]
 	dead  chan struct{} // closed by kill
 	once  sync.Once
 	moved chan struct{} // holds a value after something was stored
 }
 
-func newProcess[Tx any](store engine.Store[Tx]) *process[Tx] {
-	return &process[Tx]{Store: store, dead: make(chan struct{}), moved: make(chan struct{}, 1)}
+func newProcess[Tx any](db store.Store[Tx]) *process[Tx] {
+	return &process[Tx]{Store: db, dead: make(chan struct{}), moved: make(chan struct{}, 1)}
 }
 
 func (p *process[Tx]) kill() { p.once.Do(func() { close(p.dead) }) }
@@ -47,7 +48,7 @@ func (p *process[Tx]) isDead() bool {
 }
 
 // Claim claims while the process lives.
-func (p *process[Tx]) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (p *process[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if p.isDead() {
 		return nil, errDead
 	}
@@ -165,7 +166,7 @@ func (s *stage[Tx]) poisoned(policy fsm.RetryPolicy) {
 		s.Errorf("%d processes died, want %d: the first two do not count", deaths, want)
 	}
 	s.counts("fsm_outbox WHERE state = 'delivered'", healthy)
-	dead, err := s.engine.DeadLetters(s.ctx, engine.Filter{}, "", 100)
+	dead, err := s.engine.DeadLetters(s.ctx, store.Filter{}, "", 100)
 	s.must(err)
 	if len(dead) != 1 || dead[0].RecordID != poison || dead[0].Cut != int64(deaths) {
 		s.Fatalf("the dead letters are %s", text(dead))

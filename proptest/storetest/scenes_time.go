@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func deadlinesAreRows[Tx any]() []scene[Tx] {
@@ -72,7 +73,7 @@ func refusedDeadline[Tx any](s *stage[Tx]) {
 	h := head[Tx]{machine: s.deals, id: id, version: 1}
 	s.Unjudged(s.T)
 	c := s.about(h)
-	c.SetDeadlines = []engine.Deadline{s.deadline(h, epoch)} // EXPIRE, which DRAFT does not know
+	c.SetDeadlines = []store.Deadline{s.deadline(h, epoch)} // EXPIRE, which DRAFT does not know
 	s.must(s.save(c))
 	s.steps()
 	s.in("deal", id, "DRAFT", 1)
@@ -155,7 +156,7 @@ func spentByCrashes[Tx any](s *stage[Tx]) {
 	}
 	s.steps()
 	s.only("deal.events", 0)
-	letters, err := s.engine.DeadLetters(s.ctx, engine.Filter{Machine: "deal"}, "", 10)
+	letters, err := s.engine.DeadLetters(s.ctx, store.Filter{Machine: "deal"}, "", 10)
 	s.must(err)
 	if len(letters) != 1 || letters[0].LastError == "" {
 		s.Fatalf("the dead letters are %s", text(letters))
@@ -209,25 +210,25 @@ func madeUpRows[Tx any](s *stage[Tx]) {
 	later := h
 	later.version++
 	elsewhere := head[Tx]{machine: s.deals, id: s.id(), version: 1}
-	for name, make := range map[string]func(c *engine.Commit){
-		"a message that the step does not ask for": func(c *engine.Commit) { c.Outbox = []engine.OutboxMessage{s.message(h, 0, "owner_notifications")} },
-		"a message of a step to come":              func(c *engine.Commit) { c.Outbox = []engine.OutboxMessage{s.message(later, 0, "owner_notifications")} },
-		"a message of no record": func(c *engine.Commit) {
-			c.Outbox = []engine.OutboxMessage{s.message(elsewhere, 0, "owner_notifications")}
+	for name, make := range map[string]func(c *store.Commit){
+		"a message that the step does not ask for": func(c *store.Commit) { c.Outbox = []store.OutboxMessage{s.message(h, 0, "owner_notifications")} },
+		"a message of a step to come":              func(c *store.Commit) { c.Outbox = []store.OutboxMessage{s.message(later, 0, "owner_notifications")} },
+		"a message of no record": func(c *store.Commit) {
+			c.Outbox = []store.OutboxMessage{s.message(elsewhere, 0, "owner_notifications")}
 		},
-		"a deadline that the state does not set": func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.deadline(h, epoch)} },
-		"a deadline of no record":                func(c *engine.Commit) { c.SetDeadlines = []engine.Deadline{s.deadline(elsewhere, epoch)} },
-		"a key of a step to come":                func(c *engine.Commit) { c.IdempotencyKeys = []engine.IdempotencyKey{key(h, "one")} },
-		"a key of an event that did not lead there": func(c *engine.Commit) {
-			c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: epoch}}
+		"a deadline that the state does not set": func(c *store.Commit) { c.SetDeadlines = []store.Deadline{s.deadline(h, epoch)} },
+		"a deadline of no record":                func(c *store.Commit) { c.SetDeadlines = []store.Deadline{s.deadline(elsewhere, epoch)} },
+		"a key of a step to come":                func(c *store.Commit) { c.IdempotencyKeys = []store.IdempotencyKey{key(h, "one")} },
+		"a key of an event that did not lead there": func(c *store.Commit) {
+			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: epoch}}
 		},
-		"a key of a step that was taken at no such time": func(c *engine.Commit) {
-			c.IdempotencyKeys = []engine.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CREATE", Version: 1, CreatedAt: epoch.Add(time.Second)}}
+		"a key of a step that was taken at no such time": func(c *store.Commit) {
+			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CREATE", Version: 1, CreatedAt: epoch.Add(time.Second)}}
 		},
 	} {
 		c := s.about(h)
 		make(&c)
-		if err := s.save(c); !errors.Is(err, engine.ErrRefused) || !strings.Contains(err.Error(), "fsmgen: fsm_") {
+		if err := s.save(c); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "fsmgen: fsm_") {
 			s.Errorf("%s: the error is %v", name, err)
 		}
 	}
@@ -236,13 +237,13 @@ func madeUpRows[Tx any](s *stage[Tx]) {
 // otherRulesStay has a process migrate that knows one machine only: the rows of the
 // others are still taken, and judged.
 func otherRulesStay[Tx any](s *stage[Tx]) {
-	s.must(s.Reopen(s.T).Migrate(s.ctx, []engine.Machine[Tx]{s.deals}))
+	s.must(s.Reopen(s.T).Migrate(s.ctx, []store.Machine{s.deals}))
 	w := s.walClaimed()
 	s.offered()
 	h := head[Tx]{machine: s.wals, id: w, version: 2}
 	c := s.about(h)
-	c.Outbox = []engine.OutboxMessage{s.message(h, 0, "owner_notifications")}
-	s.wants(s.save(c), engine.ErrRefused)
+	c.Outbox = []store.OutboxMessage{s.message(h, 0, "owner_notifications")}
+	s.wants(s.save(c), store.ErrRefused)
 }
 
 func correlation[Tx any]() []scene[Tx] {

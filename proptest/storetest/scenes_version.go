@@ -8,6 +8,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func onlyAtVersion[Tx any]() []scene[Tx] {
@@ -38,7 +39,7 @@ func (s *stage[Tx]) submitted() string {
 func (s *stage[Tx]) tooLate(err error, wanted, version int64, state string) {
 	s.Helper()
 	s.wants(err, engine.ErrVersion)
-	if errors.Is(err, engine.ErrConflict) {
+	if errors.Is(err, store.ErrConflict) {
 		s.Errorf("%v is a conflict, which callers may try again", err)
 	}
 	e := as[*engine.VersionError](s, err)
@@ -171,8 +172,8 @@ func alreadyThereAtVersion[Tx any](s *stage[Tx]) {
 func oneOfAVersion[Tx any](s *stage[Tx]) {
 	for range 4 {
 		id := s.offered()
-		won := s.atOnce(func(store engine.Store[Tx], i int) error {
-			_, err := s.open(store, s.config).Fire(s.ctx, "deal", id, deal.Accept{}, at(2, owner))
+		won := s.atOnce(func(db store.Store[Tx], i int) error {
+			_, err := s.open(db, s.config).Fire(s.ctx, "deal", id, deal.Accept{}, at(2, owner))
 			if e := new(engine.VersionError); errors.As(err, &e) && (e.Version != 3 || e.State != "ACCEPTED") {
 				s.Errorf("it does not say what is there: %v", err)
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // stage is an engine over a bench's store and machines, with handlers that a
@@ -45,13 +46,13 @@ func newStage[Tx any](t *testing.T, open Open[Tx]) *stage[Tx] {
 }
 
 // open makes an engine, as a process does that starts.
-func (s *stage[Tx]) open(store engine.Store[Tx], c engine.Config) *engine.Engine[Tx] {
+func (s *stage[Tx]) open(db store.Store[Tx], c engine.Config) *engine.Engine[Tx] {
 	s.Helper()
 	var machines []engine.Machine[Tx]
 	for _, m := range s.machines() {
 		machines = append(machines, played[Tx]{Machine: m, script: &s.script})
 	}
-	e, err := engine.New(store, c, machines...)
+	e, err := engine.New(db, c, machines...)
 	s.must(err)
 	return e
 }

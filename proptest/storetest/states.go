@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func states[Tx any]() []test[Tx] {
@@ -16,7 +16,7 @@ func states[Tx any]() []test[Tx] {
 }
 
 // without makes a claim one of a worker that does not know a state of any machine.
-func without(c engine.Claim, state string) engine.Claim {
+func without(c store.Claim, state string) store.Claim {
 	lacks := func(states []string) []string {
 		return slices.DeleteFunc(slices.Clone(states), func(s string) bool { return s == state })
 	}
@@ -32,13 +32,13 @@ func without(c engine.Claim, state string) engine.Claim {
 
 // waiting saves a deal in DRAFT with a message and a deadline that are due. State is
 // that which the two name.
-func (b *bench[Tx]) waiting(state string) engine.OutboxMessage {
+func (b *bench[Tx]) waiting(state string) store.OutboxMessage {
 	b.Helper()
 	h := b.deal()
 	row, deadline := b.message(h, 1, "kafka"), b.deadline(h, epoch)
 	row.RecordState, deadline.RecordState = state, state
 	c := b.about(h)
-	c.Outbox, c.SetDeadlines = []engine.OutboxMessage{row}, []engine.Deadline{deadline}
+	c.Outbox, c.SetDeadlines = []store.OutboxMessage{row}, []store.Deadline{deadline}
 	b.must(b.save(c))
 	return row
 }
@@ -64,8 +64,8 @@ func readUnknownStates[Tx any](b *bench[Tx]) {
 	row := b.waiting("DRAFT")
 	other := b.waiting("DRAFT")
 	b.waiting("")
-	ask := func(c engine.Claim) []engine.UnknownWork {
-		page, err := b.Store.Read(b.ctx, engine.Read{Kind: engine.ReadUnknown, Now: epoch.Add(time.Second), Limit: 10, Destinations: c.Destinations, Events: c.Events})
+	ask := func(c store.Claim) []store.UnknownWork {
+		page, err := b.Store.Read(b.ctx, store.Read{Kind: store.ReadUnknown, Now: epoch.Add(time.Second), Limit: 10, Destinations: c.Destinations, Events: c.Events})
 		b.must(err)
 		return page.Unknown
 	}
@@ -74,9 +74,9 @@ func readUnknownStates[Tx any](b *bench[Tx]) {
 		b.Errorf("of what is known it finds %s", text(u))
 	}
 	least := min(row.RecordID, other.RecordID)
-	want := []engine.UnknownWork{
-		{Kind: engine.TaskDeadline, Machine: "deal", Name: "EXPIRE", State: "DRAFT", Record: least, Count: 2},
-		{Kind: engine.TaskEffect, Machine: "deal", Name: "notify_owner", State: "DRAFT", Record: least, Count: 2},
+	want := []store.UnknownWork{
+		{Kind: store.TaskDeadline, Machine: "deal", Name: "EXPIRE", State: "DRAFT", Record: least, Count: 2},
+		{Kind: store.TaskEffect, Machine: "deal", Name: "notify_owner", State: "DRAFT", Record: least, Count: 2},
 	}
 	if got := ask(without(c, "DRAFT")); text(got) != text(want) {
 		b.Errorf("it finds %s\nwant %s", text(got), text(want))

@@ -4,17 +4,17 @@ import (
 	"context"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Subject is a store under examination, with an empty database of its own, and
 // what the exam needs beside it.
 type Subject[Tx any] struct {
 	// Store is not migrated yet. Whoever made it closes it.
-	Store engine.Store[Tx]
+	Store store.Store[Tx]
 	// Reopen returns another store on the same database, as another process
 	// has it.
-	Reopen func(t *testing.T) engine.Store[Tx]
+	Reopen func(t *testing.T) store.Store[Tx]
 	// Exec runs one statement without parameters, in a transaction of the
 	// store.
 	Exec func(ctx context.Context, tx Tx, statement string) error

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func suspects[Tx any]() []test[Tx] {
@@ -23,7 +23,7 @@ func suspects[Tx any]() []test[Tx] {
 
 // cutShort saves a message for each lane and has them claimed, a second later each; their
 // leases last for a minute.
-func (b *bench[Tx]) cutShort(lanes ...string) (rows []engine.OutboxMessage) {
+func (b *bench[Tx]) cutShort(lanes ...string) (rows []store.OutboxMessage) {
 	b.Helper()
 	for i, lane := range lanes {
 		h := b.deal()
@@ -37,7 +37,7 @@ func (b *bench[Tx]) cutShort(lanes ...string) (rows []engine.OutboxMessage) {
 }
 
 // suspicious has messages cut short twice: their leases end after two minutes.
-func (b *bench[Tx]) suspicious(lanes ...string) []engine.OutboxMessage {
+func (b *bench[Tx]) suspicious(lanes ...string) []store.OutboxMessage {
 	b.Helper()
 	rows := b.cutShort(lanes...)
 	for i, row := range rows {
@@ -47,7 +47,7 @@ func (b *bench[Tx]) suspicious(lanes ...string) []engine.OutboxMessage {
 }
 
 // fresh saves a message that is due since a time.
-func (b *bench[Tx]) fresh(lane string, since time.Time) engine.OutboxMessage {
+func (b *bench[Tx]) fresh(lane string, since time.Time) store.OutboxMessage {
 	b.Helper()
 	h := b.deal()
 	row := b.message(h, 1, lane)
@@ -113,7 +113,7 @@ func manySuspects[Tx any](b *bench[Tx]) {
 	}
 	b.must(b.save(c))
 	leasing := b.claim(801, epoch)
-	leasing.Destinations = []engine.Destination{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, States: h.machine.States(), Most: many}}
+	leasing.Destinations = []store.Destination{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, States: h.machine.States(), Most: many}}
 	leasing.Effects = many
 	for range 2 {
 		for n := 0; n < many; {
@@ -178,7 +178,7 @@ func cutIsCounted[Tx any](b *bench[Tx]) {
 		b.Fatalf("the row before the third claim is %s", text(third))
 	}
 	cut(2)
-	b.must(b.settle(outcome(third, engine.MessageState{State: "retry_wait", AvailableAt: fsm.Some(at)})))
+	b.must(b.settle(outcome(third, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(at)})))
 	cut(2)
 	c := b.claim(903, at)
 	c.Suspects = 0
@@ -191,10 +191,10 @@ func cutIsCounted[Tx any](b *bench[Tx]) {
 func requeueForgetsCut[Tx any](b *bench[Tx]) {
 	row := b.cutShort("kafka")[0]
 	task := b.gets(b.claim(901, epoch.Add(time.Minute)), row)[0]
-	b.must(b.settle(outcome(task, engine.MessageState{State: "dead_letter", AvailableAt: row.AvailableAt})))
-	b.must(b.settle(engine.Settlement{
-		Kind: engine.TaskEffect, MessageID: row.MessageID, From: "dead_letter",
-		MessageState: engine.MessageState{State: "pending", AvailableAt: row.AvailableAt, Resolution: "ann: mended"},
+	b.must(b.settle(outcome(task, store.MessageState{State: "dead_letter", AvailableAt: row.AvailableAt})))
+	b.must(b.settle(store.Settlement{
+		Kind: store.TaskEffect, MessageID: row.MessageID, From: "dead_letter",
+		MessageState: store.MessageState{State: "pending", AvailableAt: row.AvailableAt, Resolution: "ann: mended"},
 	}))
 	if got := b.letter(row.MessageID); got.Attempts != 0 || got.Cut != 0 {
 		b.Fatalf("it is %s", text(got))

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // together asks about a Save of several commits, as a transaction of several events
@@ -19,15 +19,15 @@ func together[Tx any]() []test[Tx] {
 
 // fronts are two steps of one record, with another record made between them. Only
 // the last commit has what others would see.
-func (b *bench[Tx]) fronts(h head[Tx]) (commits []engine.Commit, after, other head[Tx]) {
+func (b *bench[Tx]) fronts(h head[Tx]) (commits []store.Commit, after, other head[Tx]) {
 	b.Helper()
 	first, after := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	made, other := b.commit(b.new(b.deals), deal.Create{OwnerID: 8, PriceNano: 100}, advertiser, epoch)
 	second, after := b.commit(after, deal.CounterOffer{PriceNano: 120}, owner, epoch.Add(time.Second))
 	first.NoWakeup, made.NoWakeup = true, true
 	rest := b.about(h)
-	rest.Outbox, rest.SetDeadlines, rest.IdempotencyKeys = []engine.OutboxMessage{b.message(after, 0, "kafka")}, []engine.Deadline{b.deadline(after, epoch)}, []engine.IdempotencyKey{key(after, "k")}
-	return []engine.Commit{first, made, second, rest}, after, other
+	rest.Outbox, rest.SetDeadlines, rest.IdempotencyKeys = []store.OutboxMessage{b.message(after, 0, "kafka")}, []store.Deadline{b.deadline(after, epoch)}, []store.IdempotencyKey{key(after, "k")}
+	return []store.Commit{first, made, second, rest}, after, other
 }
 
 func severalOfOne[Tx any](b *bench[Tx]) {
@@ -52,7 +52,7 @@ func laterOfOneFails[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	commits, _, other := b.fronts(h)
 	commits[2].Steps[0].From = "NEGOTIATING"
-	b.wants(b.save(commits...), engine.ErrConflict)
+	b.wants(b.save(commits...), store.ErrConflict)
 	b.stands(h)
 	b.stands(head[Tx]{machine: other.machine, id: other.id})
 	b.nothingSeen()
@@ -67,10 +67,10 @@ func refusedAmongOthers[Tx any](b *bench[Tx]) {
 	r.OwnerID = 99 // which is written once
 	c.Steps[0].Record = &r
 	for at := range len(commits) + 1 {
-		all := append(append(append([]engine.Commit{}, commits[:at]...), c), commits[at:]...)
+		all := append(append(append([]store.Commit{}, commits[:at]...), c), commits[at:]...)
 		err := b.save(all...)
-		b.wants(err, engine.ErrRefused)
-		if e := as[*engine.RefusedError](b, err); e.ID != victim.id {
+		b.wants(err, store.ErrRefused)
+		if e := as[*store.RefusedError](b, err); e.ID != victim.id {
 			b.Fatalf("refused as number %d, the error is %v", at, e)
 		}
 		b.stands(h)

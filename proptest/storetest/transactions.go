@@ -8,8 +8,8 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func transactions[Tx any]() []test[Tx] {
@@ -30,12 +30,12 @@ func transactions[Tx any]() []test[Tx] {
 func errorRollsBack[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
-	c.Outbox = []engine.OutboxMessage{b.message(h, 1, "kafka")}
-	mine := fmt.Errorf("mine: %w", engine.ErrConflict) // which is for the caller to try again
+	c.Outbox = []store.OutboxMessage{b.message(h, 1, "kafka")}
+	mine := fmt.Errorf("mine: %w", store.ErrConflict) // which is for the caller to try again
 	calls := 0
 	err := b.Store.InTx(b.ctx, func(tx Tx) error {
 		calls++
-		b.must(b.Store.Save(b.ctx, tx, []engine.Commit{c}))
+		b.must(b.Store.Save(b.ctx, tx, []store.Commit{c}))
 		return mine
 	})
 	if err != mine || calls != 1 { //nolint:errorlint // as it is
@@ -51,7 +51,7 @@ func panicRollsBack[Tx any](b *bench[Tx]) {
 	seen := func() (seen any) {
 		defer func() { seen = recover() }()
 		err := b.Store.InTx(b.ctx, func(tx Tx) error {
-			b.must(b.Store.Save(b.ctx, tx, []engine.Commit{c}))
+			b.must(b.Store.Save(b.ctx, tx, []store.Commit{c}))
 			panic("mine")
 		})
 		return fmt.Sprintf("no panic but %v", err)
@@ -67,17 +67,17 @@ func panicRollsBack[Tx any](b *bench[Tx]) {
 func ownWrites[Tx any](b *bench[Tx]) {
 	b.must(b.Store.InTx(b.ctx, func(tx Tx) error { return b.Exec(b.ctx, tx, "CREATE TABLE mine (n integer NOT NULL)") }))
 	h := b.deal()
-	both := func(n int, c engine.Commit) error {
+	both := func(n int, c store.Commit) error {
 		return b.Store.InTx(b.ctx, func(tx Tx) error {
 			if err := b.Exec(b.ctx, tx, fmt.Sprintf("INSERT INTO mine (n) VALUES (%d)", n)); err != nil {
 				return err
 			}
-			return b.Store.Save(b.ctx, tx, []engine.Commit{c})
+			return b.Store.Save(b.ctx, tx, []store.Commit{c})
 		})
 	}
 	c, next := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	b.must(both(1, c))
-	b.wants(both(2, c), engine.ErrConflict)
+	b.wants(both(2, c), store.ErrConflict)
 	b.counts("mine WHERE n = 1", 1)
 	b.counts("mine", 1)
 	b.stands(next)
@@ -96,8 +96,8 @@ func startsInTransaction[Tx any](b *bench[Tx]) {
 	}
 	child, started := b.commit(b.new(b.unpacks), unpack.Start{ImageID: "img", LocalPath: "/x", Checksum: "c", PoolName: "p"}, fsm.System(), epoch)
 	broken := child
-	broken.IdempotencyKeys = []engine.IdempotencyKey{key(started, "k"), key(started, "k")}
-	b.wants(b.save(c, broken), engine.ErrKeyUsed)
+	broken.IdempotencyKeys = []store.IdempotencyKey{key(started, "k"), key(started, "k")}
+	b.wants(b.save(c, broken), store.ErrKeyUsed)
 	b.stands(h)
 	b.image("img", "completed", 0)
 	b.counts("unpack_records", 0)
@@ -109,7 +109,7 @@ func startsInTransaction[Tx any](b *bench[Tx]) {
 }
 
 // writesOf lists the table effects of a step.
-func (b *bench[Tx]) writesOf(h head[Tx], s engine.StepWrite) (writes []fsm.TableWrite) {
+func (b *bench[Tx]) writesOf(h head[Tx], s store.StepWrite) (writes []fsm.TableWrite) {
 	b.Helper()
 	d, err := h.machine.Fire(h.record, fsm.Event{Name: "VALIDATED", Payload: []byte(`{"checksum_ok":true,"structure_ok":true,"security_ok":true}`)}, fsm.Input{By: fsm.System(), Now: epoch})
 	b.must(err)
@@ -136,7 +136,7 @@ func endedContext[Tx any](b *bench[Tx]) {
 	b.wants(saveTo(ctx, b.Store, c), context.Canceled)
 	_, err := b.Store.Claim(ctx, b.claim(901, epoch))
 	b.wants(err, context.Canceled)
-	_, err = b.Store.Read(ctx, engine.Read{Kind: engine.ReadDeadLetters, Limit: 1})
+	_, err = b.Store.Read(ctx, store.Read{Kind: store.ReadDeadLetters, Limit: 1})
 	b.wants(err, context.Canceled)
 	b.stands(h)
 }
@@ -146,12 +146,12 @@ func contextEndsInside[Tx any](b *bench[Tx]) {
 	c, _ := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	ctx, cancel := context.WithCancel(b.ctx)
 	err := b.Store.InTx(ctx, func(tx Tx) error {
-		b.must(b.Store.Save(ctx, tx, []engine.Commit{c}))
+		b.must(b.Store.Save(ctx, tx, []store.Commit{c}))
 		cancel()
 		return nil
 	})
 	b.wants(err, context.Canceled)
-	b.wants(err, engine.ErrStore)
+	b.wants(err, store.ErrStore)
 	b.stands(h)
 }
 
@@ -159,10 +159,10 @@ func loadSeesSave[Tx any](b *bench[Tx]) {
 	h := b.deal()
 	c, next := b.commit(h, deal.SubmitOffer{}, advertiser, epoch)
 	b.must(b.Store.InTx(b.ctx, func(tx Tx) error {
-		if err := b.Store.Save(b.ctx, tx, []engine.Commit{c}); err != nil {
+		if err := b.Store.Save(b.ctx, tx, []store.Commit{c}); err != nil {
 			return err
 		}
-		rows, err := b.Store.Load(b.ctx, tx, []engine.Query{b.query(h, engine.Query{}), b.query(b.new(b.wals), engine.Query{})})
+		rows, err := b.Store.Load(b.ctx, tx, []store.Query{b.query(h, store.Query{}), b.query(b.new(b.wals), store.Query{})})
 		if err == nil && (len(rows) != 2 || rows[0].Version != next.version || rows[1].Record != nil) {
 			b.Errorf("it found %+v", rows)
 		}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/outbox"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // DeadLetters returns messages that were given up and wait for an operator, oldest
 // first: those that f lets through, behind the message with the id after ("" for the
 // first page). A message that was after and is pruned is ErrNotFound.
-func (e *Engine[T]) DeadLetters(ctx context.Context, f Filter, after string, limit int) ([]OutboxMessage, error) {
-	q := Read{Kind: ReadDeadLetters, Filter: f, Limit: bounded(limit)}
+func (e *Engine[T]) DeadLetters(ctx context.Context, f store.Filter, after string, limit int) ([]store.OutboxMessage, error) {
+	q := store.Read{Kind: store.ReadDeadLetters, Filter: f, Limit: bounded(limit)}
 	if after != "" {
 		row, err := e.message(ctx, after)
 		if err != nil {
@@ -78,17 +79,17 @@ func (e *Engine[T]) resolve(ctx context.Context, what, messageID string, event o
 }
 
 // message returns a row of the outbox.
-func (e *Engine[T]) message(ctx context.Context, messageID string) (OutboxMessage, error) {
+func (e *Engine[T]) message(ctx context.Context, messageID string) (store.OutboxMessage, error) {
 	id, err := fsm.ParseUUID(messageID)
 	if err != nil {
-		return OutboxMessage{}, fmt.Errorf("%w: %w", ErrBadID, err)
+		return store.OutboxMessage{}, fmt.Errorf("%w: %w", ErrBadID, err)
 	}
-	page, err := e.store.Read(ctx, Read{Kind: ReadMessage, MessageID: id.String(), Limit: 1})
+	page, err := e.store.Read(ctx, store.Read{Kind: store.ReadMessage, MessageID: id.String(), Limit: 1})
 	switch {
 	case err != nil:
-		return OutboxMessage{}, err
+		return store.OutboxMessage{}, err
 	case len(page.Messages) == 0:
-		return OutboxMessage{}, ErrNotFound
+		return store.OutboxMessage{}, ErrNotFound
 	}
 	return page.Messages[0], nil
 }
@@ -120,7 +121,7 @@ func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (R
 	}); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
 	}
-	requeued, err := e.RequeueAll(ctx, Filter{Machine: machine, Record: r.id}, who, why)
+	requeued, err := e.RequeueAll(ctx, store.Filter{Machine: machine, Record: r.id}, who, why)
 	did.Requeued = requeued.Done
 	if err = errors.Join(err, requeued.Err()); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
@@ -133,7 +134,7 @@ func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (R
 func (e *Engine[T]) rearm(ctx context.Context, tx T, r request[T]) (bool, error) {
 	q := r.query()
 	q.IdempotencyKeys = nil
-	rows, err := e.store.Load(ctx, tx, []Query{q})
+	rows, err := e.store.Load(ctx, tx, []store.Query{q})
 	if err != nil {
 		return false, err
 	}
@@ -148,8 +149,8 @@ func (e *Engine[T]) rearm(ctx context.Context, tx T, r request[T]) (bool, error)
 	if deadline == nil {
 		return false, nil
 	}
-	return true, e.store.Save(ctx, tx, []Commit{{
+	return true, e.store.Save(ctx, tx, []store.Commit{{
 		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Expect: row.Version,
-		SetDeadlines: []Deadline{r.deadline(DeadlineTimeout, row.Version, row.Record.StateName(), *deadline)},
+		SetDeadlines: []store.Deadline{r.deadline(store.DeadlineTimeout, row.Version, row.Record.StateName(), *deadline)},
 	}})
 }

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // abreast is how many transactions of a batch are under way at once: while the
@@ -82,7 +84,7 @@ func (e *Engine[T]) applyRound(ctx context.Context, round []item[T], firings []F
 	// committed.
 	for _, it := range round {
 		o, err := Outcome{}, failure
-		if !errors.Is(failure, ErrStore) {
+		if !errors.Is(failure, store.ErrStore) {
 			o, err = e.fireAlone(ctx, it.request)
 		}
 		if err != nil {

@@ -8,15 +8,16 @@ import (
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // witness remembers what was saved last.
 type witness struct {
 	engine.Store[*sql.Tx]
-	saved []engine.Commit
+	saved []store.Commit
 }
 
-func (w *witness) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (w *witness) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	w.saved = commits
 	return w.Store.Save(ctx, tx, commits)
 }

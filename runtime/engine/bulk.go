@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Bulk is what became of a call for many messages or records.
@@ -21,7 +23,7 @@ func (b *Bulk) add(ctx context.Context, id string, err error) error {
 		b.Done++
 		return nil
 	}
-	if ctx.Err() != nil || errors.Is(err, ErrStore) {
+	if ctx.Err() != nil || errors.Is(err, store.ErrStore) {
 		return err
 	}
 	if b.Failed == nil {
@@ -44,22 +46,22 @@ func (b Bulk) Err() error {
 // transaction of its own. One that fails, say since another operator was first, is
 // noted in Bulk.Failed and the others go on. The error is that of ctx or of the store:
 // what was done up to there is in Bulk, and the call can be made again.
-func (e *Engine[T]) RequeueAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
+func (e *Engine[T]) RequeueAll(ctx context.Context, f store.Filter, who, why string) (Bulk, error) {
 	return e.resolveAll(ctx, "requeue all", f, func(id string) error { return e.Requeue(ctx, id, who, why) })
 }
 
 // DiscardAll discards every dead letter that f lets through, as RequeueAll does.
-func (e *Engine[T]) DiscardAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
+func (e *Engine[T]) DiscardAll(ctx context.Context, f store.Filter, who, why string) (Bulk, error) {
 	return e.resolveAll(ctx, "discard all", f, func(id string) error { return e.Discard(ctx, id, who, why) })
 }
 
 // resolveAll calls resolve for every dead letter, page by page. A message keeps its
 // place when it is given up again meanwhile, so none is met twice.
-func (e *Engine[T]) resolveAll(ctx context.Context, what string, f Filter, resolve func(messageID string) error) (did Bulk, err error) {
+func (e *Engine[T]) resolveAll(ctx context.Context, what string, f store.Filter, resolve func(messageID string) error) (did Bulk, err error) {
 	if err := checkNested(ctx); err != nil {
 		return did, err
 	}
-	q := Read{Kind: ReadDeadLetters, Filter: f, Limit: pageLimit}
+	q := store.Read{Kind: store.ReadDeadLetters, Filter: f, Limit: pageLimit}
 	for {
 		page, err := e.store.Read(ctx, q)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // What an engine and the typed client of a machine have in common is declared in package
@@ -24,6 +25,24 @@ type (
 	HistoryRow = client.HistoryRow
 	// Forced says who forced a step, and why.
 	Forced = client.Forced
+)
+
+// What the engine keeps and reads through its store, and shows to operators, is declared in
+// package store.
+type (
+	// Store keeps records, histories, messages, deadlines and idempotency keys. T is the
+	// transaction type of its driver.
+	Store[T any] = store.Store[T]
+	// OutboxMessage is an effect to be delivered: a row of fsm_outbox.
+	OutboxMessage = store.OutboxMessage
+	// MessageState is the part of a message that changes while it is delivered.
+	MessageState = store.MessageState
+	// Filter narrows a list of messages.
+	Filter = store.Filter
+	// Scope is what a pause is about.
+	Scope = store.Scope
+	// Pause is a scope that an operator has paused.
+	Pause = store.Pause
 )
 
 var (

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Clock tells the time. The engine reads no other clock for what it decides or
@@ -32,13 +34,6 @@ type LocalClock interface {
 // Local says that this is the clock of the machine.
 func (SystemClock) Local() {}
 
-// TimeTeller is implemented by stores whose database runs on machines of its own. The
-// processes that share it may disagree about the time; the database decides.
-type TimeTeller interface {
-	// Time returns the current time of the database.
-	Time(ctx context.Context) (time.Time, error)
-}
-
 // How often the difference to the clock of the store is measured, how long an answer
 // may take to be of use, and which difference is worth a warning.
 const (
@@ -50,7 +45,7 @@ const (
 // storeClock is the clock of a store, kept by a local one between measurements.
 type storeClock struct {
 	local  Clock
-	teller TimeTeller
+	teller store.TimeTeller
 	offset atomic.Int64 // of the store's clock to the local one, in nanoseconds
 
 	mu       sync.Mutex // held while measuring

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // telling is a store with a clock of its own.
@@ -33,16 +34,16 @@ func TestTheClockOfTheStoreDecides(t *testing.T) {
 	}
 	away := errors.New("no route to host")
 	answers := []func() (time.Time, error){
-		func() (time.Time, error) { return time.Time{}, engine.StoreError("time", away) }, // there is no time to go by
+		func() (time.Time, error) { return time.Time{}, store.Failed("time", away) }, // there is no time to go by
 		func() (time.Time, error) { return time.Now().Add(-time.Hour), nil },
 	}
-	store := telling{&faulty{Store: s.store}, func() (time.Time, error) {
+	db := telling{&faulty{Store: s.store}, func() (time.Time, error) {
 		answer := answers[0]
 		answers = answers[1:] // a third question within a minute is a mistake
 		return answer()
 	}}
 	var err error
-	if s.engine, err = engine.New(store, s.config, s.machines()...); err != nil {
+	if s.engine, err = engine.New(db, s.config, s.machines()...); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.engine.Create(t.Context(), "deal", fullID("0"), deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
@@ -97,7 +98,7 @@ func TestAnOperatorGoesByTheClockOfTheStore(t *testing.T) {
 		},
 	} {
 		away := errors.New("no route to host")
-		tell := func() (time.Time, error) { return time.Time{}, engine.StoreError("time", away) }
+		tell := func() (time.Time, error) { return time.Time{}, store.Failed("time", away) }
 		e, err := engine.New(telling{&faulty{Store: s.store}, func() (time.Time, error) { return tell() }}, s.config, s.machines()...)
 		if err != nil {
 			t.Fatal(err)

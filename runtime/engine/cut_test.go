@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestTheFirstAttemptsThatAreCutShortDoNotCount: another message may have ended the
@@ -30,9 +30,9 @@ func TestTheFirstAttemptsThatAreCutShortDoNotCount(t *testing.T) {
 		})
 		for n := range deaths {
 			now := s.clock.Now()
-			tasks, err := s.store.Claim(t.Context(), engine.Claim{
+			tasks, err := s.store.Claim(t.Context(), store.Claim{
 				Worker: "dead", Token: fsm.UUID{6: 0x40, 8: 0x80, 15: byte(n)}, Now: now, Until: now.Add(time.Minute), Effects: 1, Suspects: 1,
-				Destinations: []engine.Destination{{Machine: "deal", Name: "owner_notifications", Effects: []string{"notify_owner"}, States: deal.Define[*sql.Tx](nil, deal.DefaultParams()).States(), Most: 1}},
+				Destinations: []store.Destination{{Machine: "deal", Name: "owner_notifications", Effects: []string{"notify_owner"}, States: deal.Define[*sql.Tx](nil, deal.DefaultParams()).States(), Most: 1}},
 			})
 			if err != nil || len(tasks) != 1 {
 				t.Fatalf("%d tasks, %v", len(tasks), err)

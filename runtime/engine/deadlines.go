@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // expire fires the event of a due deadline, by the system. The deadline is
@@ -13,13 +14,13 @@ import (
 // One that was disarmed or armed anew meanwhile is left alone: its token is
 // gone. One that can't be recorded stays, and comes due again when its lease
 // runs out: a person may have mended by then what stands against it.
-func (e *Engine[T]) expire(ctx context.Context, t Task) error {
+func (e *Engine[T]) expire(ctx context.Context, t store.Task) error {
 	row := t.Deadline
 	m, err := e.lookup(row.Machine)
 	if err != nil || t.Err != nil {
 		return errors.Join(t.Err, err)
 	}
-	s := Settlement{Kind: TaskDeadline, Token: t.Token, Machine: row.Machine, RecordID: row.RecordID, Deadline: row.Kind}
+	s := store.Settlement{Kind: store.TaskDeadline, Token: t.Token, Machine: row.Machine, RecordID: row.RecordID, Deadline: row.Kind}
 	r, err := e.taskRequest(m, row.RecordID, row.Event, row.Correlation, &s)
 	if err != nil {
 		return err
@@ -31,15 +32,15 @@ func (e *Engine[T]) expire(ctx context.Context, t Task) error {
 	err = e.fireTask(ctx, r)
 	var x *fsm.Rejection
 	switch {
-	case errors.Is(err, ErrLeaseLost):
+	case errors.Is(err, store.ErrLeaseLost):
 		e.count(row.Machine, MetricLateDeadlines, "event", row.Event.Name)
 		return nil
-	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !errors.Is(err, ErrRefused):
+	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !errors.Is(err, store.ErrRefused):
 		e.count(row.Machine, MetricRefusedDeadlines, "event", row.Event.Name)
 		e.config.Logger.WarnContext(ctx, "deadline refused", "machine", row.Machine, "record", row.RecordID,
 			"event", row.Event.Name, "error", err, "correlation", row.Correlation)
 		err = e.settle(ctx, s)
-		if errors.Is(err, ErrLeaseLost) {
+		if errors.Is(err, store.ErrLeaseLost) {
 			return nil
 		}
 	}

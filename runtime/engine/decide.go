@@ -7,19 +7,29 @@ import (
 	"slices"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
+
+// loaded is what a load found for an event.
+type loaded struct {
+	store.Row
+	// holder is the record that an earlier creation with the same key made, and holderID its
+	// id; nil: there is none.
+	holder   fsm.Record
+	holderID string
+}
 
 // load reads what the requests need, a row each, as far as it can't be foreseen. The
 // key that an event has of its own may depend on the record, so it is looked up again
 // where knowing the record changes it.
-func (e *Engine[T]) load(ctx context.Context, tx T, requests ...request[T]) ([]Row, error) {
-	rows := make([]Row, len(requests))
-	queries := make([]Query, 0, len(requests))
+func (e *Engine[T]) load(ctx context.Context, tx T, requests ...request[T]) ([]loaded, error) {
+	rows := make([]loaded, len(requests))
+	queries := make([]store.Query, 0, len(requests))
 	asked := make([]int, 0, len(requests)) // which request each query is of
 	for i, r := range requests {
 		row, ok := r.foreseen()
 		if ok {
-			rows[i] = row
+			rows[i].Row = row
 			continue
 		}
 		q := r.query()
@@ -35,11 +45,11 @@ func (e *Engine[T]) load(ctx context.Context, tx T, requests ...request[T]) ([]R
 		return nil, err
 	}
 	if len(found) != len(queries) {
-		return nil, StoreError("load", fmt.Errorf("%d rows for %d queries", len(found), len(queries)))
+		return nil, store.Failed("load", fmt.Errorf("%d rows for %d queries", len(found), len(queries)))
 	}
 	for n, i := range asked {
-		rows[i] = found[n]
-		if err := e.loadMissed(ctx, tx, requests[i], queries[n].IdempotencyKeys, &rows[i]); err != nil {
+		rows[i].Row = found[n]
+		if err := e.loadMissed(ctx, tx, requests[i], queries[n].IdempotencyKeys, &rows[i].Row); err != nil {
 			return nil, err
 		}
 		if err := e.loadHolder(ctx, tx, requests[i], &rows[i]); err != nil {
@@ -50,7 +60,7 @@ func (e *Engine[T]) load(ctx context.Context, tx T, requests ...request[T]) ([]R
 }
 
 // loadMissed looks up the keys of r that are known with its record alone.
-func (e *Engine[T]) loadMissed(ctx context.Context, tx T, r request[T], looked []string, row *Row) error {
+func (e *Engine[T]) loadMissed(ctx context.Context, tx T, r request[T], looked []string, row *store.Row) error {
 	if row.Record == nil {
 		return nil
 	}
@@ -60,7 +70,7 @@ func (e *Engine[T]) loadMissed(ctx context.Context, tx T, r request[T], looked [
 	}
 	again := r.query()
 	again.IdempotencyKeys, again.Task = missed, nil
-	found, err := e.store.Load(ctx, tx, []Query{again})
+	found, err := e.store.Load(ctx, tx, []store.Query{again})
 	if err != nil {
 		return err
 	}
@@ -69,11 +79,11 @@ func (e *Engine[T]) loadMissed(ctx context.Context, tx T, r request[T], looked [
 }
 
 // loadHolder reads the record that an earlier creation with the key of r made.
-func (e *Engine[T]) loadHolder(ctx context.Context, tx T, r request[T], row *Row) error {
+func (e *Engine[T]) loadHolder(ctx context.Context, tx T, r request[T], row *loaded) error {
 	if !r.create {
 		return nil
 	}
-	at := slices.IndexFunc(row.IdempotencyKeys, func(k IdempotencyKey) bool { return k.RecordID != r.id && k.Event == r.event.Name })
+	at := slices.IndexFunc(row.IdempotencyKeys, func(k store.IdempotencyKey) bool { return k.RecordID != r.id && k.Event == r.event.Name })
 	if at < 0 {
 		return nil
 	}
@@ -83,18 +93,18 @@ func (e *Engine[T]) loadHolder(ctx context.Context, tx T, r request[T], row *Row
 	}
 	q := r.query()
 	q.ID, q.IDValue, q.IdempotencyKeys = row.IdempotencyKeys[at].RecordID, key, nil
-	found, err := e.store.Load(ctx, tx, []Query{q})
+	found, err := e.store.Load(ctx, tx, []store.Query{q})
 	if err != nil {
 		return err
 	}
-	row.holder = &holder{q.ID, found[0].Record}
+	row.holderID, row.holder = q.ID, found[0].Record
 	return r.machine.unreadable(found[0].Err)
 }
 
 // foreseen is what a load would find for an event without a key: nothing for a
 // creation, and the record where it is known. Whether that is right turns out when
 // the event is written.
-func (r request[T]) foreseen() (row Row, ok bool) {
+func (r request[T]) foreseen() (row store.Row, ok bool) {
 	switch {
 	case r.create:
 	case r.known != nil:
@@ -107,9 +117,9 @@ func (r request[T]) foreseen() (row Row, ok bool) {
 
 // decide asks the machine and turns its decision into a plan. It touches
 // nothing outside.
-func (e *Engine[T]) decide(r request[T], row Row) (plan[T], error) {
+func (e *Engine[T]) decide(r request[T], row loaded) (plan[T], error) {
 	if r.task != nil && !row.Held {
-		return plan[T]{}, ErrLeaseLost
+		return plan[T]{}, store.ErrLeaseLost
 	}
 	if r.task != nil && row.Cancelled {
 		return plan[T]{}, ErrStateLeft
@@ -120,25 +130,25 @@ func (e *Engine[T]) decide(r request[T], row Row) (plan[T], error) {
 	if o, ok, err := r.replay(row); ok || err != nil {
 		return e.ended(r, o, row.OnlyPending), err
 	}
-	if err := r.checkVersion(row); err != nil {
+	if err := r.checkVersion(row.Row); err != nil {
 		return plan[T]{}, err
 	}
-	d, err := r.ask(row, e.config.TwoStep)
+	d, err := r.ask(row.Row, e.config.TwoStep)
 	if err != nil {
 		return plan[T]{}, err
 	}
 	if len(d.Steps) == 0 {
 		return e.ended(r, Outcome{ID: r.id, Record: d.Record, Version: row.Version, AlreadyThere: true, Correlation: r.correlation}, row.OnlyPending), nil
 	}
-	return e.plan(r, row, d)
+	return e.plan(r, row.Row, d)
 }
 
 // ask lets the machine decide.
-func (r request[T]) ask(row Row, single bool) (d fsm.Decision, err error) {
+func (r request[T]) ask(row store.Row, single bool) (d fsm.Decision, err error) {
 	in := fsm.Input{By: r.by, Now: r.now, Single: single}
 	switch {
 	case r.create && row.Record != nil:
-		return d, &ExistsError{Machine: r.machine.Name(), ID: r.id}
+		return d, &store.ExistsError{Machine: r.machine.Name(), ID: r.id}
 	case r.create:
 		d, err = r.machine.Create(r.id, r.event, in)
 	case row.Record == nil:
@@ -147,7 +157,7 @@ func (r request[T]) ask(row Row, single bool) (d fsm.Decision, err error) {
 		d, err = r.machine.Fire(row.Record, r.event, in)
 	}
 	if errors.Is(err, fsm.ErrCorrupt) {
-		return d, &CorruptError{Machine: r.machine.Name(), ID: r.id, Err: err}
+		return d, &store.CorruptError{Machine: r.machine.Name(), ID: r.id, Err: err}
 	}
 	return d, err
 }
@@ -156,7 +166,7 @@ func (r request[T]) ask(row Row, single bool) (d fsm.Decision, err error) {
 func (e *Engine[T]) ended(r request[T], o Outcome, alone bool) plan[T] {
 	p := plan[T]{outcome: o}
 	if r.task != nil {
-		c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
+		c := store.Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
 		p.drafts = []draft{{Commit: c, alone: alone}}
 	}
 	return p

@@ -7,17 +7,17 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// deliver carries out one effect that is leased until a time, and stores what came of
+// deliver carries out one effect, and stores what came of
 // it. It calls handled between the two, unless the effect has failed.
-func (e *Engine[T]) deliver(ctx context.Context, t Task, until time.Time, handled func()) error {
+func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 	row, now := t.Effect, e.now()
-	if !now.Before(until) { // it waited for its turn too long: somebody else may be at it
-		return ErrLeaseLost
+	if !now.Before(t.until) { // it waited for its turn too long: somebody else may be at it
+		return store.ErrLeaseLost
 	}
 	m, err := e.lookup(row.Machine)
 	if err != nil {
@@ -35,7 +35,7 @@ func (e *Engine[T]) deliver(ctx context.Context, t Task, until time.Time, handle
 		return e.bury(ctx, d, fsm.UnknownEffect(row.Machine, row.Effect))
 	}
 	e.observe(row.Machine, MetricOutboxLag, now.Sub(row.AvailableAt.Or(row.CreatedAt)).Seconds(), "effect", row.Effect)
-	lease := e.keepLease(ctx, d, until)
+	lease := e.keepLease(ctx, d, t.until)
 	defer lease.stop()
 	r := e.attempt(lease.working, m, info, d)
 	if context.Cause(lease.working) == nil {
@@ -45,8 +45,8 @@ func (e *Engine[T]) deliver(ctx context.Context, t Task, until time.Time, handle
 	case r.err == nil:
 		handled()
 		return e.succeed(ctx, m, d, r)
-	case errors.Is(context.Cause(lease.working), ErrLeaseLost), errors.Is(r.err, ErrLeaseLost):
-		return ErrLeaseLost
+	case errors.Is(context.Cause(lease.working), store.ErrLeaseLost), errors.Is(r.err, store.ErrLeaseLost):
+		return store.ErrLeaseLost
 	case ctx.Err() != nil:
 		return e.interrupt(ctx, info, d, r.err)
 	}
@@ -55,7 +55,7 @@ func (e *Engine[T]) deliver(ctx context.Context, t Task, until time.Time, handle
 
 // report tells the breaker of the effect's destination how an attempt ended. A failure
 // that another attempt would meet again is an answer of the destination.
-func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, row OutboxMessage, err error) {
+func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, row store.OutboxMessage, err error) {
 	open, changed := e.destinations.report(row.Destination, err != nil && (unknownOutcome(err) || repeatable(info, err)))
 	if !changed {
 		return
@@ -120,7 +120,7 @@ func (e *Engine[T]) stillHeld(ctx context.Context, d delivery) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return errors.Join(ErrLeaseLost, err)
+		return errors.Join(store.ErrLeaseLost, err)
 	}
 	return nil
 }
@@ -318,7 +318,7 @@ func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, d delive
 }
 
 // dispatch is d on its way to its handler.
-func (d delivery) dispatch() fsm.Dispatch { return d.row.dispatch(d.letter.Attempts) }
+func (d delivery) dispatch() fsm.Dispatch { return dispatchOf(d.row, d.letter.Attempts) }
 
 // failure is a failure of d that no handler reported.
 func (d delivery) failure(err error, unknown bool) error {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Limit bounds the attempts of this process at one destination.
@@ -43,7 +45,7 @@ type destination struct {
 }
 
 // newDestinations limits the destinations of lanes.
-func newDestinations(lanes []Destination, c Config) *destinations {
+func newDestinations(lanes []store.Destination, c Config) *destinations {
 	d := &destinations{clock: c.Clock, all: map[string]*destination{}}
 	for _, l := range lanes {
 		limit, set := c.Limits[l.Name]
@@ -154,7 +156,7 @@ func (d *destinations) report(name string, failed bool) (open, changed bool) {
 
 // reserve takes places for a claim of at most so many messages, and returns the lanes
 // that have some. Destinations of several machines with one name share its places.
-func (d *destinations) reserve(lanes []Destination, most int) []Destination {
+func (d *destinations) reserve(lanes []store.Destination, most int) []store.Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now, sharing := d.clock.Now(), map[string]int{}
@@ -162,7 +164,7 @@ func (d *destinations) reserve(lanes []Destination, most int) []Destination {
 		sharing[l.Name]++
 	}
 	d.turn++
-	reserved := make([]Destination, 0, len(lanes))
+	reserved := make([]store.Destination, 0, len(lanes))
 	for i := range lanes {
 		l := lanes[(i+d.turn)%len(lanes)]
 		of := d.all[l.Name]
@@ -181,7 +183,7 @@ func (d *destinations) reserve(lanes []Destination, most int) []Destination {
 
 // claimed gives back what a claim left of its places. A lane of which it took all may
 // have more.
-func (d *destinations) claimed(reserved []Destination, tasks []Task) {
+func (d *destinations) claimed(reserved []store.Destination, tasks []store.Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	got := messagesOf(tasks)
@@ -199,10 +201,10 @@ func (d *destinations) claimed(reserved []Destination, tasks []Task) {
 
 // allowed returns the lanes with as many messages as their limits per second allow, at
 // most so many, for who carries out one after the other.
-func (d *destinations) allowed(lanes []Destination, most int) []Destination {
+func (d *destinations) allowed(lanes []store.Destination, most int) []store.Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now, allowed := d.clock.Now(), make([]Destination, 0, len(lanes))
+	now, allowed := d.clock.Now(), make([]store.Destination, 0, len(lanes))
 	for _, l := range lanes {
 		if l.Most = min(most, d.all[l.Name].allowance(now)); l.Most > 0 {
 			allowed = append(allowed, l)
@@ -212,7 +214,7 @@ func (d *destinations) allowed(lanes []Destination, most int) []Destination {
 }
 
 // spent notes attempts that are carried out one after the other.
-func (d *destinations) spent(tasks []Task) {
+func (d *destinations) spent(tasks []store.Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for lane, n := range messagesOf(tasks) {
@@ -221,10 +223,10 @@ func (d *destinations) spent(tasks []Task) {
 }
 
 // messagesOf counts the messages of each machine and lane.
-func messagesOf(tasks []Task) map[[2]string]int {
+func messagesOf(tasks []store.Task) map[[2]string]int {
 	n := map[[2]string]int{}
 	for _, t := range tasks {
-		if t.Kind == TaskEffect {
+		if t.Kind == store.TaskEffect {
 			n[[2]string{t.Effect.Machine, t.Effect.Destination}]++
 		}
 	}

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // draft is what the events of a transaction come to for one record: its commit, of
 // which the database may have the beginning, and what a load would find after it.
 type draft struct {
-	Commit
+	store.Commit
 	record  fsm.Record // after it; nil: nothing was decided
 	version int64
 	entered time.Time // when its state was entered
@@ -29,11 +30,11 @@ func (d *draft) place() place { return place{d.Machine, d.ID} }
 
 // row is what a load finds once d is written, for a task that is one of its effects
 // (1) or for none (0).
-func (d *draft) row(own int) (row Row, known bool) {
+func (d *draft) row(own int) (row store.Row, known bool) {
 	if d.record == nil || d.closed {
-		return Row{}, false
+		return store.Row{}, false
 	}
-	return Row{
+	return store.Row{
 		Record: copied(d.record), Version: d.version, EnteredAt: d.entered, OnlyPending: d.alone && len(d.Outbox) == own,
 	}, true
 }
@@ -51,10 +52,10 @@ func copied(r fsm.Record) fsm.Record {
 // alone what copies of d have.
 func (d *draft) follow(next draft) {
 	if next.left {
-		d.Outbox = slices.DeleteFunc(slices.Clone(d.Outbox), func(m OutboxMessage) bool { return m.Work })
+		d.Outbox = slices.DeleteFunc(slices.Clone(d.Outbox), func(m store.OutboxMessage) bool { return m.Work })
 	}
-	d.SetDeadlines = slices.DeleteFunc(slices.Clone(d.SetDeadlines), func(t Deadline) bool {
-		return slices.Contains(next.ClearDeadlines, t.Kind) || slices.ContainsFunc(next.SetDeadlines, func(n Deadline) bool { return n.Kind == t.Kind })
+	d.SetDeadlines = slices.DeleteFunc(slices.Clone(d.SetDeadlines), func(t store.Deadline) bool {
+		return slices.Contains(next.ClearDeadlines, t.Kind) || slices.ContainsFunc(next.SetDeadlines, func(n store.Deadline) bool { return n.Kind == t.Kind })
 	})
 	if d.creates() {
 		next.ClearDeadlines = nil // it has none
@@ -75,15 +76,15 @@ func (d *draft) creates() bool { return len(d.Steps) > 0 && d.Steps[0].Version =
 
 // front is the part of d that others may have to see within the transaction: the
 // record, its history, and rows beside it.
-func (d *draft) front() (c Commit, some bool) {
-	c = Commit{
+func (d *draft) front() (c store.Commit, some bool) {
+	c = store.Commit{
 		Machine: d.Machine, Tables: d.Tables, ID: d.ID, IDValue: d.IDValue, Steps: d.Steps[d.steps:], Writes: d.Writes[d.writes:], NoWakeup: true,
 	}
 	return c, len(c.Steps)+len(c.Writes) > 0
 }
 
 // rest is what is not written yet.
-func (d *draft) rest() (c Commit, some bool) {
+func (d *draft) rest() (c store.Commit, some bool) {
 	c = d.Commit
 	c.Steps, c.Writes = d.Steps[d.steps:], d.Writes[d.writes:]
 	some = len(c.Steps)+len(c.Writes)+len(c.Outbox)+len(c.ClearDeadlines)+len(c.SetDeadlines)+len(c.IdempotencyKeys) > 0
@@ -96,7 +97,7 @@ func (d *draft) wrote() { d.steps, d.writes = len(d.Steps), len(d.Writes) }
 // heads are the effects of d that nothing stands before in their lane. What is open
 // of a record beside this event may stand in any of its lanes; and a handler inside
 // the transaction may lead the record on, so that its work is nobody's.
-func (d *draft) heads() (heads []*OutboxMessage) {
+func (d *draft) heads() (heads []*store.OutboxMessage) {
 	if d.closed || !d.alone {
 		return nil
 	}
@@ -114,8 +115,8 @@ func (d *draft) heads() (heads []*OutboxMessage) {
 // nobody has in hand, an event that it raised, or, since an effect has ended, the
 // next of its lane.
 func (d *draft) loud() bool {
-	waits := func(row OutboxMessage) bool { return row.Lease == nil }
-	raised := func(t Deadline) bool { return t.Kind == DeadlineRaise }
-	unblocks := d.Task != nil && d.Task.Kind == TaskEffect && !d.alone
+	waits := func(row store.OutboxMessage) bool { return row.Lease == nil }
+	raised := func(t store.Deadline) bool { return t.Kind == store.DeadlineRaise }
+	unblocks := d.Task != nil && d.Task.Kind == store.TaskEffect && !d.alone
 	return unblocks || slices.ContainsFunc(d.Outbox, waits) || slices.ContainsFunc(d.SetDeadlines, raised)
 }

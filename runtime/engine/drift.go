@@ -3,94 +3,20 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
-
-// DriftError says where the database has other functions, triggers, constraints or
-// indices for a machine than this program was generated with: its table has changed since
-// they were made, or they were changed by hand. errors.Is finds ErrDrift.
-type DriftError struct{ Machines []Drift }
-
-// Drift is what differs of one machine.
-type Drift struct {
-	Machine     string
-	Version     string   // of the machine in this program
-	Deployed    string   // the latest version that has migrated this database
-	Differences []string // like "trigger deal_update of deals is not there", sorted
-}
-
-// Later reports whether a later version than this program's was deployed.
-func (d Drift) Later() bool { return compareVersions(d.Deployed, d.Version) > 0 }
-
-func (d Drift) String() string {
-	return fmt.Sprintf("machine %s, version %s: %s", d.Machine, d.Version, strings.Join(d.Differences, ", "))
-}
-
-func (e *DriftError) Error() string {
-	list := make([]string, len(e.Machines))
-	for i, d := range e.Machines {
-		list[i] = d.String()
-	}
-	return "the database differs from what this program was generated with: " + strings.Join(list, "; ") +
-		": apply the schema of this version, or run the version that the database was made for"
-}
-
-// Is makes errors.Is(err, ErrDrift) hold.
-func (e *DriftError) Is(target error) bool { return target == ErrDrift }
-
-// The kinds of schema objects.
-const (
-	FunctionObject   = "function"
-	TriggerObject    = "trigger"
-	ConstraintObject = "constraint"
-	IndexObject      = "index"
-)
-
-// SchemaObject is something of a database's schema.
-type SchemaObject struct{ Kind, Table, Name string }
-
-func (o SchemaObject) String() string {
-	if o.Table == "" {
-		return o.Kind + " " + o.Name
-	}
-	return o.Kind + " " + o.Name + " of " + o.Table
-}
-
-// Differences says what is there otherwise than a machine wants, each object with its
-// definition; one without is disabled. A trigger that is not wanted is the machine's if
-// its name says so.
-func Differences(machine string, wanted, there map[SchemaObject]string) (list []string) {
-	for o, definition := range wanted {
-		found, ok := there[o]
-		switch {
-		case !ok:
-			list = append(list, o.String()+" is not there")
-		case found == "" && definition != "":
-			list = append(list, o.String()+" is disabled")
-		case found != definition:
-			list = append(list, o.String()+" is another")
-		}
-	}
-	for o := range there {
-		if _, ok := wanted[o]; !ok && o.Kind == TriggerObject && strings.HasPrefix(o.Name, machine+"_") {
-			list = append(list, o.String()+" is of another version")
-		}
-	}
-	slices.Sort(list)
-	return list
-}
 
 // tellDrift logs where a later version than this program's was deployed, which is no
 // error: the program may have started again while others are being updated. What differs
 // else is returned.
 func (e *Engine[T]) tellDrift(ctx context.Context, err error) error {
-	var drift *DriftError
+	var drift *store.DriftError
 	if !errors.As(err, &drift) {
 		return err
 	}
-	var left []Drift
+	var left []store.Drift
 	for _, d := range drift.Machines {
 		if !d.Later() {
 			left = append(left, d)
@@ -102,5 +28,5 @@ func (e *Engine[T]) tellDrift(ctx context.Context, err error) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return &DriftError{Machines: left}
+	return &store.DriftError{Machines: left}
 }

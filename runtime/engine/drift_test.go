@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // drifting is a store whose database differs.
@@ -17,7 +18,7 @@ type drifting struct {
 }
 
 // Migrate says so.
-func (d drifting) Migrate(context.Context, []engine.Machine[*sql.Tx]) error {
+func (d drifting) Migrate(context.Context, []store.Machine) error {
 	return &engine.DriftError{Machines: []engine.Drift{{
 		Machine: "deal", Version: "1.0.0", Deployed: d.deployed, Differences: []string{"trigger deal_update of deals is another"},
 	}}}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // asking is where an effect was asked for.
@@ -35,7 +36,7 @@ type txCall[T any] struct {
 // addEffect adds an effect to where its kind and delivery put it: the writes of
 // c, the outbox, the calls inside the transaction, the records to start, or what
 // waits for the commit.
-func (e *Engine[T]) addEffect(p *plan[T], c *Commit, at asking[T], effect fsm.Effect) ([]start[T], error) {
+func (e *Engine[T]) addEffect(p *plan[T], c *store.Commit, at asking[T], effect fsm.Effect) ([]start[T], error) {
 	m := at.request.machine
 	info, ok := m.effects[effect.Name]
 	if !ok {
@@ -69,13 +70,13 @@ func (e *Engine[T]) addEffect(p *plan[T], c *Commit, at asking[T], effect fsm.Ef
 }
 
 // addCall adds an effect that a handler carries out.
-func addCall[T any](p *plan[T], c *Commit, at asking[T], effect fsm.Effect, info fsm.EffectInfo) error {
+func addCall[T any](p *plan[T], c *store.Commit, at asking[T], effect fsm.Effect, info fsm.EffectInfo) error {
 	r := at.request
 	payload, err := json.Marshal(effect.Payload)
 	if err != nil {
 		return fmt.Errorf("payload of effect %s: %w", effect.Name, err)
 	}
-	m := OutboxMessage{
+	m := store.OutboxMessage{
 		MessageID: at.id("message").String(), Machine: c.Machine, RecordID: r.id, Version: at.version, Seq: at.seq,
 		Effect: effect.Name, Destination: info.Destination, Delivery: info.Delivery, Work: info.Work, Payload: payload,
 		RecordState: at.step.To, Correlation: r.correlation, CreatedAt: r.now, MessageState: newLetter(r.now),
@@ -84,19 +85,11 @@ func addCall[T any](p *plan[T], c *Commit, at asking[T], effect fsm.Effect, info
 		m.Destination = effect.Name
 	}
 	if info.Delivery == fsm.InTransaction {
-		p.calls = append(p.calls, txCall[T]{r.machine, m.dispatch(1)})
+		p.calls = append(p.calls, txCall[T]{r.machine, dispatchOf(m, 1)})
 		return nil
 	}
 	c.Outbox = append(c.Outbox, m)
 	return nil
-}
-
-// dispatch is m on its way to a handler.
-func (m OutboxMessage) dispatch(attempt int64) fsm.Dispatch {
-	return fsm.Dispatch{
-		ID: m.MessageID, Machine: m.Machine, Record: m.RecordID, Effect: m.Effect, Version: m.Version,
-		Attempt: int(attempt), Correlation: m.Correlation, Payload: m.Payload,
-	}
 }
 
 // tellLog returns the log line of an effect.
@@ -138,5 +131,13 @@ func (e *Engine[T]) tellMetric(at asking[T], effect fsm.Effect, info fsm.EffectI
 			Machine: at.request.machine.Name(), Name: effect.Name, Type: info.Metric,
 			Value: m.Value, Labels: m.Labels, Buckets: info.Buckets,
 		})
+	}
+}
+
+// dispatchOf returns m on its way to a handler.
+func dispatchOf(m store.OutboxMessage, attempt int64) fsm.Dispatch {
+	return fsm.Dispatch{
+		ID: m.MessageID, Machine: m.Machine, Record: m.RecordID, Effect: m.Effect, Version: m.Version,
+		Attempt: int(attempt), Correlation: m.Correlation, Payload: m.Payload,
 	}
 }

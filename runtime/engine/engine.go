@@ -10,19 +10,20 @@ import (
 
 	"github.com/fsmgen/fsmgen/internal/groupcommit"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Engine fires events at the records of its machines and carries out what they
 // ask for. Any number of engines, in any number of processes, can share a store.
 // It is safe for concurrent use and holds no lock while user code runs.
 type Engine[T any] struct {
-	store    Store[T]
+	store    store.Store[T]
 	config   Config
 	machines map[string]*definition[T] // never written after New
 	inlines  bool                      // Inline names something
 	wanted   wanted                    // what its workers claim where nothing is paused
 	pauses   pauses
-	endings  groupcommit.Queue[place, *Settlement]
+	endings  groupcommit.Queue[place, *store.Settlement]
 	firings  groupcommit.Queue[place, *firing[T]]
 	crew     crew[T]
 	suspects suspects
@@ -43,17 +44,17 @@ type definition[T any] struct {
 
 // New makes an engine. It touches no database: call Migrate, then fire events
 // and, in one process at least, Run.
-func New[T any](store Store[T], c Config, machines ...Machine[T]) (*Engine[T], error) {
+func New[T any](s store.Store[T], c Config, machines ...Machine[T]) (*Engine[T], error) {
 	c = c.WithDefaults()
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("engine configuration: %w", err)
 	}
-	if store == nil {
+	if s == nil {
 		return nil, errors.New("engine: a store is needed")
 	}
-	e := &Engine[T]{store: store, config: c, machines: map[string]*definition[T]{}}
+	e := &Engine[T]{store: s, config: c, machines: map[string]*definition[T]{}}
 	_, local := c.Clock.(LocalClock)
-	if teller, ok := store.(TimeTeller); ok && local {
+	if teller, ok := s.(store.TimeTeller); ok && local {
 		e.storeClock = &storeClock{local: c.Clock, teller: teller}
 		e.config.Clock = e.storeClock
 	}
@@ -110,7 +111,7 @@ func (e *Engine[T]) Migrate(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
-	var machines []Machine[T]
+	var machines []store.Machine
 	for _, name := range e.names() {
 		machines = append(machines, e.machines[name].Machine)
 	}

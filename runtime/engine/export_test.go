@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/fsmgen/fsmgen/runtime/store"
+
 // Answers is how many answers wait while others are being stored.
 func (e *Engine[T]) Answers() int { return e.firings.Waiting() }
 
@@ -8,7 +10,7 @@ func (e *Engine[T]) AtRest() bool {
 	e.crew.mu.Lock()
 	defer e.crew.mu.Unlock()
 	for _, w := range e.crew.workers {
-		if !w.is(func() bool { return w.open[TaskEffect]+w.open[TaskDeadline] == 0 }) {
+		if !w.is(func() bool { return w.open[store.TaskEffect]+w.open[store.TaskDeadline] == 0 }) {
 			return false
 		}
 	}

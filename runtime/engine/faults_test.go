@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // faulty is a real store in whose way a test puts something. Each hook runs
@@ -16,7 +17,7 @@ type faulty struct {
 	claim func() error
 }
 
-func (f *faulty) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (f *faulty) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	if f.save != nil {
 		if err := f.save(ctx, tx); err != nil {
 			return err
@@ -25,7 +26,7 @@ func (f *faulty) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) 
 	return f.Store.Save(ctx, tx, commits)
 }
 
-func (f *faulty) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (f *faulty) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if f.claim != nil {
 		if err := f.claim(); err != nil {
 			return nil, err

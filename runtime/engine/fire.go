@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Create makes a record by one of its creation events. A record with this id
@@ -145,8 +146,8 @@ func (e *Engine[T]) consider(ctx context.Context, tx T, r request[T]) (plan[T], 
 // replayed looks whether r lost a race against itself: the same call with the
 // same key, sent twice, of which the other was accepted.
 func (e *Engine[T]) replayed(ctx context.Context, r request[T], cause error) (o Outcome, ok bool) {
-	lost := errors.Is(cause, ErrConflict) || errors.Is(cause, ErrVersion)
-	if !lost && !errors.Is(cause, ErrExists) && !errors.Is(cause, ErrKeyUsed) {
+	lost := errors.Is(cause, store.ErrConflict) || errors.Is(cause, ErrVersion)
+	if !lost && !errors.Is(cause, store.ErrExists) && !errors.Is(cause, store.ErrKeyUsed) {
 		return Outcome{}, false
 	}
 	if len(r.keys(nil)) == 0 {
@@ -169,7 +170,7 @@ func (e *Engine[T]) countRefusal(r request[T], err error) {
 	switch {
 	case errors.As(err, &x):
 		e.count(r.machine.Name(), MetricRejections, "event", r.event.Name, "reason", string(x.Reason))
-	case errors.Is(err, ErrConflict), errors.Is(err, ErrVersion):
+	case errors.Is(err, store.ErrConflict), errors.Is(err, ErrVersion):
 		e.count(r.machine.Name(), MetricConflicts, "event", r.event.Name)
 	}
 }

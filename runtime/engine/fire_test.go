@@ -12,6 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 var (
@@ -279,7 +280,7 @@ func (d deaf) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 	if err := d.Store.InTx(ctx, f); err != nil {
 		return err
 	}
-	return engine.StoreError("commit", errors.New("connection lost"))
+	return store.Failed("commit", errors.New("connection lost"))
 }
 
 func TestOversizedPayload(t *testing.T) {

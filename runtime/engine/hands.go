@@ -3,9 +3,9 @@ package engine
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/fsmgen/fsmgen/generated/outbox"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // crew is the workers of an engine: every Run that is going on.
@@ -59,8 +59,7 @@ func (c *crew[T]) reserve(n int) (of *worker[T], kept int) {
 // them. They are begun when it is committed.
 type grip[T any] struct {
 	worker *worker[T] // nil: nothing
-	tasks  []Task
-	until  time.Time
+	tasks  []task
 }
 
 // grasp lets a worker with free hands take effects that are about to be stored:
@@ -70,8 +69,8 @@ func (e *Engine[T]) grasp(drafts []draft) (g grip[T]) {
 		return g
 	}
 	type head struct {
-		row    *OutboxMessage
-		record *Row // for the event that it answers with
+		row    *store.OutboxMessage
+		record *store.Row // for the event that it answers with
 	}
 	var heads []head
 	for i := range drafts {
@@ -100,10 +99,10 @@ func (e *Engine[T]) grasp(drafts []draft) (g grip[T]) {
 	if kept == 0 {
 		return g
 	}
-	g.until = e.now().Add(e.config.Lease)
-	lease := &Lease{Token: e.config.NewToken(), Until: g.until, Worker: e.config.Worker}
+	until := e.now().Add(e.config.Lease)
+	lease := &store.Lease{Token: e.config.NewToken(), Until: until, Worker: e.config.Worker}
 	for _, h := range heads[:kept] {
-		g.tasks = append(g.tasks, Task{Kind: TaskEffect, Token: lease.Token, Effect: *h.row, known: h.record})
+		g.tasks = append(g.tasks, task{store.Task{Kind: store.TaskEffect, Token: lease.Token, Effect: *h.row}, until, h.record})
 		h.row.State, h.row.Attempts, h.row.Lease = outbox.Delivering.String(), h.row.Attempts+1, lease
 	}
 	return g
@@ -112,7 +111,7 @@ func (e *Engine[T]) grasp(drafts []draft) (g grip[T]) {
 // begin sets going what was taken.
 func (g grip[T]) begin() {
 	if g.worker != nil {
-		g.worker.redeem(g.tasks, g.until)
+		g.worker.redeem(g.tasks)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // watched is a real store that tells what goes through it, and never that there
@@ -27,10 +28,10 @@ type watched struct {
 	once    sync.Once
 }
 
-func (w *watched) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (w *watched) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	tasks, err := w.Store.Claim(ctx, c)
 	for _, t := range tasks {
-		if t.Kind == engine.TaskEffect {
+		if t.Kind == store.TaskEffect {
 			w.claimed.Add(1)
 		}
 	}
@@ -44,7 +45,7 @@ func (w *watched) Wait(ctx context.Context, _ time.Duration) error {
 	return ctx.Err()
 }
 
-func (w *watched) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+func (w *watched) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
 	w.loads.Add(1)
 	return w.Store.Load(ctx, tx, queries)
 }
@@ -52,9 +53,9 @@ func (w *watched) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) 
 func (s *stage) watched() *watched { return &watched{Store: s.store, looked: make(chan struct{})} }
 
 // looked returns when a worker has made its first claim and its hands are free.
-func (s *stage) looked(store *watched) {
+func (s *stage) looked(inner *watched) {
 	s.t.Helper()
-	within(s.t, "the first claim", store.looked)
+	within(s.t, "the first claim", inner.looked)
 	for began := time.Now(); !s.engine.AtRest(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > soon {
 			s.t.Fatal("a claim that found nothing keeps its hands")
@@ -67,18 +68,18 @@ func (s *stage) looked(store *watched) {
 // read the record for the answer.
 func TestWhatAStepAsksForIsTakenAsItIsStored(t *testing.T) {
 	s := newStage(t)
-	store, r := s.watched(), newRegistered(s)
-	r.open(store)
+	inner, r := s.watched(), newRegistered(s)
+	r.open(inner)
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	id := r.register()
 	within(t, "the registration", r.registered)
 	stop()
 	s.wants("registration", id, "registered", 6)
-	if n := store.claimed.Load(); n != 0 {
+	if n := inner.claimed.Load(); n != 0 {
 		t.Errorf("%d effects had to be looked for", n)
 	}
-	if n := store.loads.Load(); n != 1 { // for REGISTER
+	if n := inner.loads.Load(); n != 1 { // for REGISTER
 		t.Errorf("records were read %d times, want once", n)
 	}
 }
@@ -88,10 +89,10 @@ func TestWhatAStepAsksForIsTakenAsItIsStored(t *testing.T) {
 func TestARaisedEventIsTakenAtOnce(t *testing.T) {
 	s := newStage(t)
 	s.config.TwoStep = true
-	store, r := s.watched(), newRegistered(s)
-	r.open(store)
+	inner, r := s.watched(), newRegistered(s)
+	r.open(inner)
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	r.register()
 	within(t, "the registration", r.registered)
 	stop()
@@ -101,8 +102,8 @@ func TestARaisedEventIsTakenAtOnce(t *testing.T) {
 // second finds a record that is not as its step left it, and reads it again.
 func TestAnAnswerToARecordThatHasMovedOn(t *testing.T) {
 	s := newStage(t)
-	store, r := s.watched(), newRegistered(s)
-	r.open(store)
+	inner, r := s.watched(), newRegistered(s)
+	r.open(inner)
 	stop := s.running()
 	id := r.register()
 	within(t, "the registration", r.registered)
@@ -119,10 +120,10 @@ func TestAnAnswerToARecordThatHasMovedOn(t *testing.T) {
 func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
 	s := newStage(t)
 	s.config.Concurrency = 1
-	store, free, done := s.watched(), make(chan struct{}), make(chan struct{})
+	inner, free, done := s.watched(), make(chan struct{}), make(chan struct{})
 	var calls atomic.Int64
 	begun := make(chan string, 10)
-	s.handle(store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+	s.handle(inner, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		begun <- d.Record
 		<-free
 		if calls.Add(1) == 2 {
@@ -131,7 +132,7 @@ func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
 		return nil, nil
 	})
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	first := s.offered("1")
 	if got := <-begun; got != first {
 		t.Fatalf("it began with %s", got)
@@ -146,7 +147,7 @@ func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
 	close(free)
 	within(t, "the second effect", done)
 	stop()
-	if store.claimed.Load() == 0 {
+	if inner.claimed.Load() == 0 {
 		t.Error("nobody claimed the second effect")
 	}
 }
@@ -155,15 +156,15 @@ func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
 func TestATransactionThatFailsGivesItsHandsBack(t *testing.T) {
 	s := newStage(t)
 	s.config.Concurrency = 1
-	store, begun := s.watched(), make(chan int64, 1)
+	inner, begun := s.watched(), make(chan int64, 1)
 	var once sync.Once
-	broken := times(5, func() error { return engine.StoreError("save", errors.New("no route to host")) })
-	s.handle(&faulty{Store: store, save: func(context.Context, *sql.Tx) error { return broken() }}, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
-		once.Do(func() { begun <- store.claimed.Load() })
+	broken := times(5, func() error { return store.Failed("save", errors.New("no route to host")) })
+	s.handle(&faulty{Store: inner, save: func(context.Context, *sql.Tx) error { return broken() }}, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+		once.Do(func() { begun <- inner.claimed.Load() })
 		return nil, nil
 	})
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	for i := range 5 {
 		_, err := s.engine.Create(t.Context(), "deal", fullID("1"), deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
 		if !errors.Is(err, engine.ErrStore) {
@@ -185,10 +186,10 @@ func TestATransactionThatFailsGivesItsHandsBack(t *testing.T) {
 // TestTransact: events and the caller's own writes commit together, or not at all.
 func TestTransact(t *testing.T) {
 	s := newStage(t)
-	store := s.watched()
+	inner := s.watched()
 	done := make(chan struct{})
 	var once sync.Once
-	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+	s.handle(inner, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
 		once.Do(func() { close(done) })
 		return nil, nil
 	})
@@ -220,7 +221,7 @@ func TestTransact(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if n := store.loads.Load(); n != 0 {
+	if n := inner.loads.Load(); n != 0 {
 		t.Errorf("records that the unit made were read %d times", n)
 	}
 	s.wants("deal", first, "OFFER_PENDING", 2)
@@ -268,10 +269,10 @@ func TestTransact(t *testing.T) {
 // left again never begins, although a worker had it in hand.
 func TestAUnitThatLeavesTheState(t *testing.T) {
 	s := newStage(t)
-	store, r := s.watched(), newRegistered(s)
-	r.open(store)
+	inner, r := s.watched(), newRegistered(s)
+	r.open(inner)
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	id := fullID("1")
 	if err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		_, err := u.Create(ctx, "registration", id, registration.Create{NodeID: "n1"}, r.by)
@@ -300,10 +301,10 @@ func TestAUnitThatLeavesTheState(t *testing.T) {
 // take its time.
 func TestStopDoesNotWaitForATransaction(t *testing.T) {
 	s := newStage(t)
-	store := s.watched()
-	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) { return nil, nil })
+	inner := s.watched()
+	s.handle(inner, func(context.Context, fsm.Dispatch) (*fsm.Event, error) { return nil, nil })
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	id := fullID("1")
 	err := s.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
 		_, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 2, PriceNano: 100}, advertiser)
@@ -321,15 +322,15 @@ func TestStopDoesNotWaitForATransaction(t *testing.T) {
 func TestNewsWhileEveryHandIsBusy(t *testing.T) {
 	s := newStage(t)
 	s.config.Concurrency = 1
-	store, r := s.watched(), newRegistered(s)
+	inner, r := s.watched(), newRegistered(s)
 	begun, free := make(chan struct{}, 10), make(chan struct{})
 	r.before = func() { begun <- struct{}{}; <-free }
-	r.open(store)
+	r.open(inner)
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	r.register()
 	within(t, "the first effect", begun)
-	looks := store.claims.Load()
+	looks := inner.claims.Load()
 	second := fullID("2")
 	var outcomes [2]engine.Outcome
 	if err := s.store.InTx(t.Context(), func(tx *sql.Tx) (err error) {
@@ -342,7 +343,7 @@ func TestNewsWhileEveryHandIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.engine.Committed(t.Context(), outcomes[:]...)
-	for store.claims.Load() == looks { // it hears of it, and claims deadlines
+	for inner.claims.Load() == looks { // it hears of it, and claims deadlines
 		time.Sleep(time.Millisecond)
 	}
 	close(free)
@@ -355,16 +356,16 @@ func TestNewsWhileEveryHandIsBusy(t *testing.T) {
 // Committed says so, and not a PollInterval later.
 func TestACommitOfTheCallersWakesTheWorker(t *testing.T) {
 	s := newStage(t)
-	store, done := s.watched(), make(chan struct{})
+	inner, done := s.watched(), make(chan struct{})
 	var once sync.Once
-	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+	s.handle(inner, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
 		once.Do(func() { close(done) })
 		return nil, nil
 	})
 	db := s.connect()
 	defer db.Close()
 	stop := s.running()
-	s.looked(store)
+	s.looked(inner)
 	tx, err := db.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -384,9 +385,9 @@ func TestASilentStoreIsGivenUp(t *testing.T) {
 	s.config.StoreTimeout, s.config.PollInterval = 20*time.Millisecond, time.Millisecond
 	done := make(chan struct{})
 	var once sync.Once
-	store := &silent{Store: s.store}
-	store.left.Store(3)
-	s.handle(store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+	inner := &silent{Store: s.store}
+	inner.left.Store(3)
+	s.handle(inner, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
 		once.Do(func() { close(done) })
 		return nil, nil
 	})
@@ -405,10 +406,10 @@ type silent struct {
 	left atomic.Int64
 }
 
-func (s *silent) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (s *silent) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if s.left.Add(-1) >= 0 {
 		<-ctx.Done()
-		return nil, engine.StoreError("claim", context.Cause(ctx))
+		return nil, store.Failed("claim", context.Cause(ctx))
 	}
 	return s.Store.Claim(context.WithoutCancel(ctx), c)
 }
@@ -441,7 +442,7 @@ func newRegistered(s *stage) *registered {
 	return r
 }
 
-func (r *registered) open(store engine.Store[*sql.Tx]) {
+func (r *registered) open(inner engine.Store[*sql.Tx]) {
 	r.t.Helper()
 	answers := map[string]string{
 		"validate_payload":             `VALIDATION_PASSED {"validation_result":"passed"}`,
@@ -461,7 +462,7 @@ func (r *registered) open(store engine.Store[*sql.Tx]) {
 		return &e, nil
 	}
 	var err error
-	r.engine, err = engine.New[*sql.Tx](store, r.config, handling{registration.Define[*sql.Tx](nil, registration.DefaultParams()), handle})
+	r.engine, err = engine.New[*sql.Tx](inner, r.config, handling{registration.Define[*sql.Tx](nil, registration.DefaultParams()), handle})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // InlineFunc carries out effects of one name within a transaction: all that the
@@ -61,7 +62,7 @@ func (e *declinedError) Unwrap() error { return e.err }
 // out, to which it may be due. It is not known of a store that failed whether the
 // transaction is undone.
 func declined(err error) error {
-	if errors.Is(err, ErrStore) {
+	if errors.Is(err, store.ErrStore) {
 		return err
 	}
 	return &declinedError{err}
@@ -97,7 +98,7 @@ func (s *scope[T]) carryOut(ctx context.Context) error {
 
 // due are the effects of one name that can be carried out now, and were not tried
 // before.
-func (s *scope[T]) due(tried map[string]bool) (due []OutboxMessage) {
+func (s *scope[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
 	for i := range s.drafts {
 		for _, row := range s.drafts[i].heads() {
 			switch {
@@ -117,22 +118,22 @@ func (s *scope[T]) due(tried map[string]bool) (due []OutboxMessage) {
 // enterInline takes a place at the destination of an inline effect, if that has a limit
 // of its own: the default limits the effects of workers alone. Without a place the
 // effect is left to a worker.
-func (e *Engine[T]) enterInline(row OutboxMessage) bool {
+func (e *Engine[T]) enterInline(row store.OutboxMessage) bool {
 	return !e.destinations.isSet(row.Destination) || e.destinations.take(row.Destination)
 }
 
-func (e *Engine[T]) leaveInline(row OutboxMessage) {
+func (e *Engine[T]) leaveInline(row store.OutboxMessage) {
 	if e.destinations.isSet(row.Destination) && e.destinations.leave(row.Destination) {
 		e.crew.wake()
 	}
 }
 
 // perform carries out effects of one name and applies their answers.
-func (s *scope[T]) perform(ctx context.Context, rows []OutboxMessage) error {
+func (s *scope[T]) perform(ctx context.Context, rows []store.OutboxMessage) error {
 	m := s.engine.machines[rows[0].Machine]
 	dispatches := make([]fsm.Dispatch, len(rows))
 	for i, row := range rows {
-		dispatches[i] = row.dispatch(1)
+		dispatches[i] = dispatchOf(row, 1)
 	}
 	answers, err := s.handle(ctx, m.inline[rows[0].Effect], dispatches)
 	if err != nil {
@@ -168,8 +169,8 @@ func (s *scope[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Di
 
 // conclude ends an effect that was carried out with its answer. What the record
 // refuses is left to a worker, who knows what to do then.
-func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row OutboxMessage, event fsm.Event) (err error) {
-	ctx, end := s.engine.config.Trace(ctx, Task{Kind: TaskEffect, Effect: row}.operation())
+func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row store.OutboxMessage, event fsm.Event) (err error) {
+	ctx, end := s.engine.config.Trace(ctx, operationOf(store.Task{Kind: store.TaskEffect, Effect: row}))
 	defer func() { end(err) }()
 	p, err := s.answer(ctx, m, row, event)
 	var refused *fsm.Rejection
@@ -180,7 +181,7 @@ func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row OutboxMes
 		return err
 	}
 	d := s.find(place{row.Machine, row.RecordID})
-	d.Outbox = slices.DeleteFunc(d.Outbox, func(other OutboxMessage) bool { return other.MessageID == row.MessageID })
+	d.Outbox = slices.DeleteFunc(d.Outbox, func(other store.OutboxMessage) bool { return other.MessageID == row.MessageID })
 	pendingOf(&p.outcome).then(func(context.Context) {
 		s.engine.count(m.Name(), MetricAttempts, "effect", row.Effect, "outcome", "delivered")
 	})
@@ -189,7 +190,7 @@ func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row OutboxMes
 }
 
 // answer decides the event that an effect answers with.
-func (s *scope[T]) answer(ctx context.Context, m *definition[T], row OutboxMessage, event fsm.Event) (p plan[T], err error) {
+func (s *scope[T]) answer(ctx context.Context, m *definition[T], row store.OutboxMessage, event fsm.Event) (p plan[T], err error) {
 	r, err := s.engine.taskRequest(m, row.RecordID, event, row.Correlation, nil)
 	if err != nil {
 		return p, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // ErrStateLeft is the cause of the end of a handler's context when the state that
@@ -40,7 +41,7 @@ func (e *Engine[T]) keepLease(ctx context.Context, d delivery, until time.Time) 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.timer = time.AfterFunc(k.interval(), k.tick)
-	k.over = time.AfterFunc(until.Sub(e.now()), func() { k.end(ErrLeaseLost) })
+	k.over = time.AfterFunc(until.Sub(e.now()), func() { k.end(store.ErrLeaseLost) })
 	return k
 }
 
@@ -58,8 +59,8 @@ func (k *leaseKeeper[T]) tick() {
 	}
 	until, left, err := k.engine.renew(k.keeping, k.delivery)
 	switch {
-	case errors.Is(err, ErrLeaseLost):
-		k.end(ErrLeaseLost)
+	case errors.Is(err, store.ErrLeaseLost):
+		k.end(store.ErrLeaseLost)
 		return
 	case left:
 		k.end(ErrStateLeft)
@@ -86,7 +87,7 @@ func (k *leaseKeeper[T]) stop() {
 func (e *Engine[T]) renew(ctx context.Context, d delivery) (until time.Time, left bool, err error) {
 	now := e.now()
 	until = now.Add(e.config.Lease)
-	s := Settlement{Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID, Renew: until, Now: now}
+	s := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.row.MessageID, Renew: until, Now: now}
 	err = e.briefly(ctx, func(ctx context.Context) error {
 		return e.store.InTx(ctx, func(tx T) error {
 			err := e.store.Settle(ctx, tx, s)
@@ -97,7 +98,7 @@ func (e *Engine[T]) renew(ctx context.Context, d delivery) (until time.Time, lef
 		})
 	})
 	if err == nil && !e.now().Before(until) {
-		return until, left, ErrLeaseLost
+		return until, left, store.ErrLeaseLost
 	}
 	return until, left, err
 }
@@ -108,12 +109,12 @@ func (e *Engine[T]) stateLeft(ctx context.Context, tx T, d delivery) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	task := Settlement{Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID}
+	task := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.row.MessageID}
 	r, err := e.taskRequest(m, d.row.RecordID, fsm.Event{}, "", &task)
 	if err != nil {
 		return false, err
 	}
-	rows, err := e.store.Load(ctx, tx, []Query{r.query()})
+	rows, err := e.store.Load(ctx, tx, []store.Query{r.query()})
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}

@@ -5,30 +5,18 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Machine is a generated machine together with its handlers. Each generated
 // package has a Definition that is one; nobody writes one by hand. Its methods
 // are safe for concurrent use, and pure but for HandleTx, Handle and Query.
 type Machine[T any] interface {
-	// Name is the name of the machine in its spec.
-	Name() string
-	// Version is the version of the spec.
-	Version() string
-	// Effects lists every effect and metric of the machine.
-	Effects() []fsm.EffectInfo
+	store.Machine
 	// States lists every state in spec order.
 	States() []string
 	// TerminalStates lists the states that no transition leaves.
 	TerminalStates() []string
-	// Transitions lists every transition in spec order.
-	Transitions() []fsm.TransitionInfo
-	// Timeouts maps each state that has a timeout to the event that it fires.
-	Timeouts() map[string]string
-	// Tables names the machine's own tables.
-	Tables() fsm.Tables
-	// Schema returns the generated DDL for "postgres" or "sqlite".
-	Schema(dialect string) (string, error)
 	// Blank returns a record to scan into.
 	Blank() fsm.Record
 	// ParseID reads the text form of an id; the result is what [fsm.Plain] takes.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/outbox"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // delivery is an outbox row in the hands of a worker. What becomes of the row is
@@ -14,16 +15,16 @@ import (
 // methods that end a delivery work on a copy: an outcome that could not be
 // stored can be followed by another.
 type delivery struct {
-	row    OutboxMessage // as the claim found it
+	row    store.OutboxMessage // as the claim found it
 	token  fsm.UUID
 	policy fsm.RetryPolicy
 	letter outbox.Record
-	known  *Row // the record, as the step left it that asked for this; nil: not known
+	known  *store.Row // the record, as the step left it that asked for this; nil: not known
 }
 
 // newLetter is the letter of a message that was just asked for.
-func newLetter(now time.Time) MessageState {
-	return MessageState{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
+func newLetter(now time.Time) store.MessageState {
+	return store.MessageState{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
 }
 
 // limit is how many claims a message gets, of those that used counts: the first and
@@ -62,11 +63,11 @@ func (d delivery) spent() bool { return d.used() >= d.limit() }
 
 // claimed takes an outbox row over from the store's claim: the letter goes
 // through the same transitions that the claim stands for.
-func claimed(row OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (delivery, error) {
+func claimed(row store.OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (delivery, error) {
 	d := delivery{row: row, token: token, policy: policy}
 	letter, err := openLetter(row)
 	if err != nil {
-		return d, &CorruptError{Machine: row.Machine, ID: row.RecordID, Err: fmt.Errorf("message %s: %w", row.MessageID, err)}
+		return d, &store.CorruptError{Machine: row.Machine, ID: row.RecordID, Err: fmt.Errorf("message %s: %w", row.MessageID, err)}
 	}
 	d.letter = letter
 	switch d.letter.State {
@@ -87,9 +88,9 @@ func claimed(row OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time
 
 // delivered ends d with success. note is kept with it: the failure that was
 // answered with an event, or "".
-func (d delivery) delivered(note string, now time.Time) (Settlement, error) {
+func (d delivery) delivered(note string, now time.Time) (store.Settlement, error) {
 	if err := d.fire(outbox.HandlerSuccess{Token: d.token}, now, 0); err != nil {
-		return Settlement{}, err
+		return store.Settlement{}, err
 	}
 	if note != "" {
 		d.letter.LastError = fsm.Some(tidy(note))
@@ -98,7 +99,7 @@ func (d delivery) delivered(note string, now time.Time) (Settlement, error) {
 }
 
 // failed ends an attempt that is followed by another after a delay.
-func (d delivery) failed(cause string, now time.Time, wait time.Duration) (Settlement, error) {
+func (d delivery) failed(cause string, now time.Time, wait time.Duration) (store.Settlement, error) {
 	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, d.letter.Attempts+1)
 	return d.settlement(), err
 }
@@ -113,13 +114,13 @@ func (d delivery) noneLeft() error {
 }
 
 // buried makes d a dead letter, whatever its policy says.
-func (d delivery) buried(cause string, now time.Time) (Settlement, error) {
+func (d delivery) buried(cause string, now time.Time) (store.Settlement, error) {
 	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now, Cause: tidy(cause)}, now, d.letter.Attempts)
 	return d.settlement(), err
 }
 
 // released puts d back for any worker. The attempt counts.
-func (d delivery) released(now time.Time) (Settlement, error) {
+func (d delivery) released(now time.Time) (store.Settlement, error) {
 	err := d.fire(outbox.LeaseExpired{}, now, d.letter.Attempts+1)
 	d.letter.AvailableAt = fsm.Some(now)
 	return d.settlement(), err
@@ -140,15 +141,15 @@ func (d *delivery) fire(e outbox.Payload, now time.Time, maxAttempts int64) erro
 }
 
 // settlement is what to store of d.
-func (d delivery) settlement() Settlement {
-	return Settlement{
-		Kind: TaskEffect, Token: d.token, MessageID: d.row.MessageID, MessageState: closeLetter(d.letter, d.row.MessageState),
+func (d delivery) settlement() store.Settlement {
+	return store.Settlement{
+		Kind: store.TaskEffect, Token: d.token, MessageID: d.row.MessageID, MessageState: closeLetter(d.letter, d.row.MessageState),
 		Machine: d.row.Machine, RecordID: d.row.RecordID,
 	}
 }
 
 // openLetter reads the letter of a row.
-func openLetter(row OutboxMessage) (outbox.Record, error) {
+func openLetter(row store.OutboxMessage) (outbox.Record, error) {
 	id, err := fsm.ParseUUID(row.MessageID)
 	if err != nil {
 		return outbox.Record{}, err
@@ -167,8 +168,8 @@ func openLetter(row OutboxMessage) (outbox.Record, error) {
 // closeLetter is what is stored of a letter. before fills in what the machine
 // does not know: since when a row can be claimed, and how many of the attempts were cut
 // short.
-func closeLetter(r outbox.Record, before MessageState) MessageState {
-	l := MessageState{
+func closeLetter(r outbox.Record, before store.MessageState) store.MessageState {
+	l := store.MessageState{
 		State: r.State.String(), Attempts: r.Attempts, Cut: min(before.Cut, r.Attempts), AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
 		DiscardedAt: r.DiscardedAt, LastError: r.LastError.Or(""), Resolution: r.Resolution.Or(""), Cancelled: before.Cancelled,
 	}

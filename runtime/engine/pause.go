@@ -5,34 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
-
-// Scope is what a pause is about. Exactly one of these is set: Machine, Machine and
-// Effect, or Destination.
-type Scope struct {
-	Machine     string // its effects and its deadlines
-	Effect      string // this effect of Machine
-	Destination string // the effects with this `to` (or name, without one), of all machines
-}
-
-// String names the scope.
-func (s Scope) String() string {
-	switch {
-	case s.Destination != "":
-		return "destination " + s.Destination
-	case s.Effect != "":
-		return "effect " + s.Effect + " of machine " + s.Machine
-	}
-	return "machine " + s.Machine
-}
-
-// Pause is a scope that an operator has paused.
-type Pause struct {
-	Scope
-	Who, Why string
-	At       time.Time
-}
 
 // ErrNotPaused is returned by Unpause where nothing is paused in that scope.
 var ErrNotPaused = errors.New("not paused")
@@ -45,7 +20,7 @@ var ErrNotPaused = errors.New("not paused")
 // scope replaces them.
 //
 // A scope that no machine of this engine knows is an error.
-func (e *Engine[T]) Pause(ctx context.Context, s Scope, who, why string) error {
+func (e *Engine[T]) Pause(ctx context.Context, s store.Scope, who, why string) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
@@ -59,7 +34,7 @@ func (e *Engine[T]) Pause(ctx context.Context, s Scope, who, why string) error {
 	if err := e.synchronise(ctx); err != nil {
 		return fmt.Errorf("pause %s: %w", s, err)
 	}
-	p := Pause{Scope: s, Who: tidy(who), Why: tidy(why), At: e.now()}
+	p := store.Pause{Scope: s, Who: tidy(who), Why: tidy(why), At: e.now()}
 	if err := e.store.InTx(ctx, func(tx T) error { return e.store.Pause(ctx, tx, p) }); err != nil {
 		return fmt.Errorf("pause %s: %w", s, err)
 	}
@@ -69,7 +44,7 @@ func (e *Engine[T]) Pause(ctx context.Context, s Scope, who, why string) error {
 
 // Unpause ends a pause, and makes workers look for work. Without one of exactly this scope it is
 // ErrNotPaused.
-func (e *Engine[T]) Unpause(ctx context.Context, s Scope, who, why string) error {
+func (e *Engine[T]) Unpause(ctx context.Context, s store.Scope, who, why string) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
@@ -86,15 +61,15 @@ func (e *Engine[T]) Unpause(ctx context.Context, s Scope, who, why string) error
 	if err != nil {
 		return fmt.Errorf("unpause %s: %w", s, err)
 	}
-	e.config.Logger.InfoContext(ctx, "unpaused by an operator", append(s.attributes(), "who", who, "why", why)...)
+	e.config.Logger.InfoContext(ctx, "unpaused by an operator", append(scopeAttributes(s), "who", who, "why", why)...)
 	e.refreshPauses(ctx)
 	e.crew.wake()
 	return nil
 }
 
 // Pauses returns every pause, by machine, effect and destination.
-func (e *Engine[T]) Pauses(ctx context.Context) ([]Pause, error) {
-	page, err := e.store.Read(ctx, Read{Kind: ReadPauses})
+func (e *Engine[T]) Pauses(ctx context.Context) ([]store.Pause, error) {
+	page, err := e.store.Read(ctx, store.Read{Kind: store.ReadPauses})
 	if err != nil {
 		return nil, fmt.Errorf("pauses: %w", err)
 	}
@@ -102,7 +77,7 @@ func (e *Engine[T]) Pauses(ctx context.Context) ([]Pause, error) {
 }
 
 // checkScope refuses a scope that this engine does not know.
-func (e *Engine[T]) checkScope(s Scope) error {
+func (e *Engine[T]) checkScope(s store.Scope) error {
 	if (s.Machine == "") == (s.Destination == "") || s.Machine == "" && s.Effect != "" {
 		return errors.New("engine: a scope is a machine, an effect of a machine, or a destination")
 	}
@@ -131,7 +106,7 @@ func checkReason(who, why string) error {
 	return nil
 }
 
-// attributes are those of a log line.
-func (s Scope) attributes() []any {
+// scopeAttributes returns the attributes of a log line about s.
+func scopeAttributes(s store.Scope) []any {
 	return []any{"machine", s.Machine, "effect", s.Effect, "destination", s.Destination}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // pauses is what an engine last read of the pauses of its store. It is safe for
@@ -17,18 +18,18 @@ type pauses struct {
 	mu     sync.Mutex
 	known  bool // they were read once
 	read   time.Time
-	all    map[Scope]Pause
+	all    map[store.Scope]store.Pause
 	wanted wanted // what is left to claim
 }
 
 // begin reports whether an effect may begin. Before the pauses were read none may.
-func (p *pauses) begin(row OutboxMessage) bool {
+func (p *pauses) begin(row store.OutboxMessage) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
 		return p.known
 	}
-	return slices.ContainsFunc(p.wanted.lanes, func(l Destination) bool {
+	return slices.ContainsFunc(p.wanted.lanes, func(l store.Destination) bool {
 		return l.Machine == row.Machine && l.Name == row.Destination && slices.Contains(l.Effects, row.Effect)
 	})
 }
@@ -48,11 +49,11 @@ func (p *pauses) state() (known bool, read time.Time) {
 }
 
 // set notes what was read, and returns what is new and what is gone.
-func (p *pauses) set(list []Pause, left wanted, at time.Time) (begun, ended []Pause) {
+func (p *pauses) set(list []store.Pause, left wanted, at time.Time) (begun, ended []store.Pause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.all
-	p.all = map[Scope]Pause{}
+	p.all = map[store.Scope]store.Pause{}
 	for _, pause := range list {
 		p.all[pause.Scope] = pause
 		if _, there := before[pause.Scope]; !there {
@@ -86,11 +87,11 @@ func (e *Engine[T]) askForPauses(ctx context.Context) error {
 	begun, ended := e.pauses.set(list, e.unpaused(list), at)
 	for _, p := range begun {
 		e.measurePause(p.Scope, 1)
-		e.config.Logger.WarnContext(ctx, "paused", append(p.attributes(), "who", p.Who, "why", p.Why, "at", p.At)...)
+		e.config.Logger.WarnContext(ctx, "paused", append(scopeAttributes(p.Scope), "who", p.Who, "why", p.Why, "at", p.At)...)
 	}
 	for _, p := range ended {
 		e.measurePause(p.Scope, 0)
-		e.config.Logger.InfoContext(ctx, "no longer paused", p.attributes()...)
+		e.config.Logger.InfoContext(ctx, "no longer paused", scopeAttributes(p.Scope)...)
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func (e *Engine[T]) followPauses(ctx context.Context) {
 }
 
 // unpaused is what is wanted and not paused.
-func (e *Engine[T]) unpaused(list []Pause) wanted {
+func (e *Engine[T]) unpaused(list []store.Pause) wanted {
 	if len(list) == 0 {
 		return e.wanted
 	}
@@ -149,7 +150,7 @@ func (e *Engine[T]) unpaused(list []Pause) wanted {
 		}
 	}
 	for _, events := range e.wanted.events {
-		if !slices.ContainsFunc(list, func(p Pause) bool { return p.Scope == Scope{Machine: events.Machine} }) {
+		if !slices.ContainsFunc(list, func(p store.Pause) bool { return p.Scope == store.Scope{Machine: events.Machine} }) {
 			left.events = append(left.events, events)
 		}
 	}
@@ -158,17 +159,17 @@ func (e *Engine[T]) unpaused(list []Pause) wanted {
 
 // pausesEffect reports whether an effect, or the cleanup that its repeats begin with, is
 // paused.
-func pausesEffect[T any](list []Pause, m *definition[T], name string) bool {
+func pausesEffect[T any](list []store.Pause, m *definition[T], name string) bool {
 	info := m.effects[name]
-	scopes := []Scope{{Machine: m.Name()}, {Machine: m.Name(), Effect: name}, {Destination: destinationOf(info)}}
+	scopes := []store.Scope{{Machine: m.Name()}, {Machine: m.Name(), Effect: name}, {Destination: destinationOf(info)}}
 	if info.Cleanup != "" {
-		scopes = append(scopes, Scope{Machine: m.Name(), Effect: info.Cleanup}, Scope{Destination: destinationOf(m.effects[info.Cleanup])})
+		scopes = append(scopes, store.Scope{Machine: m.Name(), Effect: info.Cleanup}, store.Scope{Destination: destinationOf(m.effects[info.Cleanup])})
 	}
-	return slices.ContainsFunc(list, func(p Pause) bool { return slices.Contains(scopes, p.Scope) })
+	return slices.ContainsFunc(list, func(p store.Pause) bool { return slices.Contains(scopes, p.Scope) })
 }
 
 // measurePause measures whether a scope is paused.
-func (e *Engine[T]) measurePause(s Scope, value float64) {
+func (e *Engine[T]) measurePause(s store.Scope, value float64) {
 	e.config.Metrics(Metric{
 		Machine: s.Machine, Name: MetricPaused, Type: "gauge", Value: value,
 		Labels: []fsm.Label{{Name: "effect", Value: s.Effect}, {Name: "destination", Value: s.Destination}},

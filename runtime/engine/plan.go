@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // plan is what follows from accepted events, before anything is written. The
@@ -23,7 +24,7 @@ type plan[T any] struct {
 }
 
 // plan turns a decision about r into writes.
-func (e *Engine[T]) plan(r request[T], row Row, d fsm.Decision) (plan[T], error) {
+func (e *Engine[T]) plan(r request[T], row store.Row, d fsm.Decision) (plan[T], error) {
 	p := plan[T]{outcome: Outcome{
 		ID: r.id, Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
 	}}
@@ -37,8 +38,8 @@ func (e *Engine[T]) plan(r request[T], row Row, d fsm.Decision) (plan[T], error)
 
 // addDraft adds the draft of one record, then those of the records that it
 // starts. depth is how many starts led here.
-func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, depth int) error {
-	c := Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
+func (e *Engine[T]) addDraft(p *plan[T], r request[T], row store.Row, d fsm.Decision, depth int) error {
+	c := store.Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
 	version, entered, before := row.Version, row.EnteredAt, row.Record
 	var starts []start[T]
 	left := false
@@ -54,7 +55,7 @@ func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, 
 			left = true
 			c.CancelWork = r.machine.hasWork && !row.OnlyPending && row.Version > 0
 			// Work of a state that this very chain leaves never begins.
-			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxMessage) bool { return m.Work })
+			c.Outbox = slices.DeleteFunc(c.Outbox, func(m store.OutboxMessage) bool { return m.Work })
 		}
 		r.setDeadline(&c, s, version)
 		seq := 0
@@ -74,14 +75,14 @@ func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, 
 		}
 	}
 	if d.Raised != nil {
-		c.SetDeadlines = append(c.SetDeadlines, r.deadline(DeadlineRaise, version, d.Record.StateName(), fsm.Deadline{At: r.now, Fire: *d.Raised}))
+		c.SetDeadlines = append(c.SetDeadlines, r.deadline(store.DeadlineRaise, version, d.Record.StateName(), fsm.Deadline{At: r.now, Fire: *d.Raised}))
 	}
 	keys := r.keys(row.Record)
 	if err := r.checkKeys(keys); err != nil {
 		return err
 	}
 	for _, key := range keys {
-		c.IdempotencyKeys = append(c.IdempotencyKeys, IdempotencyKey{
+		c.IdempotencyKeys = append(c.IdempotencyKeys, store.IdempotencyKey{
 			Machine: c.Machine, Key: key, RecordID: r.id, Event: r.event.Name, Version: version, CreatedAt: r.now,
 			By: r.by, Payload: d.Steps[0].Payload,
 		})
@@ -91,15 +92,15 @@ func (e *Engine[T]) addDraft(p *plan[T], r request[T], row Row, d fsm.Decision, 
 	})
 	for _, s := range starts {
 		if err := e.addStart(p, r, s, depth+1); err != nil {
-			return &RefusedError{Machine: s.machine.Name(), ID: s.id, Err: fmt.Errorf("started by %s %s: %w", c.Machine, c.ID, err)}
+			return &store.RefusedError{Machine: s.machine.Name(), ID: s.id, Err: fmt.Errorf("started by %s %s: %w", c.Machine, c.ID, err)}
 		}
 	}
 	return nil
 }
 
 // step is what is written about a transition.
-func (r request[T]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm.Record) StepWrite {
-	return StepWrite{
+func (r request[T]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm.Record) store.StepWrite {
+	return store.StepWrite{
 		HistoryRow: HistoryRow{
 			EventID: eventID, Version: version, Transition: s.Transition, From: s.From, Event: s.Event, To: s.To, By: s.By, Payload: s.Payload,
 			Correlation: r.correlation, At: r.now,
@@ -112,25 +113,25 @@ func (r request[T]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm
 
 // setDeadline makes c set the deadline that s sets, and clear the one that s leaves behind. Of the
 // steps of a chain the last one counts.
-func (r request[T]) setDeadline(c *Commit, s fsm.Step, version int64) {
+func (r request[T]) setDeadline(c *store.Commit, s fsm.Step, version int64) {
 	if s.KeepDeadline {
 		return
 	}
 	c.SetDeadlines = nil
 	if s.Deadline != nil {
-		c.SetDeadlines = []Deadline{r.deadline(DeadlineTimeout, version, s.To, *s.Deadline)}
+		c.SetDeadlines = []store.Deadline{r.deadline(store.DeadlineTimeout, version, s.To, *s.Deadline)}
 	}
 	switch {
 	case s.From == "":
 	case s.Internal:
-		c.ClearDeadlines = []DeadlineKind{DeadlineTimeout}
+		c.ClearDeadlines = []store.DeadlineKind{store.DeadlineTimeout}
 	default:
-		c.ClearDeadlines = []DeadlineKind{DeadlineTimeout, DeadlineRaise}
+		c.ClearDeadlines = []store.DeadlineKind{store.DeadlineTimeout, store.DeadlineRaise}
 	}
 }
 
-func (r request[T]) deadline(kind DeadlineKind, version int64, state string, t fsm.Deadline) Deadline {
-	return Deadline{
+func (r request[T]) deadline(kind store.DeadlineKind, version int64, state string, t fsm.Deadline) store.Deadline {
+	return store.Deadline{
 		Machine: r.machine.Name(), RecordID: r.id, Kind: kind, Version: version,
 		DueAt: fsm.Instant(t.At), Event: t.Fire, RecordState: state, Correlation: r.correlation,
 	}
@@ -158,11 +159,11 @@ func (e *Engine[T]) addStart(p *plan[T], parent request[T], s start[T], depth in
 		machine: s.machine, id: fsm.Text(key), key: key, event: s.event, create: true,
 		by: fsm.System(), correlation: parent.correlation, now: parent.now,
 	}
-	d, err := r.ask(Row{}, e.config.TwoStep)
+	d, err := r.ask(store.Row{}, e.config.TwoStep)
 	if err != nil {
 		return err
 	}
-	return e.addDraft(p, r, Row{}, d, depth)
+	return e.addDraft(p, r, store.Row{}, d, depth)
 }
 
 // tellStep returns what is measured and logged about a step once it is

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // pageLimit is how much one question returns at most: more is read page by
@@ -44,8 +45,8 @@ func (e *Engine[T]) get(ctx context.Context, machine, id string) (Snapshot, erro
 	if err != nil {
 		return Snapshot{}, err
 	}
-	page, err := e.store.Read(ctx, Read{
-		Kind: ReadRecord, Machine: machine, Tables: m.tables, Blank: m.Blank, ID: fsm.Text(key), IDValue: key, Limit: 1,
+	page, err := e.store.Read(ctx, store.Read{
+		Kind: store.ReadRecord, Machine: machine, Tables: m.tables, Blank: m.Blank, ID: fsm.Text(key), IDValue: key, Limit: 1,
 	})
 	switch {
 	case err != nil:
@@ -64,7 +65,7 @@ func (e *Engine[T]) List(ctx context.Context, machine, state, after string, limi
 	if err != nil {
 		return nil, err
 	}
-	q := Read{Kind: ReadRecords, Machine: machine, Tables: m.tables, Blank: m.Blank, State: state, Limit: bounded(limit)}
+	q := store.Read{Kind: store.ReadRecords, Machine: machine, Tables: m.tables, Blank: m.Blank, State: state, Limit: bounded(limit)}
 	if after != "" {
 		if _, q.After, err = e.machine(machine, after); err != nil {
 			return nil, err
@@ -88,8 +89,8 @@ func (e *Engine[T]) History(ctx context.Context, machine, id string, after int64
 	if err != nil {
 		return nil, err
 	}
-	page, err := e.store.Read(ctx, Read{
-		Kind: ReadHistory, Machine: machine, Tables: m.tables, ID: fsm.Text(key), IDValue: key, AfterVersion: after, Limit: bounded(limit),
+	page, err := e.store.Read(ctx, store.Read{
+		Kind: store.ReadHistory, Machine: machine, Tables: m.tables, ID: fsm.Text(key), IDValue: key, AfterVersion: after, Limit: bounded(limit),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("history of %s %s: %w", machine, id, err)
@@ -97,13 +98,13 @@ func (e *Engine[T]) History(ctx context.Context, machine, id string, after int64
 	return page.History, nil
 }
 
-func (d *definition[T]) snapshot(row Row) Snapshot {
+func (d *definition[T]) snapshot(row store.Row) Snapshot {
 	s := Snapshot{Record: row.Record, Version: row.Version, EnteredAt: row.EnteredAt, Err: d.unreadable(row.Err)}
 	if row.Record != nil {
 		s.ID = fsm.Text(row.Record.Values()[0])
 		return s
 	}
-	var corrupt *CorruptError
+	var corrupt *store.CorruptError
 	if errors.As(row.Err, &corrupt) {
 		s.ID = corrupt.ID
 	}

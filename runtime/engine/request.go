@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // request is one event on its way to a record.
@@ -26,11 +27,11 @@ type request[T any] struct {
 	ifVersion   int64 // 0: any
 	correlation string
 	now         time.Time
-	notBefore   time.Time   // of a deadline: when it was due
-	task        *Settlement // what ends with this event; nil: a caller fires
-	forced      *Forced     // by an operator; nil: it was not
-	lock        bool        // other writers wait until this is stored: one of them was first before
-	known       *Row        // what a load would find, unless there is something newer; nil: not known
+	notBefore   time.Time         // of a deadline: when it was due
+	task        *store.Settlement // what ends with this event; nil: a caller fires
+	forced      *Forced           // by an operator; nil: it was not
+	lock        bool              // other writers wait until this is stored: one of them was first before
+	known       *store.Row        // what a load would find, unless there is something newer; nil: not known
 }
 
 // request checks what a caller says.
@@ -103,7 +104,7 @@ func (r request[T]) tooLong(what string, bytes, allowed int) error {
 
 // timedOut reports whether r is the timeout of a state.
 func (r request[T]) timedOut() bool {
-	return r.task != nil && r.task.Kind == TaskDeadline && r.task.Deadline == DeadlineTimeout
+	return r.task != nil && r.task.Kind == store.TaskDeadline && r.task.Deadline == store.DeadlineTimeout
 }
 
 // keys lists the idempotency keys that the event consumes. The prefixes keep a
@@ -125,13 +126,13 @@ func (r request[T]) scopedKey() string {
 }
 
 // query asks for the record, the keys and the task of r.
-func (r request[T]) query() Query {
-	q := Query{
+func (r request[T]) query() store.Query {
+	q := store.Query{
 		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key,
 		Into: r.machine.Blank(), IdempotencyKeys: r.keys(nil), Lock: r.lock,
 	}
 	if r.task != nil {
-		q.Task = &TaskRef{Kind: r.task.Kind, MessageID: r.task.MessageID, Deadline: r.task.Deadline, Token: r.task.Token}
+		q.Task = &store.TaskRef{Kind: r.task.Kind, MessageID: r.task.MessageID, Deadline: r.task.Deadline, Token: r.task.Token}
 	}
 	return q
 }
@@ -141,7 +142,7 @@ func (r request[T]) query() Query {
 // creation is answered with the record that the key created, whatever id it asks for.
 // An event's own key answers callers of the same role alone: to others the event is
 // decided like any other.
-func (r request[T]) replay(row Row) (Outcome, bool, error) {
+func (r request[T]) replay(row loaded) (Outcome, bool, error) {
 	for _, k := range row.IdempotencyKeys {
 		var record fsm.Record
 		switch {
@@ -149,11 +150,11 @@ func (r request[T]) replay(row Row) (Outcome, bool, error) {
 			continue
 		case k.RecordID == r.id:
 			record = row.Record
-		case r.create && row.holder != nil && row.holder.ID == k.RecordID:
-			record = row.holder.Record
+		case r.create && row.holder != nil && row.holderID == k.RecordID:
+			record = row.holder
 		}
 		if record == nil || k.Event != r.event.Name || !sameJSON(k.Payload, r.event.Payload) {
-			return Outcome{}, false, &KeyError{Machine: k.Machine, Key: k.Key, RecordID: k.RecordID, Event: k.Event}
+			return Outcome{}, false, &store.KeyError{Machine: k.Machine, Key: k.Key, RecordID: k.RecordID, Event: k.Event}
 		}
 		return Outcome{ID: k.RecordID, Record: record, Version: k.Version, Replayed: true, Correlation: r.correlation}, true, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // conflictRetry is how RetryConflicts repeats: within half a second, since the other
@@ -44,5 +45,5 @@ func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 // retriable reports whether the same call may succeed on what is there now.
 func retriable(err error) bool {
 	var refused *fsm.Rejection
-	return errors.Is(err, ErrConflict) && !errors.Is(err, ErrVersion) && !errors.As(err, &refused)
+	return errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrVersion) && !errors.As(err, &refused)
 }

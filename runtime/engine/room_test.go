@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // stopped is a clock that does not go on.
@@ -13,7 +15,7 @@ func (s *stopped) Now() time.Time { return s.now }
 // TestRoomOfADestination follows one with four places and two attempts a second.
 func TestRoomOfADestination(t *testing.T) {
 	clock := &stopped{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	lanes := []Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
+	lanes := []store.Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
 	d := newDestinations(lanes, Config{Clock: clock, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 4}}})
 	fails := func() {
 		for range tripsAfter {
@@ -39,8 +41,8 @@ func TestRoomOfADestination(t *testing.T) {
 			}
 		}, 0},
 		{"it found one message", func() {
-			reserved := []Destination{{Machine: "deal", Name: "ton", Most: 2}, {Machine: "wal", Name: "ton", Most: 2}}
-			d.claimed(reserved, []Task{{Kind: TaskEffect, Effect: OutboxMessage{Machine: "wal", Destination: "ton"}}})
+			reserved := []store.Destination{{Machine: "deal", Name: "ton", Most: 2}, {Machine: "wal", Name: "ton", Most: 2}}
+			d.claimed(reserved, []store.Task{{Kind: store.TaskEffect, Effect: store.OutboxMessage{Machine: "wal", Destination: "ton"}}})
 		}, 3},
 	} {
 		tt.do()
@@ -52,7 +54,7 @@ func TestRoomOfADestination(t *testing.T) {
 
 // TestLanesOfOneDestinationTakeTurns: with one place neither machine is left out.
 func TestLanesOfOneDestinationTakeTurns(t *testing.T) {
-	lanes := []Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
+	lanes := []store.Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
 	d := newDestinations(lanes, Config{Clock: &stopped{}, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 1}}})
 	seen := map[string]int{}
 	for range 4 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // Run carries out effects and fires deadlines until ctx ends, and takes over
@@ -59,7 +60,7 @@ func (e *Engine[T]) Step(ctx context.Context) (n int, err error) {
 	if known, _ := e.pauses.state(); !known {
 		return 0, err
 	}
-	tasks, until, err := e.claim(ctx, Claim{
+	tasks, until, err := e.claim(ctx, store.Claim{
 		Token: e.config.NewToken(), Destinations: e.destinations.allowed(e.pauses.left().lanes, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
 	})
 	if err != nil {
@@ -67,14 +68,14 @@ func (e *Engine[T]) Step(ctx context.Context) (n int, err error) {
 	}
 	e.destinations.spent(tasks)
 	for _, t := range tasks {
-		e.do(ctx, t, until, func() {})
+		e.do(ctx, task{Task: t, until: until}, func() {})
 	}
 	return len(tasks), nil
 }
 
 // claim leases due work until a time. A claim that has begun is finished though ctx
 // ends, since the store may have granted it: it has StopTimeout for that.
-func (e *Engine[T]) claim(ctx context.Context, c Claim) (tasks []Task, until time.Time, err error) {
+func (e *Engine[T]) claim(ctx context.Context, c store.Claim) (tasks []store.Task, until time.Time, err error) {
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.StoreTimeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(e.config.StopTimeout, cancel) })()
@@ -87,22 +88,29 @@ func (e *Engine[T]) claim(ctx context.Context, c Claim) (tasks []Task, until tim
 	return tasks, c.Until, err
 }
 
-// do carries out a task that is leased until a time. An error is that of its
+// task is a claimed message or deadline in a worker.
+type task struct {
+	store.Task
+	until time.Time  // the end of its lease
+	known *store.Row // the record, as the step left it that asked for this effect; nil: not known
+}
+
+// do carries out a task. An error is that of its
 // record alone: it is reported, and the worker goes on with the others. handled
 // is called when all that is left is to store that an effect has happened.
-func (e *Engine[T]) do(ctx context.Context, t Task, until time.Time, handled func()) {
+func (e *Engine[T]) do(ctx context.Context, t task, handled func()) {
 	machine, record, what, correlation := t.Effect.Machine, t.Effect.RecordID, t.Effect.Effect, t.Effect.Correlation
-	if t.Kind == TaskDeadline {
+	if t.Kind == store.TaskDeadline {
 		machine, record, what, correlation = t.Deadline.Machine, t.Deadline.RecordID, t.Deadline.Event.Name, t.Deadline.Correlation
 	}
-	ctx, end := e.config.Trace(ctx, t.operation())
-	err := e.survive(ctx, t, until, handled)
+	ctx, end := e.config.Trace(ctx, operationOf(t.Task))
+	err := e.survive(ctx, t, handled)
 	end(err)
 	if err == nil {
 		return
 	}
 	level, message := slog.LevelError, "task failed"
-	if errors.Is(err, ErrLeaseLost) {
+	if errors.Is(err, store.ErrLeaseLost) {
 		level, message = slog.LevelWarn, "another worker has taken over"
 	}
 	e.config.Logger.Log(ctx, level, message, "kind", string(t.Kind), "machine", machine, "record", record,
@@ -111,16 +119,16 @@ func (e *Engine[T]) do(ctx context.Context, t Task, until time.Time, handled fun
 
 // survive carries out a task and turns a panic on the way, be it of a machine, a
 // store or a metrics hook, into an error: the lease runs out then.
-func (e *Engine[T]) survive(ctx context.Context, t Task, until time.Time, handled func()) (err error) {
+func (e *Engine[T]) survive(ctx context.Context, t task, handled func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	if t.Kind == TaskDeadline {
-		return e.expire(ctx, t)
+	if t.Kind == store.TaskDeadline {
+		return e.expire(ctx, t.Task)
 	}
-	return e.deliver(ctx, t, until, handled)
+	return e.deliver(ctx, t, handled)
 }
 
 // longestBackOff is how long a worker leaves a store alone that failed: not much

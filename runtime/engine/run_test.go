@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // soon is how long a test waits for what must happen: long enough for a busy
@@ -59,10 +60,10 @@ func (h handling) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error
 }
 
 // handle makes an engine of deals whose calls go to a function.
-func (s *stage) handle(store engine.Store[*sql.Tx], f func(context.Context, fsm.Dispatch) (*fsm.Event, error)) {
+func (s *stage) handle(inner engine.Store[*sql.Tx], f func(context.Context, fsm.Dispatch) (*fsm.Event, error)) {
 	s.t.Helper()
 	var err error
-	s.engine, err = engine.New[*sql.Tx](store, s.config, handling{deal.Define[*sql.Tx](nil, deal.DefaultParams()), f})
+	s.engine, err = engine.New[*sql.Tx](inner, s.config, handling{deal.Define[*sql.Tx](nil, deal.DefaultParams()), f})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -259,7 +260,7 @@ func TestLongCallKeepsItsLease(t *testing.T) {
 func TestRunSurvivesItsStore(t *testing.T) {
 	s := newStage(t)
 	s.config.PollInterval = time.Millisecond
-	gone := times(3, func() error { return engine.StoreError("claim", errors.New("no route to host")) })
+	gone := times(3, func() error { return store.Failed("claim", errors.New("no route to host")) })
 	done := make(chan struct{})
 	var calls atomic.Int64
 	s.handle(&faulty{Store: s.store, claim: gone}, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // scope is a transaction of the engine's own: what it has decided and holds back,
@@ -13,8 +15,8 @@ import (
 type scope[T any] struct {
 	engine        *Engine[T]
 	tx            T
-	fronts        []Commit // what is written before the drafts
-	drafts        []draft  // one a record, in the order in which they are written
+	fronts        []store.Commit // what is written before the drafts
+	drafts        []draft        // one a record, in the order in which they are written
 	calls         []txCall[T]
 	outcomes      []Outcome
 	demands       demands
@@ -90,18 +92,18 @@ func (s *scope[T]) consider(ctx context.Context, r request[T]) (plan[T], error) 
 
 // load is what the database would say if all that the scope holds back were
 // written.
-func (s *scope[T]) load(ctx context.Context, r request[T]) (row Row, err error) {
+func (s *scope[T]) load(ctx context.Context, r request[T]) (row loaded, err error) {
 	d := s.find(place{r.machine.Name(), r.id})
 	known := false
 	if d != nil {
-		row, known = d.row(len(d.Outbox)) // its own effects are held back with it
+		row.Row, known = d.row(len(d.Outbox)) // its own effects are held back with it
 	}
 	if known && len(r.keys(row.Record)) == 0 {
 		return row, nil
 	}
 	rows, err := s.engine.load(ctx, s.tx, r)
 	if err != nil {
-		return Row{}, err
+		return loaded{}, err
 	}
 	if known {
 		row.IdempotencyKeys = rows[0].IdempotencyKeys
@@ -200,7 +202,7 @@ func (s *scope[T]) finish(ctx context.Context) error {
 // transaction. The store comes first: a conflict is found there, before any
 // handler has run. last says that the transaction ends with it.
 func (s *scope[T]) write(ctx context.Context, last bool) error {
-	commits := make([]Commit, 0, len(s.drafts))
+	commits := make([]store.Commit, 0, len(s.drafts))
 	for i := range s.drafts {
 		d := &s.drafts[i]
 		s.loud = s.loud || d.loud()
@@ -218,7 +220,7 @@ func (s *scope[T]) write(ctx context.Context, last bool) error {
 }
 
 // save writes the fronts and then commits.
-func (s *scope[T]) save(ctx context.Context, commits []Commit, last bool) error {
+func (s *scope[T]) save(ctx context.Context, commits []store.Commit, last bool) error {
 	if len(s.fronts) > 0 {
 		commits = append(s.fronts, commits...)
 		s.fronts = nil

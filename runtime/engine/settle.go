@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // settle stores the outcome of a task that fires nothing, together with others that
@@ -16,7 +17,7 @@ import (
 // being stored.
 //
 // What an operator decides is tried once: a conflict says that the message has moved.
-func (e *Engine[T]) settle(ctx context.Context, s Settlement) error {
+func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
 	alone := func(ctx context.Context) error {
 		defer e.crew.wake() // its lane goes on
 		return e.store.InTx(ctx, func(tx T) error { return e.store.Settle(ctx, tx, s) })
@@ -25,8 +26,8 @@ func (e *Engine[T]) settle(ctx context.Context, s Settlement) error {
 		return e.briefly(ctx, alone)
 	}
 	return e.patiently(ctx, func(ctx context.Context) error {
-		err := e.endings.Do(place{s.Machine, s.RecordID}, &s, e.config.Batch, func(all []*Settlement) error { return e.storeEndings(ctx, all) })
-		if errors.Is(err, ErrConflict) {
+		err := e.endings.Do(place{s.Machine, s.RecordID}, &s, e.config.Batch, func(all []*store.Settlement) error { return e.storeEndings(ctx, all) })
+		if errors.Is(err, store.ErrConflict) {
 			return alone(ctx)
 		}
 		return err
@@ -35,7 +36,7 @@ func (e *Engine[T]) settle(ctx context.Context, s Settlement) error {
 
 // storeEndings stores settlements in one transaction, all or none, and waits for locks
 // only briefly: others wait for it.
-func (e *Engine[T]) storeEndings(ctx context.Context, all []*Settlement) error {
+func (e *Engine[T]) storeEndings(ctx context.Context, all []*store.Settlement) error {
 	defer e.crew.wake() // their lanes go on
 	if len(all) == 1 {
 		s := *all[0]
@@ -43,12 +44,12 @@ func (e *Engine[T]) storeEndings(ctx context.Context, all []*Settlement) error {
 		return e.store.InTx(ctx, func(tx T) error { return e.store.Settle(ctx, tx, s) })
 	}
 	// In the order in which a batch of firings locks what belongs to the records.
-	slices.SortFunc(all, func(a, b *Settlement) int {
+	slices.SortFunc(all, func(a, b *store.Settlement) int {
 		return cmp.Or(cmp.Compare(a.Machine, b.Machine), cmp.Compare(a.RecordID, b.RecordID))
 	})
-	commits := make([]Commit, len(all))
+	commits := make([]store.Commit, len(all))
 	for i, s := range all {
-		commits[i] = Commit{Machine: s.Machine, ID: s.RecordID, Task: s, ShortLockWait: i == 0, Last: i == len(all)-1}
+		commits[i] = store.Commit{Machine: s.Machine, ID: s.RecordID, Task: s, ShortLockWait: i == 0, Last: i == len(all)-1}
 	}
 	return e.store.InTx(ctx, func(tx T) error { return e.store.Save(ctx, tx, commits) })
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
+)
 
 // suspects counts the tasks of a process whose messages were cut short twice. Each may have
 // ended the processes that carried it out, so a worker claims one only while there is no
@@ -22,7 +26,7 @@ func (s *suspects) ask() int {
 }
 
 // claimed counts what a claim that asked for some was granted.
-func (s *suspects) claimed(asked int, tasks []Task) {
+func (s *suspects) claimed(asked int, tasks []store.Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tasks -= asked

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // OperationKind tells what an engine is at.
@@ -50,18 +52,6 @@ func (r request[T]) operation() Operation {
 	return op
 }
 
-// operation is t as a trace shows it.
-func (t Task) operation() Operation {
-	if t.Kind == TaskDeadline {
-		d := t.Deadline
-		return Operation{Kind: OpDeadline, Machine: d.Machine, Record: d.RecordID, Name: d.Event.Name, Correlation: d.Correlation}
-	}
-	row := t.Effect
-	return Operation{
-		Kind: OpEffect, Machine: row.Machine, Record: row.RecordID, Name: row.Effect, Correlation: row.Correlation, Attempt: int(row.Attempts) + 1,
-	}
-}
-
 // refusals joins what a batch refused, for its trace.
 func refusals(outcomes []Outcome) error {
 	var errs []error
@@ -69,4 +59,16 @@ func refusals(outcomes []Outcome) error {
 		errs = append(errs, o.Err)
 	}
 	return errors.Join(errs...)
+}
+
+// operationOf returns t as a trace shows it.
+func operationOf(t store.Task) Operation {
+	if t.Kind == store.TaskDeadline {
+		d := t.Deadline
+		return Operation{Kind: OpDeadline, Machine: d.Machine, Record: d.RecordID, Name: d.Event.Name, Correlation: d.Correlation}
+	}
+	m := t.Effect
+	return Operation{
+		Kind: OpEffect, Machine: m.Machine, Record: m.RecordID, Name: m.Effect, Correlation: m.Correlation, Attempt: int(m.Attempts) + 1,
+	}
 }

@@ -15,11 +15,12 @@ import (
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // extracting brings a record of unpack to the state extract-layers, whose work is
 // at_most_once, with an engine whose handler of it is f.
-func (s *stage) extracting(store engine.Store[*sql.Tx], f func(context.Context) (*fsm.Event, error)) string {
+func (s *stage) extracting(db engine.Store[*sql.Tx], f func(context.Context) (*fsm.Event, error)) string {
 	s.t.Helper()
 	handle := func(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		switch d.Effect {
@@ -37,7 +38,7 @@ func (s *stage) extracting(store engine.Store[*sql.Tx], f func(context.Context) 
 	never := 0
 	m := device{handling{unpack.Define[*sql.Tx](nil, unpack.DefaultParams()), handle}, func(int) (bool, error) { return false, nil }, &never, nil}
 	var err error
-	if s.engine, err = engine.New[*sql.Tx](store, s.config, losing{m, unpack.Define[*sql.Tx](nil, unpack.DefaultParams())}, activate.Define[*sql.Tx](nil)); err != nil {
+	if s.engine, err = engine.New[*sql.Tx](db, s.config, losing{m, unpack.Define[*sql.Tx](nil, unpack.DefaultParams())}, activate.Define[*sql.Tx](nil)); err != nil {
 		s.t.Fatal(err)
 	}
 	run, err := fsm.ParseUUID(fullID("d"))
@@ -111,7 +112,7 @@ func (o outage) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 		if o.silent {
 			<-ctx.Done()
 		}
-		return engine.StoreError("begin", errors.New("no route to host"))
+		return store.Failed("begin", errors.New("no route to host"))
 	}
 	return o.Store.InTx(ctx, f)
 }
@@ -123,8 +124,8 @@ func TestAnOutcomeOutlivesAnOutage(t *testing.T) {
 	s := newStage(t)
 	var tries atomic.Int64
 	var away atomic.Bool
-	store := outage{s.store, func() bool { return away.Load() && tries.Add(1) <= 10 }, false}
-	id := s.extracting(store, func(context.Context) (*fsm.Event, error) {
+	db := outage{s.store, func() bool { return away.Load() && tries.Add(1) <= 10 }, false}
+	id := s.extracting(db, func(context.Context) (*fsm.Event, error) {
 		away.Store(true)
 		e := parseEvent(`EXTRACTED {"layers":1}`)
 		return &e, nil
@@ -149,14 +150,14 @@ func TestTheLeaseIsKeptUntilTheOutcomeIsStored(t *testing.T) {
 	s.config.Lease = 10 * time.Second // of the real clock: seven renewals in it
 	s.offered("1")
 	var handled, renewed atomic.Bool
-	s.handle(&settling{s.store, func(done engine.Settlement) error {
+	s.handle(&settling{s.store, func(done store.Settlement) error {
 		switch {
 		case !done.Renew.IsZero():
 			if handled.Load() {
 				renewed.Store(true)
 			}
 		case done.MessageID != "" && handled.Load() && !renewed.Load():
-			return engine.StoreError("settle", errors.New("the disk is full"))
+			return store.Failed("settle", errors.New("the disk is full"))
 		}
 		return nil
 	}}, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
@@ -174,17 +175,17 @@ func TestTheLeaseIsKeptUntilTheOutcomeIsStored(t *testing.T) {
 // settling is a store in whose way a test puts something before a settlement.
 type settling struct {
 	engine.Store[*sql.Tx]
-	before func(engine.Settlement) error
+	before func(store.Settlement) error
 }
 
-func (g *settling) Settle(ctx context.Context, tx *sql.Tx, done engine.Settlement) error {
+func (g *settling) Settle(ctx context.Context, tx *sql.Tx, done store.Settlement) error {
 	if err := g.before(done); err != nil {
 		return err
 	}
 	return g.Store.Settle(ctx, tx, done)
 }
 
-func (g *settling) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (g *settling) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	for _, c := range commits {
 		if c.Task == nil {
 			continue
@@ -203,17 +204,17 @@ func TestALockedRowKeepsNoOtherFromBeingStored(t *testing.T) {
 	for n := range 3 {
 		s.offered(fmt.Sprint(n + 1))
 	}
-	store := &locked{Store: s.store, free: make(chan struct{})}
-	s.handle(store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+	db := &locked{Store: s.store, free: make(chan struct{})}
+	s.handle(db, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		if d.Effect == "notify_owner" && d.Record == fullID("1") {
-			store.lock(d.ID)
+			db.lock(d.ID)
 		}
 		return nil, nil
 	})
 	stop := s.running()
 	s.settled(fullID("2"))
 	s.settled(fullID("3"))
-	close(store.free)
+	close(db.free)
 	s.settled(fullID("1"))
 	stop()
 }
@@ -233,7 +234,7 @@ func (l *locked) lock(message string) {
 	l.message = message
 }
 
-func (l *locked) has(done *engine.Settlement) bool {
+func (l *locked) has(done *store.Settlement) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	select {
@@ -244,7 +245,7 @@ func (l *locked) has(done *engine.Settlement) bool {
 	}
 }
 
-func (l *locked) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (l *locked) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	for _, c := range commits {
 		if l.has(c.Task) {
 			if commits[0].ShortLockWait {
@@ -269,7 +270,7 @@ func (l *locked) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 
 var errWaits = errors.New("it waits for a lock")
 
-func (l *locked) Settle(ctx context.Context, tx *sql.Tx, done engine.Settlement) error {
+func (l *locked) Settle(ctx context.Context, tx *sql.Tx, done store.Settlement) error {
 	if l.has(&done) {
 		if done.ShortLockWait {
 			return engine.ErrConflict
@@ -298,10 +299,10 @@ func TestAHandlerIsToldWhatBecameOfItsTask(t *testing.T) {
 		}, engine.ErrStateLeft, "EXTRACT_FAILED", false},
 		{"its lease could not be renewed", func(_ *stage, _ string, away *atomic.Bool) {
 			away.Store(true)
-		}, engine.ErrLeaseLost, "DEVICE_READY", false},
+		}, store.ErrLeaseLost, "DEVICE_READY", false},
 		{"its lease could not be renewed, and nobody says why", func(_ *stage, _ string, away *atomic.Bool) {
 			away.Store(true)
-		}, engine.ErrLeaseLost, "DEVICE_READY", true},
+		}, store.ErrLeaseLost, "DEVICE_READY", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -368,7 +369,7 @@ type stopping struct {
 	stop func()
 }
 
-func (g stopping) Claim(ctx context.Context, c engine.Claim) ([]engine.Task, error) {
+func (g stopping) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	tasks, err := g.Store.Claim(context.WithoutCancel(ctx), c)
 	g.stop()
 	if ctx.Err() != nil {
@@ -407,9 +408,9 @@ type swallowing struct {
 	once sync.Once
 }
 
-func (g *swallowing) Claim(ctx context.Context, c engine.Claim) (tasks []engine.Task, err error) {
+func (g *swallowing) Claim(ctx context.Context, c store.Claim) (tasks []store.Task, err error) {
 	tasks, err = g.Store.Claim(ctx, c)
-	g.once.Do(func() { tasks, err = nil, engine.StoreError("claim", errors.New("connection reset by peer")) })
+	g.once.Do(func() { tasks, err = nil, store.Failed("claim", errors.New("connection reset by peer")) })
 	return tasks, err
 }
 
@@ -419,12 +420,12 @@ func TestAnAnswerThatMetAConflictLocksItsRecord(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	var queries []bool // whether each load of the answer locked
-	store := &loading{Store: s.store}
-	s.handle(store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+	db := &loading{Store: s.store}
+	s.handle(db, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		if d.Effect != "generate_deposit_address" {
 			return nil, nil
 		}
-		store.before = func(q []engine.Query) {
+		db.before = func(q []store.Query) {
 			for _, q := range q {
 				if q.Task != nil && q.Task.MessageID == d.ID {
 					queries = append(queries, q.Lock)
@@ -438,7 +439,7 @@ func TestAnAnswerThatMetAConflictLocksItsRecord(t *testing.T) {
 	if _, err := s.engine.Fire(t.Context(), "deal", id, deal.Accept{}, owner); err != nil {
 		t.Fatal(err)
 	}
-	store.conflicts = 1
+	db.conflicts = 1
 	for range 3 {
 		if _, err := s.engine.Step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -454,18 +455,18 @@ func TestAnAnswerThatMetAConflictLocksItsRecord(t *testing.T) {
 // first saves of an answer are too late.
 type loading struct {
 	engine.Store[*sql.Tx]
-	before    func([]engine.Query)
+	before    func([]store.Query)
 	conflicts int
 }
 
-func (l *loading) Load(ctx context.Context, tx *sql.Tx, queries []engine.Query) ([]engine.Row, error) {
+func (l *loading) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
 	if l.before != nil {
 		l.before(queries)
 	}
 	return l.Store.Load(ctx, tx, queries)
 }
 
-func (l *loading) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (l *loading) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	if l.before != nil && l.conflicts > 0 && len(commits[0].Steps) > 0 {
 		l.conflicts--
 		return &engine.ConflictError{Machine: commits[0].Machine, ID: commits[0].ID, Expected: commits[0].Steps[0].Version - 1}

@@ -16,6 +16,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // counted is a real store that tells what is saved, a text a call.
@@ -23,10 +24,10 @@ type counted struct {
 	engine.Store[*sql.Tx]
 	mu    sync.Mutex
 	saves []string
-	fail  func(commits []engine.Commit) error // nil: never
+	fail  func(commits []store.Commit) error // nil: never
 }
 
-func (c *counted) Save(ctx context.Context, tx *sql.Tx, commits []engine.Commit) error {
+func (c *counted) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	var texts []string
 	for _, x := range commits {
 		text := fmt.Sprintf("%d steps", len(x.Steps))
@@ -71,8 +72,8 @@ func mine(id string) fsm.TableWrite {
 // another took back never is.
 func TestAUnitIsWrittenAtItsEnd(t *testing.T) {
 	s := newStage(t)
-	store, r := &counted{Store: s.store}, newRegistered(s)
-	r.open(store)
+	db, r := &counted{Store: s.store}, newRegistered(s)
+	r.open(db)
 	s.exec("CREATE TABLE mine (id text PRIMARY KEY, note text)")
 	first, second := fullID("1"), fullID("2")
 	if err := r.engine.Transact(t.Context(), func(ctx context.Context, u *engine.Tx[*sql.Tx]) error {
@@ -97,7 +98,7 @@ func TestAUnitIsWrittenAtItsEnd(t *testing.T) {
 	}
 	// What first does after second was made may refer to that.
 	want := []string{"1 steps, 1 writes; 1 steps, 1 writes; 1 steps; 2 steps; 1 steps; 0 steps, 1 effects, 1 deadlines"}
-	if got := store.seen(); !slices.Equal(got, want) {
+	if got := db.seen(); !slices.Equal(got, want) {
 		t.Errorf("saved %q, want %q", got, want)
 	}
 	s.wants("registration", first, "failed", 3)
@@ -285,8 +286,8 @@ func TestAKeyOfTheUnit(t *testing.T) {
 func TestAnswersThatMeetAreStoredTogether(t *testing.T) {
 	const records = 4
 	s := newStage(t)
-	store, r := &counted{Store: s.store}, newRegistered(s)
-	r.open(store)
+	db, r := &counted{Store: s.store}, newRegistered(s)
+	r.open(db)
 	refused := fullID("3")
 	s.exec(`CREATE TRIGGER mine_refuses BEFORE UPDATE ON registration_records WHEN NEW.last_event = 'VALIDATION_PASSED' AND NEW.registration_id = '` + refused + `'
 		BEGIN SELECT RAISE(ABORT, 'fsmgen: not today'); END`)
@@ -296,7 +297,7 @@ func TestAnswersThatMeetAreStoredTogether(t *testing.T) {
 		}
 	}
 	var later atomic.Bool
-	store.fail = func(commits []engine.Commit) error { // the first answer waits until the others do
+	db.fail = func(commits []store.Commit) error { // the first answer waits until the others do
 		for hold := commits[0].Task != nil && !later.Swap(true); hold && r.engine.Answers() < records-1; time.Sleep(time.Millisecond) {
 		}
 		return nil
@@ -314,7 +315,7 @@ func TestAnswersThatMeetAreStoredTogether(t *testing.T) {
 		}
 		s.wants("registration", id, "registered", 6)
 	}
-	if !slices.ContainsFunc(store.seen(), func(save string) bool { return strings.Count(save, "a task") >= records-1 }) {
-		t.Errorf("the others were not stored together: %q", store.seen())
+	if !slices.ContainsFunc(db.seen(), func(save string) bool { return strings.Count(save, "a task") >= records-1 }) {
+		t.Errorf("the others were not stored together: %q", db.seen())
 	}
 }

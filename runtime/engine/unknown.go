@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // mostUnknown is how many kinds of unknown work a worker tells of.
@@ -14,7 +16,7 @@ type watcher[T any] struct {
 	engine *Engine[T]
 	looked time.Time
 	backlog
-	told map[UnknownWork]bool // without record and count
+	told map[store.UnknownWork]bool // without record and count
 }
 
 // look looks, if it is time to. A store that fails is asked again next time.
@@ -27,16 +29,16 @@ func (w *watcher[T]) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
 	defer cancel()
 	e.measureBacklog(ctx, &w.backlog)
-	page, err := e.store.Read(ctx, Read{
-		Kind: ReadUnknown, Now: e.now(), Destinations: e.wanted.lanes, Events: e.wanted.events, Limit: mostUnknown,
+	page, err := e.store.Read(ctx, store.Read{
+		Kind: store.ReadUnknown, Now: e.now(), Destinations: e.wanted.lanes, Events: e.wanted.events, Limit: mostUnknown,
 	})
 	if err != nil {
 		return
 	}
 	before := w.told
-	w.told = map[UnknownWork]bool{}
+	w.told = map[store.UnknownWork]bool{}
 	for _, u := range page.Unknown {
-		name := UnknownWork{Kind: u.Kind, Machine: u.Machine, Name: u.Name, State: u.State}
+		name := store.UnknownWork{Kind: u.Kind, Machine: u.Machine, Name: u.Name, State: u.State}
 		w.told[name] = true
 		delete(before, name)
 		e.measureUnknown(u)
@@ -49,7 +51,7 @@ func (w *watcher[T]) look(ctx context.Context) {
 }
 
 // measureUnknown measures how much there is of it.
-func (e *Engine[T]) measureUnknown(u UnknownWork) {
+func (e *Engine[T]) measureUnknown(u store.UnknownWork) {
 	e.config.Metrics(Metric{
 		Machine: u.Machine, Name: MetricUnknown, Type: "gauge", Value: float64(u.Count), Labels: labels([]string{"kind", string(u.Kind), "name", u.Name, "state", u.State}),
 	})

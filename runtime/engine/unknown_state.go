@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // UnknownStateError says that a record is in a state that this program's version of its
@@ -29,7 +30,7 @@ func (e *UnknownStateError) Unwrap() error { return e.Err }
 
 // unreadable says why a record can't be read: err, or that its state is unknown.
 func (d *definition[T]) unreadable(err error) error {
-	var corrupt *CorruptError
+	var corrupt *store.CorruptError
 	var state *fsm.StateError
 	if !errors.As(err, &corrupt) || !errors.As(err, &state) {
 		return err

@@ -1,6 +1,10 @@
 package engine
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
+)
 
 // demand is a version that a caller demands of a record.
 type demand struct {
@@ -16,7 +20,7 @@ func (r request[T]) demand() demand {
 }
 
 // checkVersion compares the record with the version that the caller demands.
-func (r request[T]) checkVersion(row Row) error {
+func (r request[T]) checkVersion(row store.Row) error {
 	if r.ifVersion == 0 || row.Record == nil || row.Version == r.ifVersion {
 		return nil
 	}
@@ -28,7 +32,7 @@ func (r request[T]) checkVersion(row Row) error {
 // explain turns a conflict over a record into a *VersionError where a caller
 // demanded the version that was lost: the record had it when it was read.
 func (all demands) explain(err error) error {
-	var c *ConflictError
+	var c *store.ConflictError
 	if !errors.As(err, &c) {
 		return err
 	}

@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // wanted is what the workers of an engine claim: the effects, events and states that its
 // machines know. A process with another version of a machine claims the others.
 type wanted struct {
-	lanes  []Destination
-	events []Events
+	lanes  []store.Destination
+	events []store.Events
 }
 
 // add adds a machine.
@@ -23,7 +24,7 @@ func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm
 		names = append(names, t.Event)
 	}
 	slices.Sort(names)
-	w.events = append(w.events, Events{Machine: machine, Names: slices.Compact(names), States: states})
+	w.events = append(w.events, store.Events{Machine: machine, Names: slices.Compact(names), States: states})
 }
 
 // destinations lists the destinations of all machines, by name.
@@ -50,7 +51,7 @@ func (w wanted) effects(machine string) (names []string) {
 func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Destination, info.Name) }
 
 // lanesOf lists the destinations of the messages of a machine, by name.
-func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes []Destination) {
+func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes []store.Destination) {
 	known := map[string][]string{}
 	for _, info := range effects {
 		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
@@ -59,7 +60,7 @@ func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes [
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		lanes = append(lanes, Destination{Machine: machine, Name: name, Effects: known[name], States: states})
+		lanes = append(lanes, store.Destination{Machine: machine, Name: name, Effects: known[name], States: states})
 	}
 	return lanes
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // worker is one Run: what it has going on. It has Config.Concurrency hands for
@@ -18,19 +19,19 @@ type worker[T any] struct {
 	unsure  fsm.UUID        // the token of a claim that may have been granted; zero: none. Run alone uses it
 
 	mu       sync.Mutex
-	busy     map[TaskKind]int
-	open     map[TaskKind]int
-	reserved int               // of the open ones: those of transactions under way
-	behind   map[TaskKind]bool // there is more of a kind than there were hands for
-	due      bool              // there may be something to claim
-	wakeups  wakeups           // of the store
-	stopped  bool              // it takes nothing more
+	busy     map[store.TaskKind]int
+	open     map[store.TaskKind]int
+	reserved int                     // of the open ones: those of transactions under way
+	behind   map[store.TaskKind]bool // there is more of a kind than there were hands for
+	due      bool                    // there may be something to claim
+	wakeups  wakeups                 // of the store
+	stopped  bool                    // it takes nothing more
 }
 
 func newWorker[T any](e *Engine[T], working context.Context) *worker[T] {
 	return &worker[T]{
 		engine: e, working: working, changed: make(chan struct{}, 1),
-		busy: map[TaskKind]int{}, open: map[TaskKind]int{}, behind: map[TaskKind]bool{},
+		busy: map[store.TaskKind]int{}, open: map[store.TaskKind]int{}, behind: map[store.TaskKind]bool{},
 		wakeups: newWakeups(e.config.PollInterval),
 	}
 }
@@ -55,7 +56,7 @@ func (w *worker[T]) is(f func() bool) bool {
 
 // free is how many tasks of a kind can be begun. Its caller has the lock, as
 // that of whatever follows without one of its own.
-func (w *worker[T]) free(kind TaskKind) int {
+func (w *worker[T]) free(kind store.TaskKind) int {
 	hands := w.engine.config.Concurrency
 	return min(hands-w.busy[kind], 2*hands-w.open[kind])
 }
@@ -65,12 +66,12 @@ func (w *worker[T]) free(kind TaskKind) int {
 func (w *worker[T]) reserve(n int) (kept int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stopped || w.behind[TaskEffect] {
+	if w.stopped || w.behind[store.TaskEffect] {
 		return 0
 	}
-	kept = max(0, min(n, w.free(TaskEffect)))
-	w.behind[TaskEffect] = kept < n
-	w.occupy(TaskEffect, kept)
+	kept = max(0, min(n, w.free(store.TaskEffect)))
+	w.behind[store.TaskEffect] = kept < n
+	w.occupy(store.TaskEffect, kept)
 	w.reserved += kept
 	return kept
 }
@@ -78,20 +79,20 @@ func (w *worker[T]) reserve(n int) (kept int) {
 // release gives back hands that were reserved for nothing.
 func (w *worker[T]) release(n int) {
 	w.change(func() {
-		w.occupy(TaskEffect, -n)
+		w.occupy(store.TaskEffect, -n)
 		w.reserved -= n
 	})
 }
 
 // redeem begins what hands were reserved for.
-func (w *worker[T]) redeem(tasks []Task, until time.Time) {
+func (w *worker[T]) redeem(tasks []task) {
 	w.change(func() { w.reserved -= len(tasks) })
 	for _, t := range tasks {
-		w.begin(t, until)
+		w.begin(t)
 	}
 }
 
-func (w *worker[T]) occupy(kind TaskKind, n int) {
+func (w *worker[T]) occupy(kind store.TaskKind, n int) {
 	w.busy[kind] += n
 	w.open[kind] += n
 }
@@ -102,13 +103,13 @@ func (w *worker[T]) wake() { w.change(func() { w.due = true }) }
 // round claims as much as there are hands for and sets it going.
 func (w *worker[T]) round(ctx context.Context) error {
 	w.gather(ctx)
-	if !w.until(ctx, func() bool { return w.free(TaskEffect) > 0 || w.free(TaskDeadline) > 0 }, nil) {
+	if !w.until(ctx, func() bool { return w.free(store.TaskEffect) > 0 || w.free(store.TaskDeadline) > 0 }, nil) {
 		return nil
 	}
 	asked := w.ask(w.engine.config.Batch)
-	lanes := w.engine.destinations.reserve(w.engine.pauses.left().lanes, asked[TaskEffect])
-	c := Claim{
-		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Destinations: lanes, Effects: asked[TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[TaskDeadline],
+	lanes := w.engine.destinations.reserve(w.engine.pauses.left().lanes, asked[store.TaskEffect])
+	c := store.Claim{
+		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Destinations: lanes, Effects: asked[store.TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[store.TaskDeadline],
 	}
 	if !c.Again {
 		c.Token = w.engine.config.NewToken()
@@ -120,13 +121,13 @@ func (w *worker[T]) round(ctx context.Context) error {
 	if err != nil {
 		w.unsure = c.Token
 	}
-	got := map[TaskKind]int{}
+	got := map[store.TaskKind]int{}
 	for i := range tasks {
 		got[tasks[i].Kind]++
 	}
 	w.change(func() {
 		w.due = w.due || err != nil || c.Again
-		if err == nil && asked[TaskEffect] > 0 {
+		if err == nil && asked[store.TaskEffect] > 0 {
 			w.wakeups.end(len(tasks) > 0)
 		}
 		for kind, n := range asked {
@@ -137,18 +138,18 @@ func (w *worker[T]) round(ctx context.Context) error {
 		}
 	})
 	for i := range tasks {
-		w.begin(tasks[i], until)
+		w.begin(task{Task: tasks[i], until: until})
 	}
 	return err
 }
 
 // ask takes the hands that are free. What may be due of a kind that has none is
 // claimed when it has.
-func (w *worker[T]) ask(most int) map[TaskKind]int {
+func (w *worker[T]) ask(most int) map[store.TaskKind]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	asked := map[TaskKind]int{}
-	for _, kind := range []TaskKind{TaskEffect, TaskDeadline} {
+	asked := map[store.TaskKind]int{}
+	for _, kind := range []store.TaskKind{store.TaskEffect, store.TaskDeadline} {
 		asked[kind] = max(0, min(most, w.free(kind)))
 		w.occupy(kind, asked[kind])
 		if asked[kind] == 0 && w.due {
@@ -161,13 +162,13 @@ func (w *worker[T]) ask(most int) map[TaskKind]int {
 }
 
 // begin sets a task going for which a hand is reserved.
-func (w *worker[T]) begin(t Task, until time.Time) {
+func (w *worker[T]) begin(t task) {
 	go func() {
 		var once sync.Once
 		handled := func() {
 			once.Do(func() {
 				w.change(func() { w.busy[t.Kind]-- })
-				if t.Kind == TaskEffect && w.engine.destinations.leave(t.Effect.Destination) {
+				if t.Kind == store.TaskEffect && w.engine.destinations.leave(t.Effect.Destination) {
 					w.engine.crew.wake()
 				}
 			})
@@ -180,7 +181,7 @@ func (w *worker[T]) begin(t Task, until time.Time) {
 			}
 		}()
 		defer handled()
-		w.engine.do(w.working, t, until, handled)
+		w.engine.do(w.working, t, handled)
 	}()
 }
 
@@ -192,11 +193,11 @@ const lull = 10 * time.Millisecond
 func (w *worker[T]) gather(ctx context.Context) {
 	over := time.NewTimer(lull)
 	defer over.Stop()
-	w.until(ctx, func() bool { return !w.short(TaskEffect) && !w.short(TaskDeadline) }, over.C)
+	w.until(ctx, func() bool { return !w.short(store.TaskEffect) && !w.short(store.TaskDeadline) }, over.C)
 }
 
 // short reports whether there is more of a kind to do than hands.
-func (w *worker[T]) short(kind TaskKind) bool {
+func (w *worker[T]) short(kind store.TaskKind) bool {
 	return w.behind[kind] && w.free(kind) < w.engine.config.Concurrency/2
 }
 
@@ -218,7 +219,7 @@ func (w *worker[T]) until(ctx context.Context, condition func() bool, over <-cha
 // wait returns when there may be something to claim and a hand for it.
 func (w *worker[T]) wait(ctx context.Context) {
 	w.until(ctx, func() bool {
-		return w.due || w.behind[TaskEffect] && w.free(TaskEffect) > 0 || w.behind[TaskDeadline] && w.free(TaskDeadline) > 0
+		return w.due || w.behind[store.TaskEffect] && w.free(store.TaskEffect) > 0 || w.behind[store.TaskDeadline] && w.free(store.TaskDeadline) > 0
 	}, nil)
 }
 
@@ -270,5 +271,5 @@ func (w *worker[T]) finish(timeout time.Duration, abandon func()) {
 	w.change(func() { w.stopped = true })
 	deadline := time.AfterFunc(timeout, abandon)
 	defer deadline.Stop()
-	w.until(context.Background(), func() bool { return w.open[TaskEffect]-w.reserved+w.open[TaskDeadline] == 0 }, nil)
+	w.until(context.Background(), func() bool { return w.open[store.TaskEffect]-w.reserved+w.open[store.TaskDeadline] == 0 }, nil)
 }

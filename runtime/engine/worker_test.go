@@ -6,15 +6,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestWhatAWorkerCanBegin: as much as it has hands, and no more than twice that
 // before it is stored.
 func TestWhatAWorkerCanBegin(t *testing.T) {
 	w := newWorker(&Engine[struct{}]{config: Config{Concurrency: 2}}, t.Context())
-	begins := func() { w.occupy(TaskEffect, 1) }
-	happens := func() { w.busy[TaskEffect]-- }
-	ends := func() { w.open[TaskEffect]-- }
+	begins := func() { w.occupy(store.TaskEffect, 1) }
+	happens := func() { w.busy[store.TaskEffect]-- }
+	ends := func() { w.open[store.TaskEffect]-- }
 	for i, tt := range []struct {
 		step func()
 		free int
@@ -22,8 +24,8 @@ func TestWhatAWorkerCanBegin(t *testing.T) {
 		{func() {}, 2}, {begins, 1}, {begins, 0}, {happens, 1}, {happens, 2}, {begins, 1}, {begins, 0},
 		{happens, 0}, {happens, 0}, {ends, 1}, {ends, 2}, {ends, 2}, {ends, 2},
 	} {
-		if tt.step(); w.free(TaskEffect) != tt.free || w.free(TaskDeadline) != 2 {
-			t.Errorf("after step %d %d effects and %d deadlines can begin, want %d and 2", i, w.free(TaskEffect), w.free(TaskDeadline), tt.free)
+		if tt.step(); w.free(store.TaskEffect) != tt.free || w.free(store.TaskDeadline) != 2 {
+			t.Errorf("after step %d %d effects and %d deadlines can begin, want %d and 2", i, w.free(store.TaskEffect), w.free(store.TaskDeadline), tt.free)
 		}
 	}
 }
@@ -46,19 +48,19 @@ func TestAWorkerThatIsBehindGathersItsHands(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const hands = 10
 				w := newWorker(&Engine[struct{}]{config: Config{Concurrency: hands}}, context.Background())
-				w.busy[TaskEffect], w.open[TaskEffect], w.behind[TaskEffect] = hands, hands, tt.behind
+				w.busy[store.TaskEffect], w.open[store.TaskEffect], w.behind[store.TaskEffect] = hands, hands, tt.behind
 				var tasks sync.WaitGroup
 				defer tasks.Wait()
 				tasks.Go(func() {
 					for range hands {
 						time.Sleep(tt.ends) // of the bubble's clock
-						w.change(func() { w.busy[TaskEffect]-- })
+						w.change(func() { w.busy[store.TaskEffect]-- })
 					}
 				})
 				begin := time.Now()
 				w.gather(context.Background())
 				took, free := time.Since(begin), 0
-				w.is(func() bool { free = w.free(TaskEffect); return true })
+				w.is(func() bool { free = w.free(store.TaskEffect); return true })
 				if took != tt.took || free != tt.free {
 					t.Errorf("%d hands are free after %v, want %d after %v", free, took, tt.free, tt.took)
 				}

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"runtime/debug"
+
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // write carries out a plan within a transaction. The store comes first: a conflict
@@ -11,7 +13,7 @@ func (e *Engine[T]) write(ctx context.Context, tx T, p plan[T]) error {
 	if len(p.drafts) == 0 {
 		return nil
 	}
-	commits := make([]Commit, len(p.drafts))
+	commits := make([]store.Commit, len(p.drafts))
 	for i := range p.drafts {
 		commits[i] = p.drafts[i].Commit
 	}

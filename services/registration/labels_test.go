@@ -7,6 +7,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // TestLabelsAreOfValidatedPayloads: a payload that is not accepted makes no time series,
@@ -62,7 +63,7 @@ func TestFailuresAreInOurWords(t *testing.T) {
 	const driver = `INSERT INTO secrets: user=fsm host=10.0.0.7`
 	cause := fmt.Errorf("%s", driver)
 	for _, err := range []error{
-		engine.StoreError("load", cause), fmt.Errorf("%w: %w", engine.ErrConflict, cause), cause,
+		store.Failed("load", cause), fmt.Errorf("%w: %w", engine.ErrConflict, cause), cause,
 		&engine.UniqueError{Machine: machine, ID: "1", Constraint: "one_live", Err: cause}, &engine.RefusedError{Machine: machine, ID: "1", Err: cause},
 		&engine.CorruptError{Machine: machine, ID: "1", Err: cause},
 	} {

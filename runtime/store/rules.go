@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ type MessageSource struct {
 type TimeoutRule struct{ State, Event string }
 
 // RowRulesOf reads the rules off a machine.
-func RowRulesOf[T any](m Machine[T]) RowRules {
+func RowRulesOf(m Machine) RowRules {
 	rules := RowRules{Machine: m.Name(), Version: m.Version(), Tables: m.Tables()}
 	infos := map[string]fsm.EffectInfo{}
 	for _, info := range m.Effects() {

@@ -1,11 +1,19 @@
-package engine
+package store
 
 import (
 	"encoding/json"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/outbox"
+	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
+
+type (
+	// HistoryRow is one transition taken: a row of the history.
+	HistoryRow = client.HistoryRow
+	// Forced says who forced a step, and why.
+	Forced = client.Forced
 )
 
 // StepWrite is one transition to be written: the record's row and the row of

@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"reflect"
@@ -23,7 +23,7 @@ func (s StepWrite) Changed(values []any) []int {
 	return changed
 }
 
-// same compares what fsm.Plain gives.
+// same reports whether two values of a column are equal.
 func same(a, b any) bool {
 	switch a := a.(type) {
 	case nil, string, int64, bool:

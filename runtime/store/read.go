@@ -1,6 +1,7 @@
-package engine
+package store
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -65,4 +66,16 @@ type UnknownWork struct {
 	State         string // of the record, if it is not known either; else ""
 	Record        string // one of those that it is about
 	Count         int64
+}
+
+// Machines lists the machines that a question names, each once.
+func (q Read) Machines() (names []string) {
+	for _, l := range q.Destinations {
+		names = append(names, l.Machine)
+	}
+	for _, e := range q.Events {
+		names = append(names, e.Machine)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"time"
@@ -60,7 +60,6 @@ type Task struct {
 	Deadline Deadline
 	Err      error // the row can't be read: a *CorruptError
 
-	known *Row // the record, as the step left it that asked for this effect
 }
 
 // Suspect reports whether t is a message whose last attempt was cut short, and one before

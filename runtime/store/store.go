@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 //     reads a clock: "now" is always given.
 //   - The errors that a method documents are returned so that errors.Is and
 //     errors.As find them; any other failure (connection, disk, syntax) is
-//     wrapped with [StoreError], so that errors.Is(err, ErrStore) holds.
+//     wrapped with [Failed], so that errors.Is(err, ErrStore) holds.
 //     Context errors keep being found by errors.Is through that wrapping.
 //   - InTx, Load, Claim and Read return a *SchemaError, and do nothing, where the
 //     engine's tables are not at the version of the store. A store asks until it
@@ -38,7 +38,7 @@ type Store[T any] interface {
 	// then. Where the functions, triggers, constraints or indices of a machine whose tables
 	// were there are not those of its schema, all else is done, and the error is a
 	// *DriftError.
-	Migrate(ctx context.Context, machines []Machine[T]) error
+	Migrate(ctx context.Context, machines []Machine) error
 
 	// InTx runs f in one transaction, once: it commits when f returns nil, else
 	// it rolls back and returns the error of f as it is, with ErrStore besides if
@@ -193,14 +193,6 @@ type Row struct {
 	OnlyPending bool
 	// Err says that the record can't be read: a *CorruptError. Record is nil.
 	Err error
-
-	holder *holder // of a key that a creation names; nil: none
-}
-
-// holder is the record that an earlier creation with the same key made.
-type holder struct {
-	ID     string
-	Record fsm.Record
 }
 
 // Commit is one accepted event on one record; or, without steps, the end of a

@@ -1,0 +1,23 @@
+package store
+
+import "time"
+
+// BacklogKind tells what a line of the backlog counts.
+type BacklogKind string
+
+// The kinds of lines, in the order in which they are read.
+const (
+	BacklogBlocked BacklogKind = "blocked" // records whose messages to the destination Name wait behind a dead letter
+	BacklogDue     BacklogKind = "due"     // messages of the effect Name that could be claimed: the oldest is due since Since
+	BacklogOpen    BacklogKind = "open"    // messages of the effect Name that are open in State
+	BacklogOverdue BacklogKind = "overdue" // deadlines with the event Name that could be claimed
+)
+
+// Backlog is a line of what waits in a store.
+type Backlog struct {
+	Kind          BacklogKind
+	Machine, Name string
+	State         string
+	Count         int64
+	Since         time.Time
+}
