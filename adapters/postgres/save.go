@@ -12,7 +12,7 @@ import (
 // Save writes accepted events in one round trip: a pipeline of statements that
 // the server stops at the first failure. A statement that finds no row to
 // change fails too (see migration 0002), so nothing behind it is done. The last
-// write of a transaction of InTx (engine.Commit.Last) commits with the pipeline,
+// write of a transaction of InTx (store.Commit.Last) commits with the pipeline,
 // and where nothing but reads came before, the pipeline is the transaction.
 //
 // A step is one statement: the UPDATE of the record, of the columns that changed
@@ -70,7 +70,7 @@ func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []store.Commit) err
 	return p.send(tx.SendBatch(ctx, &p.batch))
 }
 
-// shortLockWait is how long a Save with engine.Commit.ShortLockWait waits for a locked row. It
+// shortLockWait is how long a Save with store.Commit.ShortLockWait waits for a locked row. It
 // is longer than a transaction that only writes takes.
 const shortLockWait = "200ms"
 

@@ -16,7 +16,7 @@ import (
 // transaction has ended.
 const rollbackTimeout = 5 * time.Second
 
-// InTx runs f in a READ COMMITTED transaction: see engine.Store.
+// InTx runs f in a READ COMMITTED transaction: see store.Store.
 func (s *Store) InTx(ctx context.Context, f func(pgx.Tx) error) error {
 	if err := s.current(ctx, s.pool); err != nil {
 		return err
