@@ -16,11 +16,11 @@ import (
 func (e *Engine[T]) DeadLetters(ctx context.Context, f store.Filter, after string, limit int) ([]store.OutboxMessage, error) {
 	q := store.Read{Kind: store.ReadDeadLetters, Filter: f, Limit: bounded(limit)}
 	if after != "" {
-		row, err := e.message(ctx, after)
+		msg, err := e.message(ctx, after)
 		if err != nil {
 			return nil, fmt.Errorf("dead letters after message %s: %w", after, err)
 		}
-		q.AfterMessage = &row
+		q.AfterMessage = &msg
 	}
 	page, err := e.store.Read(ctx, q)
 	if err != nil {
@@ -47,34 +47,34 @@ func (e *Engine[T]) resolve(ctx context.Context, what, messageID string, event o
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
-	row, err := e.message(ctx, messageID)
+	msg, err := e.message(ctx, messageID)
 	if err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
-	if row.Cancelled {
+	if msg.Cancelled {
 		return fmt.Errorf("%s message %s: %w", what, messageID, ErrStateLeft)
 	}
 	if err := e.synchronise(ctx); err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
-	d := delivery{row: row}
+	d := effectTask{msg: msg}
 	now := e.now()
-	if d.letter, err = openLetter(row); err == nil {
+	if d.record, err = outboxRecord(msg); err == nil {
 		err = d.fire(event, now, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	if d.letter.State == outbox.Pending {
-		d.letter.AvailableAt = fsm.Some(now)
+	if d.record.State == outbox.Pending {
+		d.record.AvailableAt = fsm.Some(now)
 	}
 	s := d.settlement()
-	s.From = row.State
+	s.From = msg.State
 	if err := e.settle(ctx, s); err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
-	e.config.Logger.InfoContext(ctx, "message resolved", "how", what, "message", messageID, "machine", row.Machine,
-		"record", row.RecordID, "effect", row.Effect, "resolution", d.letter.Resolution.Or(""), "correlation", row.Correlation)
+	e.config.Logger.InfoContext(ctx, "message resolved", "how", what, "message", messageID, "machine", msg.Machine,
+		"record", msg.RecordID, "effect", msg.Effect, "resolution", d.record.Resolution.Or(""), "correlation", msg.Correlation)
 	return nil
 }
 
@@ -114,9 +114,9 @@ func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (R
 	if err != nil {
 		return did, err
 	}
-	r := request[T]{machine: m, id: fsm.Text(key), key: key, correlation: e.config.NewToken().String(), now: e.now()}
+	r := request[T]{machine: m, id: fsm.Text(key), idValue: key, correlation: e.config.NewToken().String(), now: e.now()}
 	if err := e.store.InTx(ctx, func(tx T) (err error) {
-		did.Deadline, err = e.rearm(ctx, tx, r)
+		did.Deadline, err = e.resetDeadline(ctx, tx, r)
 		return err
 	}); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
@@ -131,7 +131,7 @@ func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (R
 
 // rearm arms the timeout of the record's state, unless the record moves on
 // meanwhile.
-func (e *Engine[T]) rearm(ctx context.Context, tx T, r request[T]) (bool, error) {
+func (e *Engine[T]) resetDeadline(ctx context.Context, tx T, r request[T]) (bool, error) {
 	q := r.query()
 	q.IdempotencyKeys = nil
 	rows, err := e.store.Load(ctx, tx, []store.Query{q})
@@ -150,7 +150,7 @@ func (e *Engine[T]) rearm(ctx context.Context, tx T, r request[T]) (bool, error)
 		return false, nil
 	}
 	return true, e.store.Save(ctx, tx, []store.Commit{{
-		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Expect: row.Version,
+		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.idValue, Expect: row.Version,
 		SetDeadlines: []store.Deadline{r.deadline(store.DeadlineTimeout, row.Version, row.Record.StateName(), *deadline)},
 	}})
 }

@@ -25,11 +25,11 @@ func pause(ctx context.Context, n int) {
 // patiently calls f until it succeeds or fails with something that another try
 // won't mend. It goes on while the engine is being stopped, for as long as a
 // lease lasts: what is being stored has happened already.
-func (e *Engine[T]) patiently(ctx context.Context, f func(context.Context) error) (err error) {
+func (e *Engine[T]) retryStore(ctx context.Context, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Lease)
 	defer cancel()
 	for n := 1; ; n++ {
-		err = e.briefly(ctx, f)
+		err = e.withStoreTimeout(ctx, f)
 		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrStore) {
 			return err
 		}
@@ -40,7 +40,7 @@ func (e *Engine[T]) patiently(ctx context.Context, f func(context.Context) error
 }
 
 // briefly calls f, which asks the store, with StoreTimeout for it.
-func (e *Engine[T]) briefly(ctx context.Context, f func(context.Context) error) error {
+func (e *Engine[T]) withStoreTimeout(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
 	defer cancel()
 	return f(ctx)
@@ -50,9 +50,9 @@ func (e *Engine[T]) briefly(ctx context.Context, f func(context.Context) error) 
 func (e *Engine[T]) fireTask(ctx context.Context, r request[T]) (err error) {
 	ctx, end := e.config.Trace(ctx, r.operation())
 	defer func() { end(err) }()
-	return e.patiently(ctx, func(ctx context.Context) error {
+	return e.retryStore(ctx, func(ctx context.Context) error {
 		r.now = later(e.now(), r.notBefore)
-		err := e.applyTogether(ctx, r)
+		err := e.applyGrouped(ctx, r)
 		r.known = nil // it was right, or there is something newer
 		r.lock = errors.Is(err, store.ErrConflict)
 		if err == nil {
@@ -71,7 +71,7 @@ type firing[T any] struct {
 
 // applyTogether is apply for an event whose outcome nobody asks for: what comes at
 // the same time is stored together.
-func (e *Engine[T]) applyTogether(ctx context.Context, r request[T]) error {
+func (e *Engine[T]) applyGrouped(ctx context.Context, r request[T]) error {
 	if r.lock {
 		_, err := e.apply(ctx, r)
 		return err
@@ -96,7 +96,7 @@ func (e *Engine[T]) applyAll(ctx context.Context, all []*firing[T]) error {
 	for i, f := range all {
 		requests[i] = f.request
 	}
-	return e.within(ctx, func(s *scope[T]) error {
+	return e.inTxn(ctx, func(s *txn[T]) error {
 		s.shortLockWait = true
 		rows, err := e.load(ctx, s.tx, requests...)
 		if err != nil {
@@ -106,7 +106,7 @@ func (e *Engine[T]) applyAll(ctx context.Context, all []*firing[T]) error {
 		for i, f := range all {
 			var p plan[T]
 			if p, f.refused = e.decide(requests[i], rows[i]); f.refused == nil {
-				s.hold(p)
+				s.addNew(p)
 			}
 		}
 		return nil
@@ -128,12 +128,12 @@ func later(a, b time.Time) time.Time {
 //
 // An unrecordable error leaves the row as it is, for the caller to settle; any
 // other means that somebody else will: the lease is lost or will run out.
-func (e *Engine[T]) answer(ctx context.Context, m *definition[T], d delivery, event fsm.Event, note string) error {
+func (e *Engine[T]) answer(ctx context.Context, m *definition[T], d effectTask, event fsm.Event, note string) error {
 	s, err := d.delivered(note, e.now())
 	if err != nil {
 		return err
 	}
-	r, err := e.taskRequest(m, d.row.RecordID, event, d.row.Correlation, &s)
+	r, err := e.taskRequest(m, d.msg.RecordID, event, d.msg.Correlation, &s)
 	if err != nil {
 		return err
 	}
@@ -149,12 +149,12 @@ func (e *Engine[T]) answer(ctx context.Context, m *definition[T], d delivery, ev
 		outcome, err = "late", e.settle(ctx, s)
 	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !unrecordable(err):
 		e.count(m.Name(), MetricRefused, "event", event.Name)
-		e.config.Logger.WarnContext(ctx, "answer refused", "machine", m.Name(), "record", r.id, "effect", d.row.Effect,
+		e.config.Logger.WarnContext(ctx, "answer refused", "machine", m.Name(), "record", r.id, "effect", d.msg.Effect,
 			"event", event.Name, "error", err, "correlation", r.correlation)
 		outcome, err = "refused", e.settle(ctx, s)
 	}
 	if err == nil {
-		e.count(m.Name(), MetricAttempts, "effect", d.row.Effect, "outcome", outcome)
+		e.count(m.Name(), MetricAttempts, "effect", d.msg.Effect, "outcome", outcome)
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (e *Engine[T]) taskRequest(m *definition[T], id string, event fsm.Event, co
 		return request[T]{}, &store.CorruptError{Machine: m.Name(), ID: id, Err: err}
 	}
 	return request[T]{
-		machine: m, id: id, key: key, event: event, by: fsm.System(), correlation: correlation, now: e.now(), task: s,
+		machine: m, id: id, idValue: key, event: event, by: fsm.System(), correlation: correlation, now: e.now(), task: s,
 	}, nil
 }
 

@@ -20,7 +20,7 @@ type backlog struct {
 // measureBacklog measures what waits. Gauges of what is gone become 0.
 func (e *Engine[T]) measureBacklog(ctx context.Context, b *backlog) {
 	now := e.now()
-	page, err := e.store.Read(ctx, store.Read{Kind: store.ReadBacklog, Now: now, Destinations: e.wanted.lanes, Events: e.wanted.events, Limit: mostCounted})
+	page, err := e.store.Read(ctx, store.Read{Kind: store.ReadBacklog, Now: now, Destinations: e.wanted.destinations, Events: e.wanted.events, Limit: mostCounted})
 	if err != nil {
 		if ctx.Err() == nil {
 			e.config.Logger.WarnContext(ctx, "the backlog can't be measured", "error", err)

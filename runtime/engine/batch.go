@@ -85,7 +85,7 @@ func (e *Engine[T]) applyRound(ctx context.Context, round []item[T], firings []F
 	for _, it := range round {
 		o, err := Outcome{}, failure
 		if !errors.Is(failure, store.ErrStore) {
-			o, err = e.fireAlone(ctx, it.request)
+			o, err = e.fireOnItsOwn(ctx, it.request)
 		}
 		if err != nil {
 			o = Outcome{Err: describe(firings[it.index], err)}
@@ -125,7 +125,7 @@ func byRecord[T any](a, b item[T]) int {
 }
 
 // fireAlone is fire for an event of a batch whose context may have ended.
-func (e *Engine[T]) fireAlone(ctx context.Context, r request[T]) (Outcome, error) {
+func (e *Engine[T]) fireOnItsOwn(ctx context.Context, r request[T]) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, err
 	}
@@ -136,7 +136,7 @@ func (e *Engine[T]) fireAlone(ctx context.Context, r request[T]) (Outcome, error
 // rejection is an outcome too. An error leaves the outcomes as they are.
 func (e *Engine[T]) fireRound(ctx context.Context, round []item[T], outcomes []Outcome) error {
 	results := make([]Outcome, len(round))
-	err := e.within(ctx, func(s *scope[T]) error {
+	err := e.inTxn(ctx, func(s *txn[T]) error {
 		s.shortLockWait = len(round) > 1
 		requests := make([]request[T], len(round))
 		for i, it := range round {
@@ -154,7 +154,7 @@ func (e *Engine[T]) fireRound(ctx context.Context, round []item[T], outcomes []O
 				continue
 			}
 			results[i] = p.outcome
-			s.hold(p)
+			s.addNew(p)
 		}
 		return nil
 	})

@@ -34,7 +34,7 @@ func (e *Engine[T]) load(ctx context.Context, tx T, requests ...request[T]) ([]l
 		}
 		q := r.query()
 		// What a batch asks for is claimed as well as it was stored: many at a time.
-		q.OnlyPending = len(requests) == 1 && !r.create && (e.inlines || e.crew.there())
+		q.OnlyPending = len(requests) == 1 && !r.create && (e.inlines || e.workers.any())
 		queries, asked = append(queries, q), append(asked, i)
 	}
 	if len(queries) == 0 {
@@ -163,11 +163,11 @@ func (r request[T]) ask(row store.Row, single bool) (d fsm.Decision, err error) 
 }
 
 // ended is the plan of an event that changes nothing: only its task ends.
-func (e *Engine[T]) ended(r request[T], o Outcome, alone bool) plan[T] {
+func (e *Engine[T]) ended(r request[T], o Outcome, onlyPending bool) plan[T] {
 	p := plan[T]{outcome: o}
 	if r.task != nil {
-		c := store.Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
-		p.drafts = []draft{{Commit: c, alone: alone}}
+		c := store.Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.idValue, Task: r.task}
+		p.writes = []pendingWrite{{Commit: c, onlyPending: onlyPending}}
 	}
 	return p
 }

@@ -15,31 +15,31 @@ import (
 // deliver carries out one effect, and stores what came of
 // it. It calls handled between the two, unless the effect has failed.
 func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
-	row, now := t.Effect, e.now()
+	msg, now := t.Effect, e.now()
 	if !now.Before(t.until) { // it waited for its turn too long: somebody else may be at it
 		return store.ErrLeaseLost
 	}
-	m, err := e.lookup(row.Machine)
+	m, err := e.lookup(msg.Machine)
 	if err != nil {
 		return err
 	}
-	info, known := m.effects[row.Effect]
-	d, err := claimed(row, t.Token, e.policy(info), now)
+	info, known := m.effects[msg.Effect]
+	d, err := claimed(msg, t.Token, e.policy(info), now)
 	d.known = t.known
 	switch {
 	case err != nil:
 		return errors.Join(t.Err, err)
 	case t.Err != nil:
-		return e.bury(ctx, d, t.Err)
+		return e.giveUp(ctx, d, t.Err)
 	case !known || info.Kind != fsm.EffectCall || info.Delivery == fsm.InTransaction:
-		return e.bury(ctx, d, fsm.UnknownEffect(row.Machine, row.Effect))
+		return e.giveUp(ctx, d, fsm.UnknownEffect(msg.Machine, msg.Effect))
 	}
-	e.observe(row.Machine, MetricOutboxLag, now.Sub(row.AvailableAt.Or(row.CreatedAt)).Seconds(), "effect", row.Effect)
+	e.observe(msg.Machine, MetricOutboxLag, now.Sub(msg.AvailableAt.Or(msg.CreatedAt)).Seconds(), "effect", msg.Effect)
 	lease := e.keepLease(ctx, d, t.until)
 	defer lease.stop()
 	r := e.attempt(lease.working, m, info, d)
 	if context.Cause(lease.working) == nil {
-		e.report(ctx, info, row, r.err)
+		e.report(ctx, info, msg, r.err)
 	}
 	switch {
 	case r.err == nil:
@@ -55,8 +55,8 @@ func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 
 // report tells the breaker of the effect's destination how an attempt ended. A failure
 // that another attempt would meet again is an answer of the destination.
-func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, row store.OutboxMessage, err error) {
-	open, changed := e.destinations.report(row.Destination, err != nil && (unknownOutcome(err) || repeatable(info, err)))
+func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, msg store.OutboxMessage, err error) {
+	open, changed := e.destinations.report(msg.Destination, err != nil && (unknownOutcome(err) || repeatable(info, err)))
 	if !changed {
 		return
 	}
@@ -64,8 +64,8 @@ func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, row store.O
 	if open {
 		state, level, message = 1, slog.LevelError, "a destination fails: one attempt at a time until one succeeds"
 	}
-	e.config.Metrics(Metric{Machine: row.Machine, Name: MetricBreaker, Type: "gauge", Value: state, Labels: labels([]string{"destination", row.Destination})})
-	e.config.Logger.Log(ctx, level, message, "destination", row.Destination, "machine", row.Machine, "effect", row.Effect, "error", err)
+	e.config.Metrics(Metric{Machine: msg.Machine, Name: MetricBreaker, Type: "gauge", Value: state, Labels: labels([]string{"destination", msg.Destination})})
+	e.config.Logger.Log(ctx, level, message, "destination", msg.Destination, "machine", msg.Machine, "effect", msg.Effect, "error", err)
 }
 
 // policy is how often an effect is repeated, and when.
@@ -79,7 +79,7 @@ func (e *Engine[T]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 // attempt brings the effect about, heeding its delivery class: a queryable one is
 // asked for unless this is certainly its first attempt, what an attempt left behind
 // is cleaned up, and an at_most_once one that was cut short is not repeated.
-func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.EffectInfo, d delivery) reply {
+func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.EffectInfo, d effectTask) reply {
 	dispatch := d.dispatch()
 	if d.cutShort() && info.Delivery == fsm.AtMostOnce {
 		return reply{err: d.failure(errCutShort, true)}
@@ -114,7 +114,7 @@ func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.Effe
 // stillHeld renews the lease of d. Asking and cleaning up took time, perhaps more
 // than the lease: a worker that can't tell whether it still holds the message
 // leaves it alone.
-func (e *Engine[T]) stillHeld(ctx context.Context, d delivery) error {
+func (e *Engine[T]) stillHeld(ctx context.Context, d effectTask) error {
 	_, _, err := e.renew(ctx, d)
 	switch {
 	case ctx.Err() != nil:
@@ -146,19 +146,19 @@ func (e *Engine[T]) cleanUp(ctx context.Context, m *definition[T], info fsm.Effe
 }
 
 // succeed stores that the effect has happened, and fires its answer.
-func (e *Engine[T]) succeed(ctx context.Context, m *definition[T], d delivery, r reply) error {
+func (e *Engine[T]) succeed(ctx context.Context, m *definition[T], d effectTask, r reply) error {
 	err := e.conclude(ctx, m, d, r)
 	if unrecordable(err) {
 		// The handler did its part, so this is a failed attempt of ours: it is
 		// repeated by the policy, since a person may mend what stands against it.
-		return e.fail(ctx, m, m.effects[d.row.Effect], d, err)
+		return e.fail(ctx, m, m.effects[d.msg.Effect], d, err)
 	}
 	return err
 }
 
 // conclude stores that the effect has happened. An unrecordable error leaves the
 // row as it is.
-func (e *Engine[T]) conclude(ctx context.Context, m *definition[T], d delivery, r reply) error {
+func (e *Engine[T]) conclude(ctx context.Context, m *definition[T], d effectTask, r reply) error {
 	if r.answer != nil {
 		return e.answer(ctx, m, d, *r.answer, "")
 	}
@@ -166,14 +166,14 @@ func (e *Engine[T]) conclude(ctx context.Context, m *definition[T], d delivery, 
 	if err != nil {
 		return err
 	}
-	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "delivered")
+	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "delivered")
 	return e.settle(ctx, s)
 }
 
 // fail stores that the attempt has failed: the effect is repeated later, or its
 // failure is answered, or it becomes a dead letter. A queryable effect that the
 // outside could not be asked about has not failed: see unknown.
-func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectInfo, d effectTask, cause error) error {
 	e.tellFailure(ctx, d, cause)
 	var unasked *queryError
 	switch {
@@ -194,16 +194,16 @@ func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectI
 			if unrecordable(err) {
 				// It has happened, so it would be wrong to tell the record that it
 				// failed: a person has to mend what stands against it.
-				return e.bury(ctx, d, errors.Join(cause, err))
+				return e.giveUp(ctx, d, errors.Join(cause, err))
 			}
 			return err
 		}
 	}
-	event := m.FailEvent(info.Name, firstLine(d.message(cause)))
+	event := m.FailEvent(info.Name, firstLine(d.failureText(cause)))
 	if event != nil {
 		if r := e.cleanUp(ctx, m, info, d.dispatch()); r.err != nil {
 			cause = errors.Join(cause, r.err)
-			event = m.FailEvent(info.Name, firstLine(d.message(cause)))
+			event = m.FailEvent(info.Name, firstLine(d.failureText(cause)))
 		}
 	}
 	return e.finish(ctx, m, d, event, cause)
@@ -214,7 +214,7 @@ func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectI
 // effect's policy while that has attempts left, then by Config.Retry. After that
 // the lost event is fired; without one the message is a dead letter. A query that
 // fails permanently is not repeated.
-func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.EffectInfo, d effectTask, cause error) error {
 	var permanent *PermanentError
 	over := d.used() - d.limit() // queries beyond the policy of the effect, this one included; negative: attempts left
 	switch {
@@ -231,22 +231,22 @@ func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.Effe
 // version of the machine: a program of that version may claim it next. No failure is
 // reported, since the effect has not failed. The message is a dead letter when its attempts
 // are used up, and at once where there is one.
-func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, d effectTask, cause error) error {
 	if d.spent() || info.Delivery == fsm.AtMostOnce {
-		return e.bury(ctx, d, cause)
+		return e.giveUp(ctx, d, cause)
 	}
 	return e.retryLater(ctx, d, d.policy, int(d.used()), cause)
 }
 
 // retryLater stores that d is claimed again after the delay that the policy has
 // before repeat number n.
-func (e *Engine[T]) retryLater(ctx context.Context, d delivery, policy fsm.RetryPolicy, n int, cause error) error {
+func (e *Engine[T]) retryLater(ctx context.Context, d effectTask, policy fsm.RetryPolicy, n int, cause error) error {
 	wait, _ := policy.Backoff(n, e.config.Rand())
-	s, err := d.failed(d.message(cause), e.now(), wait)
+	s, err := d.failed(d.failureText(cause), e.now(), wait)
 	if err != nil {
 		return err
 	}
-	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "retry_later")
+	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "retry_later")
 	return e.settle(ctx, s)
 }
 
@@ -275,37 +275,37 @@ func foreign(cause error) bool {
 
 // finish ends an effect that has failed for good by the event that says so; a
 // dead letter where there is none, or where it can't be recorded.
-func (e *Engine[T]) finish(ctx context.Context, m *definition[T], d delivery, event *fsm.Event, cause error) error {
+func (e *Engine[T]) finish(ctx context.Context, m *definition[T], d effectTask, event *fsm.Event, cause error) error {
 	if event == nil {
-		return e.bury(ctx, d, cause)
+		return e.giveUp(ctx, d, cause)
 	}
-	err := e.answer(ctx, m, d, *event, d.message(cause))
+	err := e.answer(ctx, m, d, *event, d.failureText(cause))
 	if unrecordable(err) {
-		return e.bury(ctx, d, errors.Join(cause, err))
+		return e.giveUp(ctx, d, errors.Join(cause, err))
 	}
 	return err
 }
 
 // bury makes a dead letter of d, which stays until a person requeues or
 // discards it, and keeps back what is behind it in its lane.
-func (e *Engine[T]) bury(ctx context.Context, d delivery, cause error) error {
-	s, err := d.buried(d.message(cause), e.now())
+func (e *Engine[T]) giveUp(ctx context.Context, d effectTask, cause error) error {
+	s, err := d.givenUp(d.failureText(cause), e.now())
 	if err != nil {
 		return err
 	}
 	if err := e.settle(ctx, s); err != nil {
 		return err
 	}
-	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "dead_letter")
-	e.config.Logger.ErrorContext(ctx, "a message became a dead letter", "machine", d.row.Machine, "record", d.row.RecordID,
-		"effect", d.row.Effect, "message", d.row.MessageID, "attempts", d.letter.Attempts, "error", cause, "correlation", d.row.Correlation)
+	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "dead_letter")
+	e.config.Logger.ErrorContext(ctx, "a message became a dead letter", "machine", d.msg.Machine, "record", d.msg.RecordID,
+		"effect", d.msg.Effect, "message", d.msg.MessageID, "attempts", d.record.Attempts, "error", cause, "correlation", d.msg.Correlation)
 	return nil
 }
 
 // interrupt ends an attempt that Run gave up when it was stopped. Another worker
 // may begin at once where a repeat does no harm. Where it could, the lease runs
 // out first: by then the handler has ended with its process, or has returned.
-func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, d delivery, cause error) error {
+func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, d effectTask, cause error) error {
 	if info.Delivery != fsm.Idempotent && info.Delivery != fsm.Keyed || errors.Is(cause, errNoReturn) {
 		return nil
 	}
@@ -313,16 +313,16 @@ func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, d delive
 	if err != nil {
 		return err
 	}
-	e.count(d.row.Machine, MetricAttempts, "effect", d.row.Effect, "outcome", "released")
+	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "released")
 	return e.settle(ctx, s)
 }
 
 // dispatch is d on its way to its handler.
-func (d delivery) dispatch() fsm.Dispatch { return dispatchOf(d.row, d.letter.Attempts) }
+func (d effectTask) dispatch() fsm.Dispatch { return dispatchOf(d.msg, d.record.Attempts) }
 
 // failure is a failure of d that no handler reported.
-func (d delivery) failure(err error, unknown bool) error {
-	return &HandlerError{Machine: d.row.Machine, ID: d.row.RecordID, Effect: d.row.Effect, Unknown: unknown, Err: err}
+func (d effectTask) failure(err error, unknown bool) error {
+	return &HandlerError{Machine: d.msg.Machine, ID: d.msg.RecordID, Effect: d.msg.Effect, Unknown: unknown, Err: err}
 }
 
 // unknownOutcome reports whether the effect may have happened all the same.
@@ -333,16 +333,16 @@ func unknownOutcome(err error) bool {
 
 // message is what a failure says besides which record and effect it is about:
 // the row that keeps it knows that.
-func (d delivery) message(err error) string {
+func (d effectTask) failureText(err error) string {
 	about := d.failure(errors.New(""), false).Error()
 	return tidy(strings.ReplaceAll(err.Error(), about, ""))
 }
 
 // tellFailure logs a failed attempt.
-func (e *Engine[T]) tellFailure(ctx context.Context, d delivery, cause error) {
+func (e *Engine[T]) tellFailure(ctx context.Context, d effectTask, cause error) {
 	attrs := []any{
-		"machine", d.row.Machine, "record", d.row.RecordID, "effect", d.row.Effect,
-		"attempt", d.letter.Attempts, "error", cause, "correlation", d.row.Correlation,
+		"machine", d.msg.Machine, "record", d.msg.RecordID, "effect", d.msg.Effect,
+		"attempt", d.record.Attempts, "error", cause, "correlation", d.msg.Correlation,
 	}
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {

@@ -29,12 +29,12 @@ type destinations struct {
 	clock Clock
 
 	mu   sync.Mutex
-	all  map[string]*destination
+	all  map[string]*destinationUse
 	turn int // of lanes that share a destination, whose is first
 }
 
 // destination is what happens at one of them.
-type destination struct {
+type destinationUse struct {
 	limit    Limit
 	set      bool // the limit is not the default
 	busy     int
@@ -45,11 +45,11 @@ type destination struct {
 }
 
 // newDestinations limits the destinations of lanes.
-func newDestinations(lanes []store.Destination, c Config) *destinations {
-	d := &destinations{clock: c.Clock, all: map[string]*destination{}}
-	for _, l := range lanes {
+func newDestinations(list []store.Destination, c Config) *destinations {
+	d := &destinations{clock: c.Clock, all: map[string]*destinationUse{}}
+	for _, l := range list {
 		limit, set := c.Limits[l.Name]
-		d.all[l.Name] = &destination{limit: limit, set: set}
+		d.all[l.Name] = &destinationUse{limit: limit, set: set}
 	}
 	share := c.Concurrency
 	if len(d.all) > 1 {
@@ -75,14 +75,14 @@ func (d *destinations) checkLimits(limits map[string]Limit) error {
 }
 
 // burst is how many attempts may begin at once after a pause.
-func (d *destination) burst() float64 { return max(1, d.limit.PerSecond) }
+func (d *destinationUse) burst() float64 { return max(1, d.limit.PerSecond) }
 
 // open reports whether the breaker is open.
-func (d *destination) open() bool { return d.failures >= tripsAfter }
+func (d *destinationUse) open() bool { return d.failures >= tripsAfter }
 
 // room is how many attempts may begin now. Its caller has the lock, as that of
 // whatever follows without one of its own.
-func (d *destination) room(now time.Time) int {
+func (d *destinationUse) room(now time.Time) int {
 	atOnce := d.limit.AtOnce
 	if d.open() {
 		atOnce = 1
@@ -91,7 +91,7 @@ func (d *destination) room(now time.Time) int {
 }
 
 // allowance is how many attempts the limit per second lets begin now.
-func (d *destination) allowance(now time.Time) int {
+func (d *destinationUse) allowance(now time.Time) int {
 	if d.limit.PerSecond == 0 {
 		return math.MaxInt
 	}
@@ -156,17 +156,17 @@ func (d *destinations) report(name string, failed bool) (open, changed bool) {
 
 // reserve takes places for a claim of at most so many messages, and returns the lanes
 // that have some. Destinations of several machines with one name share its places.
-func (d *destinations) reserve(lanes []store.Destination, most int) []store.Destination {
+func (d *destinations) reserve(list []store.Destination, most int) []store.Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now, sharing := d.clock.Now(), map[string]int{}
-	for _, l := range lanes {
+	for _, l := range list {
 		sharing[l.Name]++
 	}
 	d.turn++
-	reserved := make([]store.Destination, 0, len(lanes))
-	for i := range lanes {
-		l := lanes[(i+d.turn)%len(lanes)]
+	reserved := make([]store.Destination, 0, len(list))
+	for i := range list {
+		l := list[(i+d.turn)%len(list)]
 		of := d.all[l.Name]
 		room := of.room(now)
 		l.Most = min(room, most, max(1, of.limit.AtOnce/sharing[l.Name]))
@@ -193,19 +193,19 @@ func (d *destinations) claimed(reserved []store.Destination, tasks []store.Task)
 		of.tokens += float64(l.Most)
 		of.short = of.short || got[[2]string{l.Machine, l.Name}] >= l.Most
 	}
-	for lane, n := range got {
-		d.all[lane[1]].busy += n
-		d.all[lane[1]].tokens -= float64(n)
+	for at, n := range got {
+		d.all[at[1]].busy += n
+		d.all[at[1]].tokens -= float64(n)
 	}
 }
 
 // allowed returns the lanes with as many messages as their limits per second allow, at
 // most so many, for who carries out one after the other.
-func (d *destinations) allowed(lanes []store.Destination, most int) []store.Destination {
+func (d *destinations) allowed(list []store.Destination, most int) []store.Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now, allowed := d.clock.Now(), make([]store.Destination, 0, len(lanes))
-	for _, l := range lanes {
+	now, allowed := d.clock.Now(), make([]store.Destination, 0, len(list))
+	for _, l := range list {
 		if l.Most = min(most, d.all[l.Name].allowance(now)); l.Most > 0 {
 			allowed = append(allowed, l)
 		}
@@ -217,8 +217,8 @@ func (d *destinations) allowed(lanes []store.Destination, most int) []store.Dest
 func (d *destinations) spent(tasks []store.Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for lane, n := range messagesOf(tasks) {
-		d.all[lane[1]].tokens -= float64(n)
+	for at, n := range messagesOf(tasks) {
+		d.all[at[1]].tokens -= float64(n)
 	}
 }
 

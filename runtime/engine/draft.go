@@ -11,12 +11,12 @@ import (
 
 // draft is what the events of a transaction come to for one record: its commit, of
 // which the database may have the beginning, and what a load would find after it.
-type draft struct {
+type pendingWrite struct {
 	store.Commit
 	record  fsm.Record // after it; nil: nothing was decided
 	version int64
 	entered time.Time // when its state was entered
-	alone   bool      // nothing else of the record was open in the outbox before
+	onlyPending   bool      // nothing else of the record was open in the outbox before
 	left    bool      // a state was left
 	closed  bool      // handlers run within the transaction that may lead the record on
 	steps   int       // so many of the steps are written
@@ -26,16 +26,16 @@ type draft struct {
 // place is where a record is.
 type place struct{ machine, id string }
 
-func (d *draft) place() place { return place{d.Machine, d.ID} }
+func (d *pendingWrite) place() place { return place{d.Machine, d.ID} }
 
 // row is what a load finds once d is written, for a task that is one of its effects
 // (1) or for none (0).
-func (d *draft) row(own int) (row store.Row, known bool) {
+func (d *pendingWrite) row(own int) (row store.Row, known bool) {
 	if d.record == nil || d.closed {
 		return store.Row{}, false
 	}
 	return store.Row{
-		Record: copied(d.record), Version: d.version, EnteredAt: d.entered, OnlyPending: d.alone && len(d.Outbox) == own,
+		Record: copied(d.record), Version: d.version, EnteredAt: d.entered, OnlyPending: d.onlyPending && len(d.Outbox) == own,
 	}, true
 }
 
@@ -50,7 +50,7 @@ func copied(r fsm.Record) fsm.Record {
 
 // follow adds what comes after d: what it takes back was never written. It leaves
 // alone what copies of d have.
-func (d *draft) follow(next draft) {
+func (d *pendingWrite) merge(next pendingWrite) {
 	if next.left {
 		d.Outbox = slices.DeleteFunc(slices.Clone(d.Outbox), func(m store.OutboxMessage) bool { return m.Work })
 	}
@@ -72,11 +72,11 @@ func (d *draft) follow(next draft) {
 	d.left, d.closed = d.left || next.left, d.closed || next.closed
 }
 
-func (d *draft) creates() bool { return len(d.Steps) > 0 && d.Steps[0].Version == 1 }
+func (d *pendingWrite) creates() bool { return len(d.Steps) > 0 && d.Steps[0].Version == 1 }
 
 // front is the part of d that others may have to see within the transaction: the
 // record, its history, and rows beside it.
-func (d *draft) front() (c store.Commit, some bool) {
+func (d *pendingWrite) recordWrites() (c store.Commit, some bool) {
 	c = store.Commit{
 		Machine: d.Machine, Tables: d.Tables, ID: d.ID, IDValue: d.IDValue, Steps: d.Steps[d.steps:], Writes: d.Writes[d.writes:], NoWakeup: true,
 	}
@@ -84,7 +84,7 @@ func (d *draft) front() (c store.Commit, some bool) {
 }
 
 // rest is what is not written yet.
-func (d *draft) rest() (c store.Commit, some bool) {
+func (d *pendingWrite) rest() (c store.Commit, some bool) {
 	c = d.Commit
 	c.Steps, c.Writes = d.Steps[d.steps:], d.Writes[d.writes:]
 	some = len(c.Steps)+len(c.Writes)+len(c.Outbox)+len(c.ClearDeadlines)+len(c.SetDeadlines)+len(c.IdempotencyKeys) > 0
@@ -92,20 +92,20 @@ func (d *draft) rest() (c store.Commit, some bool) {
 }
 
 // wrote notes that the front is in the database.
-func (d *draft) wrote() { d.steps, d.writes = len(d.Steps), len(d.Writes) }
+func (d *pendingWrite) markWritten() { d.steps, d.writes = len(d.Steps), len(d.Writes) }
 
 // heads are the effects of d that nothing stands before in their lane. What is open
 // of a record beside this event may stand in any of its lanes; and a handler inside
 // the transaction may lead the record on, so that its work is nobody's.
-func (d *draft) heads() (heads []*store.OutboxMessage) {
-	if d.closed || !d.alone {
+func (d *pendingWrite) heads() (heads []*store.OutboxMessage) {
+	if d.closed || !d.onlyPending {
 		return nil
 	}
-	lanes := map[string]bool{}
+	seen := map[string]bool{}
 	for i := range d.Outbox {
-		if row := &d.Outbox[i]; !lanes[row.Destination] {
-			lanes[row.Destination] = true
-			heads = append(heads, row)
+		if msg := &d.Outbox[i]; !seen[msg.Destination] {
+			seen[msg.Destination] = true
+			heads = append(heads, msg)
 		}
 	}
 	return heads
@@ -114,9 +114,9 @@ func (d *draft) heads() (heads []*store.OutboxMessage) {
 // loud reports whether d leaves something for a worker to look for: an effect that
 // nobody has in hand, an event that it raised, or, since an effect has ended, the
 // next of its lane.
-func (d *draft) loud() bool {
-	waits := func(row store.OutboxMessage) bool { return row.Lease == nil }
+func (d *pendingWrite) needsWakeup() bool {
+	waits := func(msg store.OutboxMessage) bool { return msg.Lease == nil }
 	raised := func(t store.Deadline) bool { return t.Kind == store.DeadlineRaise }
-	unblocks := d.Task != nil && d.Task.Kind == store.TaskEffect && !d.alone
+	unblocks := d.Task != nil && d.Task.Kind == store.TaskEffect && !d.onlyPending
 	return unblocks || slices.ContainsFunc(d.Outbox, waits) || slices.ContainsFunc(d.SetDeadlines, raised)
 }

@@ -79,7 +79,7 @@ func addCall[T any](p *plan[T], c *store.Commit, at asking[T], effect fsm.Effect
 	m := store.OutboxMessage{
 		MessageID: at.id("message").String(), Machine: c.Machine, RecordID: r.id, Version: at.version, Seq: at.seq,
 		Effect: effect.Name, Destination: info.Destination, Delivery: info.Delivery, Work: info.Work, Payload: payload,
-		RecordState: at.step.To, Correlation: r.correlation, CreatedAt: r.now, MessageState: newLetter(r.now),
+		RecordState: at.step.To, Correlation: r.correlation, CreatedAt: r.now, MessageState: pendingState(r.now),
 	}
 	if m.Destination == "" {
 		m.Destination = effect.Name

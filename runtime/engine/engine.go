@@ -23,9 +23,9 @@ type Engine[T any] struct {
 	inlines  bool                      // Inline names something
 	wanted   wanted                    // what its workers claim where nothing is paused
 	pauses   pauses
-	endings  groupcommit.Queue[place, *store.Settlement]
+	settlements  groupcommit.Queue[place, *store.Settlement]
 	firings  groupcommit.Queue[place, *firing[T]]
-	crew     crew[T]
+	workers     workerSet[T]
 	suspects suspects
 
 	destinations *destinations
@@ -68,7 +68,7 @@ func New[T any](s store.Store[T], c Config, machines ...Machine[T]) (*Engine[T],
 		m := e.machines[name]
 		e.wanted.add(name, m.Effects(), m.Transitions(), m.Timeouts(), m.States())
 	}
-	e.destinations = newDestinations(e.wanted.lanes, e.config)
+	e.destinations = newDestinations(e.wanted.destinations, e.config)
 	if err := e.destinations.checkLimits(c.Limits); err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ func (e *Engine[T]) Answers() int { return e.firings.Waiting() }
 
 // AtRest reports whether no worker has anything going on.
 func (e *Engine[T]) AtRest() bool {
-	e.crew.mu.Lock()
-	defer e.crew.mu.Unlock()
-	for _, w := range e.crew.workers {
+	e.workers.mu.Lock()
+	defer e.workers.mu.Unlock()
+	for _, w := range e.workers.workers {
 		if !w.is(func() bool { return w.open[store.TaskEffect]+w.open[store.TaskDeadline] == 0 }) {
 			return false
 		}

@@ -35,7 +35,7 @@ func (e *Engine[T]) fatal(ctx context.Context, r request[T], cause error) error 
 		return cause
 	}
 	f := request[T]{
-		machine: r.machine, id: r.id, key: r.key, event: event,
+		machine: r.machine, id: r.id, idValue: r.idValue, event: event,
 		by: fsm.System(), correlation: r.correlation, now: e.now(),
 	}
 	o, err := e.apply(ctx, f)

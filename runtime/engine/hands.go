@@ -9,32 +9,32 @@ import (
 )
 
 // crew is the workers of an engine: every Run that is going on.
-type crew[T any] struct {
+type workerSet[T any] struct {
 	mu      sync.Mutex
 	workers []*worker[T]
 }
 
-func (c *crew[T]) join(w *worker[T]) {
+func (c *workerSet[T]) add(w *worker[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.workers = append(c.workers, w)
 }
 
-func (c *crew[T]) leave(w *worker[T]) {
+func (c *workerSet[T]) remove(w *worker[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.workers = slices.DeleteFunc(c.workers, func(other *worker[T]) bool { return other == w })
 }
 
 // there reports whether there is any.
-func (c *crew[T]) there() bool {
+func (c *workerSet[T]) any() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.workers) > 0
 }
 
 // wake makes everyone look for work.
-func (c *crew[T]) wake() {
+func (c *workerSet[T]) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.workers {
@@ -43,7 +43,7 @@ func (c *crew[T]) wake() {
 }
 
 // reserve keeps up to n hands of the first who has some.
-func (c *crew[T]) reserve(n int) (of *worker[T], kept int) {
+func (c *workerSet[T]) reserve(n int) (of *worker[T], kept int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, w := range c.workers {
@@ -57,44 +57,44 @@ func (c *crew[T]) reserve(n int) (of *worker[T], kept int) {
 // grip is what a transaction leaves in the hands of a worker of this process:
 // the effects that it stores as claimed already, so that nobody has to look for
 // them. They are begun when it is committed.
-type grip[T any] struct {
+type reservation[T any] struct {
 	worker *worker[T] // nil: nothing
 	tasks  []task
 }
 
 // grasp lets a worker with free hands take effects that are about to be stored:
 // those with nothing before them in their lane.
-func (e *Engine[T]) grasp(drafts []draft) (g grip[T]) {
-	if !e.crew.there() {
+func (e *Engine[T]) reserve(writes []pendingWrite) (g reservation[T]) {
+	if !e.workers.any() {
 		return g
 	}
 	type head struct {
-		row    *store.OutboxMessage
+		msg    *store.OutboxMessage
 		record *store.Row // for the event that it answers with
 	}
 	var heads []head
-	for i := range drafts {
-		d := &drafts[i]
-		rows := d.heads()
-		if len(rows) == 0 {
+	for i := range writes {
+		d := &writes[i]
+		messages := d.heads()
+		if len(messages) == 0 {
 			continue
 		}
 		after, _ := d.row(1)
 		after.Held = true
-		for _, row := range rows {
-			heads = append(heads, head{row, &after})
+		for _, msg := range messages {
+			heads = append(heads, head{msg, &after})
 		}
 	}
 	if len(heads) == 0 {
 		return g
 	}
-	heads = slices.DeleteFunc(heads, func(h head) bool { return !e.pauses.begin(*h.row) || !e.destinations.take(h.row.Destination) })
+	heads = slices.DeleteFunc(heads, func(h head) bool { return !e.pauses.allow(*h.msg) || !e.destinations.take(h.msg.Destination) })
 	kept := 0
 	if len(heads) > 0 {
-		g.worker, kept = e.crew.reserve(len(heads))
+		g.worker, kept = e.workers.reserve(len(heads))
 	}
 	for _, h := range heads[kept:] {
-		e.destinations.giveBack(h.row.Destination)
+		e.destinations.giveBack(h.msg.Destination)
 	}
 	if kept == 0 {
 		return g
@@ -102,22 +102,22 @@ func (e *Engine[T]) grasp(drafts []draft) (g grip[T]) {
 	until := e.now().Add(e.config.Lease)
 	lease := &store.Lease{Token: e.config.NewToken(), Until: until, Worker: e.config.Worker}
 	for _, h := range heads[:kept] {
-		g.tasks = append(g.tasks, task{store.Task{Kind: store.TaskEffect, Token: lease.Token, Effect: *h.row}, until, h.record})
-		h.row.State, h.row.Attempts, h.row.Lease = outbox.Delivering.String(), h.row.Attempts+1, lease
+		g.tasks = append(g.tasks, task{store.Task{Kind: store.TaskEffect, Token: lease.Token, Effect: *h.msg}, until, h.record})
+		h.msg.State, h.msg.Attempts, h.msg.Lease = outbox.Delivering.String(), h.msg.Attempts+1, lease
 	}
 	return g
 }
 
 // begin sets going what was taken.
-func (g grip[T]) begin() {
+func (g reservation[T]) start() {
 	if g.worker != nil {
-		g.worker.redeem(g.tasks)
+		g.worker.startReserved(g.tasks)
 	}
 }
 
 // drop gives the hands back. What was stored all the same, without anybody's
 // knowing, is claimed when its lease runs out.
-func (g grip[T]) drop() {
+func (g reservation[T]) release() {
 	if g.worker == nil {
 		return
 	}

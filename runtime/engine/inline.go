@@ -74,23 +74,23 @@ func (e *Engine[T]) tellDeclined(ctx context.Context, d *declinedError) {
 
 // carryOut carries out the effects that Inline names, and what their answers ask
 // for in turn.
-func (s *scope[T]) carryOut(ctx context.Context) error {
+func (s *txn[T]) carryOut(ctx context.Context) error {
 	if !s.inline {
 		return nil
 	}
 	tried := map[string]bool{}
 	for range inlineTurns {
-		rows := s.due(tried)
-		if len(rows) == 0 {
+		messages := s.due(tried)
+		if len(messages) == 0 {
 			break
 		}
 		s.inlined = true
-		err := s.perform(ctx, rows)
-		for _, row := range rows {
-			s.engine.leaveInline(row)
+		err := s.perform(ctx, messages)
+		for _, msg := range messages {
+			s.engine.leaveInline(msg)
 		}
 		if err != nil {
-			return &declinedError{fmt.Errorf("effect %s of %d records of machine %s, %s the first: %w", rows[0].Effect, len(rows), rows[0].Machine, rows[0].RecordID, err)}
+			return &declinedError{fmt.Errorf("effect %s of %d records of machine %s, %s the first: %w", messages[0].Effect, len(messages), messages[0].Machine, messages[0].RecordID, err)}
 		}
 	}
 	return nil
@@ -98,16 +98,16 @@ func (s *scope[T]) carryOut(ctx context.Context) error {
 
 // due are the effects of one name that can be carried out now, and were not tried
 // before.
-func (s *scope[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
-	for i := range s.drafts {
-		for _, row := range s.drafts[i].heads() {
+func (s *txn[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
+	for i := range s.pending {
+		for _, msg := range s.pending[i].heads() {
 			switch {
-			case tried[row.MessageID] || s.engine.machines[row.Machine].inline[row.Effect] == nil:
-			case len(due) > 0 && (due[0].Machine != row.Machine || due[0].Effect != row.Effect):
+			case tried[msg.MessageID] || s.engine.machines[msg.Machine].inline[msg.Effect] == nil:
+			case len(due) > 0 && (due[0].Machine != msg.Machine || due[0].Effect != msg.Effect):
 			default:
-				tried[row.MessageID] = true
-				if s.engine.pauses.begin(*row) && s.engine.enterInline(*row) {
-					due = append(due, *row)
+				tried[msg.MessageID] = true
+				if s.engine.pauses.allow(*msg) && s.engine.enterInline(*msg) {
+					due = append(due, *msg)
 				}
 			}
 		}
@@ -118,32 +118,32 @@ func (s *scope[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
 // enterInline takes a place at the destination of an inline effect, if that has a limit
 // of its own: the default limits the effects of workers alone. Without a place the
 // effect is left to a worker.
-func (e *Engine[T]) enterInline(row store.OutboxMessage) bool {
-	return !e.destinations.isSet(row.Destination) || e.destinations.take(row.Destination)
+func (e *Engine[T]) enterInline(msg store.OutboxMessage) bool {
+	return !e.destinations.isSet(msg.Destination) || e.destinations.take(msg.Destination)
 }
 
-func (e *Engine[T]) leaveInline(row store.OutboxMessage) {
-	if e.destinations.isSet(row.Destination) && e.destinations.leave(row.Destination) {
-		e.crew.wake()
+func (e *Engine[T]) leaveInline(msg store.OutboxMessage) {
+	if e.destinations.isSet(msg.Destination) && e.destinations.leave(msg.Destination) {
+		e.workers.wake()
 	}
 }
 
 // perform carries out effects of one name and applies their answers.
-func (s *scope[T]) perform(ctx context.Context, rows []store.OutboxMessage) error {
-	m := s.engine.machines[rows[0].Machine]
-	dispatches := make([]fsm.Dispatch, len(rows))
-	for i, row := range rows {
-		dispatches[i] = dispatchOf(row, 1)
+func (s *txn[T]) perform(ctx context.Context, messages []store.OutboxMessage) error {
+	m := s.engine.machines[messages[0].Machine]
+	dispatches := make([]fsm.Dispatch, len(messages))
+	for i, msg := range messages {
+		dispatches[i] = dispatchOf(msg, 1)
 	}
-	answers, err := s.handle(ctx, m.inline[rows[0].Effect], dispatches)
+	answers, err := s.handle(ctx, m.inline[messages[0].Effect], dispatches)
 	if err != nil {
 		return err
 	}
-	for i, row := range rows {
+	for i, msg := range messages {
 		if answers[i] == nil {
 			continue
 		}
-		if err := s.conclude(ctx, m, row, *answers[i]); err != nil {
+		if err := s.conclude(ctx, m, msg, *answers[i]); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (s *scope[T]) perform(ctx context.Context, rows []store.OutboxMessage) erro
 
 // handle calls f and waits for it: it must not be at the transaction when somebody
 // else is.
-func (s *scope[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
+func (s *txn[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
 	ctx, cancel := context.WithTimeout(inside(ctx), s.engine.config.HandlerTimeout)
 	defer cancel()
 	defer func() {
@@ -169,10 +169,10 @@ func (s *scope[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Di
 
 // conclude ends an effect that was carried out with its answer. What the record
 // refuses is left to a worker, who knows what to do then.
-func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row store.OutboxMessage, event fsm.Event) (err error) {
-	ctx, end := s.engine.config.Trace(ctx, operationOf(store.Task{Kind: store.TaskEffect, Effect: row}))
+func (s *txn[T]) conclude(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (err error) {
+	ctx, end := s.engine.config.Trace(ctx, operationOf(store.Task{Kind: store.TaskEffect, Effect: msg}))
 	defer func() { end(err) }()
-	p, err := s.answer(ctx, m, row, event)
+	p, err := s.answer(ctx, m, msg, event)
 	var refused *fsm.Rejection
 	if errors.As(err, &refused) {
 		return nil
@@ -180,18 +180,18 @@ func (s *scope[T]) conclude(ctx context.Context, m *definition[T], row store.Out
 	if err != nil {
 		return err
 	}
-	d := s.find(place{row.Machine, row.RecordID})
-	d.Outbox = slices.DeleteFunc(d.Outbox, func(other store.OutboxMessage) bool { return other.MessageID == row.MessageID })
+	d := s.find(place{msg.Machine, msg.RecordID})
+	d.Outbox = slices.DeleteFunc(d.Outbox, func(other store.OutboxMessage) bool { return other.MessageID == msg.MessageID })
 	pendingOf(&p.outcome).then(func(context.Context) {
-		s.engine.count(m.Name(), MetricAttempts, "effect", row.Effect, "outcome", "delivered")
+		s.engine.count(m.Name(), MetricAttempts, "effect", msg.Effect, "outcome", "delivered")
 	})
 	s.add(p)
 	return nil
 }
 
 // answer decides the event that an effect answers with.
-func (s *scope[T]) answer(ctx context.Context, m *definition[T], row store.OutboxMessage, event fsm.Event) (p plan[T], err error) {
-	r, err := s.engine.taskRequest(m, row.RecordID, event, row.Correlation, nil)
+func (s *txn[T]) answer(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (p plan[T], err error) {
+	r, err := s.engine.taskRequest(m, msg.RecordID, event, msg.Correlation, nil)
 	if err != nil {
 		return p, err
 	}

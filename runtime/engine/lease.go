@@ -19,7 +19,7 @@ var ErrStateLeft = errors.New("the state that asked for it was left")
 // is away is taken for a dead worker.
 type leaseKeeper[T any] struct {
 	engine   *Engine[T]
-	delivery delivery
+	task effectTask
 	// working ends with ErrLeaseLost as its cause when another worker has the lease,
 	// or when it could not be renewed before it ended; with ErrStateLeft when the
 	// effect is work of a state that was left.
@@ -34,8 +34,8 @@ type leaseKeeper[T any] struct {
 }
 
 // keepLease renews the lease of d, which lasts until a time, until stop is called.
-func (e *Engine[T]) keepLease(ctx context.Context, d delivery, until time.Time) *leaseKeeper[T] {
-	k := &leaseKeeper[T]{engine: e, delivery: d}
+func (e *Engine[T]) keepLease(ctx context.Context, d effectTask, until time.Time) *leaseKeeper[T] {
+	k := &leaseKeeper[T]{engine: e, task: d}
 	k.working, k.end = context.WithCancelCause(ctx)
 	k.keeping, k.quit = context.WithCancel(context.WithoutCancel(ctx))
 	k.mu.Lock()
@@ -57,7 +57,7 @@ func (k *leaseKeeper[T]) tick() {
 	if k.keeping.Err() != nil {
 		return
 	}
-	until, left, err := k.engine.renew(k.keeping, k.delivery)
+	until, left, err := k.engine.renew(k.keeping, k.task)
 	switch {
 	case errors.Is(err, store.ErrLeaseLost):
 		k.end(store.ErrLeaseLost)
@@ -84,14 +84,14 @@ func (k *leaseKeeper[T]) stop() {
 // renew extends the lease of d, and reports whether it is work of a state that was
 // left. A store that fails is asked again at the next tick; one that takes longer than
 // the lease has given nothing.
-func (e *Engine[T]) renew(ctx context.Context, d delivery) (until time.Time, left bool, err error) {
+func (e *Engine[T]) renew(ctx context.Context, d effectTask) (until time.Time, left bool, err error) {
 	now := e.now()
 	until = now.Add(e.config.Lease)
-	s := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.row.MessageID, Renew: until, Now: now}
-	err = e.briefly(ctx, func(ctx context.Context) error {
+	s := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.msg.MessageID, Renew: until, Now: now}
+	err = e.withStoreTimeout(ctx, func(ctx context.Context) error {
 		return e.store.InTx(ctx, func(tx T) error {
 			err := e.store.Settle(ctx, tx, s)
-			if err == nil && d.row.Work {
+			if err == nil && d.msg.Work {
 				left, err = e.stateLeft(ctx, tx, d)
 			}
 			return err
@@ -104,13 +104,13 @@ func (e *Engine[T]) renew(ctx context.Context, d delivery) (until time.Time, lef
 }
 
 // stateLeft reports whether the state that asked for d was left.
-func (e *Engine[T]) stateLeft(ctx context.Context, tx T, d delivery) (bool, error) {
-	m, err := e.lookup(d.row.Machine)
+func (e *Engine[T]) stateLeft(ctx context.Context, tx T, d effectTask) (bool, error) {
+	m, err := e.lookup(d.msg.Machine)
 	if err != nil {
 		return false, err
 	}
-	task := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.row.MessageID}
-	r, err := e.taskRequest(m, d.row.RecordID, fsm.Event{}, "", &task)
+	task := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.msg.MessageID}
+	r, err := e.taskRequest(m, d.msg.RecordID, fsm.Event{}, "", &task)
 	if err != nil {
 		return false, err
 	}

@@ -14,26 +14,26 @@ import (
 // decided by the generated machine outbox, to which this file is the bridge. The
 // methods that end a delivery work on a copy: an outcome that could not be
 // stored can be followed by another.
-type delivery struct {
-	row    store.OutboxMessage // as the claim found it
+type effectTask struct {
+	msg    store.OutboxMessage // as the claim found it
 	token  fsm.UUID
 	policy fsm.RetryPolicy
-	letter outbox.Record
+	record outbox.Record
 	known  *store.Row // the record, as the step left it that asked for this; nil: not known
 }
 
 // newLetter is the letter of a message that was just asked for.
-func newLetter(now time.Time) store.MessageState {
+func pendingState(now time.Time) store.MessageState {
 	return store.MessageState{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
 }
 
 // limit is how many claims a message gets, of those that used counts: the first and
 // the repeats.
-func (d delivery) limit() int64 { return int64(d.policy.Attempts) + 1 }
+func (d effectTask) limit() int64 { return int64(d.policy.Attempts) + 1 }
 
 // cutShort reports whether an earlier attempt ended without an outcome: its
 // worker died, or lost its lease.
-func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.String() }
+func (d effectTask) cutShort() bool { return d.msg.State == outbox.Delivering.String() }
 
 // forgiven is how many attempts that were cut short don't count: another message may have
 // ended the process. After that a message is a suspect and claimed alone, so it answers for
@@ -41,42 +41,42 @@ func (d delivery) cutShort() bool { return d.row.State == outbox.Delivering.Stri
 const forgiven = 2
 
 // used is how many attempts count against the policy, this one included.
-func (d delivery) used() int64 {
-	cut := d.row.Cut
+func (d effectTask) used() int64 {
+	cut := d.msg.Cut
 	if d.cutShort() {
 		cut++
 	}
-	return max(1, d.letter.Attempts-min(cut, forgiven))
+	return max(1, d.record.Attempts-min(cut, forgiven))
 }
 
 // repeat reports whether the effect was attempted before: also where a person,
 // who leaves a resolution, gave it its attempts again.
-func (d delivery) repeat() bool { return d.row.Attempts > 0 || d.row.Resolution != "" }
+func (d effectTask) repeat() bool { return d.msg.Attempts > 0 || d.msg.Resolution != "" }
 
 // reserved reports whether this is certainly the first attempt: the transaction
 // that stored the message claimed it for this process. The columns of a message
 // that was claimed later don't prove that, since they can be edited.
-func (d delivery) reserved() bool { return d.known != nil }
+func (d effectTask) reserved() bool { return d.known != nil }
 
 // spent reports whether no further attempt is allowed after this one.
-func (d delivery) spent() bool { return d.used() >= d.limit() }
+func (d effectTask) spent() bool { return d.used() >= d.limit() }
 
 // claimed takes an outbox row over from the store's claim: the letter goes
 // through the same transitions that the claim stands for.
-func claimed(row store.OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (delivery, error) {
-	d := delivery{row: row, token: token, policy: policy}
-	letter, err := openLetter(row)
+func claimed(msg store.OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (effectTask, error) {
+	d := effectTask{msg: msg, token: token, policy: policy}
+	record, err := outboxRecord(msg)
 	if err != nil {
-		return d, &store.CorruptError{Machine: row.Machine, ID: row.RecordID, Err: fmt.Errorf("message %s: %w", row.MessageID, err)}
+		return d, &store.CorruptError{Machine: msg.Machine, ID: msg.RecordID, Err: fmt.Errorf("message %s: %w", msg.MessageID, err)}
 	}
-	d.letter = letter
-	switch d.letter.State {
+	d.record = record
+	switch d.record.State {
 	case outbox.RetryWait:
 		err = d.fire(outbox.TimeReached{}, now, 0)
 	case outbox.Delivering:
 		// Whether the attempts are spent is judged after the claim: recovery may
 		// have to ask, to clean up, or to report first.
-		err = d.fire(outbox.LeaseExpired{}, now, d.letter.Attempts+1)
+		err = d.fire(outbox.LeaseExpired{}, now, d.record.Attempts+1)
 	case outbox.Pending, outbox.Delivered, outbox.DeadLetter:
 	}
 	if err != nil {
@@ -88,87 +88,87 @@ func claimed(row store.OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, no
 
 // delivered ends d with success. note is kept with it: the failure that was
 // answered with an event, or "".
-func (d delivery) delivered(note string, now time.Time) (store.Settlement, error) {
+func (d effectTask) delivered(note string, now time.Time) (store.Settlement, error) {
 	if err := d.fire(outbox.HandlerSuccess{Token: d.token}, now, 0); err != nil {
 		return store.Settlement{}, err
 	}
 	if note != "" {
-		d.letter.LastError = fsm.Some(tidy(note))
+		d.record.LastError = fsm.Some(tidy(note))
 	}
 	return d.settlement(), nil
 }
 
 // failed ends an attempt that is followed by another after a delay.
-func (d delivery) failed(cause string, now time.Time, wait time.Duration) (store.Settlement, error) {
-	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, d.letter.Attempts+1)
+func (d effectTask) failed(cause string, now time.Time, wait time.Duration) (store.Settlement, error) {
+	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, d.record.Attempts+1)
 	return d.settlement(), err
 }
 
 // noneLeft says why d, whose attempts are spent, is not attempted: what the last
 // attempt reported, or that it did not report.
-func (d delivery) noneLeft() error {
-	if d.cutShort() || d.row.LastError == "" {
+func (d effectTask) noneLeft() error {
+	if d.cutShort() || d.msg.LastError == "" {
 		return fmt.Errorf("%w, and the worker of the last one did not report", errSpent)
 	}
-	return fmt.Errorf("%w: %s", errSpent, d.row.LastError)
+	return fmt.Errorf("%w: %s", errSpent, d.msg.LastError)
 }
 
 // buried makes d a dead letter, whatever its policy says.
-func (d delivery) buried(cause string, now time.Time) (store.Settlement, error) {
-	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now, Cause: tidy(cause)}, now, d.letter.Attempts)
+func (d effectTask) givenUp(cause string, now time.Time) (store.Settlement, error) {
+	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now, Cause: tidy(cause)}, now, d.record.Attempts)
 	return d.settlement(), err
 }
 
 // released puts d back for any worker. The attempt counts.
-func (d delivery) released(now time.Time) (store.Settlement, error) {
-	err := d.fire(outbox.LeaseExpired{}, now, d.letter.Attempts+1)
-	d.letter.AvailableAt = fsm.Some(now)
+func (d effectTask) released(now time.Time) (store.Settlement, error) {
+	err := d.fire(outbox.LeaseExpired{}, now, d.record.Attempts+1)
+	d.record.AvailableAt = fsm.Some(now)
 	return d.settlement(), err
 }
 
 // fire applies an event of the machine outbox. maxAttempts is its limit on
 // claims; 0 where the event does not ask.
-func (d *delivery) fire(e outbox.Payload, now time.Time, maxAttempts int64) error {
+func (d *effectTask) fire(e outbox.Payload, now time.Time, maxAttempts int64) error {
 	params := outbox.DefaultParams()
 	if maxAttempts > 0 {
 		params.MaxAttempts = maxAttempts
 	}
-	_, err := outbox.Fire(&d.letter, e, outbox.Call{Params: params, Now: now})
+	_, err := outbox.Fire(&d.record, e, outbox.Call{Params: params, Now: now})
 	if err != nil {
-		return fmt.Errorf("message %s: %w", d.row.MessageID, err)
+		return fmt.Errorf("message %s: %w", d.msg.MessageID, err)
 	}
 	return nil
 }
 
 // settlement is what to store of d.
-func (d delivery) settlement() store.Settlement {
+func (d effectTask) settlement() store.Settlement {
 	return store.Settlement{
-		Kind: store.TaskEffect, Token: d.token, MessageID: d.row.MessageID, MessageState: closeLetter(d.letter, d.row.MessageState),
-		Machine: d.row.Machine, RecordID: d.row.RecordID,
+		Kind: store.TaskEffect, Token: d.token, MessageID: d.msg.MessageID, MessageState: messageState(d.record, d.msg.MessageState),
+		Machine: d.msg.Machine, RecordID: d.msg.RecordID,
 	}
 }
 
 // openLetter reads the letter of a row.
-func openLetter(row store.OutboxMessage) (outbox.Record, error) {
-	id, err := fsm.ParseUUID(row.MessageID)
+func outboxRecord(msg store.OutboxMessage) (outbox.Record, error) {
+	id, err := fsm.ParseUUID(msg.MessageID)
 	if err != nil {
 		return outbox.Record{}, err
 	}
-	state, err := outbox.ParseState(row.State)
+	state, err := outbox.ParseState(msg.State)
 	if err != nil {
 		return outbox.Record{}, err
 	}
 	return outbox.Record{
-		MessageID: id, State: state, Topic: row.Effect, Payload: "{}", Attempts: row.Attempts,
-		AvailableAt: row.AvailableAt, DeliveredAt: row.DeliveredAt, DiscardedAt: row.DiscardedAt,
-		LastError: optional(row.LastError), Resolution: optional(row.Resolution),
+		MessageID: id, State: state, Topic: msg.Effect, Payload: "{}", Attempts: msg.Attempts,
+		AvailableAt: msg.AvailableAt, DeliveredAt: msg.DeliveredAt, DiscardedAt: msg.DiscardedAt,
+		LastError: optional(msg.LastError), Resolution: optional(msg.Resolution),
 	}, nil
 }
 
 // closeLetter is what is stored of a letter. before fills in what the machine
 // does not know: since when a row can be claimed, and how many of the attempts were cut
 // short.
-func closeLetter(r outbox.Record, before store.MessageState) store.MessageState {
+func messageState(r outbox.Record, before store.MessageState) store.MessageState {
 	l := store.MessageState{
 		State: r.State.String(), Attempts: r.Attempts, Cut: min(before.Cut, r.Attempts), AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
 		DiscardedAt: r.DiscardedAt, LastError: r.LastError.Or(""), Resolution: r.Resolution.Or(""), Cancelled: before.Cancelled,

@@ -63,7 +63,7 @@ func (e *Engine[T]) Unpause(ctx context.Context, s store.Scope, who, why string)
 	}
 	e.config.Logger.InfoContext(ctx, "unpaused by an operator", append(scopeAttributes(s), "who", who, "why", why)...)
 	e.refreshPauses(ctx)
-	e.crew.wake()
+	e.workers.wake()
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (e *Engine[T]) checkScope(s store.Scope) error {
 		return errors.New("engine: a scope is a machine, an effect of a machine, or a destination")
 	}
 	if s.Destination != "" {
-		return oneOf("destination", s.Destination, e.wanted.destinations())
+		return oneOf("destination", s.Destination, e.wanted.destinationNames())
 	}
 	if _, err := e.lookup(s.Machine); err != nil || s.Effect == "" {
 		return err

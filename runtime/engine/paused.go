@@ -23,14 +23,14 @@ type pauses struct {
 }
 
 // begin reports whether an effect may begin. Before the pauses were read none may.
-func (p *pauses) begin(row store.OutboxMessage) bool {
+func (p *pauses) allow(msg store.OutboxMessage) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
 		return p.known
 	}
-	return slices.ContainsFunc(p.wanted.lanes, func(l store.Destination) bool {
-		return l.Machine == row.Machine && l.Name == row.Destination && slices.Contains(l.Effects, row.Effect)
+	return slices.ContainsFunc(p.wanted.destinations, func(l store.Destination) bool {
+		return l.Machine == msg.Machine && l.Name == msg.Destination && slices.Contains(l.Effects, msg.Effect)
 	})
 }
 
@@ -122,7 +122,7 @@ func (e *Engine[T]) awaitPauses(ctx context.Context) bool {
 func (e *Engine[T]) followPauses(ctx context.Context) {
 	known, read := e.pauses.state()
 	switch {
-	case known && (e.crew.there() || e.config.Clock.Now().Sub(read) < e.config.PollInterval):
+	case known && (e.workers.any() || e.config.Clock.Now().Sub(read) < e.config.PollInterval):
 		return
 	case !known:
 		e.pauses.reading.Lock()
@@ -141,12 +141,12 @@ func (e *Engine[T]) unpaused(list []store.Pause) wanted {
 		return e.wanted
 	}
 	var left wanted
-	for _, l := range e.wanted.lanes {
+	for _, l := range e.wanted.destinations {
 		l.Effects = slices.DeleteFunc(slices.Clone(l.Effects), func(name string) bool {
 			return pausesEffect(list, e.machines[l.Machine], name)
 		})
 		if len(l.Effects) > 0 {
-			left.lanes = append(left.lanes, l)
+			left.destinations = append(left.destinations, l)
 		}
 	}
 	for _, events := range e.wanted.events {

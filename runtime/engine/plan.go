@@ -17,7 +17,7 @@ import (
 // writes, the calls that run inside the transaction, and, once it is committed,
 // the log lines and metrics that the outcome holds back.
 type plan[T any] struct {
-	drafts  []draft // of the record itself, then of those that it starts
+	writes  []pendingWrite // of the record itself, then of those that it starts
 	calls   []txCall[T]
 	demand  demand
 	outcome Outcome
@@ -29,17 +29,17 @@ func (e *Engine[T]) plan(r request[T], row store.Row, d fsm.Decision) (plan[T], 
 		ID: r.id, Record: d.Record, Version: row.Version + int64(len(d.Steps)), Steps: d.Steps, Correlation: r.correlation,
 	}}
 	p.demand = r.demand()
-	err := e.addDraft(&p, r, row, d, 0)
-	for i := range p.drafts {
-		p.drafts[i].closed = len(p.calls) > 0
+	err := e.addWrite(&p, r, row, d, 0)
+	for i := range p.writes {
+		p.writes[i].closed = len(p.calls) > 0
 	}
 	return p, err
 }
 
 // addDraft adds the draft of one record, then those of the records that it
 // starts. depth is how many starts led here.
-func (e *Engine[T]) addDraft(p *plan[T], r request[T], row store.Row, d fsm.Decision, depth int) error {
-	c := store.Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key, Task: r.task}
+func (e *Engine[T]) addWrite(p *plan[T], r request[T], row store.Row, d fsm.Decision, depth int) error {
+	c := store.Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.idValue, Task: r.task}
 	version, entered, before := row.Version, row.EnteredAt, row.Record
 	var starts []start[T]
 	left := false
@@ -87,8 +87,8 @@ func (e *Engine[T]) addDraft(p *plan[T], r request[T], row store.Row, d fsm.Deci
 			By: r.by, Payload: d.Steps[0].Payload,
 		})
 	}
-	p.drafts = append(p.drafts, draft{
-		Commit: c, record: d.Record, version: version, entered: entered, alone: row.OnlyPending || r.create, left: left,
+	p.writes = append(p.writes, pendingWrite{
+		Commit: c, record: d.Record, version: version, entered: entered, onlyPending: row.OnlyPending || r.create, left: left,
 	})
 	for _, s := range starts {
 		if err := e.addStart(p, r, s, depth+1); err != nil {
@@ -156,14 +156,14 @@ func (e *Engine[T]) addStart(p *plan[T], parent request[T], s start[T], depth in
 		return err
 	}
 	r := request[T]{
-		machine: s.machine, id: fsm.Text(key), key: key, event: s.event, create: true,
+		machine: s.machine, id: fsm.Text(key), idValue: key, event: s.event, create: true,
 		by: fsm.System(), correlation: parent.correlation, now: parent.now,
 	}
 	d, err := r.ask(store.Row{}, e.config.TwoStep)
 	if err != nil {
 		return err
 	}
-	return e.addDraft(p, r, store.Row{}, d, depth)
+	return e.addWrite(p, r, store.Row{}, d, depth)
 }
 
 // tellStep returns what is measured and logged about a step once it is

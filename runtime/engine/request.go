@@ -19,7 +19,7 @@ import (
 type request[T any] struct {
 	machine     *definition[T]
 	id          string // canonical text
-	key         any    // driver value of id
+	idValue         any    // driver value of id
 	event       fsm.Event
 	create      bool
 	by          fsm.Caller
@@ -51,7 +51,7 @@ func (e *Engine[T]) request(f Firing) (request[T], error) {
 		return request[T]{}, err
 	}
 	r := request[T]{
-		machine: m, id: fsm.Text(key), key: key, event: event, create: f.Create,
+		machine: m, id: fsm.Text(key), idValue: key, event: event, create: f.Create,
 		by: f.Call.By, callKey: f.Call.IdempotencyKey, ifVersion: f.Call.IfVersion, correlation: f.Call.Correlation, now: e.now(),
 	}
 	if r.correlation == "" {
@@ -128,7 +128,7 @@ func (r request[T]) scopedKey() string {
 // query asks for the record, the keys and the task of r.
 func (r request[T]) query() store.Query {
 	q := store.Query{
-		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.key,
+		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.idValue,
 		Into: r.machine.Blank(), IdempotencyKeys: r.keys(nil), Lock: r.lock,
 	}
 	if r.task != nil {

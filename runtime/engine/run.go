@@ -29,8 +29,8 @@ func (e *Engine[T]) Run(ctx context.Context) error {
 		return nil
 	}
 	w := newWorker(e, working)
-	e.crew.join(w)
-	defer e.crew.leave(w)
+	e.workers.add(w)
+	defer e.workers.remove(w)
 	var listening sync.WaitGroup
 	listening.Go(func() { w.listen(ctx) })
 	for failures := 0; ctx.Err() == nil; {
@@ -61,7 +61,7 @@ func (e *Engine[T]) Step(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	tasks, until, err := e.claim(ctx, store.Claim{
-		Token: e.config.NewToken(), Destinations: e.destinations.allowed(e.pauses.left().lanes, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
+		Token: e.config.NewToken(), Destinations: e.destinations.allowed(e.pauses.left().destinations, e.config.Batch), Effects: e.config.Batch, Suspects: 1, Deadlines: e.config.Batch,
 	})
 	if err != nil {
 		return 0, err

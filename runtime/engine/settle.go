@@ -18,17 +18,17 @@ import (
 //
 // What an operator decides is tried once: a conflict says that the message has moved.
 func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
-	alone := func(ctx context.Context) error {
-		defer e.crew.wake() // its lane goes on
+	onlyPending := func(ctx context.Context) error {
+		defer e.workers.wake() // its lane goes on
 		return e.store.InTx(ctx, func(tx T) error { return e.store.Settle(ctx, tx, s) })
 	}
 	if s.Token == (fsm.UUID{}) {
-		return e.briefly(ctx, alone)
+		return e.withStoreTimeout(ctx, onlyPending)
 	}
-	return e.patiently(ctx, func(ctx context.Context) error {
-		err := e.endings.Do(place{s.Machine, s.RecordID}, &s, e.config.Batch, func(all []*store.Settlement) error { return e.storeEndings(ctx, all) })
+	return e.retryStore(ctx, func(ctx context.Context) error {
+		err := e.settlements.Do(place{s.Machine, s.RecordID}, &s, e.config.Batch, func(all []*store.Settlement) error { return e.settleAll(ctx, all) })
 		if errors.Is(err, store.ErrConflict) {
-			return alone(ctx)
+			return onlyPending(ctx)
 		}
 		return err
 	})
@@ -36,8 +36,8 @@ func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
 
 // storeEndings stores settlements in one transaction, all or none, and waits for locks
 // only briefly: others wait for it.
-func (e *Engine[T]) storeEndings(ctx context.Context, all []*store.Settlement) error {
-	defer e.crew.wake() // their lanes go on
+func (e *Engine[T]) settleAll(ctx context.Context, all []*store.Settlement) error {
+	defer e.workers.wake() // their lanes go on
 	if len(all) == 1 {
 		s := *all[0]
 		s.ShortLockWait = true

@@ -14,7 +14,7 @@ type Tx[T any] struct {
 	// Tx is the transaction. What the unit has decided may not be written in it yet:
 	// see Flush.
 	Tx    T
-	scope *scope[T]
+	txn *txn[T]
 }
 
 // Transact runs f in one transaction, and commits when f returns nil. It is
@@ -38,12 +38,12 @@ func (e *Engine[T]) Transact(ctx context.Context, f func(context.Context, *Tx[T]
 	if err := e.synchronise(ctx); err != nil {
 		return err
 	}
-	return e.within(ctx, func(s *scope[T]) error { return f(inside(ctx), &Tx[T]{s.tx, s}) })
+	return e.inTxn(ctx, func(s *txn[T]) error { return f(inside(ctx), &Tx[T]{s.tx, s}) })
 }
 
 // Flush writes the records as the unit has left them, for statements of the caller's
 // own that have to see them.
-func (u *Tx[T]) Flush(ctx context.Context) error { return u.scope.flush(ctx) }
+func (u *Tx[T]) Flush(ctx context.Context) error { return u.txn.flush(ctx) }
 
 // Create makes a record within the unit. After an error that is not a
 // *fsm.Rejection f is to return it.
@@ -62,13 +62,13 @@ func (u *Tx[T]) Fire(ctx context.Context, machine, id string, event fsm.Payload,
 // written before f failed, by Flush or for a handler inside the transaction, can't be
 // forgotten: then the unit fails.
 func (u *Tx[T]) Try(f func() error) error {
-	s := u.scope
-	fronts, drafts, outcomes, demands, saves := len(s.fronts), slices.Clone(s.drafts), len(s.outcomes), len(s.demands), s.saves
+	s := u.txn
+	queued, writes, outcomes, demands, saves := len(s.queued), slices.Clone(s.pending), len(s.outcomes), len(s.demands), s.saves
 	err := f()
 	switch {
 	case err == nil:
 	case s.saves == saves:
-		s.fronts, s.drafts, s.outcomes, s.demands = s.fronts[:fronts], drafts, s.outcomes[:outcomes], s.demands[:demands]
+		s.queued, s.pending, s.outcomes, s.demands = s.queued[:queued], writes, s.outcomes[:outcomes], s.demands[:demands]
 	case s.failed == nil:
 		s.failed = err
 	}
@@ -78,12 +78,12 @@ func (u *Tx[T]) Try(f func() error) error {
 // Write writes a row of the caller's own beside a record of the unit, as an effect
 // on a table does: after its steps so far.
 func (u *Tx[T]) Write(machine, id string, w fsm.TableWrite) error {
-	m, key, err := u.scope.engine.machine(machine, id)
+	m, key, err := u.txn.engine.machine(machine, id)
 	if err != nil {
 		return err
 	}
 	at := place{m.Name(), fsm.Text(key)}
-	d := u.scope.find(at)
+	d := u.txn.find(at)
 	if d == nil {
 		return fmt.Errorf("engine: %s %s: %w in this unit", machine, id, ErrNotFound)
 	}
@@ -92,15 +92,15 @@ func (u *Tx[T]) Write(machine, id string, w fsm.TableWrite) error {
 }
 
 func (u *Tx[T]) fire(ctx context.Context, f Firing) (o Outcome, err error) {
-	e := u.scope.engine
+	e := u.txn.engine
 	r, err := e.request(f)
 	if err != nil {
 		return Outcome{}, describe(f, err)
 	}
 	ctx, end := e.config.Trace(ctx, r.operation())
 	defer func() { end(err) }()
-	if o, err = u.scope.fire(ctx, r); err != nil {
-		u.scope.refusals = append(u.scope.refusals, func() { e.countRefusal(r, err) })
+	if o, err = u.txn.fire(ctx, r); err != nil {
+		u.txn.refusals = append(u.txn.refusals, func() { e.countRefusal(r, err) })
 		return Outcome{}, describe(f, err)
 	}
 	return o, nil

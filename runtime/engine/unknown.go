@@ -30,7 +30,7 @@ func (w *watcher[T]) look(ctx context.Context) {
 	defer cancel()
 	e.measureBacklog(ctx, &w.backlog)
 	page, err := e.store.Read(ctx, store.Read{
-		Kind: store.ReadUnknown, Now: e.now(), Destinations: e.wanted.lanes, Events: e.wanted.events, Limit: mostUnknown,
+		Kind: store.ReadUnknown, Now: e.now(), Destinations: e.wanted.destinations, Events: e.wanted.events, Limit: mostUnknown,
 	})
 	if err != nil {
 		return

@@ -12,13 +12,13 @@ import (
 // wanted is what the workers of an engine claim: the effects, events and states that its
 // machines know. A process with another version of a machine claims the others.
 type wanted struct {
-	lanes  []store.Destination
+	destinations  []store.Destination
 	events []store.Events
 }
 
 // add adds a machine.
 func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm.TransitionInfo, timeouts map[string]string, states []string) {
-	w.lanes = append(w.lanes, lanesOf(machine, effects, states)...)
+	w.destinations = append(w.destinations, destinationsOf(machine, effects, states)...)
 	names := slices.Collect(maps.Values(timeouts))
 	for _, t := range transitions {
 		names = append(names, t.Event)
@@ -28,8 +28,8 @@ func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm
 }
 
 // destinations lists the destinations of all machines, by name.
-func (w wanted) destinations() (names []string) {
-	for _, l := range w.lanes {
+func (w wanted) destinationNames() (names []string) {
+	for _, l := range w.destinations {
 		names = append(names, l.Name)
 	}
 	slices.Sort(names)
@@ -38,7 +38,7 @@ func (w wanted) destinations() (names []string) {
 
 // effects lists the effects of a machine that workers carry out, by name.
 func (w wanted) effects(machine string) (names []string) {
-	for _, l := range w.lanes {
+	for _, l := range w.destinations {
 		if l.Machine == machine {
 			names = append(names, l.Effects...)
 		}
@@ -51,7 +51,7 @@ func (w wanted) effects(machine string) (names []string) {
 func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Destination, info.Name) }
 
 // lanesOf lists the destinations of the messages of a machine, by name.
-func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes []store.Destination) {
+func destinationsOf(machine string, effects []fsm.EffectInfo, states []string) (list []store.Destination) {
 	known := map[string][]string{}
 	for _, info := range effects {
 		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
@@ -60,7 +60,7 @@ func lanesOf(machine string, effects []fsm.EffectInfo, states []string) (lanes [
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
-		lanes = append(lanes, store.Destination{Machine: machine, Name: name, Effects: known[name], States: states})
+		list = append(list, store.Destination{Machine: machine, Name: name, Effects: known[name], States: states})
 	}
-	return lanes
+	return list
 }

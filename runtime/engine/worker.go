@@ -57,8 +57,8 @@ func (w *worker[T]) is(f func() bool) bool {
 // free is how many tasks of a kind can be begun. Its caller has the lock, as
 // that of whatever follows without one of its own.
 func (w *worker[T]) free(kind store.TaskKind) int {
-	hands := w.engine.config.Concurrency
-	return min(hands-w.busy[kind], 2*hands-w.open[kind])
+	slots := w.engine.config.Concurrency
+	return min(slots-w.busy[kind], 2*slots-w.open[kind])
 }
 
 // reserve keeps up to n hands for effects that are about to be stored. A worker
@@ -85,10 +85,10 @@ func (w *worker[T]) release(n int) {
 }
 
 // redeem begins what hands were reserved for.
-func (w *worker[T]) redeem(tasks []task) {
+func (w *worker[T]) startReserved(tasks []task) {
 	w.change(func() { w.reserved -= len(tasks) })
 	for _, t := range tasks {
-		w.begin(t)
+		w.start(t)
 	}
 }
 
@@ -102,20 +102,20 @@ func (w *worker[T]) wake() { w.change(func() { w.due = true }) }
 
 // round claims as much as there are hands for and sets it going.
 func (w *worker[T]) round(ctx context.Context) error {
-	w.gather(ctx)
+	w.awaitSlots(ctx)
 	if !w.until(ctx, func() bool { return w.free(store.TaskEffect) > 0 || w.free(store.TaskDeadline) > 0 }, nil) {
 		return nil
 	}
-	asked := w.ask(w.engine.config.Batch)
-	lanes := w.engine.destinations.reserve(w.engine.pauses.left().lanes, asked[store.TaskEffect])
+	asked := w.takeSlots(w.engine.config.Batch)
+	reserved := w.engine.destinations.reserve(w.engine.pauses.left().destinations, asked[store.TaskEffect])
 	c := store.Claim{
-		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Destinations: lanes, Effects: asked[store.TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[store.TaskDeadline],
+		Token: w.unsure, Again: w.unsure != fsm.UUID{}, Destinations: reserved, Effects: asked[store.TaskEffect], Suspects: w.engine.suspects.ask(), Deadlines: asked[store.TaskDeadline],
 	}
 	if !c.Again {
 		c.Token = w.engine.config.NewToken()
 	}
 	tasks, until, err := w.engine.claim(ctx, c)
-	w.engine.destinations.claimed(lanes, tasks)
+	w.engine.destinations.claimed(reserved, tasks)
 	w.engine.suspects.claimed(c.Suspects, tasks)
 	w.unsure = fsm.UUID{}
 	if err != nil {
@@ -138,14 +138,14 @@ func (w *worker[T]) round(ctx context.Context) error {
 		}
 	})
 	for i := range tasks {
-		w.begin(task{Task: tasks[i], until: until})
+		w.start(task{Task: tasks[i], until: until})
 	}
 	return err
 }
 
 // ask takes the hands that are free. What may be due of a kind that has none is
 // claimed when it has.
-func (w *worker[T]) ask(most int) map[store.TaskKind]int {
+func (w *worker[T]) takeSlots(most int) map[store.TaskKind]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	asked := map[store.TaskKind]int{}
@@ -162,14 +162,14 @@ func (w *worker[T]) ask(most int) map[store.TaskKind]int {
 }
 
 // begin sets a task going for which a hand is reserved.
-func (w *worker[T]) begin(t task) {
+func (w *worker[T]) start(t task) {
 	go func() {
 		var once sync.Once
 		handled := func() {
 			once.Do(func() {
 				w.change(func() { w.busy[t.Kind]-- })
 				if t.Kind == store.TaskEffect && w.engine.destinations.leave(t.Effect.Destination) {
-					w.engine.crew.wake()
+					w.engine.workers.wake()
 				}
 			})
 		}
@@ -177,7 +177,7 @@ func (w *worker[T]) begin(t task) {
 			w.change(func() { w.open[t.Kind]-- })
 			if t.Suspect() {
 				w.engine.suspects.done()
-				w.engine.crew.wake() // there may be more
+				w.engine.workers.wake() // there may be more
 			}
 		}()
 		defer handled()
@@ -186,12 +186,12 @@ func (w *worker[T]) begin(t task) {
 }
 
 // lull is how long a worker that is behind waits for its hands.
-const lull = 10 * time.Millisecond
+const slotWait = 10 * time.Millisecond
 
 // gather waits a moment, if there is more to do than hands, for half of them to
 // be free: a claim of much costs hardly more than one of little.
-func (w *worker[T]) gather(ctx context.Context) {
-	over := time.NewTimer(lull)
+func (w *worker[T]) awaitSlots(ctx context.Context) {
+	over := time.NewTimer(slotWait)
 	defer over.Stop()
 	w.until(ctx, func() bool { return !w.short(store.TaskEffect) && !w.short(store.TaskDeadline) }, over.C)
 }

@@ -42,23 +42,23 @@ func TestAWorkerThatIsBehindGathersItsHands(t *testing.T) {
 	}{
 		{"it keeps up", false, time.Millisecond, 0, 0},
 		{"tasks end soon", true, time.Millisecond, 5, 5 * time.Millisecond},
-		{"tasks take their time", true, 4 * time.Millisecond, 2, lull},
+		{"tasks take their time", true, 4 * time.Millisecond, 2, slotWait},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const hands = 10
-				w := newWorker(&Engine[struct{}]{config: Config{Concurrency: hands}}, context.Background())
-				w.busy[store.TaskEffect], w.open[store.TaskEffect], w.behind[store.TaskEffect] = hands, hands, tt.behind
+				const slots = 10
+				w := newWorker(&Engine[struct{}]{config: Config{Concurrency: slots}}, context.Background())
+				w.busy[store.TaskEffect], w.open[store.TaskEffect], w.behind[store.TaskEffect] = slots, slots, tt.behind
 				var tasks sync.WaitGroup
 				defer tasks.Wait()
 				tasks.Go(func() {
-					for range hands {
+					for range slots {
 						time.Sleep(tt.ends) // of the bubble's clock
 						w.change(func() { w.busy[store.TaskEffect]-- })
 					}
 				})
 				begin := time.Now()
-				w.gather(context.Background())
+				w.awaitSlots(context.Background())
 				took, free := time.Since(begin), 0
 				w.is(func() bool { free = w.free(store.TaskEffect); return true })
 				if took != tt.took || free != tt.free {

@@ -10,12 +10,12 @@ import (
 // write carries out a plan within a transaction. The store comes first: a conflict
 // is found there, before any handler has run.
 func (e *Engine[T]) write(ctx context.Context, tx T, p plan[T]) error {
-	if len(p.drafts) == 0 {
+	if len(p.writes) == 0 {
 		return nil
 	}
-	commits := make([]store.Commit, len(p.drafts))
-	for i := range p.drafts {
-		commits[i] = p.drafts[i].Commit
+	commits := make([]store.Commit, len(p.writes))
+	for i := range p.writes {
+		commits[i] = p.writes[i].Commit
 	}
 	if err := e.store.Save(ctx, tx, commits); err != nil {
 		return err
