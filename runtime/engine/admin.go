@@ -57,24 +57,24 @@ func (e *Engine[T]) resolve(ctx context.Context, what, messageID string, event o
 	if err := e.synchronise(ctx); err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
-	d := effectTask{msg: msg}
+	task := effectTask{msg: msg}
 	now := e.now()
-	if d.record, err = outboxRecord(msg); err == nil {
-		err = d.fire(event, now, 0)
+	if task.record, err = outboxRecord(msg); err == nil {
+		err = task.fire(event, now, 0)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	if d.record.State == outbox.Pending {
-		d.record.AvailableAt = fsm.Some(now)
+	if task.record.State == outbox.Pending {
+		task.record.AvailableAt = fsm.Some(now)
 	}
-	s := d.settlement()
+	s := task.settlement()
 	s.From = msg.State
 	if err := e.settle(ctx, s); err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
 	e.config.Logger.InfoContext(ctx, "message resolved", "how", what, "message", messageID, "machine", msg.Machine,
-		"record", msg.RecordID, "effect", msg.Effect, "resolution", d.record.Resolution.Or(""), "correlation", msg.Correlation)
+		"record", msg.RecordID, "effect", msg.Effect, "resolution", task.record.Resolution.Or(""), "correlation", msg.Correlation)
 	return nil
 }
 

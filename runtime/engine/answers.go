@@ -96,17 +96,17 @@ func (e *Engine[T]) applyAll(ctx context.Context, all []*firing[T]) error {
 	for i, f := range all {
 		requests[i] = f.request
 	}
-	return e.inTxn(ctx, func(s *txn[T]) error {
-		s.shortLockWait = true
-		rows, err := e.load(ctx, s.tx, requests...)
+	return e.inTxn(ctx, func(t *txn[T]) error {
+		t.shortLockWait = true
+		rows, err := e.load(ctx, t.tx, requests...)
 		if err != nil {
 			return err
 		}
-		s.expect(len(all))
+		t.expect(len(all))
 		for i, f := range all {
 			var p plan[T]
 			if p, f.refused = e.decide(requests[i], rows[i]); f.refused == nil {
-				s.addNew(p)
+				t.addNew(p)
 			}
 		}
 		return nil
@@ -128,16 +128,16 @@ func later(a, b time.Time) time.Time {
 //
 // An unrecordable error leaves the row as it is, for the caller to settle; any
 // other means that somebody else will: the lease is lost or will run out.
-func (e *Engine[T]) answer(ctx context.Context, m *definition[T], d effectTask, event fsm.Event, note string) error {
-	s, err := d.delivered(note, e.now())
+func (e *Engine[T]) answer(ctx context.Context, m *definition[T], task effectTask, event fsm.Event, note string) error {
+	s, err := task.delivered(note, e.now())
 	if err != nil {
 		return err
 	}
-	r, err := e.taskRequest(m, d.msg.RecordID, event, d.msg.Correlation, &s)
+	r, err := e.taskRequest(m, task.msg.RecordID, event, task.msg.Correlation, &s)
 	if err != nil {
 		return err
 	}
-	r.known = d.known
+	r.known = task.known
 	err = e.checkSize(r)
 	if err == nil {
 		err = e.fireTask(ctx, r)
@@ -149,12 +149,12 @@ func (e *Engine[T]) answer(ctx context.Context, m *definition[T], d effectTask, 
 		outcome, err = "late", e.settle(ctx, s)
 	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !unrecordable(err):
 		e.count(m.Name(), MetricRefused, "event", event.Name)
-		e.config.Logger.WarnContext(ctx, "answer refused", "machine", m.Name(), "record", r.id, "effect", d.msg.Effect,
+		e.config.Logger.WarnContext(ctx, "answer refused", "machine", m.Name(), "record", r.id, "effect", task.msg.Effect,
 			"event", event.Name, "error", err, "correlation", r.correlation)
 		outcome, err = "refused", e.settle(ctx, s)
 	}
 	if err == nil {
-		e.count(m.Name(), MetricAttempts, "effect", d.msg.Effect, "outcome", outcome)
+		e.count(m.Name(), MetricAttempts, "effect", task.msg.Effect, "outcome", outcome)
 	}
 	return err
 }

@@ -136,17 +136,17 @@ func (e *Engine[T]) fireOnItsOwn(ctx context.Context, r request[T]) (Outcome, er
 // rejection is an outcome too. An error leaves the outcomes as they are.
 func (e *Engine[T]) fireRound(ctx context.Context, round []item[T], outcomes []Outcome) error {
 	results := make([]Outcome, len(round))
-	err := e.inTxn(ctx, func(s *txn[T]) error {
-		s.shortLockWait = len(round) > 1
+	err := e.inTxn(ctx, func(t *txn[T]) error {
+		t.shortLockWait = len(round) > 1
 		requests := make([]request[T], len(round))
 		for i, it := range round {
 			requests[i] = it.request
 		}
-		rows, err := e.load(ctx, s.tx, requests...)
+		rows, err := e.load(ctx, t.tx, requests...)
 		if err != nil {
 			return err
 		}
-		s.expect(len(requests))
+		t.expect(len(requests))
 		for i, r := range requests {
 			p, err := e.decide(r, rows[i])
 			if err != nil {
@@ -154,7 +154,7 @@ func (e *Engine[T]) fireRound(ctx context.Context, round []item[T], outcomes []O
 				continue
 			}
 			results[i] = p.outcome
-			s.addNew(p)
+			t.addNew(p)
 		}
 		return nil
 	})

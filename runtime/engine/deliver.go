@@ -24,33 +24,33 @@ func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 		return err
 	}
 	info, known := m.effects[msg.Effect]
-	d, err := claimed(msg, t.Token, e.policy(info), now)
-	d.known = t.known
+	task, err := claimed(msg, t.Token, e.policy(info), now)
+	task.known = t.known
 	switch {
 	case err != nil:
 		return errors.Join(t.Err, err)
 	case t.Err != nil:
-		return e.giveUp(ctx, d, t.Err)
+		return e.giveUp(ctx, task, t.Err)
 	case !known || info.Kind != fsm.EffectCall || info.Delivery == fsm.InTransaction:
-		return e.giveUp(ctx, d, fsm.UnknownEffect(msg.Machine, msg.Effect))
+		return e.giveUp(ctx, task, fsm.UnknownEffect(msg.Machine, msg.Effect))
 	}
 	e.observe(msg.Machine, MetricOutboxLag, now.Sub(msg.AvailableAt.Or(msg.CreatedAt)).Seconds(), "effect", msg.Effect)
-	lease := e.keepLease(ctx, d, t.until)
+	lease := e.keepLease(ctx, task, t.until)
 	defer lease.stop()
-	r := e.attempt(lease.working, m, info, d)
+	r := e.attempt(lease.working, m, info, task)
 	if context.Cause(lease.working) == nil {
 		e.report(ctx, info, msg, r.err)
 	}
 	switch {
 	case r.err == nil:
 		handled()
-		return e.succeed(ctx, m, d, r)
+		return e.succeed(ctx, m, task, r)
 	case errors.Is(context.Cause(lease.working), store.ErrLeaseLost), errors.Is(r.err, store.ErrLeaseLost):
 		return store.ErrLeaseLost
 	case ctx.Err() != nil:
-		return e.interrupt(ctx, info, d, r.err)
+		return e.interrupt(ctx, info, task, r.err)
 	}
-	return e.fail(ctx, m, info, d, r.err)
+	return e.fail(ctx, m, info, task, r.err)
 }
 
 // report tells the breaker of the effect's destination how an attempt ended. A failure
@@ -79,12 +79,12 @@ func (e *Engine[T]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 // attempt brings the effect about, heeding its delivery class: a queryable one is
 // asked for unless this is certainly its first attempt, what an attempt left behind
 // is cleaned up, and an at_most_once one that was cut short is not repeated.
-func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.EffectInfo, d effectTask) reply {
-	dispatch := d.dispatch()
-	if d.cutShort() && info.Delivery == fsm.AtMostOnce {
-		return reply{err: d.failure(errCutShort, true)}
+func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.EffectInfo, task effectTask) reply {
+	dispatch := task.dispatch()
+	if task.cutShort() && info.Delivery == fsm.AtMostOnce {
+		return reply{err: task.failure(errCutShort, true)}
 	}
-	asks := info.Delivery == fsm.Queryable && !d.reserved()
+	asks := info.Delivery == fsm.Queryable && !task.reserved()
 	if asks {
 		switch r := e.query(ctx, m, dispatch); {
 		case r.err != nil:
@@ -93,18 +93,18 @@ func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.Effe
 			return r
 		}
 	}
-	cleans := d.repeat() && info.Cleanup != ""
-	if d.repeat() {
+	cleans := task.repeat() && info.Cleanup != ""
+	if task.repeat() {
 		// Recovery found the last attempt cut short, or only asking was left.
-		if d.used() > d.limit() {
-			return reply{err: d.failure(d.noneLeft(), false)}
+		if task.used() > task.limit() {
+			return reply{err: task.failure(task.noneLeft(), false)}
 		}
 		if r := e.cleanUp(ctx, m, info, dispatch); r.err != nil {
 			return r
 		}
 	}
 	if asks || cleans {
-		if err := e.stillHeld(ctx, d); err != nil {
+		if err := e.stillHeld(ctx, task); err != nil {
 			return reply{err: err}
 		}
 	}
@@ -114,8 +114,8 @@ func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.Effe
 // stillHeld renews the lease of d. Asking and cleaning up took time, perhaps more
 // than the lease: a worker that can't tell whether it still holds the message
 // leaves it alone.
-func (e *Engine[T]) stillHeld(ctx context.Context, d effectTask) error {
-	_, _, err := e.renew(ctx, d)
+func (e *Engine[T]) stillHeld(ctx context.Context, task effectTask) error {
+	_, _, err := e.renew(ctx, task)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -146,67 +146,67 @@ func (e *Engine[T]) cleanUp(ctx context.Context, m *definition[T], info fsm.Effe
 }
 
 // succeed stores that the effect has happened, and fires its answer.
-func (e *Engine[T]) succeed(ctx context.Context, m *definition[T], d effectTask, r reply) error {
-	err := e.conclude(ctx, m, d, r)
+func (e *Engine[T]) succeed(ctx context.Context, m *definition[T], task effectTask, r reply) error {
+	err := e.conclude(ctx, m, task, r)
 	if unrecordable(err) {
 		// The handler did its part, so this is a failed attempt of ours: it is
 		// repeated by the policy, since a person may mend what stands against it.
-		return e.fail(ctx, m, m.effects[d.msg.Effect], d, err)
+		return e.fail(ctx, m, m.effects[task.msg.Effect], task, err)
 	}
 	return err
 }
 
 // conclude stores that the effect has happened. An unrecordable error leaves the
 // row as it is.
-func (e *Engine[T]) conclude(ctx context.Context, m *definition[T], d effectTask, r reply) error {
+func (e *Engine[T]) conclude(ctx context.Context, m *definition[T], task effectTask, r reply) error {
 	if r.answer != nil {
-		return e.answer(ctx, m, d, *r.answer, "")
+		return e.answer(ctx, m, task, *r.answer, "")
 	}
-	s, err := d.delivered("", e.now())
+	s, err := task.delivered("", e.now())
 	if err != nil {
 		return err
 	}
-	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "delivered")
+	e.count(task.msg.Machine, MetricAttempts, "effect", task.msg.Effect, "outcome", "delivered")
 	return e.settle(ctx, s)
 }
 
 // fail stores that the attempt has failed: the effect is repeated later, or its
 // failure is answered, or it becomes a dead letter. A queryable effect that the
 // outside could not be asked about has not failed: see unknown.
-func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectInfo, d effectTask, cause error) error {
-	e.tellFailure(ctx, d, cause)
+func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectInfo, task effectTask, cause error) error {
+	e.tellFailure(ctx, task, cause)
 	var unasked *queryError
 	switch {
 	case foreign(cause):
-		return e.leave(ctx, info, d, cause)
+		return e.leave(ctx, info, task, cause)
 	case info.Delivery == fsm.AtMostOnce && unknownOutcome(cause):
-		return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
+		return e.finish(ctx, m, task, m.LostEvent(info.Name), cause)
 	case errors.As(cause, &unasked):
-		return e.unknown(ctx, m, info, d, cause)
-	case !d.spent() && repeatable(info, cause):
-		return e.retryLater(ctx, d, d.policy, int(d.used()), cause)
+		return e.unknown(ctx, m, info, task, cause)
+	case !task.spent() && repeatable(info, cause):
+		return e.retryLater(ctx, task, task.policy, int(task.used()), cause)
 	case info.Delivery == fsm.Queryable && !errors.Is(cause, errSpent):
-		switch r := e.query(ctx, m, d.dispatch()); {
+		switch r := e.query(ctx, m, task.dispatch()); {
 		case r.err != nil:
-			return e.unknown(ctx, m, info, d, errors.Join(cause, &queryError{r.err}))
+			return e.unknown(ctx, m, info, task, errors.Join(cause, &queryError{r.err}))
 		case r.done:
-			err := e.conclude(ctx, m, d, r)
+			err := e.conclude(ctx, m, task, r)
 			if unrecordable(err) {
 				// It has happened, so it would be wrong to tell the record that it
 				// failed: a person has to mend what stands against it.
-				return e.giveUp(ctx, d, errors.Join(cause, err))
+				return e.giveUp(ctx, task, errors.Join(cause, err))
 			}
 			return err
 		}
 	}
-	event := m.FailEvent(info.Name, firstLine(d.failureText(cause)))
+	event := m.FailEvent(info.Name, firstLine(task.failureText(cause)))
 	if event != nil {
-		if r := e.cleanUp(ctx, m, info, d.dispatch()); r.err != nil {
+		if r := e.cleanUp(ctx, m, info, task.dispatch()); r.err != nil {
 			cause = errors.Join(cause, r.err)
-			event = m.FailEvent(info.Name, firstLine(d.failureText(cause)))
+			event = m.FailEvent(info.Name, firstLine(task.failureText(cause)))
 		}
 	}
-	return e.finish(ctx, m, d, event, cause)
+	return e.finish(ctx, m, task, event, cause)
 }
 
 // unknown ends an attempt at a queryable effect whose query failed. The effect may
@@ -214,39 +214,39 @@ func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectI
 // effect's policy while that has attempts left, then by Config.Retry. After that
 // the lost event is fired; without one the message is a dead letter. A query that
 // fails permanently is not repeated.
-func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.EffectInfo, d effectTask, cause error) error {
+func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.EffectInfo, task effectTask, cause error) error {
 	var permanent *PermanentError
-	over := d.used() - d.limit() // queries beyond the policy of the effect, this one included; negative: attempts left
+	over := task.used() - task.limit() // queries beyond the policy of the effect, this one included; negative: attempts left
 	switch {
 	case errors.As(cause, &permanent):
 	case over < 0:
-		return e.retryLater(ctx, d, d.policy, int(d.used()), cause)
+		return e.retryLater(ctx, task, task.policy, int(task.used()), cause)
 	case over < int64(e.config.Retry.Attempts):
-		return e.retryLater(ctx, d, e.config.Retry, int(over)+1, cause)
+		return e.retryLater(ctx, task, e.config.Retry, int(over)+1, cause)
 	}
-	return e.finish(ctx, m, d, m.LostEvent(info.Name), cause)
+	return e.finish(ctx, m, task, m.LostEvent(info.Name), cause)
 }
 
 // leave ends an attempt whose payload, or the state of whose record, is one of another
 // version of the machine: a program of that version may claim it next. No failure is
 // reported, since the effect has not failed. The message is a dead letter when its attempts
 // are used up, and at once where there is one.
-func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, d effectTask, cause error) error {
-	if d.spent() || info.Delivery == fsm.AtMostOnce {
-		return e.giveUp(ctx, d, cause)
+func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, task effectTask, cause error) error {
+	if task.spent() || info.Delivery == fsm.AtMostOnce {
+		return e.giveUp(ctx, task, cause)
 	}
-	return e.retryLater(ctx, d, d.policy, int(d.used()), cause)
+	return e.retryLater(ctx, task, task.policy, int(task.used()), cause)
 }
 
 // retryLater stores that d is claimed again after the delay that the policy has
 // before repeat number n.
-func (e *Engine[T]) retryLater(ctx context.Context, d effectTask, policy fsm.RetryPolicy, n int, cause error) error {
+func (e *Engine[T]) retryLater(ctx context.Context, task effectTask, policy fsm.RetryPolicy, n int, cause error) error {
 	wait, _ := policy.Backoff(n, e.config.Rand())
-	s, err := d.failed(d.failureText(cause), e.now(), wait)
+	s, err := task.failed(task.failureText(cause), e.now(), wait)
 	if err != nil {
 		return err
 	}
-	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "retry_later")
+	e.count(task.msg.Machine, MetricAttempts, "effect", task.msg.Effect, "outcome", "retry_later")
 	return e.settle(ctx, s)
 }
 
@@ -275,54 +275,54 @@ func foreign(cause error) bool {
 
 // finish ends an effect that has failed for good by the event that says so; a
 // dead letter where there is none, or where it can't be recorded.
-func (e *Engine[T]) finish(ctx context.Context, m *definition[T], d effectTask, event *fsm.Event, cause error) error {
+func (e *Engine[T]) finish(ctx context.Context, m *definition[T], task effectTask, event *fsm.Event, cause error) error {
 	if event == nil {
-		return e.giveUp(ctx, d, cause)
+		return e.giveUp(ctx, task, cause)
 	}
-	err := e.answer(ctx, m, d, *event, d.failureText(cause))
+	err := e.answer(ctx, m, task, *event, task.failureText(cause))
 	if unrecordable(err) {
-		return e.giveUp(ctx, d, errors.Join(cause, err))
+		return e.giveUp(ctx, task, errors.Join(cause, err))
 	}
 	return err
 }
 
 // bury makes a dead letter of d, which stays until a person requeues or
 // discards it, and keeps back what is behind it in its lane.
-func (e *Engine[T]) giveUp(ctx context.Context, d effectTask, cause error) error {
-	s, err := d.givenUp(d.failureText(cause), e.now())
+func (e *Engine[T]) giveUp(ctx context.Context, task effectTask, cause error) error {
+	s, err := task.givenUp(task.failureText(cause), e.now())
 	if err != nil {
 		return err
 	}
 	if err := e.settle(ctx, s); err != nil {
 		return err
 	}
-	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "dead_letter")
-	e.config.Logger.ErrorContext(ctx, "a message became a dead letter", "machine", d.msg.Machine, "record", d.msg.RecordID,
-		"effect", d.msg.Effect, "message", d.msg.MessageID, "attempts", d.record.Attempts, "error", cause, "correlation", d.msg.Correlation)
+	e.count(task.msg.Machine, MetricAttempts, "effect", task.msg.Effect, "outcome", "dead_letter")
+	e.config.Logger.ErrorContext(ctx, "a message became a dead letter", "machine", task.msg.Machine, "record", task.msg.RecordID,
+		"effect", task.msg.Effect, "message", task.msg.MessageID, "attempts", task.record.Attempts, "error", cause, "correlation", task.msg.Correlation)
 	return nil
 }
 
 // interrupt ends an attempt that Run gave up when it was stopped. Another worker
 // may begin at once where a repeat does no harm. Where it could, the lease runs
 // out first: by then the handler has ended with its process, or has returned.
-func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, d effectTask, cause error) error {
+func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, task effectTask, cause error) error {
 	if info.Delivery != fsm.Idempotent && info.Delivery != fsm.Keyed || errors.Is(cause, errNoReturn) {
 		return nil
 	}
-	s, err := d.released(e.now())
+	s, err := task.released(e.now())
 	if err != nil {
 		return err
 	}
-	e.count(d.msg.Machine, MetricAttempts, "effect", d.msg.Effect, "outcome", "released")
+	e.count(task.msg.Machine, MetricAttempts, "effect", task.msg.Effect, "outcome", "released")
 	return e.settle(ctx, s)
 }
 
 // dispatch is d on its way to its handler.
-func (d effectTask) dispatch() fsm.Dispatch { return dispatchOf(d.msg, d.record.Attempts) }
+func (task effectTask) dispatch() fsm.Dispatch { return dispatchOf(task.msg, task.record.Attempts) }
 
 // failure is a failure of d that no handler reported.
-func (d effectTask) failure(err error, unknown bool) error {
-	return &HandlerError{Machine: d.msg.Machine, ID: d.msg.RecordID, Effect: d.msg.Effect, Unknown: unknown, Err: err}
+func (task effectTask) failure(err error, unknown bool) error {
+	return &HandlerError{Machine: task.msg.Machine, ID: task.msg.RecordID, Effect: task.msg.Effect, Unknown: unknown, Err: err}
 }
 
 // unknownOutcome reports whether the effect may have happened all the same.
@@ -333,16 +333,16 @@ func unknownOutcome(err error) bool {
 
 // message is what a failure says besides which record and effect it is about:
 // the row that keeps it knows that.
-func (d effectTask) failureText(err error) string {
-	about := d.failure(errors.New(""), false).Error()
+func (task effectTask) failureText(err error) string {
+	about := task.failure(errors.New(""), false).Error()
 	return tidy(strings.ReplaceAll(err.Error(), about, ""))
 }
 
 // tellFailure logs a failed attempt.
-func (e *Engine[T]) tellFailure(ctx context.Context, d effectTask, cause error) {
+func (e *Engine[T]) tellFailure(ctx context.Context, task effectTask, cause error) {
 	attrs := []any{
-		"machine", d.msg.Machine, "record", d.msg.RecordID, "effect", d.msg.Effect,
-		"attempt", d.record.Attempts, "error", cause, "correlation", d.msg.Correlation,
+		"machine", task.msg.Machine, "record", task.msg.RecordID, "effect", task.msg.Effect,
+		"attempt", task.record.Attempts, "error", cause, "correlation", task.msg.Correlation,
 	}
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {

@@ -90,7 +90,7 @@ func (e *Engine[T]) fireTx(ctx context.Context, tx T, f Firing) (o Outcome, err 
 		e.countRefusal(r, err)
 		return Outcome{}, describe(f, err)
 	}
-	pendingOf(&p.outcome).wakes = slices.ContainsFunc(p.writes, func(d pendingWrite) bool { return d.needsWakeup() })
+	pendingOf(&p.outcome).wakes = slices.ContainsFunc(p.writes, func(w pendingWrite) bool { return w.needsWakeup() })
 	return p.outcome, nil
 }
 
@@ -121,13 +121,13 @@ func (e *Engine[T]) fire(ctx context.Context, r request[T]) (Outcome, error) {
 
 // apply applies r in a transaction of its own.
 func (e *Engine[T]) apply(ctx context.Context, r request[T]) (o Outcome, err error) {
-	err = e.inTxn(ctx, func(s *txn[T]) error {
-		p, err := s.consider(ctx, r)
+	err = e.inTxn(ctx, func(t *txn[T]) error {
+		p, err := t.consider(ctx, r)
 		if err != nil {
 			return err
 		}
 		o = p.outcome
-		s.addNew(p)
+		t.addNew(p)
 		return nil
 	})
 	return o, err

@@ -74,20 +74,20 @@ func (e *Engine[T]) tellDeclined(ctx context.Context, d *declinedError) {
 
 // carryOut carries out the effects that Inline names, and what their answers ask
 // for in turn.
-func (s *txn[T]) carryOut(ctx context.Context) error {
-	if !s.inline {
+func (t *txn[T]) carryOut(ctx context.Context) error {
+	if !t.inline {
 		return nil
 	}
 	tried := map[string]bool{}
 	for range inlineTurns {
-		messages := s.due(tried)
+		messages := t.due(tried)
 		if len(messages) == 0 {
 			break
 		}
-		s.inlined = true
-		err := s.perform(ctx, messages)
+		t.inlined = true
+		err := t.perform(ctx, messages)
 		for _, msg := range messages {
-			s.engine.leaveInline(msg)
+			t.engine.leaveInline(msg)
 		}
 		if err != nil {
 			return &declinedError{fmt.Errorf("effect %s of %d records of machine %s, %s the first: %w", messages[0].Effect, len(messages), messages[0].Machine, messages[0].RecordID, err)}
@@ -98,15 +98,15 @@ func (s *txn[T]) carryOut(ctx context.Context) error {
 
 // due are the effects of one name that can be carried out now, and were not tried
 // before.
-func (s *txn[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
-	for i := range s.pending {
-		for _, msg := range s.pending[i].heads() {
+func (t *txn[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
+	for i := range t.pending {
+		for _, msg := range t.pending[i].heads() {
 			switch {
-			case tried[msg.MessageID] || s.engine.machines[msg.Machine].inline[msg.Effect] == nil:
+			case tried[msg.MessageID] || t.engine.machines[msg.Machine].inline[msg.Effect] == nil:
 			case len(due) > 0 && (due[0].Machine != msg.Machine || due[0].Effect != msg.Effect):
 			default:
 				tried[msg.MessageID] = true
-				if s.engine.pauses.allow(*msg) && s.engine.enterInline(*msg) {
+				if t.engine.pauses.allow(*msg) && t.engine.enterInline(*msg) {
 					due = append(due, *msg)
 				}
 			}
@@ -129,13 +129,13 @@ func (e *Engine[T]) leaveInline(msg store.OutboxMessage) {
 }
 
 // perform carries out effects of one name and applies their answers.
-func (s *txn[T]) perform(ctx context.Context, messages []store.OutboxMessage) error {
-	m := s.engine.machines[messages[0].Machine]
+func (t *txn[T]) perform(ctx context.Context, messages []store.OutboxMessage) error {
+	m := t.engine.machines[messages[0].Machine]
 	dispatches := make([]fsm.Dispatch, len(messages))
 	for i, msg := range messages {
 		dispatches[i] = dispatchOf(msg, 1)
 	}
-	answers, err := s.handle(ctx, m.inline[messages[0].Effect], dispatches)
+	answers, err := t.handle(ctx, m.inline[messages[0].Effect], dispatches)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *txn[T]) perform(ctx context.Context, messages []store.OutboxMessage) er
 		if answers[i] == nil {
 			continue
 		}
-		if err := s.conclude(ctx, m, msg, *answers[i]); err != nil {
+		if err := t.conclude(ctx, m, msg, *answers[i]); err != nil {
 			return err
 		}
 	}
@@ -152,15 +152,15 @@ func (s *txn[T]) perform(ctx context.Context, messages []store.OutboxMessage) er
 
 // handle calls f and waits for it: it must not be at the transaction when somebody
 // else is.
-func (s *txn[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
-	ctx, cancel := context.WithTimeout(inside(ctx), s.engine.config.HandlerTimeout)
+func (t *txn[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
+	ctx, cancel := context.WithTimeout(inside(ctx), t.engine.config.HandlerTimeout)
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
 			err = &PanicError{Value: v, Stack: debug.Stack()}
 		}
 	}()
-	answers, err = f(ctx, s.tx, effects)
+	answers, err = f(ctx, t.tx, effects)
 	if err == nil && len(answers) != len(effects) {
 		err = fmt.Errorf("%d answers to %d effects", len(answers), len(effects))
 	}
@@ -169,10 +169,10 @@ func (s *txn[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Disp
 
 // conclude ends an effect that was carried out with its answer. What the record
 // refuses is left to a worker, who knows what to do then.
-func (s *txn[T]) conclude(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (err error) {
-	ctx, end := s.engine.config.Trace(ctx, operationOf(store.Task{Kind: store.TaskEffect, Effect: msg}))
+func (t *txn[T]) conclude(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (err error) {
+	ctx, end := t.engine.config.Trace(ctx, operationOf(store.Task{Kind: store.TaskEffect, Effect: msg}))
 	defer func() { end(err) }()
-	p, err := s.answer(ctx, m, msg, event)
+	p, err := t.answer(ctx, m, msg, event)
 	var refused *fsm.Rejection
 	if errors.As(err, &refused) {
 		return nil
@@ -180,25 +180,25 @@ func (s *txn[T]) conclude(ctx context.Context, m *definition[T], msg store.Outbo
 	if err != nil {
 		return err
 	}
-	d := s.find(place{msg.Machine, msg.RecordID})
-	d.Outbox = slices.DeleteFunc(d.Outbox, func(other store.OutboxMessage) bool { return other.MessageID == msg.MessageID })
+	w := t.find(place{msg.Machine, msg.RecordID})
+	w.Outbox = slices.DeleteFunc(w.Outbox, func(other store.OutboxMessage) bool { return other.MessageID == msg.MessageID })
 	pendingOf(&p.outcome).then(func(context.Context) {
-		s.engine.count(m.Name(), MetricAttempts, "effect", msg.Effect, "outcome", "delivered")
+		t.engine.count(m.Name(), MetricAttempts, "effect", msg.Effect, "outcome", "delivered")
 	})
-	s.add(p)
+	t.add(p)
 	return nil
 }
 
 // answer decides the event that an effect answers with.
-func (s *txn[T]) answer(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (p plan[T], err error) {
-	r, err := s.engine.taskRequest(m, msg.RecordID, event, msg.Correlation, nil)
+func (t *txn[T]) answer(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (p plan[T], err error) {
+	r, err := t.engine.taskRequest(m, msg.RecordID, event, msg.Correlation, nil)
 	if err != nil {
 		return p, err
 	}
-	ctx, end := s.engine.config.Trace(ctx, r.operation())
+	ctx, end := t.engine.config.Trace(ctx, r.operation())
 	defer func() { end(err) }()
-	if err := s.engine.checkSize(r); err != nil {
+	if err := t.engine.checkSize(r); err != nil {
 		return p, err
 	}
-	return s.consider(ctx, r)
+	return t.consider(ctx, r)
 }

@@ -34,8 +34,8 @@ type leaseKeeper[T any] struct {
 }
 
 // keepLease renews the lease of d, which lasts until a time, until stop is called.
-func (e *Engine[T]) keepLease(ctx context.Context, d effectTask, until time.Time) *leaseKeeper[T] {
-	k := &leaseKeeper[T]{engine: e, task: d}
+func (e *Engine[T]) keepLease(ctx context.Context, task effectTask, until time.Time) *leaseKeeper[T] {
+	k := &leaseKeeper[T]{engine: e, task: task}
 	k.working, k.end = context.WithCancelCause(ctx)
 	k.keeping, k.quit = context.WithCancel(context.WithoutCancel(ctx))
 	k.mu.Lock()
@@ -84,15 +84,15 @@ func (k *leaseKeeper[T]) stop() {
 // renew extends the lease of d, and reports whether it is work of a state that was
 // left. A store that fails is asked again at the next tick; one that takes longer than
 // the lease has given nothing.
-func (e *Engine[T]) renew(ctx context.Context, d effectTask) (until time.Time, left bool, err error) {
+func (e *Engine[T]) renew(ctx context.Context, task effectTask) (until time.Time, left bool, err error) {
 	now := e.now()
 	until = now.Add(e.config.Lease)
-	s := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.msg.MessageID, Renew: until, Now: now}
+	s := store.Settlement{Kind: store.TaskEffect, Token: task.token, MessageID: task.msg.MessageID, Renew: until, Now: now}
 	err = e.withStoreTimeout(ctx, func(ctx context.Context) error {
 		return e.store.InTx(ctx, func(tx T) error {
 			err := e.store.Settle(ctx, tx, s)
-			if err == nil && d.msg.Work {
-				left, err = e.stateLeft(ctx, tx, d)
+			if err == nil && task.msg.Work {
+				left, err = e.stateLeft(ctx, tx, task)
 			}
 			return err
 		})
@@ -104,13 +104,13 @@ func (e *Engine[T]) renew(ctx context.Context, d effectTask) (until time.Time, l
 }
 
 // stateLeft reports whether the state that asked for d was left.
-func (e *Engine[T]) stateLeft(ctx context.Context, tx T, d effectTask) (bool, error) {
-	m, err := e.lookup(d.msg.Machine)
+func (e *Engine[T]) stateLeft(ctx context.Context, tx T, task effectTask) (bool, error) {
+	m, err := e.lookup(task.msg.Machine)
 	if err != nil {
 		return false, err
 	}
-	task := store.Settlement{Kind: store.TaskEffect, Token: d.token, MessageID: d.msg.MessageID}
-	r, err := e.taskRequest(m, d.msg.RecordID, fsm.Event{}, "", &task)
+	s := store.Settlement{Kind: store.TaskEffect, Token: task.token, MessageID: task.msg.MessageID}
+	r, err := e.taskRequest(m, task.msg.RecordID, fsm.Event{}, "", &s)
 	if err != nil {
 		return false, err
 	}

@@ -29,11 +29,11 @@ func pendingState(now time.Time) store.MessageState {
 
 // limit is how many claims a message gets, of those that used counts: the first and
 // the repeats.
-func (d effectTask) limit() int64 { return int64(d.policy.Attempts) + 1 }
+func (task effectTask) limit() int64 { return int64(task.policy.Attempts) + 1 }
 
 // cutShort reports whether an earlier attempt ended without an outcome: its
 // worker died, or lost its lease.
-func (d effectTask) cutShort() bool { return d.msg.State == outbox.Delivering.String() }
+func (task effectTask) cutShort() bool { return task.msg.State == outbox.Delivering.String() }
 
 // forgiven is how many attempts that were cut short don't count: another message may have
 // ended the process. After that a message is a suspect and claimed alone, so it answers for
@@ -41,110 +41,110 @@ func (d effectTask) cutShort() bool { return d.msg.State == outbox.Delivering.St
 const forgiven = 2
 
 // used is how many attempts count against the policy, this one included.
-func (d effectTask) used() int64 {
-	cut := d.msg.Cut
-	if d.cutShort() {
+func (task effectTask) used() int64 {
+	cut := task.msg.Cut
+	if task.cutShort() {
 		cut++
 	}
-	return max(1, d.record.Attempts-min(cut, forgiven))
+	return max(1, task.record.Attempts-min(cut, forgiven))
 }
 
 // repeat reports whether the effect was attempted before: also where a person,
 // who leaves a resolution, gave it its attempts again.
-func (d effectTask) repeat() bool { return d.msg.Attempts > 0 || d.msg.Resolution != "" }
+func (task effectTask) repeat() bool { return task.msg.Attempts > 0 || task.msg.Resolution != "" }
 
 // reserved reports whether this is certainly the first attempt: the transaction
 // that stored the message claimed it for this process. The columns of a message
 // that was claimed later don't prove that, since they can be edited.
-func (d effectTask) reserved() bool { return d.known != nil }
+func (task effectTask) reserved() bool { return task.known != nil }
 
 // spent reports whether no further attempt is allowed after this one.
-func (d effectTask) spent() bool { return d.used() >= d.limit() }
+func (task effectTask) spent() bool { return task.used() >= task.limit() }
 
 // claimed takes an outbox row over from the store's claim: the letter goes
 // through the same transitions that the claim stands for.
 func claimed(msg store.OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (effectTask, error) {
-	d := effectTask{msg: msg, token: token, policy: policy}
+	task := effectTask{msg: msg, token: token, policy: policy}
 	record, err := outboxRecord(msg)
 	if err != nil {
-		return d, &store.CorruptError{Machine: msg.Machine, ID: msg.RecordID, Err: fmt.Errorf("message %s: %w", msg.MessageID, err)}
+		return task, &store.CorruptError{Machine: msg.Machine, ID: msg.RecordID, Err: fmt.Errorf("message %s: %w", msg.MessageID, err)}
 	}
-	d.record = record
-	switch d.record.State {
+	task.record = record
+	switch task.record.State {
 	case outbox.RetryWait:
-		err = d.fire(outbox.TimeReached{}, now, 0)
+		err = task.fire(outbox.TimeReached{}, now, 0)
 	case outbox.Delivering:
 		// Whether the attempts are spent is judged after the claim: recovery may
 		// have to ask, to clean up, or to report first.
-		err = d.fire(outbox.LeaseExpired{}, now, d.record.Attempts+1)
+		err = task.fire(outbox.LeaseExpired{}, now, task.record.Attempts+1)
 	case outbox.Pending, outbox.Delivered, outbox.DeadLetter:
 	}
 	if err != nil {
-		return d, err
+		return task, err
 	}
-	err = d.fire(outbox.WorkerClaim{Locked: true, LeaseToken: token}, now, 0)
-	return d, err
+	err = task.fire(outbox.WorkerClaim{Locked: true, LeaseToken: token}, now, 0)
+	return task, err
 }
 
 // delivered ends d with success. note is kept with it: the failure that was
 // answered with an event, or "".
-func (d effectTask) delivered(note string, now time.Time) (store.Settlement, error) {
-	if err := d.fire(outbox.HandlerSuccess{Token: d.token}, now, 0); err != nil {
+func (task effectTask) delivered(note string, now time.Time) (store.Settlement, error) {
+	if err := task.fire(outbox.HandlerSuccess{Token: task.token}, now, 0); err != nil {
 		return store.Settlement{}, err
 	}
 	if note != "" {
-		d.record.LastError = fsm.Some(tidy(note))
+		task.record.LastError = fsm.Some(tidy(note))
 	}
-	return d.settlement(), nil
+	return task.settlement(), nil
 }
 
 // failed ends an attempt that is followed by another after a delay.
-func (d effectTask) failed(cause string, now time.Time, wait time.Duration) (store.Settlement, error) {
-	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, d.record.Attempts+1)
-	return d.settlement(), err
+func (task effectTask) failed(cause string, now time.Time, wait time.Duration) (store.Settlement, error) {
+	err := task.fire(outbox.HandlerFailure{Token: task.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, task.record.Attempts+1)
+	return task.settlement(), err
 }
 
 // noneLeft says why d, whose attempts are spent, is not attempted: what the last
 // attempt reported, or that it did not report.
-func (d effectTask) noneLeft() error {
-	if d.cutShort() || d.msg.LastError == "" {
+func (task effectTask) noneLeft() error {
+	if task.cutShort() || task.msg.LastError == "" {
 		return fmt.Errorf("%w, and the worker of the last one did not report", errSpent)
 	}
-	return fmt.Errorf("%w: %s", errSpent, d.msg.LastError)
+	return fmt.Errorf("%w: %s", errSpent, task.msg.LastError)
 }
 
 // buried makes d a dead letter, whatever its policy says.
-func (d effectTask) givenUp(cause string, now time.Time) (store.Settlement, error) {
-	err := d.fire(outbox.HandlerFailure{Token: d.token, RetryAt: now, Cause: tidy(cause)}, now, d.record.Attempts)
-	return d.settlement(), err
+func (task effectTask) givenUp(cause string, now time.Time) (store.Settlement, error) {
+	err := task.fire(outbox.HandlerFailure{Token: task.token, RetryAt: now, Cause: tidy(cause)}, now, task.record.Attempts)
+	return task.settlement(), err
 }
 
 // released puts d back for any worker. The attempt counts.
-func (d effectTask) released(now time.Time) (store.Settlement, error) {
-	err := d.fire(outbox.LeaseExpired{}, now, d.record.Attempts+1)
-	d.record.AvailableAt = fsm.Some(now)
-	return d.settlement(), err
+func (task effectTask) released(now time.Time) (store.Settlement, error) {
+	err := task.fire(outbox.LeaseExpired{}, now, task.record.Attempts+1)
+	task.record.AvailableAt = fsm.Some(now)
+	return task.settlement(), err
 }
 
 // fire applies an event of the machine outbox. maxAttempts is its limit on
 // claims; 0 where the event does not ask.
-func (d *effectTask) fire(e outbox.Payload, now time.Time, maxAttempts int64) error {
+func (task *effectTask) fire(e outbox.Payload, now time.Time, maxAttempts int64) error {
 	params := outbox.DefaultParams()
 	if maxAttempts > 0 {
 		params.MaxAttempts = maxAttempts
 	}
-	_, err := outbox.Fire(&d.record, e, outbox.Call{Params: params, Now: now})
+	_, err := outbox.Fire(&task.record, e, outbox.Call{Params: params, Now: now})
 	if err != nil {
-		return fmt.Errorf("message %s: %w", d.msg.MessageID, err)
+		return fmt.Errorf("message %s: %w", task.msg.MessageID, err)
 	}
 	return nil
 }
 
 // settlement is what to store of d.
-func (d effectTask) settlement() store.Settlement {
+func (task effectTask) settlement() store.Settlement {
 	return store.Settlement{
-		Kind: store.TaskEffect, Token: d.token, MessageID: d.msg.MessageID, MessageState: messageState(d.record, d.msg.MessageState),
-		Machine: d.msg.Machine, RecordID: d.msg.RecordID,
+		Kind: store.TaskEffect, Token: task.token, MessageID: task.msg.MessageID, MessageState: messageState(task.record, task.msg.MessageState),
+		Machine: task.msg.Machine, RecordID: task.msg.RecordID,
 	}
 }
 

@@ -26,16 +26,16 @@ type pendingWrite struct {
 // place is where a record is.
 type place struct{ machine, id string }
 
-func (d *pendingWrite) place() place { return place{d.Machine, d.ID} }
+func (w *pendingWrite) place() place { return place{w.Machine, w.ID} }
 
 // row is what a load finds once d is written, for a task that is one of its effects
 // (1) or for none (0).
-func (d *pendingWrite) row(own int) (row store.Row, known bool) {
-	if d.record == nil || d.closed {
+func (w *pendingWrite) row(own int) (row store.Row, known bool) {
+	if w.record == nil || w.closed {
 		return store.Row{}, false
 	}
 	return store.Row{
-		Record: copied(d.record), Version: d.version, EnteredAt: d.entered, OnlyPending: d.onlyPending && len(d.Outbox) == own,
+		Record: copied(w.record), Version: w.version, EnteredAt: w.entered, OnlyPending: w.onlyPending && len(w.Outbox) == own,
 	}, true
 }
 
@@ -50,60 +50,60 @@ func copied(r fsm.Record) fsm.Record {
 
 // follow adds what comes after d: what it takes back was never written. It leaves
 // alone what copies of d have.
-func (d *pendingWrite) merge(next pendingWrite) {
+func (w *pendingWrite) merge(next pendingWrite) {
 	if next.left {
-		d.Outbox = slices.DeleteFunc(slices.Clone(d.Outbox), func(m store.OutboxMessage) bool { return m.Work })
+		w.Outbox = slices.DeleteFunc(slices.Clone(w.Outbox), func(m store.OutboxMessage) bool { return m.Work })
 	}
-	d.SetDeadlines = slices.DeleteFunc(slices.Clone(d.SetDeadlines), func(t store.Deadline) bool {
+	w.SetDeadlines = slices.DeleteFunc(slices.Clone(w.SetDeadlines), func(t store.Deadline) bool {
 		return slices.Contains(next.ClearDeadlines, t.Kind) || slices.ContainsFunc(next.SetDeadlines, func(n store.Deadline) bool { return n.Kind == t.Kind })
 	})
-	if d.creates() {
+	if w.creates() {
 		next.ClearDeadlines = nil // it has none
 	}
 	for _, kind := range next.ClearDeadlines {
-		if !slices.Contains(d.ClearDeadlines, kind) {
-			d.ClearDeadlines = append(d.ClearDeadlines, kind)
+		if !slices.Contains(w.ClearDeadlines, kind) {
+			w.ClearDeadlines = append(w.ClearDeadlines, kind)
 		}
 	}
-	d.Steps, d.Writes, d.Outbox = append(d.Steps, next.Steps...), append(d.Writes, next.Writes...), append(d.Outbox, next.Outbox...)
-	d.SetDeadlines, d.IdempotencyKeys = append(d.SetDeadlines, next.SetDeadlines...), append(d.IdempotencyKeys, next.IdempotencyKeys...)
-	d.CancelWork = d.CancelWork || next.CancelWork
-	d.record, d.version, d.entered = next.record, next.version, next.entered
-	d.left, d.closed = d.left || next.left, d.closed || next.closed
+	w.Steps, w.Writes, w.Outbox = append(w.Steps, next.Steps...), append(w.Writes, next.Writes...), append(w.Outbox, next.Outbox...)
+	w.SetDeadlines, w.IdempotencyKeys = append(w.SetDeadlines, next.SetDeadlines...), append(w.IdempotencyKeys, next.IdempotencyKeys...)
+	w.CancelWork = w.CancelWork || next.CancelWork
+	w.record, w.version, w.entered = next.record, next.version, next.entered
+	w.left, w.closed = w.left || next.left, w.closed || next.closed
 }
 
-func (d *pendingWrite) creates() bool { return len(d.Steps) > 0 && d.Steps[0].Version == 1 }
+func (w *pendingWrite) creates() bool { return len(w.Steps) > 0 && w.Steps[0].Version == 1 }
 
 // front is the part of d that others may have to see within the transaction: the
 // record, its history, and rows beside it.
-func (d *pendingWrite) recordWrites() (c store.Commit, some bool) {
+func (w *pendingWrite) recordWrites() (c store.Commit, some bool) {
 	c = store.Commit{
-		Machine: d.Machine, Tables: d.Tables, ID: d.ID, IDValue: d.IDValue, Steps: d.Steps[d.steps:], Writes: d.Writes[d.writes:], NoWakeup: true,
+		Machine: w.Machine, Tables: w.Tables, ID: w.ID, IDValue: w.IDValue, Steps: w.Steps[w.steps:], Writes: w.Writes[w.writes:], NoWakeup: true,
 	}
 	return c, len(c.Steps)+len(c.Writes) > 0
 }
 
 // rest is what is not written yet.
-func (d *pendingWrite) rest() (c store.Commit, some bool) {
-	c = d.Commit
-	c.Steps, c.Writes = d.Steps[d.steps:], d.Writes[d.writes:]
+func (w *pendingWrite) rest() (c store.Commit, some bool) {
+	c = w.Commit
+	c.Steps, c.Writes = w.Steps[w.steps:], w.Writes[w.writes:]
 	some = len(c.Steps)+len(c.Writes)+len(c.Outbox)+len(c.ClearDeadlines)+len(c.SetDeadlines)+len(c.IdempotencyKeys) > 0
 	return c, some || c.Task != nil || c.CancelWork
 }
 
 // wrote notes that the front is in the database.
-func (d *pendingWrite) markWritten() { d.steps, d.writes = len(d.Steps), len(d.Writes) }
+func (w *pendingWrite) markWritten() { w.steps, w.writes = len(w.Steps), len(w.Writes) }
 
 // heads are the effects of d that nothing stands before in their lane. What is open
 // of a record beside this event may stand in any of its lanes; and a handler inside
 // the transaction may lead the record on, so that its work is nobody's.
-func (d *pendingWrite) heads() (heads []*store.OutboxMessage) {
-	if d.closed || !d.onlyPending {
+func (w *pendingWrite) heads() (heads []*store.OutboxMessage) {
+	if w.closed || !w.onlyPending {
 		return nil
 	}
 	seen := map[string]bool{}
-	for i := range d.Outbox {
-		if msg := &d.Outbox[i]; !seen[msg.Destination] {
+	for i := range w.Outbox {
+		if msg := &w.Outbox[i]; !seen[msg.Destination] {
 			seen[msg.Destination] = true
 			heads = append(heads, msg)
 		}
@@ -114,9 +114,9 @@ func (d *pendingWrite) heads() (heads []*store.OutboxMessage) {
 // loud reports whether d leaves something for a worker to look for: an effect that
 // nobody has in hand, an event that it raised, or, since an effect has ended, the
 // next of its lane.
-func (d *pendingWrite) needsWakeup() bool {
+func (w *pendingWrite) needsWakeup() bool {
 	waits := func(msg store.OutboxMessage) bool { return msg.Lease == nil }
 	raised := func(t store.Deadline) bool { return t.Kind == store.DeadlineRaise }
-	unblocks := d.Task != nil && d.Task.Kind == store.TaskEffect && !d.onlyPending
-	return unblocks || slices.ContainsFunc(d.Outbox, waits) || slices.ContainsFunc(d.SetDeadlines, raised)
+	unblocks := w.Task != nil && w.Task.Kind == store.TaskEffect && !w.onlyPending
+	return unblocks || slices.ContainsFunc(w.Outbox, waits) || slices.ContainsFunc(w.SetDeadlines, raised)
 }

@@ -38,7 +38,7 @@ func (e *Engine[T]) Transact(ctx context.Context, f func(context.Context, *Tx[T]
 	if err := e.synchronise(ctx); err != nil {
 		return err
 	}
-	return e.inTxn(ctx, func(s *txn[T]) error { return f(inside(ctx), &Tx[T]{s.tx, s}) })
+	return e.inTxn(ctx, func(t *txn[T]) error { return f(inside(ctx), &Tx[T]{t.tx, t}) })
 }
 
 // Flush writes the records as the unit has left them, for statements of the caller's
@@ -62,15 +62,15 @@ func (u *Tx[T]) Fire(ctx context.Context, machine, id string, event fsm.Payload,
 // written before f failed, by Flush or for a handler inside the transaction, can't be
 // forgotten: then the unit fails.
 func (u *Tx[T]) Try(f func() error) error {
-	s := u.txn
-	queued, writes, outcomes, demands, saves := len(s.queued), slices.Clone(s.pending), len(s.outcomes), len(s.demands), s.saves
+	t := u.txn
+	queued, writes, outcomes, demands, saves := len(t.queued), slices.Clone(t.pending), len(t.outcomes), len(t.demands), t.saves
 	err := f()
 	switch {
 	case err == nil:
-	case s.saves == saves:
-		s.queued, s.pending, s.outcomes, s.demands = s.queued[:queued], writes, s.outcomes[:outcomes], s.demands[:demands]
-	case s.failed == nil:
-		s.failed = err
+	case t.saves == saves:
+		t.queued, t.pending, t.outcomes, t.demands = t.queued[:queued], writes, t.outcomes[:outcomes], t.demands[:demands]
+	case t.failed == nil:
+		t.failed = err
 	}
 	return err
 }
@@ -83,11 +83,11 @@ func (u *Tx[T]) Write(machine, id string, w fsm.TableWrite) error {
 		return err
 	}
 	at := place{m.Name(), fsm.Text(key)}
-	d := u.txn.find(at)
-	if d == nil {
+	pending := u.txn.find(at)
+	if pending == nil {
 		return fmt.Errorf("engine: %s %s: %w in this unit", machine, id, ErrNotFound)
 	}
-	d.Writes = append(d.Writes, w)
+	pending.Writes = append(pending.Writes, w)
 	return nil
 }
 

@@ -47,20 +47,20 @@ func (e *Engine[T]) inTxn(ctx context.Context, f func(*txn[T]) error) error {
 }
 
 func (e *Engine[T]) inTxnOnce(ctx context.Context, inline bool, f func(*txn[T]) error) error {
-	s := &txn[T]{engine: e, inline: inline}
+	t := &txn[T]{engine: e, inline: inline}
 	committed := false
-	defer func() { s.end(ctx, committed) }() // also when f panics
+	defer func() { t.end(ctx, committed) }() // also when f panics
 	err := e.store.InTx(ctx, func(tx T) error {
-		s.tx = tx
-		if err := f(s); err != nil {
+		t.tx = tx
+		if err := f(t); err != nil {
 			return err
 		}
-		return s.finish(ctx)
+		return t.finish(ctx)
 	})
 	committed = err == nil
 	var again *declinedError
 	if !errors.As(err, &again) {
-		for _, measure := range s.refusals {
+		for _, measure := range t.refusals {
 			measure()
 		}
 	}
@@ -69,39 +69,39 @@ func (e *Engine[T]) inTxnOnce(ctx context.Context, inline bool, f func(*txn[T]) 
 
 // end begins what the transaction has left in the hands of workers and tells of
 // what it was, or gives the hands back.
-func (s *txn[T]) end(ctx context.Context, committed bool) {
+func (t *txn[T]) end(ctx context.Context, committed bool) {
 	if !committed {
-		s.reserved.release()
+		t.reserved.release()
 		return
 	}
-	s.reserved.start()
-	if s.needsWakeup {
-		s.engine.workers.wake()
+	t.reserved.start()
+	if t.needsWakeup {
+		t.engine.workers.wake()
 	}
-	s.engine.Committed(ctx, s.outcomes...)
+	t.engine.Committed(ctx, t.outcomes...)
 }
 
 // consider loads and decides.
-func (s *txn[T]) consider(ctx context.Context, r request[T]) (plan[T], error) {
-	row, err := s.load(ctx, r)
+func (t *txn[T]) consider(ctx context.Context, r request[T]) (plan[T], error) {
+	row, err := t.load(ctx, r)
 	if err != nil {
 		return plan[T]{}, err
 	}
-	return s.engine.decide(r, row)
+	return t.engine.decide(r, row)
 }
 
 // load is what the database would say if all that the scope holds back were
 // written.
-func (s *txn[T]) load(ctx context.Context, r request[T]) (row loaded, err error) {
-	d := s.find(place{r.machine.Name(), r.id})
+func (t *txn[T]) load(ctx context.Context, r request[T]) (row loaded, err error) {
+	w := t.find(place{r.machine.Name(), r.id})
 	known := false
-	if d != nil {
-		row.Row, known = d.row(len(d.Outbox)) // its own effects are held back with it
+	if w != nil {
+		row.Row, known = w.row(len(w.Outbox)) // its own effects are held back with it
 	}
 	if known && len(r.keys(row.Record)) == 0 {
 		return row, nil
 	}
-	rows, err := s.engine.load(ctx, s.tx, r)
+	rows, err := t.engine.load(ctx, t.tx, r)
 	if err != nil {
 		return loaded{}, err
 	}
@@ -110,89 +110,89 @@ func (s *txn[T]) load(ctx context.Context, r request[T]) (row loaded, err error)
 	} else {
 		row = rows[0]
 	}
-	for i := range s.pending {
-		if s.pending[i].Machine == r.machine.Name() {
-			row.IdempotencyKeys = append(row.IdempotencyKeys, s.pending[i].IdempotencyKeys...)
+	for i := range t.pending {
+		if t.pending[i].Machine == r.machine.Name() {
+			row.IdempotencyKeys = append(row.IdempotencyKeys, t.pending[i].IdempotencyKeys...)
 		}
 	}
 	return row, nil
 }
 
-func (s *txn[T]) find(at place) *pendingWrite {
-	i := slices.IndexFunc(s.pending, func(d pendingWrite) bool { return d.place() == at })
+func (t *txn[T]) find(at place) *pendingWrite {
+	i := slices.IndexFunc(t.pending, func(w pendingWrite) bool { return w.place() == at })
 	if i < 0 {
 		return nil
 	}
-	return &s.pending[i]
+	return &t.pending[i]
 }
 
 // expect makes room for the plans of so many events.
-func (s *txn[T]) expect(events int) {
-	s.pending, s.outcomes = slices.Grow(s.pending, events), slices.Grow(s.outcomes, events)
+func (t *txn[T]) expect(events int) {
+	t.pending, t.outcomes = slices.Grow(t.pending, events), slices.Grow(t.outcomes, events)
 }
 
 // hold holds back what p writes about records of which nothing else is held back.
-func (s *txn[T]) addNew(p plan[T]) {
-	s.pending = append(s.pending, p.writes...)
-	s.calls = append(s.calls, p.calls...)
-	s.outcomes = append(s.outcomes, p.outcome)
+func (t *txn[T]) addNew(p plan[T]) {
+	t.pending = append(t.pending, p.writes...)
+	t.calls = append(t.calls, p.calls...)
+	t.outcomes = append(t.outcomes, p.outcome)
 	if p.demand.version != 0 {
-		s.demands = append(s.demands, p.demand)
+		t.demands = append(t.demands, p.demand)
 	}
 }
 
 // add holds back what p writes.
-func (s *txn[T]) add(p plan[T]) {
+func (t *txn[T]) add(p plan[T]) {
 	writes := p.writes
 	p.writes = nil
-	s.addNew(p)
-	for _, d := range writes {
-		s.addWrite(d)
+	t.addNew(p)
+	for _, w := range writes {
+		t.addWrite(w)
 	}
 }
 
 // join adds a draft to that of its record. What is held back of other records
 // comes before it, since it may refer to them.
-func (s *txn[T]) addWrite(d pendingWrite) {
-	i := slices.IndexFunc(s.pending, func(other pendingWrite) bool { return other.place() == d.place() })
+func (t *txn[T]) addWrite(w pendingWrite) {
+	i := slices.IndexFunc(t.pending, func(other pendingWrite) bool { return other.place() == w.place() })
 	if i < 0 {
-		s.pending = append(s.pending, d)
+		t.pending = append(t.pending, w)
 		return
 	}
-	if slices.ContainsFunc(s.pending[i+1:], func(other pendingWrite) bool { _, some := other.recordWrites(); return some }) {
-		s.queueRecordWrites()
+	if slices.ContainsFunc(t.pending[i+1:], func(other pendingWrite) bool { _, some := other.recordWrites(); return some }) {
+		t.queueRecordWrites()
 	}
-	s.pending[i].merge(d)
+	t.pending[i].merge(w)
 }
 
 // advance sets apart the fronts of the drafts: what follows is written after them.
-func (s *txn[T]) queueRecordWrites() {
-	for i := range s.pending {
-		if c, some := s.pending[i].recordWrites(); some {
-			s.queued = append(s.queued, c)
-			s.pending[i].markWritten()
+func (t *txn[T]) queueRecordWrites() {
+	for i := range t.pending {
+		if c, some := t.pending[i].recordWrites(); some {
+			t.queued = append(t.queued, c)
+			t.pending[i].markWritten()
 		}
 	}
 }
 
 // flush writes the fronts of what is held back.
-func (s *txn[T]) flush(ctx context.Context) error {
-	s.queueRecordWrites()
-	return s.save(ctx, nil, false)
+func (t *txn[T]) flush(ctx context.Context) error {
+	t.queueRecordWrites()
+	return t.save(ctx, nil, false)
 }
 
 // finish carries out what can be carried out within the transaction, and writes
 // the rest of what is held back. The transaction ends with that.
-func (s *txn[T]) finish(ctx context.Context) error {
-	if s.failed != nil {
-		return s.failed
+func (t *txn[T]) finish(ctx context.Context) error {
+	if t.failed != nil {
+		return t.failed
 	}
-	if err := s.carryOut(ctx); err != nil {
+	if err := t.carryOut(ctx); err != nil {
 		return err
 	}
-	s.reserved = s.engine.reserve(s.pending)
-	err := s.write(ctx, len(s.calls) == 0)
-	if err != nil && s.inlined {
+	t.reserved = t.engine.reserve(t.pending)
+	err := t.write(ctx, len(t.calls) == 0)
+	if err != nil && t.inlined {
 		return declined(err)
 	}
 	return err
@@ -201,52 +201,52 @@ func (s *txn[T]) finish(ctx context.Context) error {
 // write writes all that is held back, and runs the handlers that belong into the
 // transaction. The store comes first: a conflict is found there, before any
 // handler has run. last says that the transaction ends with it.
-func (s *txn[T]) write(ctx context.Context, last bool) error {
-	commits := make([]store.Commit, 0, len(s.pending))
-	for i := range s.pending {
-		d := &s.pending[i]
-		s.needsWakeup = s.needsWakeup || d.needsWakeup()
-		if c, some := d.rest(); some {
-			c.NoWakeup = !d.needsWakeup()
+func (t *txn[T]) write(ctx context.Context, last bool) error {
+	commits := make([]store.Commit, 0, len(t.pending))
+	for i := range t.pending {
+		w := &t.pending[i]
+		t.needsWakeup = t.needsWakeup || w.needsWakeup()
+		if c, some := w.rest(); some {
+			c.NoWakeup = !w.needsWakeup()
 			commits = append(commits, c)
 		}
 	}
-	calls := s.calls
-	s.pending, s.calls = nil, nil
-	if err := s.save(ctx, commits, last); err != nil {
+	calls := t.calls
+	t.pending, t.calls = nil, nil
+	if err := t.save(ctx, commits, last); err != nil {
 		return err
 	}
-	return runCalls(ctx, s.tx, calls)
+	return runCalls(ctx, t.tx, calls)
 }
 
 // save writes the fronts and then commits.
-func (s *txn[T]) save(ctx context.Context, commits []store.Commit, last bool) error {
-	if len(s.queued) > 0 {
-		commits = append(s.queued, commits...)
-		s.queued = nil
+func (t *txn[T]) save(ctx context.Context, commits []store.Commit, last bool) error {
+	if len(t.queued) > 0 {
+		commits = append(t.queued, commits...)
+		t.queued = nil
 	}
 	if len(commits) == 0 {
 		return nil
 	}
-	commits[0].ShortLockWait, commits[len(commits)-1].Last = s.shortLockWait, last
-	s.saves++
-	if err := s.engine.store.Save(ctx, s.tx, commits); err != nil {
-		s.failed = s.demands.explain(err)
-		return s.failed
+	commits[0].ShortLockWait, commits[len(commits)-1].Last = t.shortLockWait, last
+	t.saves++
+	if err := t.engine.store.Save(ctx, t.tx, commits); err != nil {
+		t.failed = t.demands.explain(err)
+		return t.failed
 	}
 	return nil
 }
 
 // fire decides r and holds back what it writes, unless a handler has to see it.
-func (s *txn[T]) fire(ctx context.Context, r request[T]) (Outcome, error) {
-	p, err := s.consider(ctx, r)
+func (t *txn[T]) fire(ctx context.Context, r request[T]) (Outcome, error) {
+	p, err := t.consider(ctx, r)
 	if err != nil {
 		return Outcome{}, err
 	}
-	s.add(p)
-	if len(s.calls) > 0 {
-		if err := s.write(ctx, false); err != nil {
-			s.failed = err
+	t.add(p)
+	if len(t.calls) > 0 {
+		if err := t.write(ctx, false); err != nil {
+			t.failed = err
 			return Outcome{}, err
 		}
 	}

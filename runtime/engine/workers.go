@@ -74,12 +74,12 @@ func (e *Engine[T]) reserve(writes []pendingWrite) (g reservation[T]) {
 	}
 	var heads []head
 	for i := range writes {
-		d := &writes[i]
-		messages := d.heads()
+		w := &writes[i]
+		messages := w.heads()
 		if len(messages) == 0 {
 			continue
 		}
-		after, _ := d.row(1)
+		after, _ := w.row(1)
 		after.Held = true
 		for _, msg := range messages {
 			heads = append(heads, head{msg, &after})
