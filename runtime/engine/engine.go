@@ -17,16 +17,16 @@ import (
 // ask for. Any number of engines, in any number of processes, can share a store.
 // It is safe for concurrent use and holds no lock while user code runs.
 type Engine[T any] struct {
-	store    store.Store[T]
-	config   Config
-	machines map[string]*definition[T] // never written after New
-	inlines  bool                      // Inline names something
-	wanted   wanted                    // what its workers claim where nothing is paused
-	pauses   pauses
-	settlements  groupcommit.Queue[place, *store.Settlement]
-	firings  groupcommit.Queue[place, *firing[T]]
+	store       store.Store[T]
+	config      Config
+	machines    map[string]*definition[T] // never written after New
+	inlines     bool                      // Inline names something
+	wanted      wanted                    // what its workers claim where nothing is paused
+	pauses      pauses
+	settlements groupcommit.Queue[place, *store.Settlement]
+	firings     groupcommit.Queue[place, *firing[T]]
 	workers     workerSet[T]
-	suspects suspects
+	suspects    suspects
 
 	destinations *destinations
 	storeClock   *storeClock // nil: the clock is not the store's

@@ -18,8 +18,8 @@ var ErrStateLeft = errors.New("the state that asked for it was left")
 // of its attempt until its outcome is stored: so neither a long call nor a store that
 // is away is taken for a dead worker.
 type leaseKeeper[T any] struct {
-	engine   *Engine[T]
-	task effectTask
+	engine *Engine[T]
+	task   effectTask
 	// working ends with ErrLeaseLost as its cause when another worker has the lease,
 	// or when it could not be renewed before it ended; with ErrStateLeft when the
 	// effect is work of a state that was left.

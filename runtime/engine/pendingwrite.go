@@ -13,14 +13,14 @@ import (
 // which the database may have the beginning, and what a load would find after it.
 type pendingWrite struct {
 	store.Commit
-	record  fsm.Record // after it; nil: nothing was decided
-	version int64
-	entered time.Time // when its state was entered
-	onlyPending   bool      // nothing else of the record was open in the outbox before
-	left    bool      // a state was left
-	closed  bool      // handlers run within the transaction that may lead the record on
-	steps   int       // so many of the steps are written
-	writes  int       // and so many of the writes
+	record      fsm.Record // after it; nil: nothing was decided
+	version     int64
+	entered     time.Time // when its state was entered
+	onlyPending bool      // nothing else of the record was open in the outbox before
+	left        bool      // a state was left
+	closed      bool      // handlers run within the transaction that may lead the record on
+	steps       int       // so many of the steps are written
+	writes      int       // and so many of the writes
 }
 
 // place is where a record is.

@@ -19,7 +19,7 @@ import (
 type request[T any] struct {
 	machine     *definition[T]
 	id          string // canonical text
-	idValue         any    // driver value of id
+	idValue     any    // driver value of id
 	event       fsm.Event
 	create      bool
 	by          fsm.Caller

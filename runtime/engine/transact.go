@@ -13,7 +13,7 @@ import (
 type Tx[T any] struct {
 	// Tx is the transaction. What the unit has decided may not be written in it yet:
 	// see Flush.
-	Tx    T
+	Tx  T
 	txn *txn[T]
 }
 

@@ -16,7 +16,7 @@ type txn[T any] struct {
 	engine        *Engine[T]
 	tx            T
 	queued        []store.Commit // what is written before the drafts
-	pending        []pendingWrite        // one a record, in the order in which they are written
+	pending       []pendingWrite // one a record, in the order in which they are written
 	calls         []txCall[T]
 	outcomes      []Outcome
 	demands       demands
@@ -26,8 +26,8 @@ type txn[T any] struct {
 	shortLockWait bool     // others wait for it
 	inline        bool     // it carries out what Inline names
 	inlined       bool     // it did
-	reserved          reservation[T]
-	needsWakeup          bool // it leaves something for a worker to look for
+	reserved      reservation[T]
+	needsWakeup   bool // it leaves something for a worker to look for
 }
 
 // within runs f in a transaction, writes what it has decided, and hands over what

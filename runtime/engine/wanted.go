@@ -12,8 +12,8 @@ import (
 // wanted is what the workers of an engine claim: the effects, events and states that its
 // machines know. A process with another version of a machine claims the others.
 type wanted struct {
-	destinations  []store.Destination
-	events []store.Events
+	destinations []store.Destination
+	events       []store.Events
 }
 
 // add adds a machine.
