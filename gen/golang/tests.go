@@ -160,13 +160,13 @@ func (g *generator) testFunctions(f *jen.File) {
 		g.proptest("Table").Call(jen.Id("t"), spec("t"), jen.Id("States").Call(), jen.Id("Transitions").Call(), g.allEffectInfos()))
 	test("SQLite and PostgreSQL store what the machine produces and refuse what it refuses.", "TestDatabases",
 		g.proptest("Databases").Call(jen.Id("t"), spec("t"), jen.Id("PostgresSchema").Call(), jen.Id("SQLiteSchema").Call()))
-	test("Random lives keep every holds and invariant.", "TestProperties",
+	test("Random sequences of events keep every state invariant and every invariant.", "TestProperties",
 		g.proptest("Properties").Call(jen.Id("t"), spec("t"), subject.Clone()))
 	test("The typed view compiles for legal transitions only.", "TestIllegalTransitionsDoNotCompile",
 		g.proptest("NegativeCompile").Call(jen.Id("t"), spec("t")))
 	test("Deciding an accepted event allocates nothing.", "TestNoAllocation",
 		jen.Id("generated").Call().Dot("NoAllocation").Call(jen.Id("t"), spec("t")))
-	f.Comment("go test -fuzz FuzzMachine lives lives that nobody thought of.")
+	f.Comment("go test -fuzz FuzzMachine runs sequences of events that the fuzzer chooses.")
 	f.Func().Id("FuzzMachine").Params(jen.Id("f").Op("*").Qual("testing", "F")).Block(
 		g.proptest("Fuzz").Call(jen.Id("f"), spec("f"), subject.Clone()))
 }

@@ -64,7 +64,7 @@ func TestDatabases(t *testing.T) {
 	proptest.Databases(t, spec(t), PostgresSchema(), SQLiteSchema())
 }
 
-// Random lives keep every holds and invariant.
+// Random sequences of events keep every state invariant and every invariant.
 func TestProperties(t *testing.T) {
 	proptest.Properties(t, spec(t), generated().Subject())
 }
@@ -79,7 +79,7 @@ func TestNoAllocation(t *testing.T) {
 	generated().NoAllocation(t, spec(t))
 }
 
-// go test -fuzz FuzzMachine lives lives that nobody thought of.
+// go test -fuzz FuzzMachine runs sequences of events that the fuzzer chooses.
 func FuzzMachine(f *testing.F) {
 	proptest.Fuzz(f, spec(f), generated().Subject())
 }
