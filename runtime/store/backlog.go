@@ -2,10 +2,10 @@ package store
 
 import "time"
 
-// BacklogKind tells what a line of the backlog counts.
+// BacklogKind is what a Backlog counts.
 type BacklogKind string
 
-// The kinds of lines, in the order in which they are read.
+// The kinds of Backlog, in the order in which they are read.
 const (
 	BacklogBlocked BacklogKind = "blocked" // records whose messages to the destination Name wait behind a dead letter
 	BacklogDue     BacklogKind = "due"     // messages of the effect Name that could be claimed: the oldest is due since Since
@@ -13,7 +13,7 @@ const (
 	BacklogOverdue BacklogKind = "overdue" // deadlines with the event Name that could be claimed
 )
 
-// Backlog is a line of what waits in a store.
+// Backlog counts one kind of work that waits in a store.
 type Backlog struct {
 	Kind          BacklogKind
 	Machine, Name string

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// DriftError says where the database has other functions, triggers, constraints or
-// indices for a machine than this program was generated with: its table has changed since
-// they were made, or they were changed by hand. errors.Is finds ErrDrift.
+// DriftError says that the database has other functions, triggers, constraints or indices for
+// a machine than this program was generated with: the table has changed since, or somebody
+// changed them by hand. errors.Is finds ErrDrift.
 type DriftError struct{ Machines []Drift }
 
-// Drift is what differs of one machine.
+// Drift lists the differences of one machine.
 type Drift struct {
 	Machine     string
 	Version     string   // of the machine in this program
@@ -46,7 +46,7 @@ const (
 	IndexObject      = "index"
 )
 
-// SchemaObject is something of a database's schema.
+// SchemaObject names an object of a database's schema.
 type SchemaObject struct{ Kind, Table, Name string }
 
 func (o SchemaObject) String() string {
@@ -56,9 +56,9 @@ func (o SchemaObject) String() string {
 	return o.Kind + " " + o.Name + " of " + o.Table
 }
 
-// Differences says what is there otherwise than a machine wants, each object with its
-// definition; one without is disabled. A trigger that is not wanted is the machine's if
-// its name says so.
+// Differences compares the schema objects that a machine wants with those that exist, each
+// with its definition; an empty definition means disabled. A trigger that is not wanted
+// counts if its name begins with the machine's. The texts are sorted.
 func Differences(machine string, wanted, there map[SchemaObject]string) (list []string) {
 	for o, definition := range wanted {
 		found, ok := there[o]

@@ -140,8 +140,8 @@ func (e *TableError) Error() string {
 		e.Machine, e.Table, strings.Join(e.Missing, ", "))
 }
 
-// Failed wraps a failure of the database or the way to it, naming what was
-// attempted. It keeps nil. errors.Is finds ErrStore and the cause.
+// Failed wraps an error of the database or of the connection to it, and names what was
+// attempted. It returns nil for nil. errors.Is finds ErrStore and the cause.
 func Failed(attempt string, err error) error {
 	if err == nil {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// ReadKind tells what is read.
+// ReadKind is what a Read asks for.
 type ReadKind string
 
 // The kinds of reads.
@@ -15,20 +15,21 @@ const (
 	ReadRecord  ReadKind = "record"  // the record ID: Page.Records
 	ReadRecords ReadKind = "records" // records in State, ID ascending, above After
 	ReadHistory ReadKind = "history" // of the record ID, version ascending, above AfterVersion
-	// ReadDeadLetters: those that Filter lets through, neither cancelled nor discarded,
-	// by CreatedAt, Version, Seq and MessageID, behind AfterMessage: Page.Messages.
+	// ReadDeadLetters asks for dead letters that match Filter and are neither cancelled nor
+	// discarded, by CreatedAt, Version, Seq and MessageID, behind AfterMessage: Page.Messages.
 	ReadDeadLetters ReadKind = "dead_letters"
 	ReadMessage     ReadKind = "message" // the message MessageID: Page.Messages
-	// due work of the machines of Destinations and Events that these do not name: Page.Unknown
+	// ReadUnknown asks for due work of the machines in Destinations and Events that these do
+	// not name: Page.Unknown.
 	ReadUnknown ReadKind = "unknown"
-	// what waits of the machines of Destinations and Events, of at most Limit messages and as
-	// many deadlines: Page.Backlog
+	// ReadBacklog counts what waits of the machines in Destinations and Events, at most Limit
+	// messages and as many deadlines: Page.Backlog.
 	ReadBacklog ReadKind = "backlog"
 	ReadPauses  ReadKind = "pauses" // by machine, effect and destination: Page.Pauses
 )
 
-// Read is a question. Limit is always set, so that an answer fits in memory, but for
-// pauses: there are at most as many as machines, effects and destinations.
+// Read is a question. Limit is always set, so that an answer fits in memory; only ReadPauses
+// has none, since there are at most as many pauses as machines, effects and destinations.
 type Read struct {
 	Kind         ReadKind
 	Machine      string
@@ -41,14 +42,14 @@ type Read struct {
 	AfterVersion int64
 	MessageID    string
 	Filter       Filter
-	AfterMessage *OutboxMessage // only its place counts; nil: from the start
-	Now          time.Time      // when unknown work, or the backlog, has to be due
-	Destinations []Destination  // with the effects that the caller knows
-	Events       []Events       // with the events that it knows
+	AfterMessage *OutboxMessage // its place in the order; nil: from the start
+	Now          time.Time      // of ReadUnknown and ReadBacklog: what is due at this time
+	Destinations []Destination  // and the effects that the caller knows
+	Events       []Events       // and the events that the caller knows
 	Limit        int
 }
 
-// Page is an answer: the part that the kind of the question names.
+// Page is the answer to a Read: the field that its kind names.
 type Page struct {
 	Records  []Row
 	History  []HistoryRow
@@ -58,17 +59,17 @@ type Page struct {
 	Backlog  []Backlog // by kind, machine, name and state
 }
 
-// UnknownWork is work that is due and that a process does not know: another version of its
-// machine asked for it.
+// UnknownWork is due work that a process does not know: another version of the machine
+// asked for it.
 type UnknownWork struct {
 	Kind          TaskKind
 	Machine, Name string // of the effect, or of the deadline's event
-	State         string // of the record, if it is not known either; else ""
-	Record        string // one of those that it is about
+	State         string // of the record, if that is unknown too; else ""
+	Record        string // an example
 	Count         int64
 }
 
-// Machines lists the machines that a question names, each once.
+// Machines returns the machines that q names, each once.
 func (q Read) Machines() (names []string) {
 	for _, l := range q.Destinations {
 		names = append(names, l.Machine)

@@ -16,17 +16,16 @@ type (
 	Forced = client.Forced
 )
 
-// StepWrite is one transition to be written: the record's row and the row of
-// the history.
+// StepWrite is one transition to write: the record's row and its history row.
 type StepWrite struct {
 	HistoryRow
-	Entered bool       // To was entered, also by leaving and entering it again
+	Entered bool       // To was entered, possibly from To itself
 	Record  fsm.Record // after the step
-	Before  fsm.Record // as it was read, or after the step before; nil: not known, or a creation
+	Before  fsm.Record // as read, or after the previous step; nil: unknown, or a creation
 }
 
-// OutboxMessage is an effect to be delivered: a row of fsm_outbox. Delivering never
-// changes anything but its state and its lease.
+// OutboxMessage is an effect to be delivered: a row of fsm_outbox. Delivery changes its
+// MessageState and its lease only.
 type OutboxMessage struct {
 	MessageID   string // a UUID, the same however often the step is tried
 	Machine     string
@@ -38,12 +37,12 @@ type OutboxMessage struct {
 	Delivery    fsm.Delivery
 	Work        bool
 	Payload     json.RawMessage
-	RecordState string // after that step; "": not known
+	RecordState string // after that step; "": unknown
 	Correlation string
 	CreatedAt   time.Time
 	MessageState
-	// Lease, in a Commit, is that of the worker who has the row in hand from its
-	// beginning: it is in state delivering. nil: it has none.
+	// Lease, in a Commit, is the lease of a message that is inserted already claimed, in
+	// state delivering. nil: it is not claimed.
 	Lease *Lease
 }
 
@@ -51,16 +50,16 @@ type OutboxMessage struct {
 type Lease struct {
 	Token  fsm.UUID
 	Until  time.Time
-	Worker string // for people who look into the database
+	Worker string // its name, for operators
 }
 
-// MessageState is the part of a message that the machine outbox governs. Empty
-// texts are null in the database.
+// MessageState is the part of a message that the machine outbox governs. An empty string is
+// NULL in the database.
 type MessageState struct {
 	State       string                  // pending, delivering, delivered, retry_wait or dead_letter
 	Attempts    int64                   // claims so far
-	Cut         int64                   // those of them that were cut short, as later claims found; only an operator's Settle writes it
-	AvailableAt fsm.Optional[time.Time] // due from; always there when pending or retry_wait
+	Cut         int64                   // attempts that were cut short, as later claims found; only an operator's Settle writes it
+	AvailableAt fsm.Optional[time.Time] // due from; always set in pending and retry_wait
 	DeliveredAt fsm.Optional[time.Time]
 	DiscardedAt fsm.Optional[time.Time]
 	LastError   string
@@ -68,8 +67,8 @@ type MessageState struct {
 	Cancelled   bool // never written by Settle: only CancelWork sets it
 }
 
-// BeforeClaim is what the letter of a claimed message was before its claim, as far as
-// it tells: one of which an attempt was cut short may have been a suspect.
+// BeforeClaim returns the state of a claimed message before its claim, as far as the row
+// tells: a message with an attempt that was cut short may have been a suspect.
 func (l MessageState) BeforeClaim() MessageState {
 	l.Attempts--
 	switch {
@@ -83,30 +82,29 @@ func (l MessageState) BeforeClaim() MessageState {
 	return l
 }
 
-// DeadlineKind tells what a deadline is for. A record has at most one of each.
+// DeadlineKind is the purpose of a deadline. A record has at most one deadline of a kind.
 type DeadlineKind string
 
 // The kinds of deadlines.
 const (
 	DeadlineTimeout DeadlineKind = "timeout" // the state's timeout
-	DeadlineRaise   DeadlineKind = "raise"   // what the last step raised, with Config.TwoStep
+	DeadlineRaise   DeadlineKind = "raise"   // the event that the last step raised, with engine.Config.TwoStep
 )
 
-// Deadline is a row of fsm_deadlines, whose key is machine, record
-// and kind.
+// Deadline is a row of fsm_deadlines. Its key is machine, record and kind.
 type Deadline struct {
 	Machine     string
 	RecordID    string
 	Kind        DeadlineKind
-	Version     int64 // of the step that armed it
+	Version     int64 // of the step that set it
 	DueAt       time.Time
 	Event       fsm.Event
-	RecordState string // that it is set in; "": not known
+	RecordState string // in which it was set; "": unknown
 	Correlation string
 }
 
-// IdempotencyKey is an idempotency key that was consumed: a row of fsm_keys, whose key
-// is machine and key. It is kept for ever.
+// IdempotencyKey is a used idempotency key: a row of fsm_keys. Its key is machine and key. It
+// is kept for ever.
 type IdempotencyKey struct {
 	Machine   string
 	Key       string
@@ -114,8 +112,8 @@ type IdempotencyKey struct {
 	Event     string
 	Version   int64 // of the record after the event
 	CreatedAt time.Time
-	// By and Payload are those of the event's history row, from where Load reads them:
-	// the key's row does not repeat them. Payload nil: there is no such history row.
+	// By and Payload are those of the event's history row. Payload is nil if that row does
+	// not exist.
 	By      fsm.Caller
 	Payload json.RawMessage
 }

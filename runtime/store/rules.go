@@ -9,9 +9,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// RowRules is what the table of a machine says about the rows that the engine keeps
-// beside its records. A store lets its database refuse other rows, whoever inserts
-// them.
+// RowRules is what the table of a machine says about the rows that the engine keeps beside
+// its records. A store makes its database refuse other rows, whoever inserts them.
 type RowRules struct {
 	Machine  string
 	Version  string // of the table
@@ -21,7 +20,7 @@ type RowRules struct {
 	Raises   []string      // events that follow a step in the same call, sorted
 }
 
-// MessageRule says what a row of the outbox for an effect has to be.
+// MessageRule says which rows of the outbox an effect may have.
 type MessageRule struct {
 	Effect  fsm.EffectInfo
 	Sources []MessageSource
@@ -37,7 +36,7 @@ type MessageSource struct {
 // TimeoutRule says which event the deadline of a state fires.
 type TimeoutRule struct{ State, Event string }
 
-// RowRulesOf reads the rules off a machine.
+// RowRulesOf returns the rules of a machine.
 func RowRulesOf(m Machine) RowRules {
 	rules := RowRules{Machine: m.Name(), Version: m.Version(), Tables: m.Tables()}
 	infos := map[string]fsm.EffectInfo{}
@@ -73,15 +72,15 @@ func RowRulesOf(m Machine) RowRules {
 	return rules
 }
 
-// versionLine is what the SQL of rules tells its version by.
+// versionLine begins the line in which the SQL of rules names its version.
 const versionLine = "-- by table version "
 
-// Heading is a line of SQL that Replace looks for.
+// Heading returns the line of SQL that Replace looks for.
 func (r RowRules) Heading() string { return versionLine + r.Version + "\n" }
 
-// Replace reports whether SQL of these rules takes the place of what is there. Rules
-// of a later version stay: a process with the earlier one, which starts again while
-// others are being updated, must not have their rows refused.
+// Replace reports whether the SQL with should replace the SQL there. Rules of a later version
+// stay: a process of an earlier version that restarts during an update must not make the
+// database refuse the rows of the later one.
 func (r RowRules) Replace(there, with string) bool {
 	return there != with && compareVersions(r.VersionOf(there), r.Version) <= 0
 }
