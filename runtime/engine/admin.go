@@ -10,10 +10,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// DeadLetters returns messages that were given up and wait for an operator, oldest
-// first: those that f lets through, behind the message with the id after ("" for the
-// first page). A message that was after and is pruned is ErrNotFound.
-func (e *Engine[T]) DeadLetters(ctx context.Context, f store.Filter, after string, limit int) ([]store.OutboxMessage, error) {
+// DeadLetters returns dead letters that match f, oldest first, behind the message with the id
+// after ("" for the first page). It returns ErrNotFound if that message no longer exists.
+func (e *Engine[T]) DeadLetters(ctx context.Context, f Filter, after string, limit int) ([]OutboxMessage, error) {
 	q := store.Read{Kind: store.ReadDeadLetters, Filter: f, Limit: bounded(limit)}
 	if after != "" {
 		msg, err := e.message(ctx, after)
@@ -29,14 +28,13 @@ func (e *Engine[T]) DeadLetters(ctx context.Context, f store.Filter, after strin
 	return page.Messages, nil
 }
 
-// Requeue gives a dead letter all its attempts again. who and why are kept with
-// it.
+// Requeue gives a dead letter all its attempts again. The message keeps who and why.
 func (e *Engine[T]) Requeue(ctx context.Context, messageID, who, why string) error {
 	return e.resolve(ctx, "requeue", messageID, outbox.Requeue{Resolution: tidy(who + ": " + why)})
 }
 
-// Discard gives a dead letter up for good: it blocks what is behind it in its
-// lane no more. who and why are kept with it.
+// Discard gives up a dead letter for good. It no longer blocks messages behind it. The message
+// keeps who and why.
 func (e *Engine[T]) Discard(ctx context.Context, messageID, who, why string) error {
 	return e.resolve(ctx, "discard", messageID, outbox.Discard{Resolution: tidy(who + ": " + why)})
 }
@@ -79,32 +77,30 @@ func (e *Engine[T]) resolve(ctx context.Context, what, messageID string, event o
 }
 
 // message returns a row of the outbox.
-func (e *Engine[T]) message(ctx context.Context, messageID string) (store.OutboxMessage, error) {
+func (e *Engine[T]) message(ctx context.Context, messageID string) (OutboxMessage, error) {
 	id, err := fsm.ParseUUID(messageID)
 	if err != nil {
-		return store.OutboxMessage{}, fmt.Errorf("%w: %w", ErrBadID, err)
+		return OutboxMessage{}, fmt.Errorf("%w: %w", ErrBadID, err)
 	}
 	page, err := e.store.Read(ctx, store.Read{Kind: store.ReadMessage, MessageID: id.String(), Limit: 1})
 	switch {
 	case err != nil:
-		return store.OutboxMessage{}, err
+		return OutboxMessage{}, err
 	case len(page.Messages) == 0:
-		return store.OutboxMessage{}, ErrNotFound
+		return OutboxMessage{}, ErrNotFound
 	}
 	return page.Messages[0], nil
 }
 
-// Resumed is what Resume did.
+// Resumed is the result of Resume.
 type Resumed struct {
 	Deadline bool // the state has a timeout, which is armed
 	Requeued int  // dead letters that got their attempts again
 }
 
-// Resume sets a record going again: it arms the timeout that the record's state
-// has, counted from when the state was entered, in case it got lost or was
-// consumed by an event that the record refused (one that is there stays as it is);
-// and it requeues the record's
-// dead letters.
+// Resume restores what keeps a record moving. It sets the timeout of the record's state, counted
+// from when the state was entered, if it was lost or consumed by an event that the record refused;
+// an existing deadline stays. It also requeues the record's dead letters.
 func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (Resumed, error) {
 	var did Resumed
 	if err := checkNested(ctx); err != nil {
@@ -121,7 +117,7 @@ func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (R
 	}); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)
 	}
-	requeued, err := e.RequeueAll(ctx, store.Filter{Machine: machine, Record: r.id}, who, why)
+	requeued, err := e.RequeueAll(ctx, Filter{Machine: machine, Record: r.id}, who, why)
 	did.Requeued = requeued.Done
 	if err = errors.Join(err, requeued.Err()); err != nil {
 		return did, fmt.Errorf("resume %s %s: %w", machine, id, err)

@@ -30,7 +30,7 @@ func (e *Engine[T]) retryStore(ctx context.Context, f func(context.Context) erro
 	defer cancel()
 	for n := 1; ; n++ {
 		err = e.withStoreTimeout(ctx, f)
-		if !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrStore) {
+		if !errors.Is(err, ErrConflict) && !errors.Is(err, ErrStore) {
 			return err
 		}
 		if pause(ctx, n); ctx.Err() != nil {
@@ -54,7 +54,7 @@ func (e *Engine[T]) fireTask(ctx context.Context, r request[T]) (err error) {
 		r.now = later(e.now(), r.notBefore)
 		err := e.applyGrouped(ctx, r)
 		r.known = nil // it was right, or there is something newer
-		r.lock = errors.Is(err, store.ErrConflict)
+		r.lock = errors.Is(err, ErrConflict)
 		if err == nil {
 			return nil
 		}
@@ -78,7 +78,7 @@ func (e *Engine[T]) applyGrouped(ctx context.Context, r request[T]) error {
 	}
 	mine := &firing[T]{request: r}
 	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[T]) error { return e.applyAll(ctx, all) })
-	if errors.Is(err, store.ErrConflict) { // somebody has the record in hand, or had: by itself it may wait for that
+	if errors.Is(err, ErrConflict) { // somebody has the record in hand, or had: by itself it may wait for that
 		r.known, r.lock = nil, true
 		_, err := e.apply(ctx, r)
 		return err
@@ -163,7 +163,7 @@ func (e *Engine[T]) answer(ctx context.Context, m *definition[T], task effectTas
 func (e *Engine[T]) taskRequest(m *definition[T], id string, event fsm.Event, correlation string, s *store.Settlement) (request[T], error) {
 	_, key, err := e.machine(m.Name(), id)
 	if err != nil {
-		return request[T]{}, &store.CorruptError{Machine: m.Name(), ID: id, Err: err}
+		return request[T]{}, &CorruptError{Machine: m.Name(), ID: id, Err: err}
 	}
 	return request[T]{
 		machine: m, id: id, idValue: key, event: event, by: fsm.System(), correlation: correlation, now: e.now(), task: s,
@@ -176,9 +176,9 @@ func (e *Engine[T]) taskRequest(m *definition[T], id string, event fsm.Event, co
 // store that failed, or another writer, says nothing about the answer.
 func unrecordable(err error) bool {
 	var handler *HandlerError
-	if errors.Is(err, store.ErrStore) || errors.Is(err, store.ErrConflict) {
+	if errors.Is(err, ErrStore) || errors.Is(err, ErrConflict) {
 		return false
 	}
-	return errors.Is(err, fsm.ErrInvalidEvent) || errors.Is(err, store.ErrRefused) || errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrExists) ||
-		errors.Is(err, store.ErrKeyUsed) || errors.As(err, &handler)
+	return errors.Is(err, fsm.ErrInvalidEvent) || errors.Is(err, ErrRefused) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrExists) ||
+		errors.Is(err, ErrKeyUsed) || errors.As(err, &handler)
 }

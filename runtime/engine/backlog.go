@@ -50,9 +50,9 @@ func (m Metric) key() string {
 	return strings.Join(parts, "\x00")
 }
 
-// Watch measures what waits in the store, each WatchInterval until ctx ends, and claims
-// nothing. Run does the same beside its work: Watch is for a process that has to tell
-// that no worker runs. It returns nil: being stopped is no error.
+// Watch measures what waits in the store every WatchInterval until ctx ends. It claims nothing.
+// Run measures the same; Watch is for a process without a worker, so that a missing worker is
+// noticed. It returns nil.
 func (e *Engine[T]) Watch(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err

@@ -7,23 +7,17 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-
-	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // abreast is how many transactions of a batch are under way at once: while the
 // database writes one, the engine decides another.
 const abreast = 4
 
-// FireBatch applies many events, Config.Batch of them in a transaction, and
-// returns an outcome for each, in their order; Outcome.Err says why an event
-// was not accepted. Events of one record are applied in their order, its creation
-// first. Each event is all or nothing by itself: one that is refused does not keep
-// its neighbours from being stored. After ErrStore the outcome of an event may be
-// unknown, as with Fire: it is not fired again.
-//
-// The error is that of the context; the outcomes up to there are returned with
-// it, and the others carry it.
+// FireBatch applies many events, Config.Batch of them in a transaction, and returns their outcomes
+// in the same order. Outcome.Err says why an event was not accepted. Events of one record are
+// applied in their order, its creation first. A refused event does not keep the others from being
+// stored. After ErrStore the outcome of an event may be unknown, as with Fire; FireBatch does not
+// fire it again. The returned error is that of the context; the outcomes that follow carry it.
 func (e *Engine[T]) FireBatch(ctx context.Context, firings []Firing) ([]Outcome, error) {
 	outcomes := make([]Outcome, len(firings))
 	if err := checkNested(ctx); err != nil {
@@ -84,7 +78,7 @@ func (e *Engine[T]) applyRound(ctx context.Context, round []item[T], firings []F
 	// committed.
 	for _, it := range round {
 		o, err := Outcome{}, failure
-		if !errors.Is(failure, store.ErrStore) {
+		if !errors.Is(failure, ErrStore) {
 			o, err = e.fireOnItsOwn(ctx, it.request)
 		}
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Bulk is what became of a call for many messages or records.
+// Bulk is the result of a call for many messages or records.
 type Bulk struct {
 	Done   int              // how many it was carried out for
 	Failed map[string]error // the others, by the id of the message or record
@@ -23,7 +23,7 @@ func (b *Bulk) add(ctx context.Context, id string, err error) error {
 		b.Done++
 		return nil
 	}
-	if ctx.Err() != nil || errors.Is(err, store.ErrStore) {
+	if ctx.Err() != nil || errors.Is(err, ErrStore) {
 		return err
 	}
 	if b.Failed == nil {
@@ -33,7 +33,7 @@ func (b *Bulk) add(ctx context.Context, id string, err error) error {
 	return nil
 }
 
-// Err returns what Failed holds as one error, nil for nothing.
+// Err joins the errors of Failed. It returns nil if there are none.
 func (b Bulk) Err() error {
 	var all []error
 	for _, id := range slices.Sorted(maps.Keys(b.Failed)) {
@@ -42,22 +42,22 @@ func (b Bulk) Err() error {
 	return errors.Join(all...)
 }
 
-// RequeueAll requeues every dead letter that f lets through, oldest first, each in a
-// transaction of its own. One that fails, say since another operator was first, is
-// noted in Bulk.Failed and the others go on. The error is that of ctx or of the store:
-// what was done up to there is in Bulk, and the call can be made again.
-func (e *Engine[T]) RequeueAll(ctx context.Context, f store.Filter, who, why string) (Bulk, error) {
+// RequeueAll requeues every dead letter that matches f, oldest first, each in its own transaction.
+// A message that fails, say because another operator was first, is in Bulk.Failed. The returned
+// error is that of ctx or of the store; Bulk has what was done until then, and the call can be
+// repeated.
+func (e *Engine[T]) RequeueAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
 	return e.resolveAll(ctx, "requeue all", f, func(id string) error { return e.Requeue(ctx, id, who, why) })
 }
 
-// DiscardAll discards every dead letter that f lets through, as RequeueAll does.
-func (e *Engine[T]) DiscardAll(ctx context.Context, f store.Filter, who, why string) (Bulk, error) {
+// DiscardAll discards every dead letter that matches f, as RequeueAll requeues them.
+func (e *Engine[T]) DiscardAll(ctx context.Context, f Filter, who, why string) (Bulk, error) {
 	return e.resolveAll(ctx, "discard all", f, func(id string) error { return e.Discard(ctx, id, who, why) })
 }
 
 // resolveAll calls resolve for every dead letter, page by page. A message keeps its
 // place when it is given up again meanwhile, so none is met twice.
-func (e *Engine[T]) resolveAll(ctx context.Context, what string, f store.Filter, resolve func(messageID string) error) (did Bulk, err error) {
+func (e *Engine[T]) resolveAll(ctx context.Context, what string, f Filter, resolve func(messageID string) error) (did Bulk, err error) {
 	if err := checkNested(ctx); err != nil {
 		return did, err
 	}
@@ -80,9 +80,9 @@ func (e *Engine[T]) resolveAll(ctx context.Context, what string, f store.Filter,
 	}
 }
 
-// ResumeAll resumes every record of a machine in a state, or in any if state is "", by
-// ascending id. A record that fails is noted in Bulk.Failed and the others go on. The
-// error is that of ctx or of the store, and the call can be made again.
+// ResumeAll resumes the records of a machine by ascending id. A state other than "" narrows them
+// to it. A record that fails is in Bulk.Failed. The returned error is that of ctx or of the store,
+// and the call can be repeated.
 func (e *Engine[T]) ResumeAll(ctx context.Context, machine, state, who, why string) (did Bulk, err error) {
 	if err := checkNested(ctx); err != nil {
 		return did, err

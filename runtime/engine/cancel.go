@@ -9,12 +9,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Cancel gives a message up that was not delivered yet and waits for its first attempt or
-// for a repeat: it is never attempted again, its failure fires no event, and it blocks what
-// is behind it in its lane no more. who and why are kept with it.
+// Cancel gives up a message that waits for its first attempt or for a repeat. It is never
+// attempted again, its failure fires no event, and it no longer blocks messages behind it. The
+// message keeps who and why.
 //
-// A message that is under way, or done, is a *fsm.Rejection, as a dead letter is, which
-// Discard gives up. One that a worker claims at the same time is ErrConflict.
+// A message that is being delivered, or is delivered, is a *fsm.Rejection; so is a dead letter,
+// which Discard gives up. ErrConflict means that a worker claimed the message at the same time.
 func (e *Engine[T]) Cancel(ctx context.Context, messageID, who, why string) error {
 	if err := checkReason(who, why); err != nil {
 		return fmt.Errorf("cancel message %s: %w", messageID, err)

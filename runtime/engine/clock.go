@@ -10,22 +10,22 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Clock tells the time. The engine reads no other clock for what it decides or
-// stores, so a test that owns the clock owns time.
+// Clock tells the time. The engine uses no other clock for what it decides or stores, so a test
+// can set the time.
 //
-// A clock that jumps back harms nothing: versions order the steps, not times.
-// Deadlines and leases then come later by as much.
+// A clock that jumps back is harmless: versions order the steps, not times. Deadlines and leases
+// come later by as much.
 type Clock interface{ Now() time.Time }
 
-// SystemClock is the clock of the machine, a LocalClock. Where the store has a clock of
-// its own, an engine with a SystemClock goes by that one: see TimeTeller.
+// SystemClock is the clock of the machine, a LocalClock. If the store has its own clock, the
+// engine uses that one: see store.TimeTeller.
 type SystemClock struct{}
 
 // Now returns the current time.
 func (SystemClock) Now() time.Time { return time.Now() }
 
-// LocalClock is a clock of one machine, as SystemClock is: an engine corrects it by the
-// clock of its store, where that has one.
+// LocalClock is the clock of one machine, like SystemClock. The engine corrects it by the clock of
+// its store, if the store has one.
 type LocalClock interface {
 	Clock
 	Local()

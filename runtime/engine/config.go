@@ -16,81 +16,72 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Config is what an engine can be told. The zero value of a field means its
-// default.
+// Config configures an Engine. The zero value of a field means its default.
 type Config struct {
-	// Clock tells the time: of decisions, due times and leases. Default: SystemClock,
-	// which is corrected by the clock of the database where that has one
-	// (PostgreSQL), so that processes whose machines disagree share one clock.
+	// Clock tells the time of decisions, due times and leases. Default: SystemClock, corrected by
+	// the clock of the database if the store has one (PostgreSQL), so that processes on different
+	// machines share one clock.
 	Clock Clock
-	// Logger gets the engine's own messages and the log effects of machines.
-	// Default: slog.Default.
+	// Logger receives the engine's own messages and the log effects of machines. Default:
+	// slog.Default.
 	Logger *slog.Logger
-	// Metrics gets measurements, those of the machines and the engine's own;
-	// it must be quick and safe for concurrent use. Default: none.
+	// Metrics receives the measurements of the machines and of the engine. It must be quick and
+	// safe for concurrent use. Default: none.
 	Metrics func(Metric)
-	// Trace is told of what the engine does, and of what came of it. Default:
-	// none.
+	// Trace is called when an operation begins, and its result when it ends. Default: none.
 	Trace TraceFunc
-	// Worker names this process to people who look into the database. Default:
-	// host name and process id.
+	// Worker is the name of this process in the database, for operators. Default: host name and
+	// process id.
 	Worker string
 
-	// Lease is how long a claim lasts; a worker renews it while a handler
-	// runs. Default: a minute.
+	// Lease is how long a claim lasts. A worker renews it while a handler runs. Default: a minute.
 	Lease time.Duration
-	// PollInterval is how often an idle worker looks for work that nobody
-	// announced: what became due, or what died with another worker. A worker whose
-	// claims find nothing lets wake-ups of the store wait for up to a quarter of it,
-	// and at most a second. Default: a second.
+	// PollInterval is how often an idle worker looks for work without a wake-up: work that became
+	// due, or work of a dead worker. A worker whose claims find nothing delays wake-ups of the
+	// store by up to a quarter of PollInterval, and by at most a second. Default: a second.
 	PollInterval time.Duration
-	// WatchInterval is how often Run, and Watch, measure what waits in the store.
-	// Default: a minute.
+	// WatchInterval is how often Run and Watch measure what waits in the store. Default: a minute.
 	WatchInterval time.Duration
-	// HandlerTimeout is how long a handler may take. Its context ends then; a
-	// handler that goes on is left alone and its result is not taken. Default:
-	// 30 seconds.
+	// HandlerTimeout is how long a handler may run. Its context ends then, and the engine drops
+	// the result of a handler that goes on. Default: 30 seconds.
 	HandlerTimeout time.Duration
-	// StoreTimeout is how long a worker waits for an answer of the store before it
-	// gives up the connection and tries again: a connection of which the other end
-	// is gone may say nothing for ever. Calls of others have their own contexts.
-	// Default: 30 seconds.
+	// StoreTimeout is how long a worker waits for an answer of the store before it closes the
+	// connection and tries again: a dead connection may stay silent for ever. Callers have their
+	// own contexts. Default: 30 seconds.
 	StoreTimeout time.Duration
-	// StopTimeout is how long Run lets handlers finish when it is stopped,
-	// before their contexts end too. Default: 10 seconds.
+	// StopTimeout is how long Run waits for handlers when it is stopped, before it ends their
+	// contexts. Default: 10 seconds.
 	StopTimeout time.Duration
-	// Batch is how much one claim takes at most, and how many events of a
-	// FireBatch share a transaction. Default: 100.
+	// Batch is the largest number of tasks of one claim, and of events of a FireBatch in one
+	// transaction. Default: 100.
 	Batch int
-	// Concurrency is how many effects a worker carries out at once, and how
-	// many deadlines. As many again may have happened and wait to be stored.
-	// Default: 16.
+	// Concurrency is how many effects a worker carries out at the same time, and how many
+	// deadlines. Up to as many more may wait for their outcome to be stored. Default: 16.
 	Concurrency int
 
-	// Limits bound what this process does at a destination, an effect's `to` or else
-	// the effect's own name, in all machines. Default: see Limit.
+	// Limits bounds the attempts of this process at a destination: an effect's `to`, or else the
+	// effect's name, in all machines. Default: see Limit.
 	Limits map[string]Limit
 
-	// TwoStep stores what a step raises as a deadline that is due at once,
-	// instead of taking it in the same transaction.
+	// TwoStep stores a raised event as a deadline that is due at once, instead of applying it in
+	// the same transaction.
 	TwoStep bool
-	// MaxPayload is how many bytes the payload of an event may have as JSON;
-	// the database has to hold it several times. Default: 1 MiB.
+	// MaxPayload is the largest payload of an event, in bytes of JSON. The database stores it
+	// several times. Default: 1 MiB.
 	MaxPayload int
-	// Retry is the policy of effects that name no failure class; those that
-	// are at_most_once never repeat. Default: the failure class handler of the
-	// machine outbox, 8 repeats within about 5 minutes.
+	// Retry is the policy of effects that name no failure class. An at_most_once effect is never
+	// repeated. Default: the failure class handler of the machine outbox, 8 repeats within about 5
+	// minutes.
 	Retry fsm.RetryPolicy
 
-	// Rand draws the jitter of a repeat, in [0, 1). Default: math/rand/v2.
+	// Rand returns the jitter of a repeat, in [0, 1). Default: math/rand/v2.
 	Rand func() float64
-	// NewToken makes the token of a lease and the id of a history row; it must never
-	// give one twice.
-	// Default: random.
+	// NewToken returns the token of a lease or the id of a history row. It must never return the
+	// same one twice. Default: random.
 	NewToken func() fsm.UUID
 }
 
-// WithDefaults returns c with its zero fields filled.
+// WithDefaults returns c with defaults in its zero fields.
 func (c Config) WithDefaults() Config {
 	if c.Clock == nil {
 		c.Clock = SystemClock{}

@@ -35,7 +35,7 @@ func (e *Engine[T]) expire(ctx context.Context, t store.Task) error {
 	case errors.Is(err, store.ErrLeaseLost):
 		e.count(row.Machine, MetricLateDeadlines, "event", row.Event.Name)
 		return nil
-	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !errors.Is(err, store.ErrRefused):
+	case errors.Is(err, ErrNotFound), errors.As(err, &x) && !errors.Is(err, ErrRefused):
 		e.count(row.Machine, MetricRefusedDeadlines, "event", row.Event.Name)
 		e.config.Logger.WarnContext(ctx, "deadline refused", "machine", row.Machine, "record", row.RecordID,
 			"event", row.Event.Name, "error", err, "correlation", row.Correlation)

@@ -148,7 +148,7 @@ func (r request[T]) ask(row store.Row, single bool) (d fsm.Decision, err error) 
 	in := fsm.Input{By: r.by, Now: r.now, Single: single}
 	switch {
 	case r.create && row.Record != nil:
-		return d, &store.ExistsError{Machine: r.machine.Name(), ID: r.id}
+		return d, &ExistsError{Machine: r.machine.Name(), ID: r.id}
 	case r.create:
 		d, err = r.machine.Create(r.id, r.event, in)
 	case row.Record == nil:
@@ -157,7 +157,7 @@ func (r request[T]) ask(row store.Row, single bool) (d fsm.Decision, err error) 
 		d, err = r.machine.Fire(row.Record, r.event, in)
 	}
 	if errors.Is(err, fsm.ErrCorrupt) {
-		return d, &store.CorruptError{Machine: r.machine.Name(), ID: r.id, Err: err}
+		return d, &CorruptError{Machine: r.machine.Name(), ID: r.id, Err: err}
 	}
 	return d, err
 }

@@ -55,7 +55,7 @@ func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 
 // report tells the breaker of the effect's destination how an attempt ended. A failure
 // that another attempt would meet again is an answer of the destination.
-func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, msg store.OutboxMessage, err error) {
+func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, msg OutboxMessage, err error) {
 	open, changed := e.destinations.report(msg.Destination, err != nil && (unknownOutcome(err) || repeatable(info, err)))
 	if !changed {
 		return

@@ -11,12 +11,12 @@ import (
 
 // Limit bounds the attempts of this process at one destination.
 type Limit struct {
-	// AtOnce is how many of them run at once. Default: half of Config.Concurrency,
-	// or all of it where the machines of the engine know no other destination: one
-	// that hangs leaves the rest to the others.
+	// AtOnce is how many attempts run at the same time. Default: half of Config.Concurrency, so
+	// that a destination that hangs leaves the rest to others; or all of it if the machines of the
+	// engine know no other destination.
 	AtOnce int
-	// PerSecond is how many begin in a second, on average; as many, and at least one,
-	// may begin in a burst. 0: any number.
+	// PerSecond is how many attempts begin in a second, on average. As many, and at least one, may
+	// begin in a burst. 0: no limit.
 	PerSecond float64
 }
 

@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"strings"
-
-	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // tellDrift logs where a later version than this program's was deployed, which is no
 // error: the program may have started again while others are being updated. What differs
 // else is returned.
 func (e *Engine[T]) tellDrift(ctx context.Context, err error) error {
-	var drift *store.DriftError
+	var drift *DriftError
 	if !errors.As(err, &drift) {
 		return err
 	}
-	var left []store.Drift
+	var left []Drift
 	for _, d := range drift.Machines {
 		if !d.Later() {
 			left = append(left, d)
@@ -28,5 +26,5 @@ func (e *Engine[T]) tellDrift(ctx context.Context, err error) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return &store.DriftError{Machines: left}
+	return &DriftError{Machines: left}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Engine fires events at the records of its machines and carries out what they
-// ask for. Any number of engines, in any number of processes, can share a store.
-// It is safe for concurrent use and holds no lock while user code runs.
+// Engine fires events at the records of its machines and carries out their effects and deadlines.
+// Any number of engines, in any number of processes, can share a store. An Engine is safe for
+// concurrent use. It holds no lock while user code runs.
 type Engine[T any] struct {
 	store       store.Store[T]
 	config      Config
@@ -42,8 +42,8 @@ type definition[T any] struct {
 	inline   map[string]InlineFunc[T]          // of effects that are carried out within the transaction
 }
 
-// New makes an engine. It touches no database: call Migrate, then fire events
-// and, in one process at least, Run.
+// New returns an engine. It does not touch the database: call Migrate, then fire events, and call
+// Run in at least one process.
 func New[T any](s store.Store[T], c Config, machines ...Machine[T]) (*Engine[T], error) {
 	c = c.WithDefaults()
 	if err := c.validate(); err != nil {
@@ -103,10 +103,10 @@ func (e *Engine[T]) checkStarts() error {
 // names lists the machines in alphabetical order.
 func (e *Engine[T]) names() []string { return slices.Sorted(maps.Keys(e.machines)) }
 
-// Migrate creates or updates the tables of the engine, and creates those of its machines.
-// Where the database has other functions and triggers for a machine than this program was
-// generated with, it does the rest and returns a *DriftError. It only logs that where a
-// later version of the machine was deployed.
+// Migrate creates or updates the engine's tables and creates those of its machines. If the
+// database has other functions or triggers for a machine than this program was generated with,
+// Migrate does the rest and returns a *DriftError. If a later version of the machine was deployed,
+// it only logs that.
 func (e *Engine[T]) Migrate(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err

@@ -41,15 +41,13 @@ type (
 	Drift         = store.Drift
 )
 
-// ErrNested is returned by a call that needs a transaction of its own (Fire, Create,
-// FireBatch, Transact, Requeue, Run and the like) when its context is that of a
-// transaction: the one that Transact gives to its function, or that of a handler
-// inside a transaction.
+// ErrNested is returned by a call that needs its own transaction (Fire, Create, FireBatch,
+// Transact, Requeue, Run and the like) if its context belongs to a transaction: the context that
+// Transact passes to its function, or that of a handler inside a transaction.
 var ErrNested = errors.New("this call needs a transaction of its own and is made inside one: use the Tx within Transact, FireTx or CreateTx within a handler, or call it after the commit")
 
-// VersionError says that a call with IfVersion was not applied, since the record is
-// at another version, and what is there now. To fire again with the same IfVersion
-// is of no use: whoever decided on the event has not seen this version.
+// VersionError says that a call with IfVersion was not applied, because the record is at another
+// version, and which. Firing again with the same IfVersion is pointless.
 type VersionError struct {
 	Machine, ID string
 	IfVersion   int64  // the version that the call names
@@ -68,11 +66,10 @@ func (e *VersionError) Error() string {
 // Is makes errors.Is(err, ErrVersion) hold.
 func (e *VersionError) Is(target error) bool { return target == ErrVersion }
 
-// HandlerError says that a handler failed, panicked or did not return.
+// HandlerError is the error of a handler that failed, panicked or did not return.
 type HandlerError struct {
 	Machine, ID, Effect string
-	// Unknown: the handler panicked or did not return, so the effect may have
-	// happened.
+	// Unknown reports that the effect may have happened: the handler panicked or did not return.
 	Unknown bool
 	Err     error
 }

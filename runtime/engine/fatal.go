@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
-	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // fatal handles an event that was accepted and could not be recorded: the
@@ -17,8 +16,8 @@ import (
 // (ErrConflict), says nothing about the event.
 func (e *Engine[T]) fatal(ctx context.Context, r request[T], cause error) error {
 	var handler *HandlerError
-	recordable := !errors.Is(cause, store.ErrRefused) && !errors.As(cause, &handler)
-	if recordable || errors.Is(cause, store.ErrStore) || errors.Is(cause, store.ErrConflict) || ctx.Err() != nil {
+	recordable := !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler)
+	if recordable || errors.Is(cause, ErrStore) || errors.Is(cause, ErrConflict) || ctx.Err() != nil {
 		return cause
 	}
 	e.count(r.machine.Name(), MetricFatal, "event", r.event.Name)

@@ -8,47 +8,40 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
-	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Create makes a record by one of its creation events. A record with this id
-// that exists already is ErrExists, unless call.Key made it.
+// Create makes a record by one of the machine's creation events. If the id exists, it returns
+// ErrExists, unless an earlier call with the same key made the record.
 func (e *Engine[T]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
-// Fire applies an event to a record in a transaction of its own. When it
-// returns without an error, what the event leads to is stored and its effects
-// will be carried out; when it returns a *fsm.Rejection, nothing has changed.
-//
-// A *ConflictError says that another writer was first; it is for the caller to
-// decide whether the event still makes sense: Call.IfVersion says so beforehand,
-// and then it is a *VersionError. After ErrStore the outcome may be
-// unknown: with a key it is safe to fire again.
+// Fire applies an event to a record in its own transaction. If it returns nil, the event is stored
+// and its effects will be carried out. If it returns a *fsm.Rejection, nothing has changed. A
+// *ConflictError means that another writer was first; the caller decides whether the event still
+// makes sense. With Call.IfVersion that is a *VersionError. After ErrStore the outcome may be
+// unknown; with a key it is safe to fire again.
 func (e *Engine[T]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireOne(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
-// CreateTx is Create within the caller's transaction: see FireTx.
+// CreateTx is Create inside the caller's transaction: see FireTx.
 func (e *Engine[T]) CreateTx(ctx context.Context, tx T, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
-// FireTx applies an event within the caller's transaction, so that it commits
-// together with the caller's own writes, or not at all. The engine neither
-// commits nor rolls back. After an error that is not a *fsm.Rejection the
-// transaction is to be rolled back.
+// FireTx applies an event inside the caller's transaction, so that it commits together with the
+// caller's own writes or not at all. It neither commits nor rolls back. After an error that is not
+// a *fsm.Rejection the caller must roll back.
 //
-// Log lines and metrics of the event wait until the caller, having committed,
-// calls Committed with the outcome.
+// After the commit the caller passes the outcome to Committed, which emits log lines and metrics.
 func (e *Engine[T]) FireTx(ctx context.Context, tx T, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return e.fireTx(ctx, tx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
-// Committed emits the log lines and metrics of events that FireTx or CreateTx
-// applied, and makes the workers of this process look for what they ask for. Call
-// it once the transaction is committed; log lines and metrics are lost otherwise,
-// and nothing else is.
+// Committed emits the log lines and metrics of events that FireTx or CreateTx applied, and wakes
+// the workers of this process for their effects. Call it after the commit. Without it log lines
+// and metrics are lost, and nothing else.
 func (e *Engine[T]) Committed(ctx context.Context, outcomes ...Outcome) {
 	for _, o := range outcomes {
 		p := pendingOf(&o)
@@ -146,8 +139,8 @@ func (e *Engine[T]) consider(ctx context.Context, tx T, r request[T]) (plan[T], 
 // replayed looks whether r lost a race against itself: the same call with the
 // same key, sent twice, of which the other was accepted.
 func (e *Engine[T]) replayed(ctx context.Context, r request[T], cause error) (o Outcome, ok bool) {
-	lost := errors.Is(cause, store.ErrConflict) || errors.Is(cause, ErrVersion)
-	if !lost && !errors.Is(cause, store.ErrExists) && !errors.Is(cause, store.ErrKeyUsed) {
+	lost := errors.Is(cause, ErrConflict) || errors.Is(cause, ErrVersion)
+	if !lost && !errors.Is(cause, ErrExists) && !errors.Is(cause, ErrKeyUsed) {
 		return Outcome{}, false
 	}
 	if len(r.keys(nil)) == 0 {
@@ -170,7 +163,7 @@ func (e *Engine[T]) countRefusal(r request[T], err error) {
 	switch {
 	case errors.As(err, &x):
 		e.count(r.machine.Name(), MetricRejections, "event", r.event.Name, "reason", string(x.Reason))
-	case errors.Is(err, store.ErrConflict), errors.Is(err, ErrVersion):
+	case errors.Is(err, ErrConflict), errors.Is(err, ErrVersion):
 		e.count(r.machine.Name(), MetricConflicts, "event", r.event.Name)
 	}
 }

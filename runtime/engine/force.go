@@ -7,15 +7,13 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Force fires an event in the place of whoever should have: the timeout of a state whose
-// deadline got lost, the answer of an effect that nothing will give any more. It is for
-// operators. The event is judged as by Fire: it must be one that the table allows in the
-// record's state, and its guards and the invariants must hold.
+// Force lets an operator fire an event in place of another caller: the timeout of a state whose
+// deadline was lost, or the answer of an effect that nothing will give. The table judges the event
+// as in Fire: it must be legal in the record's state, and its guards and the invariants must hold.
 //
-// call.By is the caller in whose place the event is fired, whose role the table must
-// allow; without one it is the system, who fires timeouts and answers. The history names that
-// caller, and HistoryRow.Forced of the event's own step says who forced it and why. Both
-// must be given.
+// call.By is the caller that the operator stands in for. The table must allow its role. Without
+// it, the caller is the system, which fires timeouts and answers. The history names that caller,
+// and HistoryRow.Forced of the event's own step names who and why. Both must be given.
 func (e *Engine[T]) Force(ctx context.Context, machine, id string, event fsm.Payload, who, why string, call Call) (o Outcome, err error) {
 	if call.By == (fsm.Caller{}) {
 		call.By = fsm.System()

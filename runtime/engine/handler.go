@@ -10,8 +10,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// PermanentError marks the failure of a handler as one that a repeat would meet
-// again: what the effect's policy has left is not used.
+// PermanentError marks the error of a handler as one that a repeat would meet again. The engine
+// does not repeat the effect.
 type PermanentError struct{ Err error }
 
 func (e *PermanentError) Error() string { return e.Err.Error() }
@@ -19,8 +19,7 @@ func (e *PermanentError) Error() string { return e.Err.Error() }
 // Unwrap returns the failure.
 func (e *PermanentError) Unwrap() error { return e.Err }
 
-// UnknownError marks the failure of a handler whose effect may have happened all the
-// same: see Unknown.
+// UnknownError marks the error of a handler whose effect may have happened: see Unknown.
 type UnknownError struct{ Err error }
 
 func (e *UnknownError) Error() string { return e.Err.Error() }
@@ -28,11 +27,11 @@ func (e *UnknownError) Error() string { return e.Err.Error() }
 // Unwrap returns the failure.
 func (e *UnknownError) Unwrap() error { return e.Err }
 
-// Unknown marks the failure of a handler that can't say whether its effect has
-// happened: the request was sent, and no answer came. An at_most_once effect is then
-// lost; any other is repeated. The engine takes the failure of an at_most_once effect
-// for unknown by itself when the handler's context had ended, or when err is a
-// context's error: unless it is a *PermanentError. Unknown(nil) is nil.
+// Unknown marks the error of a handler that does not know whether its effect has happened: the
+// request was sent, and no answer came. An at_most_once effect is lost then; any other is
+// repeated. For an at_most_once effect the engine itself treats an error as unknown if the
+// handler's context had ended, or if it is a context error, unless it is a *PermanentError.
+// Unknown(nil) is nil.
 func Unknown(err error) error {
 	if err == nil {
 		return nil
@@ -56,7 +55,7 @@ func unknown(ctx context.Context, once bool, err error) bool {
 	return once && (ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled))
 }
 
-// PanicError is a panic, of a handler or on the way to it.
+// PanicError is a panic of a handler, a machine, a store or a hook.
 type PanicError struct {
 	Value any
 	Stack []byte // where it was

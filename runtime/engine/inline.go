@@ -11,26 +11,24 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// InlineFunc carries out effects of one name within a transaction: all that the
-// events of the transaction ask for at this moment, each of another record. It
-// returns an answer for each, in their order; nil leaves the effect to a worker, as
-// if it had not been tried.
+// InlineFunc carries out effects of one name inside a transaction: all that its events ask for so
+// far, each of another record. It returns an answer for each, in order. A nil answer leaves the
+// effect to a worker.
 //
-// It works in tx alone, neither commits nor rolls back, and returns the error of a
-// statement that failed: the transaction is then done again without. The steps that
-// ask for the effects are decided; the database may not have them yet. The payloads
-// are not to be changed.
+// It works in tx alone, neither commits nor rolls back, and returns the error of a statement that
+// failed; the transaction is then repeated without inline effects. The steps that ask for the
+// effects are decided, but the database may not have them yet. It must not change the payloads.
 type InlineFunc[T any] func(ctx context.Context, tx T, effects []fsm.Dispatch) ([]*fsm.Event, error)
 
-// Inline has an effect carried out within the transaction of the step that asks for
-// it, and its answer applied there: one that is idempotent or keyed, that has an
-// answer, and whose handler would work in the database of the store alone. It is
-// never a row of the outbox then, and no crash comes in between.
+// Inline registers f to carry out an effect inside the transaction of the step that asks for it,
+// and to apply its answer there. The effect must be idempotent or keyed and have an answer, and
+// its handler must work in the store's database alone. An effect carried out inline is no message,
+// and no crash comes between it and its answer.
 //
-// It is an attempt. Where f has no answer or fails, where the answer is refused or
-// can't be written, and where something stands before the effect in its lane, it is
-// left to a worker and to the handler, with all that its policy says. FireTx and
-// CreateTx carry out nothing. Inline is called before the engine is used.
+// Inline is an attempt. If f returns no answer or an error, if the answer is refused or can't be
+// written, or if an earlier message with the same ordering key is pending, a worker carries the
+// effect out with its handler and its policy. FireTx and CreateTx carry out no inline effects.
+// Call Inline before the engine is used.
 func (e *Engine[T]) Inline(machine, effect string, f InlineFunc[T]) error {
 	m, err := e.lookup(machine)
 	if err != nil {
@@ -62,7 +60,7 @@ func (e *declinedError) Unwrap() error { return e.err }
 // out, to which it may be due. It is not known of a store that failed whether the
 // transaction is undone.
 func declined(err error) error {
-	if errors.Is(err, store.ErrStore) {
+	if errors.Is(err, ErrStore) {
 		return err
 	}
 	return &declinedError{err}
@@ -98,7 +96,7 @@ func (t *txn[T]) carryOut(ctx context.Context) error {
 
 // due are the effects of one name that can be carried out now, and were not tried
 // before.
-func (t *txn[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
+func (t *txn[T]) due(tried map[string]bool) (due []OutboxMessage) {
 	for i := range t.pending {
 		for _, msg := range t.pending[i].heads() {
 			switch {
@@ -118,18 +116,18 @@ func (t *txn[T]) due(tried map[string]bool) (due []store.OutboxMessage) {
 // enterInline takes a place at the destination of an inline effect, if that has a limit
 // of its own: the default limits the effects of workers alone. Without a place the
 // effect is left to a worker.
-func (e *Engine[T]) enterInline(msg store.OutboxMessage) bool {
+func (e *Engine[T]) enterInline(msg OutboxMessage) bool {
 	return !e.destinations.isSet(msg.Destination) || e.destinations.take(msg.Destination)
 }
 
-func (e *Engine[T]) leaveInline(msg store.OutboxMessage) {
+func (e *Engine[T]) leaveInline(msg OutboxMessage) {
 	if e.destinations.isSet(msg.Destination) && e.destinations.leave(msg.Destination) {
 		e.workers.wake()
 	}
 }
 
 // perform carries out effects of one name and applies their answers.
-func (t *txn[T]) perform(ctx context.Context, messages []store.OutboxMessage) error {
+func (t *txn[T]) perform(ctx context.Context, messages []OutboxMessage) error {
 	m := t.engine.machines[messages[0].Machine]
 	dispatches := make([]fsm.Dispatch, len(messages))
 	for i, msg := range messages {
@@ -169,7 +167,7 @@ func (t *txn[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Disp
 
 // conclude ends an effect that was carried out with its answer. What the record
 // refuses is left to a worker, who knows what to do then.
-func (t *txn[T]) conclude(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (err error) {
+func (t *txn[T]) conclude(ctx context.Context, m *definition[T], msg OutboxMessage, event fsm.Event) (err error) {
 	ctx, end := t.engine.config.Trace(ctx, operationOf(store.Task{Kind: store.TaskEffect, Effect: msg}))
 	defer func() { end(err) }()
 	p, err := t.answer(ctx, m, msg, event)
@@ -181,7 +179,7 @@ func (t *txn[T]) conclude(ctx context.Context, m *definition[T], msg store.Outbo
 		return err
 	}
 	w := t.find(place{msg.Machine, msg.RecordID})
-	w.Outbox = slices.DeleteFunc(w.Outbox, func(other store.OutboxMessage) bool { return other.MessageID == msg.MessageID })
+	w.Outbox = slices.DeleteFunc(w.Outbox, func(other OutboxMessage) bool { return other.MessageID == msg.MessageID })
 	pendingOf(&p.outcome).then(func(context.Context) {
 		t.engine.count(m.Name(), MetricAttempts, "effect", msg.Effect, "outcome", "delivered")
 	})
@@ -190,7 +188,7 @@ func (t *txn[T]) conclude(ctx context.Context, m *definition[T], msg store.Outbo
 }
 
 // answer decides the event that an effect answers with.
-func (t *txn[T]) answer(ctx context.Context, m *definition[T], msg store.OutboxMessage, event fsm.Event) (p plan[T], err error) {
+func (t *txn[T]) answer(ctx context.Context, m *definition[T], msg OutboxMessage, event fsm.Event) (p plan[T], err error) {
 	r, err := t.engine.taskRequest(m, msg.RecordID, event, msg.Correlation, nil)
 	if err != nil {
 		return p, err

@@ -10,8 +10,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// ErrStateLeft is the cause of the end of a handler's context when the state that
-// asked for its work was left: what it answers changes nothing.
+// ErrStateLeft is the cause with which a handler's context ends when the record has left the state
+// that asked for the effect. The answer of the handler changes nothing then.
 var ErrStateLeft = errors.New("the state that asked for it was left")
 
 // leaseKeeper renews the lease of a message while a worker has it, from the beginning

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/fsmgen/fsmgen/runtime/fsm"
 
-// Metric is one measurement, on its way to whatever collects them.
+// Metric is one measurement.
 type Metric struct {
 	Machine string
 	Name    string

@@ -15,7 +15,7 @@ import (
 // methods that end a delivery work on a copy: an outcome that could not be
 // stored can be followed by another.
 type effectTask struct {
-	msg    store.OutboxMessage // as the claim found it
+	msg    OutboxMessage // as the claim found it
 	token  fsm.UUID
 	policy fsm.RetryPolicy
 	record outbox.Record
@@ -23,8 +23,8 @@ type effectTask struct {
 }
 
 // newLetter is the letter of a message that was just asked for.
-func pendingState(now time.Time) store.MessageState {
-	return store.MessageState{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
+func pendingState(now time.Time) MessageState {
+	return MessageState{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
 }
 
 // limit is how many claims a message gets, of those that used counts: the first and
@@ -63,11 +63,11 @@ func (task effectTask) spent() bool { return task.used() >= task.limit() }
 
 // claimed takes an outbox row over from the store's claim: the letter goes
 // through the same transitions that the claim stands for.
-func claimed(msg store.OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (effectTask, error) {
+func claimed(msg OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (effectTask, error) {
 	task := effectTask{msg: msg, token: token, policy: policy}
 	record, err := outboxRecord(msg)
 	if err != nil {
-		return task, &store.CorruptError{Machine: msg.Machine, ID: msg.RecordID, Err: fmt.Errorf("message %s: %w", msg.MessageID, err)}
+		return task, &CorruptError{Machine: msg.Machine, ID: msg.RecordID, Err: fmt.Errorf("message %s: %w", msg.MessageID, err)}
 	}
 	task.record = record
 	switch task.record.State {
@@ -149,7 +149,7 @@ func (task effectTask) settlement() store.Settlement {
 }
 
 // openLetter reads the letter of a row.
-func outboxRecord(msg store.OutboxMessage) (outbox.Record, error) {
+func outboxRecord(msg OutboxMessage) (outbox.Record, error) {
 	id, err := fsm.ParseUUID(msg.MessageID)
 	if err != nil {
 		return outbox.Record{}, err
@@ -168,7 +168,7 @@ func outboxRecord(msg store.OutboxMessage) (outbox.Record, error) {
 // closeLetter is what is stored of a letter. before fills in what the machine
 // does not know: since when a row can be claimed, and how many of the attempts were cut
 // short.
-func messageState(r outbox.Record, before store.MessageState) store.MessageState {
+func messageState(r outbox.Record, before MessageState) MessageState {
 	l := store.MessageState{
 		State: r.State.String(), Attempts: r.Attempts, Cut: min(before.Cut, r.Attempts), AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
 		DiscardedAt: r.DiscardedAt, LastError: r.LastError.Or(""), Resolution: r.Resolution.Or(""), Cancelled: before.Cancelled,

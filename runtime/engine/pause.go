@@ -9,18 +9,17 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// ErrNotPaused is returned by Unpause where nothing is paused in that scope.
+// ErrNotPaused is returned by Unpause if there is no pause of that scope.
 var ErrNotPaused = errors.New("not paused")
 
-// Pause stops the workers of all processes from beginning effects of a scope, and
-// deadlines if the scope is a machine. A process that can read the store heeds it within
-// its PollInterval. What is claimed already ends as usual; Create and Fire go on. An
-// effect whose cleanup is in the scope waits too. The pause lasts until Unpause, also
-// when processes are restarted. Who and why are kept with it; a second pause of the same
-// scope replaces them.
+// Pause keeps the workers of all processes from starting effects in a scope, and deadlines if the
+// scope is a machine. A process that can read the store notices within its PollInterval. What is
+// claimed already ends as usual; Create and Fire go on. An effect whose cleanup is in the scope
+// waits too. The pause lasts until Unpause, across restarts. The pause keeps who and why; a second
+// pause of the same scope replaces them.
 //
-// A scope that no machine of this engine knows is an error.
-func (e *Engine[T]) Pause(ctx context.Context, s store.Scope, who, why string) error {
+// Pause returns an error for a scope that no machine of this engine knows.
+func (e *Engine[T]) Pause(ctx context.Context, s Scope, who, why string) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
@@ -42,9 +41,9 @@ func (e *Engine[T]) Pause(ctx context.Context, s store.Scope, who, why string) e
 	return nil
 }
 
-// Unpause ends a pause, and makes workers look for work. Without one of exactly this scope it is
-// ErrNotPaused.
-func (e *Engine[T]) Unpause(ctx context.Context, s store.Scope, who, why string) error {
+// Unpause ends a pause and wakes the workers. It returns ErrNotPaused if there is no pause of
+// exactly this scope.
+func (e *Engine[T]) Unpause(ctx context.Context, s Scope, who, why string) error {
 	if err := checkNested(ctx); err != nil {
 		return err
 	}
@@ -68,7 +67,7 @@ func (e *Engine[T]) Unpause(ctx context.Context, s store.Scope, who, why string)
 }
 
 // Pauses returns every pause, by machine, effect and destination.
-func (e *Engine[T]) Pauses(ctx context.Context) ([]store.Pause, error) {
+func (e *Engine[T]) Pauses(ctx context.Context) ([]Pause, error) {
 	page, err := e.store.Read(ctx, store.Read{Kind: store.ReadPauses})
 	if err != nil {
 		return nil, fmt.Errorf("pauses: %w", err)
@@ -77,7 +76,7 @@ func (e *Engine[T]) Pauses(ctx context.Context) ([]store.Pause, error) {
 }
 
 // checkScope refuses a scope that this engine does not know.
-func (e *Engine[T]) checkScope(s store.Scope) error {
+func (e *Engine[T]) checkScope(s Scope) error {
 	if (s.Machine == "") == (s.Destination == "") || s.Machine == "" && s.Effect != "" {
 		return errors.New("engine: a scope is a machine, an effect of a machine, or a destination")
 	}
@@ -107,6 +106,6 @@ func checkReason(who, why string) error {
 }
 
 // scopeAttributes returns the attributes of a log line about s.
-func scopeAttributes(s store.Scope) []any {
+func scopeAttributes(s Scope) []any {
 	return []any{"machine", s.Machine, "effect", s.Effect, "destination", s.Destination}
 }

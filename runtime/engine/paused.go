@@ -18,12 +18,12 @@ type pauses struct {
 	mu     sync.Mutex
 	known  bool // they were read once
 	read   time.Time
-	all    map[store.Scope]store.Pause
+	all    map[Scope]Pause
 	wanted wanted // what is left to claim
 }
 
 // begin reports whether an effect may begin. Before the pauses were read none may.
-func (p *pauses) allow(msg store.OutboxMessage) bool {
+func (p *pauses) allow(msg OutboxMessage) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
@@ -49,11 +49,11 @@ func (p *pauses) state() (known bool, read time.Time) {
 }
 
 // set notes what was read, and returns what is new and what is gone.
-func (p *pauses) set(list []store.Pause, left wanted, at time.Time) (begun, ended []store.Pause) {
+func (p *pauses) set(list []Pause, left wanted, at time.Time) (begun, ended []Pause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.all
-	p.all = map[store.Scope]store.Pause{}
+	p.all = map[Scope]Pause{}
 	for _, pause := range list {
 		p.all[pause.Scope] = pause
 		if _, there := before[pause.Scope]; !there {
@@ -136,7 +136,7 @@ func (e *Engine[T]) followPauses(ctx context.Context) {
 }
 
 // unpaused is what is wanted and not paused.
-func (e *Engine[T]) unpaused(list []store.Pause) wanted {
+func (e *Engine[T]) unpaused(list []Pause) wanted {
 	if len(list) == 0 {
 		return e.wanted
 	}
@@ -159,17 +159,17 @@ func (e *Engine[T]) unpaused(list []store.Pause) wanted {
 
 // pausesEffect reports whether an effect, or the cleanup that its repeats begin with, is
 // paused.
-func pausesEffect[T any](list []store.Pause, m *definition[T], name string) bool {
+func pausesEffect[T any](list []Pause, m *definition[T], name string) bool {
 	info := m.effects[name]
-	scopes := []store.Scope{{Machine: m.Name()}, {Machine: m.Name(), Effect: name}, {Destination: destinationOf(info)}}
+	scopes := []Scope{{Machine: m.Name()}, {Machine: m.Name(), Effect: name}, {Destination: destinationOf(info)}}
 	if info.Cleanup != "" {
-		scopes = append(scopes, store.Scope{Machine: m.Name(), Effect: info.Cleanup}, store.Scope{Destination: destinationOf(m.effects[info.Cleanup])})
+		scopes = append(scopes, Scope{Machine: m.Name(), Effect: info.Cleanup}, Scope{Destination: destinationOf(m.effects[info.Cleanup])})
 	}
-	return slices.ContainsFunc(list, func(p store.Pause) bool { return slices.Contains(scopes, p.Scope) })
+	return slices.ContainsFunc(list, func(p Pause) bool { return slices.Contains(scopes, p.Scope) })
 }
 
 // measurePause measures whether a scope is paused.
-func (e *Engine[T]) measurePause(s store.Scope, value float64) {
+func (e *Engine[T]) measurePause(s Scope, value float64) {
 	e.config.Metrics(Metric{
 		Machine: s.Machine, Name: MetricPaused, Type: "gauge", Value: value,
 		Labels: []fsm.Label{{Name: "effect", Value: s.Effect}, {Name: "destination", Value: s.Destination}},

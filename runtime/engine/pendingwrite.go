@@ -52,7 +52,7 @@ func copied(r fsm.Record) fsm.Record {
 // alone what copies of d have.
 func (w *pendingWrite) merge(next pendingWrite) {
 	if next.left {
-		w.Outbox = slices.DeleteFunc(slices.Clone(w.Outbox), func(m store.OutboxMessage) bool { return m.Work })
+		w.Outbox = slices.DeleteFunc(slices.Clone(w.Outbox), func(m OutboxMessage) bool { return m.Work })
 	}
 	w.SetDeadlines = slices.DeleteFunc(slices.Clone(w.SetDeadlines), func(t store.Deadline) bool {
 		return slices.Contains(next.ClearDeadlines, t.Kind) || slices.ContainsFunc(next.SetDeadlines, func(n store.Deadline) bool { return n.Kind == t.Kind })
@@ -97,7 +97,7 @@ func (w *pendingWrite) markWritten() { w.steps, w.writes = len(w.Steps), len(w.W
 // heads are the effects of d that nothing stands before in their lane. What is open
 // of a record beside this event may stand in any of its lanes; and a handler inside
 // the transaction may lead the record on, so that its work is nobody's.
-func (w *pendingWrite) heads() (heads []*store.OutboxMessage) {
+func (w *pendingWrite) heads() (heads []*OutboxMessage) {
 	if w.closed || !w.onlyPending {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (w *pendingWrite) heads() (heads []*store.OutboxMessage) {
 // nobody has in hand, an event that it raised, or, since an effect has ended, the
 // next of its lane.
 func (w *pendingWrite) needsWakeup() bool {
-	waits := func(msg store.OutboxMessage) bool { return msg.Lease == nil }
+	waits := func(msg OutboxMessage) bool { return msg.Lease == nil }
 	raised := func(t store.Deadline) bool { return t.Kind == store.DeadlineRaise }
 	unblocks := w.Task != nil && w.Task.Kind == store.TaskEffect && !w.onlyPending
 	return unblocks || slices.ContainsFunc(w.Outbox, waits) || slices.ContainsFunc(w.SetDeadlines, raised)

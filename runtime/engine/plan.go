@@ -55,7 +55,7 @@ func (e *Engine[T]) addWrite(p *plan[T], r request[T], row store.Row, d fsm.Deci
 			left = true
 			c.CancelWork = r.machine.hasWork && !row.OnlyPending && row.Version > 0
 			// Work of a state that this very chain leaves never begins.
-			c.Outbox = slices.DeleteFunc(c.Outbox, func(m store.OutboxMessage) bool { return m.Work })
+			c.Outbox = slices.DeleteFunc(c.Outbox, func(m OutboxMessage) bool { return m.Work })
 		}
 		r.setDeadline(&c, s, version)
 		seq := 0
@@ -92,7 +92,7 @@ func (e *Engine[T]) addWrite(p *plan[T], r request[T], row store.Row, d fsm.Deci
 	})
 	for _, s := range starts {
 		if err := e.addStart(p, r, s, depth+1); err != nil {
-			return &store.RefusedError{Machine: s.machine.Name(), ID: s.id, Err: fmt.Errorf("started by %s %s: %w", c.Machine, c.ID, err)}
+			return &RefusedError{Machine: s.machine.Name(), ID: s.id, Err: fmt.Errorf("started by %s %s: %w", c.Machine, c.ID, err)}
 		}
 	}
 	return nil

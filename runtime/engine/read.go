@@ -14,8 +14,8 @@ import (
 // caller names no limit.
 const pageLimit = 1000
 
-// Get returns a record: ErrNotFound if there is none, ErrCorrupt if it can't be
-// read, ErrUnknownState if that is for its state.
+// Get returns a record. It returns ErrNotFound if there is none, ErrCorrupt if it can't be read,
+// and ErrUnknownState if this program does not know its state.
 func (e *Engine[T]) Get(ctx context.Context, machine, id string) (Snapshot, error) {
 	s, err := e.get(ctx, machine, id)
 	if err != nil {
@@ -24,10 +24,10 @@ func (e *Engine[T]) Get(ctx context.Context, machine, id string) (Snapshot, erro
 	return s, nil
 }
 
-// Legal says which events a caller may fire at a record now, what that depends on in
-// their payloads, and why it may not fire the others. The snapshot is the record that
-// this is about: with its version as Call.IfVersion an event meets no other.
-// Errors: those of Get, and a caller that the machine does not know.
+// Legal reports which events a caller may fire at a record now, what that depends on in their
+// payloads, and why the other events are not legal. It returns the record too: with
+// Snapshot.Version as Call.IfVersion an event is applied to that version or not at all. Errors:
+// those of Get, and a caller that the machine does not know.
 func (e *Engine[T]) Legal(ctx context.Context, machine, id string, by fsm.Caller) ([]fsm.Verdict, Snapshot, error) {
 	s, err := e.Get(ctx, machine, id)
 	if err != nil {
@@ -58,8 +58,8 @@ func (e *Engine[T]) get(ctx context.Context, machine, id string) (Snapshot, erro
 	return s, s.Err
 }
 
-// List returns records of a machine in a state, or in any if state is "", by
-// ascending id, above the id after ("" for the first page).
+// List returns records of a machine by ascending id, above the id after ("" for the first page). A
+// state other than "" narrows the list to it.
 func (e *Engine[T]) List(ctx context.Context, machine, state, after string, limit int) ([]Snapshot, error) {
 	m, err := e.lookup(machine)
 	if err != nil {
@@ -82,8 +82,7 @@ func (e *Engine[T]) List(ctx context.Context, machine, state, after string, limi
 	return out, nil
 }
 
-// History returns the steps of a record in their order, those above version
-// after (0 for the first page).
+// History returns the steps of a record above version after (0 for the first page), in order.
 func (e *Engine[T]) History(ctx context.Context, machine, id string, after int64, limit int) ([]HistoryRow, error) {
 	m, key, err := e.machine(machine, id)
 	if err != nil {
@@ -104,7 +103,7 @@ func (d *definition[T]) snapshot(row store.Row) Snapshot {
 		s.ID = fsm.Text(row.Record.Values()[0])
 		return s
 	}
-	var corrupt *store.CorruptError
+	var corrupt *CorruptError
 	if errors.As(row.Err, &corrupt) {
 		s.ID = corrupt.ID
 	}

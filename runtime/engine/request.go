@@ -154,7 +154,7 @@ func (r request[T]) replay(row loaded) (Outcome, bool, error) {
 			record = row.holder
 		}
 		if record == nil || k.Event != r.event.Name || !sameJSON(k.Payload, r.event.Payload) {
-			return Outcome{}, false, &store.KeyError{Machine: k.Machine, Key: k.Key, RecordID: k.RecordID, Event: k.Event}
+			return Outcome{}, false, &KeyError{Machine: k.Machine, Key: k.Key, RecordID: k.RecordID, Event: k.Event}
 		}
 		return Outcome{ID: k.RecordID, Record: record, Version: k.Version, Replayed: true, Correlation: r.correlation}, true, nil
 	}

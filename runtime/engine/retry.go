@@ -8,22 +8,20 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
-	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // conflictRetry is how RetryConflicts repeats: within half a second, since the other
 // writer has committed already.
 var conflictRetry = fsm.RetryPolicy{First: 2 * time.Millisecond, Factor: 2, Max: 100 * time.Millisecond, Jitter: 0.5, Attempts: 9}
 
-// RetryConflicts calls f, and calls it again, up to ten times in all, while its error
-// is ErrConflict: another writer was first. f reads what it decides on and fires its
-// event again each time. Waits in between grow and are random, so that two callers do
-// not meet again.
+// RetryConflicts calls f, and repeats it while f returns ErrConflict, up to ten times in all. f
+// must read the record and fire its event again each time. The waits in between grow and are
+// random.
 //
-// Any other error is returned as it is. A *VersionError and a *fsm.Rejection are
-// never retried, whatever they are joined with: the same call would be refused again.
-// When the attempts are used up, the error says so and is still ErrConflict. When ctx
-// ends while RetryConflicts waits, the error is that of ctx and of the last call.
+// RetryConflicts returns any other error at once. It never repeats after a *VersionError or a
+// *fsm.Rejection, also if they are joined with ErrConflict, since the same call would be refused
+// again. After the last attempt the error is still ErrConflict. If ctx ends during a wait, the
+// error is that of ctx joined with that of the last call.
 func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
 		err := f(ctx)
@@ -45,5 +43,5 @@ func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 // retriable reports whether the same call may succeed on what is there now.
 func retriable(err error) bool {
 	var refused *fsm.Rejection
-	return errors.Is(err, store.ErrConflict) && !errors.Is(err, ErrVersion) && !errors.As(err, &refused)
+	return errors.Is(err, ErrConflict) && !errors.Is(err, ErrVersion) && !errors.As(err, &refused)
 }

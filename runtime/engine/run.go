@@ -12,13 +12,11 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Run carries out effects and fires deadlines until ctx ends, and takes over
-// what died with other workers. A store that fails is reported and tried again,
-// ever more slowly.
+// Run carries out effects and fires deadlines until ctx ends. It takes over the work of dead
+// workers. If the store fails, Run logs that and tries again, with growing waits.
 //
-// When ctx ends, Run claims nothing more and lets what is going on finish, for
-// StopTimeout; then the contexts of the handlers end, and what has no outcome
-// goes back for others to do. It returns nil: being stopped is no error.
+// When ctx ends, Run claims nothing more and waits up to StopTimeout for handlers. Then it ends
+// their contexts, and their messages return to the outbox. It returns nil.
 func (e *Engine[T]) Run(ctx context.Context) error {
 	if err := checkNested(ctx); err != nil {
 		return err
@@ -48,9 +46,8 @@ func (e *Engine[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// Step carries out one round of what Run does, in the calling goroutine: it
-// claims what is due, does it in order and returns how much that was. Tests that
-// own the clock need no more.
+// Step does one round of Run in the calling goroutine: it claims due tasks, carries them out in
+// order, and returns how many there were. It is for tests that set the clock.
 func (e *Engine[T]) Step(ctx context.Context) (n int, err error) {
 	if err := checkNested(ctx); err != nil {
 		return 0, err

@@ -27,7 +27,7 @@ func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
 	}
 	return e.retryStore(ctx, func(ctx context.Context) error {
 		err := e.settlements.Do(place{s.Machine, s.RecordID}, &s, e.config.Batch, func(all []*store.Settlement) error { return e.settleAll(ctx, all) })
-		if errors.Is(err, store.ErrConflict) {
+		if errors.Is(err, ErrConflict) {
 			return onlyPending(ctx)
 		}
 		return err

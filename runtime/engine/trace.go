@@ -7,21 +7,21 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// OperationKind tells what an engine is at.
+// OperationKind is the kind of an Operation.
 type OperationKind string
 
 // The kinds of operations.
 const (
-	OpCreate   OperationKind = "create"   // an event that makes a record, of a caller
-	OpFire     OperationKind = "fire"     // an event, of a caller or of a task
+	OpCreate   OperationKind = "create"   // a creation event of a caller
+	OpFire     OperationKind = "fire"     // an event of a caller or a task
 	OpBatch    OperationKind = "batch"    // many events in a few transactions
-	OpEffect   OperationKind = "effect"   // a message in the hands of a worker, with all that comes of it
+	OpEffect   OperationKind = "effect"   // a message in a worker, with its settlement
 	OpHandle   OperationKind = "handle"   // a handler, for as long as the engine waits for it
-	OpDeadline OperationKind = "deadline" // a due deadline in the hands of a worker
+	OpDeadline OperationKind = "deadline" // a due deadline in a worker
 )
 
-// Operation is something that takes time and has an outcome: what a trace shows
-// as a span. Fields that do not apply are empty.
+// Operation is a unit of work with a duration and an outcome: a span of a trace. Fields that do
+// not apply are empty.
 type Operation struct {
 	Kind        OperationKind
 	Machine     string
@@ -32,10 +32,9 @@ type Operation struct {
 	Size        int // of a batch
 }
 
-// TraceFunc is told that an operation begins. The context it returns is used
-// for the operation, and so for handlers and the operations within; end is
-// called once with the outcome. Both must be quick, safe for concurrent use, and
-// not panic.
+// TraceFunc is called when an operation begins. The operation, its handlers and the operations
+// inside it use the context that it returns. end is called once with the outcome. Both must be
+// quick, safe for concurrent use, and must not panic.
 type TraceFunc func(ctx context.Context, op Operation) (traced context.Context, end func(error))
 
 // untraced is the TraceFunc of an engine that nobody traces.

@@ -8,29 +8,27 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Tx is a transaction that the engine commits, for events that belong together
-// with each other or with the caller's own writes.
+// Tx is a transaction that the engine commits, for events that belong together with each other or
+// with the caller's own writes.
 type Tx[T any] struct {
-	// Tx is the transaction. What the unit has decided may not be written in it yet:
-	// see Flush.
+	// Tx is the transaction of the driver. It may not have all writes of the events yet: see
+	// Flush.
 	Tx  T
 	txn *txn[T]
 }
 
-// Transact runs f in one transaction, and commits when f returns nil. It is
-// FireTx for who has no transaction yet: the engine knows when it is committed,
-// and so begins at once what the events ask for. Within f the records of the unit
-// are changed through it alone. The error of f is returned as it is; else that of an
-// event which could not be written, or what a commit can fail with, as of Fire.
+// Transact runs f in one transaction and commits if f returns nil. It is like FireTx, but the
+// engine owns the transaction: effects start right after the commit. Inside f the records of the
+// transaction must be changed through Tx alone. Transact returns the error of f unchanged; else
+// that of an event that could not be written, or an error of the commit, as Fire does.
 //
-// What the events write is held back as long as nobody has to see it, so that an
-// error of the database may come only from Transact. f may run twice, in another
-// transaction, if an effect was to be carried out within it: see Inline.
+// Writes of events are held back until something must see them, so an error of the database may be
+// returned by Transact itself. f may run twice, in another transaction, if an inline effect
+// failed: see Inline.
 //
-// f uses the context that it is given: with that one, a call that would open another
-// transaction (Fire, Create, FireBatch, Transact) is refused with ErrNested. With the
-// context of the caller it would wait for ever on SQLite, and commit by itself on
-// PostgreSQL.
+// f must use the context that it is given. With that context, a call that would open another
+// transaction (Fire, Create, FireBatch, Transact) returns ErrNested. With the caller's context it
+// would block for ever on SQLite, and commit separately on PostgreSQL.
 func (e *Engine[T]) Transact(ctx context.Context, f func(context.Context, *Tx[T]) error) error {
 	if err := checkNested(ctx); err != nil {
 		return err
@@ -41,26 +39,25 @@ func (e *Engine[T]) Transact(ctx context.Context, f func(context.Context, *Tx[T]
 	return e.inTxn(ctx, func(t *txn[T]) error { return f(inside(ctx), &Tx[T]{t.tx, t}) })
 }
 
-// Flush writes the records as the unit has left them, for statements of the caller's
-// own that have to see them.
+// Flush writes the records as the events have left them, for the caller's own statements that must
+// see them.
 func (u *Tx[T]) Flush(ctx context.Context) error { return u.txn.flush(ctx) }
 
-// Create makes a record within the unit. After an error that is not a
-// *fsm.Rejection f is to return it.
+// Create makes a record in the transaction. If it returns an error that is not a *fsm.Rejection,
+// the function given to Transact must return that error.
 func (u *Tx[T]) Create(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call, Create: true})
 }
 
-// Fire applies an event to a record within the unit. After an error that is not a
-// *fsm.Rejection f is to return it.
+// Fire applies an event to a record in the transaction. If it returns an error that is not a
+// *fsm.Rejection, the function given to Transact must return that error.
 func (u *Tx[T]) Fire(ctx context.Context, machine, id string, event fsm.Payload, call Call) (Outcome, error) {
 	return u.fire(ctx, Firing{Machine: machine, ID: id, Event: event, Call: call})
 }
 
-// Try keeps what f decides within the unit when it returns nil, and forgets it
-// otherwise: other events of the unit go on. It returns the error of f. What was
-// written before f failed, by Flush or for a handler inside the transaction, can't be
-// forgotten: then the unit fails.
+// Try calls f and keeps its events if f returns nil. Else it discards them, and other events of
+// the transaction stay. It returns the error of f. Writes before f failed, by Flush or for a
+// handler inside the transaction, can't be discarded: then the whole transaction fails.
 func (u *Tx[T]) Try(f func() error) error {
 	t := u.txn
 	queued, writes, outcomes, demands, saves := len(t.queued), slices.Clone(t.pending), len(t.outcomes), len(t.demands), t.saves
@@ -75,8 +72,8 @@ func (u *Tx[T]) Try(f func() error) error {
 	return err
 }
 
-// Write writes a row of the caller's own beside a record of the unit, as an effect
-// on a table does: after its steps so far.
+// Write inserts a row of the caller's own for a record of the transaction, after its steps so far,
+// like an effect on a table.
 func (u *Tx[T]) Write(machine, id string, w fsm.TableWrite) error {
 	m, key, err := u.txn.engine.machine(machine, id)
 	if err != nil {

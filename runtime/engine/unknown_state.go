@@ -5,12 +5,10 @@ import (
 	"fmt"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
-	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// UnknownStateError says that a record is in a state that this program's version of its
-// machine does not have: another version took it there. To this program the row is
-// corrupt: errors.Is finds ErrCorrupt too.
+// UnknownStateError says that this program's version of the machine does not have the state of a
+// record: another version took it there. errors.Is finds ErrCorrupt too.
 type UnknownStateError struct {
 	Machine, ID string
 	State       string // of the record
@@ -30,7 +28,7 @@ func (e *UnknownStateError) Unwrap() error { return e.Err }
 
 // unreadable says why a record can't be read: err, or that its state is unknown.
 func (d *definition[T]) unreadable(err error) error {
-	var corrupt *store.CorruptError
+	var corrupt *CorruptError
 	var state *fsm.StateError
 	if !errors.As(err, &corrupt) || !errors.As(err, &state) {
 		return err

@@ -32,7 +32,7 @@ func (r request[T]) checkVersion(row store.Row) error {
 // explain turns a conflict over a record into a *VersionError where a caller
 // demanded the version that was lost: the record had it when it was read.
 func (all demands) explain(err error) error {
-	var c *store.ConflictError
+	var c *ConflictError
 	if !errors.As(err, &c) {
 		return err
 	}

@@ -69,7 +69,7 @@ func (e *Engine[T]) reserve(writes []pendingWrite) (g reservation[T]) {
 		return g
 	}
 	type head struct {
-		msg    *store.OutboxMessage
+		msg    *OutboxMessage
 		record *store.Row // for the event that it answers with
 	}
 	var heads []head
