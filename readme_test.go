@@ -74,7 +74,10 @@ func TestReadmeShowsWhatComesOut(t *testing.T) {
 		t.Errorf("this Go does not come out of the table:\n%s", code)
 	}
 	wrong := strings.Replace(blocks(t, "README.md", "yaml")[0], "to: paid,", "to: piad,", 1)
-	_, list := gen.Load([]gen.Source{{Path: "spec/order.yaml", Data: []byte(wrong)}})
+	_, list, err := gen.Load([]gen.Source{{Path: "spec/order.yaml", Data: []byte(wrong)}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	shown := string(diag.Text(list, diag.Sources{"spec/order.yaml": []byte(wrong)}, false))
 	if !strings.Contains(readAll(t, "README.md"), strings.TrimSpace(shown)) {
 		t.Errorf("the diagnostic in the README is not what is printed:\n%s", shown)

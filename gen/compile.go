@@ -50,20 +50,22 @@ type Result struct {
 }
 
 // Load parses, lowers and checks the sources together. The machines are
-// whole only when the list has no errors.
-func Load(sources []Source) ([]*ir.Machine, *diag.List) {
-	list := &diag.List{}
+// whole only when the list has no errors. An error is a fault of the compiler
+// itself, never of a spec.
+func Load(sources []Source) (machines []*ir.Machine, list *diag.List, err error) {
+	defer returnNoForm(&err)
+	list = &diag.List{}
 	var files []*syntax.File
 	for _, s := range sources {
 		if f := syntax.Parse(s.Path, s.Data, list); f != nil {
 			files = append(files, f)
 		}
 	}
-	machines := ir.Lower(files, list)
+	machines = ir.Lower(files, list)
 	whole := sound(machines, list)
 	check.Check(whole, list)
 	check.Accept(whole, excerpts(sources), list)
-	return machines, list
+	return machines, list, nil
 }
 
 func excerpts(sources []Source) diag.Sources {
@@ -149,36 +151,34 @@ func closure(group []*ir.Machine) []*ir.Machine {
 // the result is empty: nothing is emitted unless everything compiled. An
 // error is a fault of the compiler itself, never of a spec.
 func Compile(sources []Source, o Options) (r Result, list *diag.List, err error) {
-	defer func() {
-		if gap := recover(); gap != nil {
-			r, list, err = Result{}, &diag.List{}, noForm(gap)
-		}
-	}()
-	machines, list := Load(sources)
-	if list.HasErrors() {
-		return Result{}, list, nil
+	defer returnNoForm(&err)
+	machines, list, err := Load(sources)
+	if err != nil || list.HasErrors() {
+		return Result{}, list, err
 	}
-	r.Machines = machines
+	var files []File
 	for _, m := range machines {
 		m.File = path.Join(path.Base(o.Specs), m.Text+".yaml") // the same on every machine
-		files, err := emit(m, groupOf(m, machines), o)
+		own, err := emit(m, groupOf(m, machines), o)
 		if err != nil {
 			return Result{}, list, fmt.Errorf("emit machine %s: %w", m.Text, err)
 		}
-		r.Files = append(r.Files, files...)
+		files = append(files, own...)
 	}
-	r.Files = append(r.Files, File{"roles.sql", []byte(ddl.PostgresRoles(machines))}, File{"README.md", []byte(docs.Index(machines))})
-	return r, list, nil
+	files = append(files, File{"roles.sql", []byte(ddl.PostgresRoles(machines))}, File{"README.md", []byte(docs.Index(machines))})
+	return Result{Machines: machines, Files: files}, list, nil
 }
 
-// noForm returns what a stage says of a value that it has no form for: see
-// [ir.NoForm]. Every other panic goes on.
-func noForm(gap any) error {
-	missing, is := gap.(*ir.NoFormError)
-	if !is {
+// returnNoForm, deferred, turns the panic of a stage that has no form for a value into
+// err: see [ir.NoForm]. Every other panic goes on.
+func returnNoForm(err *error) {
+	switch gap := recover().(type) {
+	case nil:
+	case *ir.NoFormError:
+		*err = gap
+	default:
 		panic(gap)
 	}
-	return missing
 }
 
 // emit runs every back end over one machine.

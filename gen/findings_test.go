@@ -13,6 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/gen"
 	"github.com/fsmgen/fsmgen/gen/check"
 	"github.com/fsmgen/fsmgen/gen/diag"
+	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
 // docs/findings.md says what the checker answers to a spec that is written as
@@ -103,7 +104,7 @@ func TestDocumentsAgainstChecker(t *testing.T) {
 	for machine, text := range kept {
 		kept[machine] = acceptBlock.ReplaceAllString(text, "")
 	}
-	_, list := gen.Load(sources(kept))
+	_, list := load(t, sources(kept)...)
 	said := list.Sorted()
 	for _, v := range versions(t) {
 		t.Run(v.id+"/"+v.code, func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestDocumentsAgainstChecker(t *testing.T) {
 				}
 				return
 			}
-			_, list := gen.Load(sources(v.apply(t, ours)))
+			_, list := load(t, sources(v.apply(t, ours))...)
 			fresh := slices.DeleteFunc(list.Sorted(), func(d diag.Diagnostic) bool { return contains(said, d) })
 			if v.code == silent && len(fresh) > 0 || v.code != silent && !slices.ContainsFunc(fresh, v.names) {
 				t.Errorf("want %s %q, got%s", v.code, v.message, render(fresh))
@@ -221,7 +222,7 @@ func TestWarningsThatStay(t *testing.T) {
 		machine, _, _ := strings.Cut(cells[0], ",")
 		listed = append(listed, machine+" "+codePattern.FindString(cells[1]))
 	}
-	machines, list := gen.Load(sources(specs(t)))
+	machines, list := load(t, sources(specs(t))...)
 	if list.Len() > 0 {
 		t.Errorf("the checker says%s", render(list.Sorted()))
 	}
@@ -275,6 +276,16 @@ func rows(text string) [][]string {
 }
 
 // specs returns the text of every spec by the name of its machine.
+// load is gen.Load, without a fault of the compiler.
+func load(t *testing.T, sources ...gen.Source) ([]*ir.Machine, *diag.List) {
+	t.Helper()
+	machines, list, err := gen.Load(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return machines, list
+}
+
 func specs(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

@@ -30,7 +30,7 @@ func TestSmallSpecsOfGreatCost(t *testing.T) {
 			if len(c.spec) > 32<<10 {
 				t.Fatalf("the spec has %d bytes", len(c.spec))
 			}
-			_, found := gen.Load([]gen.Source{{Path: "big.yaml", Data: []byte(c.spec)}})
+			_, found := load(t, gen.Source{Path: "big.yaml", Data: []byte(c.spec)})
 			if !slices.ContainsFunc(found.Sorted(), func(d diag.Diagnostic) bool {
 				return string(d.Code) == c.code && strings.Contains(d.Message, c.message) && d.Help != ""
 			}) {

@@ -114,14 +114,14 @@ func TestHiddenCharactersAreRefused(t *testing.T) {
 			at := strings.Index(talkative, place)
 			quoted := fmt.Sprintf(`"a\U%08xb"`, r)
 			spec := talkative[:at] + strings.Replace(place, "TEXT", quoted, 1) + talkative[at+len(place):]
-			_, list := gen.Load([]gen.Source{{Path: "spec/order.yaml", Data: []byte(strings.ReplaceAll(spec, "TEXT", "text"))}})
+			_, list := load(t, gen.Source{Path: "spec/order.yaml", Data: []byte(strings.ReplaceAll(spec, "TEXT", "text"))})
 			if !slices.ContainsFunc(list.Sorted(), func(d diag.Diagnostic) bool { return d.Code == "FSM094" }) {
 				t.Errorf("%U in %s is accepted", r, place)
 			}
 		}
 	}
 	for _, path := range []string{"spec\nDROP/order.yaml", "spec\u202e/order.yaml", "\x1b/order.yaml"} {
-		if _, list := gen.Load([]gen.Source{{Path: path, Data: []byte(strings.ReplaceAll(talkative, "TEXT", "text"))}}); !list.HasErrors() {
+		if _, list := load(t, gen.Source{Path: path, Data: []byte(strings.ReplaceAll(talkative, "TEXT", "text"))}); !list.HasErrors() {
 			t.Errorf("the path %q is accepted", path)
 		}
 	}

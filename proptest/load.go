@@ -61,7 +61,10 @@ func Machines(specDir string) ([]*ir.Machine, error) {
 		}
 		sources = append(sources, gen.Source{Path: filepath.ToSlash(path), Data: data})
 	}
-	all, list := gen.Load(sources)
+	all, list, err := gen.Load(sources)
+	if err != nil {
+		return nil, err
+	}
 	if list.HasErrors() {
 		return nil, fmt.Errorf("specs of %s do not compile: %s", specDir, list.Sorted()[0].Message)
 	}

@@ -54,7 +54,10 @@ transitions:
 // compile is the machine of one table.
 func compile(t *testing.T, name, text string) *ir.Machine {
 	t.Helper()
-	all, list := gen.Load([]gen.Source{{Path: name + ".yaml", Data: []byte(text)}})
+	all, list, err := gen.Load([]gen.Source{{Path: name + ".yaml", Data: []byte(text)}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if list.HasErrors() {
 		t.Fatal(list.Sorted()[0].Message)
 	}

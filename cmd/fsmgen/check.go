@@ -38,7 +38,10 @@ func (w *world) check(args []string, format string, werror bool) error {
 	}
 	all, sources, count := &diag.List{}, diag.Sources{}, 0
 	for _, s := range groups {
-		machines, list := gen.Load(s.files)
+		machines, list, err := gen.Load(s.files)
+		if err != nil {
+			return err
+		}
 		namedTests(s.dir, machines, list)
 		all.Append(s.own(list))
 		count += s.count()

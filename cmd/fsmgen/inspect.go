@@ -80,7 +80,10 @@ func (w *world) machine(file string) (*ir.Machine, error) {
 	if s.asked == nil {
 		return nil, usagef("%s is a folder; name one spec file in it", file)
 	}
-	machines, list := gen.Load(s.files)
+	machines, list, err := gen.Load(s.files)
+	if err != nil {
+		return nil, err
+	}
 	own := s.own(list)
 	if own.HasErrors() {
 		if err := w.report(w.stderr, own, s.excerpts(), formatText); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fsmgen/fsmgen/gen/check"
+	"github.com/fsmgen/fsmgen/gen/ir"
 	"github.com/fsmgen/fsmgen/internal/racing"
 )
 
@@ -131,7 +132,7 @@ func here(t *testing.T) (*world, *bytes.Buffer, *bytes.Buffer) {
 
 func TestAFaultOfTheProgramHasNoStackTrace(t *testing.T) {
 	w, _, stderr := here(t)
-	w.stdout = faulty{}
+	w.stdout = faulty{"broken on purpose"}
 	if code := run([]string{"version"}, w); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
@@ -140,9 +141,29 @@ func TestAFaultOfTheProgramHasNoStackTrace(t *testing.T) {
 	}
 }
 
-type faulty struct{}
+// TestAWordWithoutAFormIsAFaultOfTheProgram, whether a stage returned it as an error
+// or a command met its panic.
+func TestAWordWithoutAFormIsAFaultOfTheProgram(t *testing.T) {
+	gap := ir.NoForm("golang.text", ir.Base("decimal"))
+	for name, code := range map[string]func(w *world) int{
+		"error": func(w *world) int { return w.exit(nil, ranError{fmt.Errorf("emit machine order: %w", gap)}) },
+		"panic": func(w *world) int { w.stdout = faulty{gap}; return run([]string{"version"}, w) },
+	} {
+		w, _, stderr := here(t)
+		if got := code(w); got != exitFailed {
+			t.Errorf("%s: exit code %d", name, got)
+		}
+		const want = "golang.text has no form for ir.Base decimal\n  help: please report"
+		if got := stderr.String(); !strings.HasPrefix(got, "fsmgen: fault of the program itself: ") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}
 
-func (faulty) Write([]byte) (int, error) { panic("broken on purpose") }
+// faulty panics with what it is given.
+type faulty struct{ fault any }
+
+func (f faulty) Write([]byte) (int, error) { panic(f.fault) }
 
 func TestRunsDoNotShareState(t *testing.T) {
 	w, stdout, _ := here(t)

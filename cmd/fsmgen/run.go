@@ -6,6 +6,8 @@ import (
 	"io/fs"
 
 	"github.com/spf13/cobra"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
 // The exit codes.
@@ -32,8 +34,7 @@ func (e ranError) Unwrap() error { return e.error }
 func run(args []string, w *world) (code int) {
 	defer func() {
 		if fault := recover(); fault != nil {
-			fmt.Fprintf(w.stderr, "fsmgen: fault of the program itself: %v\n  help: please report it with the spec: https://github.com/fsmgen/fsmgen/issues\n", fault)
-			code = exitFailed
+			code = w.fault(fault)
 		}
 	}()
 	root := newRoot(w)
@@ -42,15 +43,24 @@ func run(args []string, w *world) (code int) {
 	return w.exit(cmd, err)
 }
 
+// fault reports a mistake of the program.
+func (w *world) fault(what any) int {
+	fmt.Fprintf(w.stderr, "fsmgen: fault of the program itself: %v\n  help: please report it with the spec: https://github.com/fsmgen/fsmgen/issues\n", what)
+	return exitFailed
+}
+
 // exit reports err and chooses the exit code.
 func (w *world) exit(cmd *cobra.Command, err error) int {
 	var usage usageError
 	var ran ranError
+	var gap *ir.NoFormError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.As(err, &gap):
+		return w.fault(err)
 	case errors.As(err, &ran) && !errors.As(err, &usage):
 		fmt.Fprintf(w.stderr, "fsmgen: %v\n", err)
 		return exitFailed

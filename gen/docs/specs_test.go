@@ -28,7 +28,10 @@ func specs(t *testing.T) []*ir.Machine {
 		}
 		sources = append(sources, gen.Source{Path: "spec/" + filepath.Base(path), Data: data})
 	}
-	machines, list := gen.Load(sources)
+	machines, list, err := gen.Load(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if list.HasErrors() {
 		for _, d := range list.Sorted() {
 			t.Logf("%s: %s %s", d.Span, d.Code, d.Message)

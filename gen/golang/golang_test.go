@@ -29,7 +29,10 @@ func load(t *testing.T, paths ...string) []*ir.Machine {
 		}
 		sources = append(sources, gen.Source{Path: p, Data: data})
 	}
-	machines, list := gen.Load(sources)
+	machines, list, err := gen.Load(sources)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if list.HasErrors() {
 		t.Fatalf("specs do not compile: %v", list.Sorted())
 	}

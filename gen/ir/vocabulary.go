@@ -45,13 +45,13 @@ type NoFormError struct {
 
 // Error names the function and the value.
 func (e *NoFormError) Error() string {
-	return "internal error: " + e.Func + " has no form for " + e.Value
+	return e.Func + " has no form for " + e.Value
 }
 
 // NoForm is the end of a function whose switch over a closed vocabulary names every
 // value. A function with an error result returns it. The others panic with it: the
 // value was added to the vocabulary without its form, and any other answer would be a
-// guess. gen.Compile returns that panic as its error.
+// guess. gen.Load and gen.Compile return that panic as their error.
 func NoForm(function string, value any) *NoFormError {
 	return &NoFormError{Func: function, Value: fmt.Sprintf("%T %v", value, value)}
 }

@@ -36,7 +36,10 @@ transitions:
 
 func session(t *testing.T) *Session {
 	t.Helper()
-	machines, list := gen.Load([]gen.Source{{Path: "blinker.yaml", Data: []byte(blinker)}})
+	machines, list, err := gen.Load([]gen.Source{{Path: "blinker.yaml", Data: []byte(blinker)}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if list.HasErrors() {
 		t.Fatalf("%s", diag.Text(list, nil, false))
 	}

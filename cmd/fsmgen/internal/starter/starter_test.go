@@ -12,7 +12,10 @@ func TestMachineHasNoProblems(t *testing.T) {
 	for _, name := range []string{"task", "order", "waiting", "x"} {
 		data := Machine(name)
 		path := name + ".yaml"
-		machines, list := gen.Load([]gen.Source{{Path: path, Data: data}})
+		machines, list, err := gen.Load([]gen.Source{{Path: path, Data: data}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if list.Len() > 0 || len(machines) != 1 || machines[0].Text != name {
 			t.Errorf("%s: %d machines\n%s", name, len(machines), diag.Text(list, diag.Sources{path: data}, false))
 		}
