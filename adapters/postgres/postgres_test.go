@@ -14,16 +14,16 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// TestStore sits the exam that every store sits.
+// TestStore runs the conformance suite of stores.
 func TestStore(t *testing.T) { storetest.Run(t, newSubject) }
 
-// TestEngine lets an engine work on the store.
+// TestEngine runs the cases of an engine on the store.
 func TestEngine(t *testing.T) { storetest.Engine(t, newSubject) }
 
-// newSubject opens an empty schema for the exam.
+// newSubject creates an empty schema.
 func newSubject(t *testing.T) storetest.Subject[pgx.Tx] { return openDatabase(t).subject(t) }
 
-// subject is the schema of the test.
+// subject returns the Subject of the schema.
 func (d *database) subject(t *testing.T) storetest.Subject[pgx.Tx] {
 	db := d.store(t)
 	return storetest.Subject[pgx.Tx]{
@@ -37,11 +37,11 @@ func (d *database) subject(t *testing.T) storetest.Subject[pgx.Tx] {
 			_, err := tx.Exec(ctx, "SELECT pg_terminate_backend(pg_backend_pid())")
 			return err
 		},
-		Count:     d.count,
-		Vandalise: d.vandalise,
-		Unjudged:  func(t *testing.T) { d.unjudged(t) },
-		MigrateTo: db.MigrateTo,
-		Version:   Version,
+		Count:         d.count,
+		ExecUnchecked: d.execUnchecked,
+		AllowAnyRows:  func(t *testing.T) { d.allowAnyRows(t) },
+		MigrateTo:     db.MigrateTo,
+		Version:       Version,
 	}
 }
 
@@ -119,9 +119,9 @@ func (d *database) count(t *testing.T, from string) (n int) {
 	return n
 }
 
-// vandalise drops the CHECK constraints of a table, which can't be switched
+// execUnchecked drops the CHECK constraints of a table, which can't be switched
 // off, and switches its triggers off.
-func (d *database) vandalise(t *testing.T, table, statement string) {
+func (d *database) execUnchecked(t *testing.T, table, statement string) {
 	t.Helper()
 	d.exec(t, `DO $$ DECLARE c text; BEGIN
 		FOR c IN SELECT conname FROM pg_constraint WHERE conrelid = '`+table+`'::regclass AND contype = 'c' LOOP
@@ -133,8 +133,8 @@ func (d *database) vandalise(t *testing.T, table, statement string) {
 	ALTER TABLE `+table+` ENABLE TRIGGER USER`)
 }
 
-// unjudged switches off the triggers whose functions Migrate writes.
-func (d *database) unjudged(t testing.TB) {
+// allowAnyRows switches off the triggers whose functions Migrate writes.
+func (d *database) allowAnyRows(t testing.TB) {
 	t.Helper()
 	d.exec(t, `ALTER TABLE fsm_outbox DISABLE TRIGGER fsm_outbox_cause;
 		ALTER TABLE fsm_deadlines DISABLE TRIGGER fsm_deadlines_cause;

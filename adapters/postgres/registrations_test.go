@@ -25,7 +25,7 @@ func (d *database) registering(t testing.TB) *Store {
 	t.Helper()
 	s := d.store(t)
 	must(t, s.Migrate(context.Background(), []store.Machine{deals(), registrations()}))
-	d.unjudged(t)
+	d.allowAnyRows(t)
 	d.exec(t, `CREATE TABLE nodes (node_id varchar(12) PRIMARY KEY, registration_id uuid NOT NULL, number bigint, record jsonb, seen_at timestamptz, tags text[])`)
 	return s
 }

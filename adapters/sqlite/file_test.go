@@ -266,7 +266,7 @@ func TestBrokenJSONIsItsOwnTask(t *testing.T) {
 	if err := save(s, sent("a"), sent("b")); err != nil {
 		t.Fatal(err)
 	}
-	vandalise(t, path, "fsm_outbox", "UPDATE fsm_outbox SET payload = '{' WHERE message_id = 'a'")
+	execUnchecked(t, path, "fsm_outbox", "UPDATE fsm_outbox SET payload = '{' WHERE message_id = 'a'")
 	lanes := []store.Destination{
 		{Machine: "m", Name: "a", Effects: []string{"e"}, Most: 9},
 		{Machine: "m", Name: "b", Effects: []string{"e"}, Most: 9},

@@ -19,8 +19,8 @@ func TestStore(t *testing.T) { storetest.Run(t, template(t)) }
 
 func TestEngine(t *testing.T) { storetest.Engine(t, template(t)) }
 
-// template makes every table once, in an empty file, for the exam to copy: that
-// takes longer than most of its questions.
+// template creates every table once, in an empty file that each case copies. Creating
+// the tables takes longer than most cases.
 func template(t *testing.T) storetest.Open[*sql.Tx] {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "template.db")
@@ -38,7 +38,7 @@ func template(t *testing.T) storetest.Open[*sql.Tx] {
 	return func(t *testing.T) storetest.Subject[*sql.Tx] { return subject(t, made) }
 }
 
-// subject is a new file with this content.
+// subject returns the Subject of a new file with this content.
 func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "store.db")
@@ -48,7 +48,7 @@ func subject(t *testing.T, content []byte) storetest.Subject[*sql.Tx] {
 	return subjectOf(t, open(t, path, sqlite.Options{}), path)
 }
 
-// subjectOf is a store with its file.
+// subjectOf returns the Subject of a store and its file.
 func subjectOf(t *testing.T, db *sqlite.Store, path string) storetest.Subject[*sql.Tx] {
 	t.Helper()
 	other := sync.OnceValue(func() *sql.DB { return raw(t, path) })
@@ -59,12 +59,12 @@ func subjectOf(t *testing.T, db *sqlite.Store, path string) storetest.Subject[*s
 			_, err := tx.ExecContext(ctx, statement)
 			return err
 		},
-		Break:     fill,
-		Count:     func(t *testing.T, from string) int { return countIn(t, other(), from) },
-		Vandalise: func(t *testing.T, table, statement string) { vandalise(t, path, table, statement) },
-		Unjudged:  func(t *testing.T) { unjudged(t, path) },
-		MigrateTo: db.MigrateTo,
-		Version:   10,
+		Break:         fill,
+		Count:         func(t *testing.T, from string) int { return countIn(t, other(), from) },
+		ExecUnchecked: func(t *testing.T, table, statement string) { execUnchecked(t, path, table, statement) },
+		AllowAnyRows:  func(t *testing.T) { allowAnyRows(t, path) },
+		MigrateTo:     db.MigrateTo,
+		Version:       10,
 	}
 }
 
@@ -115,9 +115,9 @@ func countIn(t testing.TB, db *sql.DB, from string) (n int) {
 	return n
 }
 
-// vandalise runs a statement without the triggers and CHECKs of a table, as the
+// execUnchecked runs a statement without the triggers and CHECKs of a table, as the
 // owner of the file can.
-func vandalise(t testing.TB, path, table, statement string) {
+func execUnchecked(t testing.TB, path, table, statement string) {
 	t.Helper()
 	db := raw(t, path)
 	rows, err := db.Query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ?", table)
@@ -144,8 +144,8 @@ func vandalise(t testing.TB, path, table, statement string) {
 	}
 }
 
-// unjudged drops the triggers that Migrate writes.
-func unjudged(t testing.TB, path string) {
+// allowAnyRows drops the triggers that Migrate writes.
+func allowAnyRows(t testing.TB, path string) {
 	t.Helper()
 	db := raw(t, path)
 	rows, err := db.Query(`SELECT name FROM sqlite_schema WHERE type = 'trigger'

@@ -7,13 +7,13 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func deadlines[Tx any]() []test[Tx] {
-	return []test[Tx]{
+func deadlines[Tx any]() []storeCase[Tx] {
+	return []storeCase[Tx]{
 		{"ADueDeadlineIsClaimed", dueDeadline[Tx]},
-		{"AnArmingReplaces", armingReplaces[Tx]},
-		{"AnArmingOfAnEarlierStepChangesNothing", armingOfAnEarlierStep[Tx]},
-		{"AnArmingKeepsNoLease", armingKeepsNoLease[Tx]},
-		{"DisarmingRemoves", disarming[Tx]},
+		{"ASetDeadlineReplaces", deadlineReplaces[Tx]},
+		{"ADeadlineOfAnEarlierStepChangesNothing", deadlineOfAnEarlierStep[Tx]},
+		{"ANewDeadlineEndsTheLease", newDeadlineEndsLease[Tx]},
+		{"ClearingRemoves", clearDeadline[Tx]},
 		{"KindsAreIndependent", kindsIndependent[Tx]},
 		{"AnExpiredLeaseIsClaimedAgain", deadlineRecovered[Tx]},
 		{"ALateDeadlineIsFenced", lateDeadline[Tx]},
@@ -22,13 +22,13 @@ func deadlines[Tx any]() []test[Tx] {
 	}
 }
 
-// armed saves a deal with a deadline that is due now.
-func (b *bench[Tx]) armed() (head[Tx], store.Deadline) {
-	b.Helper()
-	c, h := b.commit(b.deal(), deal.SubmitOffer{}, advertiser, epoch)
-	t := b.deadline(h, epoch)
+// dealWithDeadline saves a deal with a deadline that is due now.
+func (f *fixture[Tx]) dealWithDeadline() (versioned[Tx], store.Deadline) {
+	f.Helper()
+	c, h := f.commit(f.deal(), deal.SubmitOffer{}, advertiser, startTime)
+	t := f.deadline(h, startTime)
 	c.SetDeadlines = []store.Deadline{t}
-	b.must(b.save(c))
+	f.must(f.save(c))
 	return h, t
 }
 
@@ -37,150 +37,150 @@ func consumed(t store.Task) store.Settlement {
 	return store.Settlement{Kind: store.TaskDeadline, Token: t.Token, Machine: d.Machine, RecordID: d.RecordID, Deadline: d.Kind}
 }
 
-func dueDeadline[Tx any](b *bench[Tx]) {
-	_, want := b.armed()
-	if tasks := b.claims(901, epoch.Add(-time.Microsecond)); len(tasks) != 0 {
-		b.Fatalf("claimed too early: %s", text(tasks))
+func dueDeadline[Tx any](f *fixture[Tx]) {
+	_, want := f.dealWithDeadline()
+	if tasks := f.claimAll(901, startTime.Add(-time.Microsecond)); len(tasks) != 0 {
+		f.Fatalf("claimed too early: %s", text(tasks))
 	}
-	tasks := b.claims(901, epoch)
+	tasks := f.claimAll(901, startTime)
 	if len(tasks) != 1 || tasks[0].Kind != store.TaskDeadline || tasks[0].Token != uuid(901) || text(tasks[0].Deadline) != text(want) {
-		b.Fatalf("claimed %s, want %s", text(tasks), text(want))
+		f.Fatalf("claimed %s, want %s", text(tasks), text(want))
 	}
-	if again := b.claims(902, epoch); len(again) != 0 {
-		b.Fatalf("claimed again: %s", text(again))
+	if again := f.claimAll(902, startTime); len(again) != 0 {
+		f.Fatalf("claimed again: %s", text(again))
 	}
-	b.must(b.settle(consumed(tasks[0])))
-	b.counts("fsm_deadlines", 0)
+	f.must(f.settle(consumed(tasks[0])))
+	f.wantCount("fsm_deadlines", 0)
 }
 
-func armingReplaces[Tx any](b *bench[Tx]) {
-	h, t := b.armed()
-	t.DueAt, t.Version = epoch.Add(time.Hour), 3
-	c := b.about(h)
+func deadlineReplaces[Tx any](f *fixture[Tx]) {
+	h, t := f.dealWithDeadline()
+	t.DueAt, t.Version = startTime.Add(time.Hour), 3
+	c := f.emptyCommit(h)
 	c.SetDeadlines = []store.Deadline{t}
-	b.must(b.save(c))
-	b.counts("fsm_deadlines", 1)
-	if tasks := b.claims(901, epoch); len(tasks) != 0 {
-		b.Fatalf("the old arming fires: %s", text(tasks))
+	f.must(f.save(c))
+	f.wantCount("fsm_deadlines", 1)
+	if tasks := f.claimAll(901, startTime); len(tasks) != 0 {
+		f.Fatalf("the old deadline fires: %s", text(tasks))
 	}
-	if tasks := b.claims(901, t.DueAt); len(tasks) != 1 || tasks[0].Deadline.Version != 3 {
-		b.Fatalf("claimed %s", text(tasks))
+	if tasks := f.claimAll(901, t.DueAt); len(tasks) != 1 || tasks[0].Deadline.Version != 3 {
+		f.Fatalf("claimed %s", text(tasks))
 	}
 }
 
-// armingOfAnEarlierStep leaves the deadline of a later step as it is, and so does
-// one of the same step.
-func armingOfAnEarlierStep[Tx any](b *bench[Tx]) {
-	h, t := b.armed()
-	c := b.about(h)
+// deadlineOfAnEarlierStep sets a deadline of an earlier step, and one of the same step.
+// Neither replaces the stored deadline.
+func deadlineOfAnEarlierStep[Tx any](f *fixture[Tx]) {
+	h, t := f.dealWithDeadline()
+	c := f.emptyCommit(h)
 	for _, version := range []int64{t.Version, t.Version - 1} {
 		again := t
-		again.DueAt, again.Version = epoch.Add(time.Hour), version
+		again.DueAt, again.Version = startTime.Add(time.Hour), version
 		c.SetDeadlines = []store.Deadline{again}
-		b.must(b.save(c))
+		f.must(f.save(c))
 	}
-	if tasks := b.claims(901, epoch); len(tasks) != 1 || text(tasks[0].Deadline) != text(t) {
-		b.Fatalf("claimed %s, want %s", text(tasks), text(t))
+	if tasks := f.claimAll(901, startTime); len(tasks) != 1 || text(tasks[0].Deadline) != text(t) {
+		f.Fatalf("claimed %s, want %s", text(tasks), text(t))
 	}
 }
 
-// armingKeepsNoLease arms again what a worker holds: it is due before the lease
-// would be over.
-func armingKeepsNoLease[Tx any](b *bench[Tx]) {
-	h, t := b.armed()
-	held := b.claims(901, epoch)[0]
-	t.DueAt, t.Version = epoch.Add(time.Second), t.Version+1
-	c := b.about(h)
+// newDeadlineEndsLease replaces a deadline that a worker has claimed. The new one is due
+// before the lease would end.
+func newDeadlineEndsLease[Tx any](f *fixture[Tx]) {
+	h, t := f.dealWithDeadline()
+	held := f.claimAll(901, startTime)[0]
+	t.DueAt, t.Version = startTime.Add(time.Second), t.Version+1
+	c := f.emptyCommit(h)
 	c.SetDeadlines = []store.Deadline{t}
-	b.must(b.save(c))
-	b.wants(b.settle(consumed(held)), store.ErrLeaseLost)
-	if tasks := b.claims(902, t.DueAt); len(tasks) != 1 {
-		b.Fatalf("claimed %s", text(tasks))
+	f.must(f.save(c))
+	f.wantError(f.settle(consumed(held)), store.ErrLeaseLost)
+	if tasks := f.claimAll(902, t.DueAt); len(tasks) != 1 {
+		f.Fatalf("claimed %s", text(tasks))
 	}
 }
 
-func disarming[Tx any](b *bench[Tx]) {
-	h, _ := b.armed()
-	c, _ := b.commit(h, deal.Accept{}, owner, epoch)
+func clearDeadline[Tx any](f *fixture[Tx]) {
+	h, _ := f.dealWithDeadline()
+	c, _ := f.commit(h, deal.Accept{}, owner, startTime)
 	c.ClearDeadlines = []store.DeadlineKind{store.DeadlineTimeout, store.DeadlineRaise}
-	b.must(b.save(c))
-	b.counts("fsm_deadlines", 0)
+	f.must(f.save(c))
+	f.wantCount("fsm_deadlines", 0)
 }
 
-func kindsIndependent[Tx any](b *bench[Tx]) {
-	h, t := b.armed()
+func kindsIndependent[Tx any](f *fixture[Tx]) {
+	h, t := f.dealWithDeadline()
 	t.Kind = store.DeadlineRaise
-	c := b.about(h)
+	c := f.emptyCommit(h)
 	c.SetDeadlines = []store.Deadline{t}
-	b.must(b.save(c))
-	b.counts("fsm_deadlines", 2)
+	f.must(f.save(c))
+	f.wantCount("fsm_deadlines", 2)
 	c.SetDeadlines, c.ClearDeadlines = nil, []store.DeadlineKind{store.DeadlineTimeout}
-	b.must(b.save(c))
-	tasks := b.claims(901, epoch)
+	f.must(f.save(c))
+	tasks := f.claimAll(901, startTime)
 	if len(tasks) != 1 || tasks[0].Deadline.Kind != store.DeadlineRaise {
-		b.Fatalf("claimed %s", text(tasks))
+		f.Fatalf("claimed %s", text(tasks))
 	}
 }
 
-func deadlineRecovered[Tx any](b *bench[Tx]) {
-	b.armed()
-	first := b.claims(901, epoch)[0]
-	again := b.claims(902, epoch.Add(time.Minute))
+func deadlineRecovered[Tx any](f *fixture[Tx]) {
+	f.dealWithDeadline()
+	first := f.claimAll(901, startTime)[0]
+	again := f.claimAll(902, startTime.Add(time.Minute))
 	if len(again) != 1 {
-		b.Fatalf("after the lease it claimed %s", text(again))
+		f.Fatalf("after the lease it claimed %s", text(again))
 	}
-	b.wants(b.settle(consumed(first)), store.ErrLeaseLost)
-	b.must(b.settle(consumed(again[0])))
+	f.wantError(f.settle(consumed(first)), store.ErrLeaseLost)
+	f.must(f.settle(consumed(again[0])))
 }
 
-// lateDeadline leaves the state, and arms another deadline, while a worker holds
-// the first one.
-func lateDeadline[Tx any](b *bench[Tx]) {
-	h, t := b.armed()
-	task := b.claims(901, epoch)[0]
-	c, h := b.commit(h, deal.CounterOffer{PriceNano: 90}, owner, epoch)
-	t.Version, t.DueAt = h.version, epoch.Add(time.Hour)
+// lateDeadline leaves the state, and sets another deadline, while a worker holds the
+// first one.
+func lateDeadline[Tx any](f *fixture[Tx]) {
+	h, t := f.dealWithDeadline()
+	task := f.claimAll(901, startTime)[0]
+	c, h := f.commit(h, deal.CounterOffer{PriceNano: 90}, owner, startTime)
+	t.Version, t.DueAt = h.version, startTime.Add(time.Hour)
 	c.ClearDeadlines, c.SetDeadlines = []store.DeadlineKind{store.DeadlineTimeout}, []store.Deadline{t}
-	b.must(b.save(c))
+	f.must(f.save(c))
 
-	if row := b.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); row.Held {
-		b.Error("the old arming is still held")
+	if row := f.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); row.Held {
+		f.Error("the old deadline is still held")
 	}
-	late, _ := b.commit(h, deal.Expire{}, deal.BySystem().Caller(), epoch)
+	late, _ := f.commit(h, deal.Expire{}, deal.BySystem().Caller(), startTime)
 	s := consumed(task)
 	late.Task = &s
-	b.wants(b.save(late), store.ErrLeaseLost)
-	b.stands(h)
-	b.counts("fsm_deadlines", 1)
+	f.wantError(f.save(late), store.ErrLeaseLost)
+	f.wantStored(h)
+	f.wantCount("fsm_deadlines", 1)
 }
 
-func firedDeadline[Tx any](b *bench[Tx]) {
-	h, t := b.armed()
-	task := b.claims(901, epoch)[0]
-	if row := b.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); !row.Held {
-		b.Error("a claimed deadline is not held")
+func firedDeadline[Tx any](f *fixture[Tx]) {
+	h, t := f.dealWithDeadline()
+	task := f.claimAll(901, startTime)[0]
+	if row := f.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskDeadline, Deadline: t.Kind, Token: task.Token}}); !row.Held {
+		f.Error("a claimed deadline is not held")
 	}
-	c, next := b.commit(h, deal.Expire{}, deal.BySystem().Caller(), epoch)
+	c, next := f.commit(h, deal.Expire{}, deal.BySystem().Caller(), startTime)
 	s := consumed(task)
 	c.Task, c.ClearDeadlines = &s, []store.DeadlineKind{store.DeadlineTimeout}
-	b.must(b.save(c))
-	b.stands(next)
-	b.counts("fsm_deadlines", 0)
+	f.must(f.save(c))
+	f.wantStored(next)
+	f.wantCount("fsm_deadlines", 0)
 }
 
-func earliestFirst[Tx any](b *bench[Tx]) {
+func earliestFirst[Tx any](f *fixture[Tx]) {
 	var want []string
-	for i, r := range []head[Tx]{b.deal(), b.walRecord("s3://a"), b.deal()} {
-		c := b.about(r)
-		c.SetDeadlines = []store.Deadline{b.deadline(r, epoch.Add(-time.Duration(i)*time.Hour))}
-		b.must(b.save(c))
+	for i, r := range []versioned[Tx]{f.deal(), f.walRecord("s3://a"), f.deal()} {
+		c := f.emptyCommit(r)
+		c.SetDeadlines = []store.Deadline{f.deadline(r, startTime.Add(-time.Duration(i)*time.Hour))}
+		f.must(f.save(c))
 		want = append([]string{r.id}, want...)
 	}
 	var got []string
-	for _, t := range b.claims(901, epoch) {
+	for _, t := range f.claimAll(901, startTime) {
 		got = append(got, t.Deadline.RecordID)
 	}
 	if text(got) != text(want) {
-		b.Fatalf("claimed %v, want %v", got, want)
+		f.Fatalf("claimed %v, want %v", got, want)
 	}
 }

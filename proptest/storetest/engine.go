@@ -2,19 +2,19 @@ package storetest
 
 import "testing"
 
-// scene is one question of the engine's exam.
-type scene[Tx any] struct {
+// engineCase is one case of Engine.
+type engineCase[Tx any] struct {
 	name string
-	play func(s *stage[Tx])
+	run  func(f *engineFixture[Tx])
 }
 
-// Engine examines an engine on a store: each sentence of the durable semantics
-// has a scene, and so has each bug that others had. The machines are the real
-// ones, the handlers do what a scene says, and the clock is the scene's.
+// Engine runs an engine on the store. Every sentence of the durable semantics has a case,
+// and so has every known bug of other engines. The machines are generated from the specs.
+// The cases set the handlers and the clock.
 func Engine[Tx any](t *testing.T, open Open[Tx]) {
 	for _, group := range []struct {
-		name   string
-		scenes []scene[Tx]
+		name  string
+		cases []engineCase[Tx]
 	}{
 		{"1_OneEventIsOneTransaction", oneTransaction[Tx]()},
 		{"2_TheCallersTransaction", callersTransaction[Tx]()},
@@ -26,19 +26,19 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 		{"8_ACrashLeavesARecordThatResumes", crashes[Tx]()},
 		{"9_TheDatabaseRefuses", databaseRefuses[Tx]()},
 		{"10_Correlation", correlation[Tx]()},
-		{"11_AUnitIsOneTransaction", units[Tx]()},
-		{"12_OnlyAtTheVersionThatTheCallNames", onlyAtVersion[Tx]()},
+		{"11_TransactIsOneTransaction", engineTransactions[Tx]()},
+		{"12_IfVersion", onlyAtVersion[Tx]()},
 		{"13_AnOperatorActsOnMany", operator[Tx]()},
-		{"14_APauseHolds", pausing[Tx]()},
+		{"14_Pauses", pausing[Tx]()},
 		{"15_AnOperatorForcesAStep", forcing[Tx]()},
 		{"16_AnOperatorCancelsAMessage", cancelling[Tx]()},
-		{"17_APoisonousMessageStandsAlone", poisonous[Tx]()},
+		{"17_APoisonousMessageHarmsNoOther", poisonousMessages[Tx]()},
 		{"OtherVersions", schemas[Tx]()},
 		{"BugsOfOthers", bugsOfOthers[Tx]()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			for _, scene := range group.scenes {
-				t.Run(scene.name, func(t *testing.T) { scene.play(newStage(t, open)) })
+			for _, c := range group.cases {
+				t.Run(c.name, func(t *testing.T) { c.run(newEngineFixture(t, open)) })
 			}
 		})
 	}

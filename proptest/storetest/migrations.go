@@ -9,8 +9,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func migrations[Tx any]() []test[Tx] {
-	return []test[Tx]{
+func migrations[Tx any]() []storeCase[Tx] {
+	return []storeCase[Tx]{
 		{"TwiceIsANoOp", migrateTwice[Tx]},
 		{"SeveralProcessesAtOnce", migrateAtOnce[Tx]},
 		{"UpDownUp", upDownUp[Tx]},
@@ -22,130 +22,131 @@ func migrations[Tx any]() []test[Tx] {
 	}
 }
 
-func migrateTwice[Tx any](b *bench[Tx]) {
-	h := b.deal()
-	b.send(h, b.message(h, 1, "kafka"))
-	b.must(b.Store.Migrate(b.ctx, store.Machines(b.machines())))
-	b.must(b.Reopen(b.T).Migrate(b.ctx, store.Machines(b.machines())))
-	b.stands(h)
-	b.counts("fsm_outbox", 1)
-	b.counts("fsm_schema", b.Version)
+func migrateTwice[Tx any](f *fixture[Tx]) {
+	h := f.deal()
+	f.send(h, f.message(h, 1, "kafka"))
+	f.must(f.Store.Migrate(f.ctx, store.Machines(f.machines())))
+	f.must(f.Reopen(f.T).Migrate(f.ctx, store.Machines(f.machines())))
+	f.wantStored(h)
+	f.wantCount("fsm_outbox", 1)
+	f.wantCount("fsm_schema", f.Version)
 }
 
-func migrateAtOnce[Tx any](b *bench[Tx]) {
-	b.must(b.MigrateTo(b.ctx, 0))
-	stores := []store.Store[Tx]{b.Store, b.Reopen(b.T), b.Reopen(b.T)}
+func migrateAtOnce[Tx any](f *fixture[Tx]) {
+	f.must(f.MigrateTo(f.ctx, 0))
+	stores := []store.Store[Tx]{f.Store, f.Reopen(f.T), f.Reopen(f.T)}
 	errs := make(chan error)
 	for _, s := range stores {
-		go func() { errs <- s.Migrate(b.ctx, store.Machines(b.machines())) }()
+		go func() { errs <- s.Migrate(f.ctx, store.Machines(f.machines())) }()
 	}
 	for range stores {
-		b.must(<-errs)
+		f.must(<-errs)
 	}
-	b.stands(b.deal())
+	f.wantStored(f.deal())
 }
 
-// upDownUp takes the engine's tables away and brings them back: the machines'
-// own tables stay.
-func upDownUp[Tx any](b *bench[Tx]) {
-	h := b.deal()
-	for version := b.Version; version >= 0; version-- {
-		b.must(b.MigrateTo(b.ctx, version))
-		b.counts("fsm_schema", version)
+// upDownUp removes the engine's tables and creates them again. The machines' own tables
+// stay.
+func upDownUp[Tx any](f *fixture[Tx]) {
+	h := f.deal()
+	for version := f.Version; version >= 0; version-- {
+		f.must(f.MigrateTo(f.ctx, version))
+		f.wantCount("fsm_schema", version)
 	}
-	for version := range b.Version + 1 {
-		b.must(b.MigrateTo(b.ctx, version))
-		b.counts("fsm_schema", version)
+	for version := range f.Version + 1 {
+		f.must(f.MigrateTo(f.ctx, version))
+		f.wantCount("fsm_schema", version)
 	}
-	b.must(b.Store.Migrate(b.ctx, store.Machines(b.machines())))
-	b.stands(h)
-	h = b.fire(h, deal.SubmitOffer{}, advertiser)
-	b.Unjudged(b.T)
-	b.send(h, b.message(h, 1, "kafka"))
-	if tasks := b.claims(901, epoch); len(tasks) != 1 {
-		b.Fatalf("claimed %s", text(tasks))
+	f.must(f.Store.Migrate(f.ctx, store.Machines(f.machines())))
+	f.wantStored(h)
+	h = f.saveEvent(h, deal.SubmitOffer{}, advertiser)
+	f.AllowAnyRows(f.T)
+	f.send(h, f.message(h, 1, "kafka"))
+	if tasks := f.claimAll(901, startTime); len(tasks) != 1 {
+		f.Fatalf("claimed %s", text(tasks))
 	}
 }
 
-func downSchema[Tx any](b *bench[Tx]) {
-	b.must(b.MigrateTo(b.ctx, b.Version-1))
-	b.wantsSchema(b.Version - 1)
+func downSchema[Tx any](f *fixture[Tx]) {
+	f.must(f.MigrateTo(f.ctx, f.Version-1))
+	f.wantSchemaError(f.Version - 1)
 }
 
-func newerSchema[Tx any](b *bench[Tx]) {
-	b.must(b.Store.InTx(b.ctx, func(tx Tx) error {
-		return b.Exec(b.ctx, tx, fmt.Sprintf("INSERT INTO fsm_schema (version) VALUES (%d)", b.Version+1))
+func newerSchema[Tx any](f *fixture[Tx]) {
+	f.must(f.Store.InTx(f.ctx, func(tx Tx) error {
+		return f.Exec(f.ctx, tx, fmt.Sprintf("INSERT INTO fsm_schema (version) VALUES (%d)", f.Version+1))
 	}))
-	b.wantsSchema(b.Version + 1)
-	e := as[*store.SchemaError](b, b.Reopen(b.T).Migrate(b.ctx, store.Machines(b.machines())))
-	if e.Found != b.Version+1 {
-		b.Fatalf("the error says %+v", e)
+	f.wantSchemaError(f.Version + 1)
+	e := as[*store.SchemaError](f, f.Reopen(f.T).Migrate(f.ctx, store.Machines(f.machines())))
+	if e.Found != f.Version+1 {
+		f.Fatalf("the error says %+v", e)
 	}
 }
 
-// wantsSchema fails the test unless a store that is opened now refuses to work,
-// because the schema is at version found.
-func (b *bench[Tx]) wantsSchema(found int) {
-	b.Helper()
-	s := b.Reopen(b.T)
-	_, claim := s.Claim(b.ctx, b.claim(901, epoch))
-	_, read := s.Read(b.ctx, store.Read{Kind: store.ReadDeadLetters, Limit: 1})
-	for _, err := range []error{claim, read, s.InTx(b.ctx, func(Tx) error { return nil })} {
-		if e := as[*store.SchemaError](b, err); e.Found != found || e.Known != b.Version {
-			b.Fatalf("the error says %+v, want found %d", e, found)
+// wantSchemaError fails the test unless a newly opened store refuses to work because the
+// schema has version found.
+func (f *fixture[Tx]) wantSchemaError(found int) {
+	f.Helper()
+	s := f.Reopen(f.T)
+	_, claim := s.Claim(f.ctx, f.claim(901, startTime))
+	_, read := s.Read(f.ctx, store.Read{Kind: store.ReadDeadLetters, Limit: 1})
+	for _, err := range []error{claim, read, s.InTx(f.ctx, func(Tx) error { return nil })} {
+		if e := as[*store.SchemaError](f, err); e.Found != found || e.Known != f.Version {
+			f.Fatalf("the error says %+v, want found %d", e, found)
 		}
 	}
 }
 
-// changes runs a statement on the schema. Where the dialects differ, it is the first of
-// these that the database takes.
-func (b *bench[Tx]) changes(statements ...string) {
-	b.Helper()
+// execFirst runs the first of the statements that the database accepts. The dialects of
+// the databases differ.
+func (f *fixture[Tx]) execFirst(statements ...string) {
+	f.Helper()
 	var err error
 	for _, statement := range statements {
-		if err = b.Store.InTx(b.ctx, func(tx Tx) error { return b.Exec(b.ctx, tx, statement) }); err == nil {
+		if err = f.Store.InTx(f.ctx, func(tx Tx) error { return f.Exec(f.ctx, tx, statement) }); err == nil {
 			return
 		}
 	}
-	b.Fatal(err)
+	f.Fatal(err)
 }
 
-// drifts migrates, and wants this of a machine and nothing else to differ.
-func (b *bench[Tx]) drifts(machine, want string) {
-	b.Helper()
-	err := b.Store.Migrate(b.ctx, store.Machines(b.machines()))
-	e := as[*store.DriftError](b, err)
-	b.wants(err, store.ErrDrift)
+// wantDrift migrates, and fails the test unless this is the only difference of the
+// machine.
+func (f *fixture[Tx]) wantDrift(machine, want string) {
+	f.Helper()
+	err := f.Store.Migrate(f.ctx, store.Machines(f.machines()))
+	e := as[*store.DriftError](f, err)
+	f.wantError(err, store.ErrDrift)
 	if len(e.Machines) != 1 {
-		b.Fatalf("the error says %v", err)
+		f.Fatalf("the error says %v", err)
 	}
 	d := e.Machines[0]
 	if d.Machine != machine || d.Deployed != d.Version || d.Later() || !slices.Equal(d.Differences, []string{want}) {
-		b.Fatalf("the error says %v, want %s", err, want)
+		f.Fatalf("the error says %v, want %s", err, want)
 	}
 }
 
-func triggerGone[Tx any](b *bench[Tx]) {
-	b.changes("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
-	for range 2 { // Migrate mends nothing
-		b.drifts("deal", "trigger deal_delete of deals is not there")
+func triggerGone[Tx any](f *fixture[Tx]) {
+	f.execFirst("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
+	for range 2 { // Migrate repairs nothing
+		f.wantDrift("deal", "trigger deal_delete of deals is not there")
 	}
 }
 
-func indexGone[Tx any](b *bench[Tx]) {
-	b.changes("DROP INDEX registration_one_live_registration")
-	err := b.Store.Migrate(b.ctx, store.Machines(b.machines()))
-	if e := as[*store.DriftError](b, err); len(e.Machines) != 1 || !strings.Contains(err.Error(), "machine registration, version 1.0.0: index registration_one_live_registration") {
-		b.Fatalf("the error says %v", err)
+func indexGone[Tx any](f *fixture[Tx]) {
+	f.execFirst("DROP INDEX registration_one_live_registration")
+	err := f.Store.Migrate(f.ctx, store.Machines(f.machines()))
+	if e := as[*store.DriftError](f, err); len(e.Machines) != 1 || !strings.Contains(err.Error(), "machine registration, version 1.0.0: index registration_one_live_registration") {
+		f.Fatalf("the error says %v", err)
 	}
 }
 
-// driftAndMore has a trigger gone where the engine's tables are of an older version:
-// they are brought up all the same.
-func driftAndMore[Tx any](b *bench[Tx]) {
-	b.changes("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
-	b.must(b.MigrateTo(b.ctx, b.Version-1))
-	b.drifts("deal", "trigger deal_delete of deals is not there")
-	b.counts("fsm_schema", b.Version)
-	b.stands(b.deal())
+// driftAndMore drops a trigger and downgrades the engine's tables. Migrate still upgrades
+// the tables.
+func driftAndMore[Tx any](f *fixture[Tx]) {
+	f.execFirst("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
+	f.must(f.MigrateTo(f.ctx, f.Version-1))
+	f.wantDrift("deal", "trigger deal_delete of deals is not there")
+	f.wantCount("fsm_schema", f.Version)
+	f.wantStored(f.deal())
 }

@@ -7,33 +7,33 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func pauses[Tx any]() []test[Tx] {
-	return []test[Tx]{
-		{"APauseComesBackAsItWas", pauseComesBack[Tx]},
-		{"ASecondPauseTakesThePlaceOfTheFirst", pauseAgain[Tx]},
+func pauses[Tx any]() []storeCase[Tx] {
+	return []storeCase[Tx]{
+		{"APauseIsReadBackUnchanged", pauseIsReadBack[Tx]},
+		{"ASecondPauseReplacesTheFirst", pauseAgain[Tx]},
 		{"AnUnpauseSaysWhetherThereWasOne", unpause[Tx]},
-		{"AnUnpauseEndsTheWait", unpauseWakes[Tx]},
-		{"WhatIsNoScopeIsRefused", noScope[Tx]},
+		{"AnUnpauseEndsTheWait", unpauseEndsWait[Tx]},
+		{"AnInvalidPauseIsRefused", noScope[Tx]},
 	}
 }
 
-// pausesOf are pauses of each kind, in the order in which they are read.
-func pausesOf() []store.Pause {
+// examplePauses returns pauses of each kind, in the order in which they are read.
+func examplePauses() []store.Pause {
 	var list []store.Pause
 	for _, s := range []store.Scope{
 		{Destination: "kafka"}, {Machine: "deal"}, {Machine: "deal", Effect: "deal.events"}, {Machine: "deal", Effect: "notify_owner"}, {Machine: "wal"},
 	} {
-		list = append(list, store.Pause{Scope: s, Who: "ann", Why: "the bank's is away", At: epoch})
+		list = append(list, store.Pause{Scope: s, Who: "ann", Why: "the bank's is away", At: startTime})
 	}
 	return list
 }
 
 // pause stores pauses, the last first.
-func (b *bench[Tx]) pause(list ...store.Pause) {
-	b.Helper()
-	b.must(b.Store.InTx(b.ctx, func(tx Tx) error {
+func (f *fixture[Tx]) pause(list ...store.Pause) {
+	f.Helper()
+	f.must(f.Store.InTx(f.ctx, func(tx Tx) error {
 		for i := range list {
-			if err := b.Store.Pause(b.ctx, tx, list[len(list)-1-i]); err != nil {
+			if err := f.Store.Pause(f.ctx, tx, list[len(list)-1-i]); err != nil {
 				return err
 			}
 		}
@@ -41,72 +41,72 @@ func (b *bench[Tx]) pause(list ...store.Pause) {
 	}))
 }
 
-func (b *bench[Tx]) unpause(s store.Scope) (there bool) {
-	b.Helper()
-	b.must(b.Store.InTx(b.ctx, func(tx Tx) (err error) {
-		there, err = b.Store.Unpause(b.ctx, tx, s)
+func (f *fixture[Tx]) unpause(s store.Scope) (there bool) {
+	f.Helper()
+	f.must(f.Store.InTx(f.ctx, func(tx Tx) (err error) {
+		there, err = f.Store.Unpause(f.ctx, tx, s)
 		return err
 	}))
 	return there
 }
 
-// paused fails the test unless these are the pauses.
-func (b *bench[Tx]) paused(want []store.Pause) {
-	b.Helper()
-	page, err := b.Reopen(b.T).Read(b.ctx, store.Read{Kind: store.ReadPauses})
-	b.must(err)
+// wantPauses fails the test unless exactly these pauses are stored.
+func (f *fixture[Tx]) wantPauses(want []store.Pause) {
+	f.Helper()
+	page, err := f.Reopen(f.T).Read(f.ctx, store.Read{Kind: store.ReadPauses})
+	f.must(err)
 	if text(page.Pauses) != text(want) {
-		b.Fatalf("there are %s\nwant %s", text(page.Pauses), text(want))
+		f.Fatalf("there are %s\nwant %s", text(page.Pauses), text(want))
 	}
 }
 
-func pauseComesBack[Tx any](b *bench[Tx]) {
-	b.paused(nil)
-	b.pause(pausesOf()...)
-	b.paused(pausesOf())
+func pauseIsReadBack[Tx any](f *fixture[Tx]) {
+	f.wantPauses(nil)
+	f.pause(examplePauses()...)
+	f.wantPauses(examplePauses())
 }
 
-func pauseAgain[Tx any](b *bench[Tx]) {
-	list := pausesOf()
-	b.pause(list...)
-	list[2].Who, list[2].Why, list[2].At = "bob", "the topic is gone", epoch.Add(time.Microsecond)
-	b.pause(list[2])
-	b.paused(list)
+func pauseAgain[Tx any](f *fixture[Tx]) {
+	list := examplePauses()
+	f.pause(list...)
+	list[2].Who, list[2].Why, list[2].At = "bob", "the topic is gone", startTime.Add(time.Microsecond)
+	f.pause(list[2])
+	f.wantPauses(list)
 }
 
-func unpause[Tx any](b *bench[Tx]) {
-	list := pausesOf()
-	b.pause(list...)
+func unpause[Tx any](f *fixture[Tx]) {
+	list := examplePauses()
+	f.pause(list...)
 	for i, want := range []bool{true, false} {
-		if there := b.unpause(list[2].Scope); there != want {
-			b.Errorf("unpause %d: there was one: %v", i+1, there)
+		if there := f.unpause(list[2].Scope); there != want {
+			f.Errorf("unpause %d: there was one: %v", i+1, there)
 		}
 	}
-	b.paused(append(list[:2:2], list[3:]...))
+	f.wantPauses(append(list[:2:2], list[3:]...))
 }
 
-func unpauseWakes[Tx any](b *bench[Tx]) {
-	p := pausesOf()[0]
-	b.pause(p)
-	ctx, cancel := context.WithTimeout(b.ctx, time.Minute)
+func unpauseEndsWait[Tx any](f *fixture[Tx]) {
+	p := examplePauses()[0]
+	f.pause(p)
+	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
 	defer cancel()
-	for b.Store.Wait(ctx, short) == nil && !b.quiet(ctx) { // older commits wake it too
+	for f.Store.Wait(ctx, short) == nil && !f.waitsFully(ctx) { // earlier commits end it too
 		continue
 	}
 	woken := make(chan error, 1)
-	go func() { woken <- b.Store.Wait(ctx, time.Hour) }()
+	go func() { woken <- f.Store.Wait(ctx, time.Hour) }()
 	for {
-		b.unpause(p.Scope)
+		f.unpause(p.Scope)
 		select {
 		case err := <-woken:
-			b.must(err)
+			f.must(err)
 			return
 		case <-time.After(short):
 		}
 	}
 }
 
-func noScope[Tx any](b *bench[Tx]) {
+func noScope[Tx any](f *fixture[Tx]) {
 	for name, p := range map[string]store.Pause{
 		"nothing":                   {Who: "ann", Why: "to see"},
 		"an effect of no machine":   {Scope: store.Scope{Effect: "x"}, Who: "ann", Why: "to see"},
@@ -114,10 +114,10 @@ func noScope[Tx any](b *bench[Tx]) {
 		"without a name":            {Scope: store.Scope{Machine: "deal"}, Why: "to see"},
 		"without a reason":          {Scope: store.Scope{Machine: "deal"}, Who: "ann"},
 	} {
-		p.At = epoch
-		if err := b.Store.InTx(b.ctx, func(tx Tx) error { return b.Store.Pause(b.ctx, tx, p) }); err == nil {
-			b.Errorf("%s can be paused", name)
+		p.At = startTime
+		if err := f.Store.InTx(f.ctx, func(tx Tx) error { return f.Store.Pause(f.ctx, tx, p) }); err == nil {
+			f.Errorf("%s can be paused", name)
 		}
 	}
-	b.paused(nil)
+	f.wantPauses(nil)
 }

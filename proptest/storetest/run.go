@@ -2,26 +2,26 @@ package storetest
 
 import "testing"
 
-// test is one question of the exam.
-type test[Tx any] struct {
+// storeCase is one case of the suite.
+type storeCase[Tx any] struct {
 	name string
-	ask  func(b *bench[Tx])
+	run  func(f *fixture[Tx])
 }
 
-// Run examines a store: every sentence of engine.Store's contract.
+// Run checks every sentence of the contract of store.Store.
 func Run[Tx any](t *testing.T, open Open[Tx]) {
 	for _, group := range []struct {
 		name  string
-		tests []test[Tx]
+		tests []storeCase[Tx]
 	}{
 		{"Save", saving[Tx]()},
 		{"Change", changes[Tx]()},
 		{"Refuse", refusing[Tx]()},
-		{"Together", together[Tx]()},
+		{"SeveralCommits", severalCommits[Tx]()},
 		{"Keys", keys[Tx]()},
 		{"Outbox", outboxes[Tx]()},
-		{"Lanes", lanes[Tx]()},
-		{"Parking", parking[Tx]()},
+		{"Ordering", orderingKeys[Tx]()},
+		{"Parked", parking[Tx]()},
 		{"Lease", leases[Tx]()},
 		{"Suspects", suspects[Tx]()},
 		{"States", states[Tx]()},
@@ -35,9 +35,9 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {
 				t.Run(test.name, func(t *testing.T) {
-					b := newBench(t, open)
-					b.Unjudged(t)
-					test.ask(b)
+					f := newFixture(t, open)
+					f.AllowAnyRows(t)
+					test.run(f)
 				})
 			}
 		})

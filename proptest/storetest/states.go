@@ -7,15 +7,15 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func states[Tx any]() []test[Tx] {
-	return []test[Tx]{
+func states[Tx any]() []storeCase[Tx] {
+	return []storeCase[Tx]{
 		{"AClaimLeavesWhatWasAskedForInOtherStates", otherStatesLeft[Tx]},
 		{"WhatNamesNoStateIsForEveryWorker", noStateNamed[Tx]},
 		{"WhatIsLeftForItsStateIsCounted", readUnknownStates[Tx]},
 	}
 }
 
-// without makes a claim one of a worker that does not know a state of any machine.
+// without returns the claim of a worker that does not know a state of any machine.
 func without(c store.Claim, state string) store.Claim {
 	lacks := func(states []string) []string {
 		return slices.DeleteFunc(slices.Clone(states), func(s string) bool { return s == state })
@@ -30,48 +30,48 @@ func without(c store.Claim, state string) store.Claim {
 	return c
 }
 
-// waiting saves a deal in DRAFT with a message and a deadline that are due. State is
-// that which the two name.
-func (b *bench[Tx]) waiting(state string) store.OutboxMessage {
-	b.Helper()
-	h := b.deal()
-	row, deadline := b.message(h, 1, "kafka"), b.deadline(h, epoch)
+// waiting saves a deal in DRAFT with a message and a deadline that are due. Both name the
+// given state.
+func (f *fixture[Tx]) waiting(state string) store.OutboxMessage {
+	f.Helper()
+	h := f.deal()
+	row, deadline := f.message(h, 1, "kafka"), f.deadline(h, startTime)
 	row.RecordState, deadline.RecordState = state, state
-	c := b.about(h)
+	c := f.emptyCommit(h)
 	c.Outbox, c.SetDeadlines = []store.OutboxMessage{row}, []store.Deadline{deadline}
-	b.must(b.save(c))
+	f.must(f.save(c))
 	return row
 }
 
-func otherStatesLeft[Tx any](b *bench[Tx]) {
-	row := b.waiting("DRAFT")
-	c := b.claim(901, epoch)
-	b.gets(without(c, "DRAFT"))
-	tasks := b.gets(c, row)
+func otherStatesLeft[Tx any](f *fixture[Tx]) {
+	row := f.waiting("DRAFT")
+	c := f.claim(901, startTime)
+	f.wantClaimed(without(c, "DRAFT"))
+	tasks := f.wantClaimed(c, row)
 	if len(tasks) != 2 || tasks[0].Effect.RecordState != "DRAFT" || tasks[1].Deadline.RecordState != "DRAFT" {
-		b.Fatalf("claimed %s", text(tasks))
+		f.Fatalf("claimed %s", text(tasks))
 	}
 }
 
-func noStateNamed[Tx any](b *bench[Tx]) {
-	row := b.waiting("")
-	if tasks := b.gets(without(b.claim(901, epoch), "DRAFT"), row); len(tasks) != 2 {
-		b.Fatalf("claimed %s", text(tasks))
+func noStateNamed[Tx any](f *fixture[Tx]) {
+	row := f.waiting("")
+	if tasks := f.wantClaimed(without(f.claim(901, startTime), "DRAFT"), row); len(tasks) != 2 {
+		f.Fatalf("claimed %s", text(tasks))
 	}
 }
 
-func readUnknownStates[Tx any](b *bench[Tx]) {
-	row := b.waiting("DRAFT")
-	other := b.waiting("DRAFT")
-	b.waiting("")
+func readUnknownStates[Tx any](f *fixture[Tx]) {
+	row := f.waiting("DRAFT")
+	other := f.waiting("DRAFT")
+	f.waiting("")
 	ask := func(c store.Claim) []store.UnknownWork {
-		page, err := b.Store.Read(b.ctx, store.Read{Kind: store.ReadUnknown, Now: epoch.Add(time.Second), Limit: 10, Destinations: c.Destinations, Events: c.Events})
-		b.must(err)
+		page, err := f.Store.Read(f.ctx, store.Read{Kind: store.ReadUnknown, Now: startTime.Add(time.Second), Limit: 10, Destinations: c.Destinations, Events: c.Events})
+		f.must(err)
 		return page.Unknown
 	}
-	c := b.claim(901, epoch)
+	c := f.claim(901, startTime)
 	if u := ask(c); len(u) != 0 {
-		b.Errorf("of what is known it finds %s", text(u))
+		f.Errorf("of what is known it finds %s", text(u))
 	}
 	least := min(row.RecordID, other.RecordID)
 	want := []store.UnknownWork{
@@ -79,6 +79,6 @@ func readUnknownStates[Tx any](b *bench[Tx]) {
 		{Kind: store.TaskEffect, Machine: "deal", Name: "notify_owner", State: "DRAFT", Record: least, Count: 2},
 	}
 	if got := ask(without(c, "DRAFT")); text(got) != text(want) {
-		b.Errorf("it finds %s\nwant %s", text(got), text(want))
+		f.Errorf("it finds %s\nwant %s", text(got), text(want))
 	}
 }

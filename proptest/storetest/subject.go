@@ -7,10 +7,10 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Subject is a store under examination, with an empty database of its own, and
-// what the exam needs beside it.
+// Subject is a store under test with an empty database of its own, and the access to the
+// database that the cases need.
 type Subject[Tx any] struct {
-	// Store is not migrated yet. Whoever made it closes it.
+	// Store is not migrated yet. Open closes it when the test ends.
 	Store store.Store[Tx]
 	// Reopen returns another store on the same database, as another process
 	// has it.
@@ -18,24 +18,23 @@ type Subject[Tx any] struct {
 	// Exec runs one statement without parameters, in a transaction of the
 	// store.
 	Exec func(ctx context.Context, tx Tx, statement string) error
-	// Break breaks the transaction, as a lost connection or a full disk does, and
-	// returns the error of the driver. Other transactions go on.
+	// Break breaks the transaction, as a lost connection or a full disk does, and returns
+	// the error of the driver. Other transactions continue.
 	Break func(ctx context.Context, tx Tx) error
 	// Count returns how many rows "SELECT count(*) FROM " + from counts, as
 	// another connection sees them.
 	Count func(t *testing.T, from string) int
-	// Vandalise runs one statement on a connection of its own, with every
-	// constraint and trigger of the given table out of force, as somebody with
-	// an owner's rights can.
-	Vandalise func(t *testing.T, table, statement string)
-	// Unjudged lets the database take rows of the engine that no step asks for, until
-	// it is migrated again: most of those of the exam are made up.
-	Unjudged func(t *testing.T)
+	// ExecUnchecked runs one statement on another connection, with every constraint and
+	// trigger of the table disabled, as the owner of the database can.
+	ExecUnchecked func(t *testing.T, table, statement string)
+	// AllowAnyRows makes the database accept messages, deadlines and keys that no step
+	// asks for, until the next Migrate. Most of those of the cases belong to no step.
+	AllowAnyRows func(t *testing.T)
 	// MigrateTo brings the engine's tables to another version, 0 being none.
 	MigrateTo func(ctx context.Context, version int) error
 	// Version is the current version of the engine's tables.
 	Version int
 }
 
-// Open makes a subject; t says when it can be cleaned up.
+// Open returns a new Subject and registers its clean-up with t.
 type Open[Tx any] func(t *testing.T) Subject[Tx]

@@ -8,11 +8,11 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func suspects[Tx any]() []test[Tx] {
-	return []test[Tx]{
+func suspects[Tx any]() []storeCase[Tx] {
+	return []storeCase[Tx]{
 		{"AClaimTakesAtMostSoManySuspects", atMostSoManySuspects[Tx]},
 		{"WhatWasCutShortOnceIsNoSuspect", onceIsNoSuspect[Tx]},
-		{"ALaneGivesNoMoreForItsSuspects", suspectsWithinTheirLane[Tx]},
+		{"ADestinationGivesNoMoreForItsSuspects", suspectsWithinTheirKey[Tx]},
 		{"ManySuspectsKeepNothingBack", manySuspects[Tx]},
 		{"ASuspectComesBeforeWhatIsNewer", suspectBeforeNewer[Tx]},
 		{"AClaimCountsWhatWasCutShort", cutIsCounted[Tx]},
@@ -21,194 +21,195 @@ func suspects[Tx any]() []test[Tx] {
 	}
 }
 
-// cutShort saves a message for each lane and has them claimed, a second later each; their
+// cutShort saves a message for each ordering key and claims them one second apart. Their
 // leases last for a minute.
-func (b *bench[Tx]) cutShort(lanes ...string) (rows []store.OutboxMessage) {
-	b.Helper()
-	for i, lane := range lanes {
-		h := b.deal()
-		row, at := b.message(h, 1, lane), epoch.Add(time.Duration(i)*time.Second)
+func (f *fixture[Tx]) cutShort(destinations ...string) (rows []store.OutboxMessage) {
+	f.Helper()
+	for i, destination := range destinations {
+		h := f.deal()
+		row, at := f.message(h, 1, destination), startTime.Add(time.Duration(i)*time.Second)
 		row.AvailableAt = fsm.Some(at)
-		b.send(h, row)
-		b.gets(b.claim(801+i, at), row)
+		f.send(h, row)
+		f.wantClaimed(f.claim(801+i, at), row)
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// suspicious has messages cut short twice: their leases end after two minutes.
-func (b *bench[Tx]) suspicious(lanes ...string) []store.OutboxMessage {
-	b.Helper()
-	rows := b.cutShort(lanes...)
+// cutTwice claims messages twice and lets the leases end. Their leases end after two
+// minutes.
+func (f *fixture[Tx]) cutTwice(destinations ...string) []store.OutboxMessage {
+	f.Helper()
+	rows := f.cutShort(destinations...)
 	for i, row := range rows {
-		b.gets(b.claim(821+i, epoch.Add(time.Minute+time.Duration(i)*time.Second)), row)
+		f.wantClaimed(f.claim(821+i, startTime.Add(time.Minute+time.Duration(i)*time.Second)), row)
 	}
 	return rows
 }
 
-// fresh saves a message that is due since a time.
-func (b *bench[Tx]) fresh(lane string, since time.Time) store.OutboxMessage {
-	b.Helper()
-	h := b.deal()
-	row := b.message(h, 1, lane)
+// newMessage saves a message that is due since the given time.
+func (f *fixture[Tx]) newMessage(destination string, since time.Time) store.OutboxMessage {
+	f.Helper()
+	h := f.deal()
+	row := f.message(h, 1, destination)
 	row.AvailableAt = fsm.Some(since)
-	b.send(h, row)
+	f.send(h, row)
 	return row
 }
 
-func atMostSoManySuspects[Tx any](b *bench[Tx]) {
-	s := b.suspicious("kafka", "ton", "kafka")
-	after := epoch.Add(time.Hour)
-	one, two := b.fresh("kafka", after), b.fresh("ton", after)
-	c := b.claim(901, after)
+func atMostSoManySuspects[Tx any](f *fixture[Tx]) {
+	s := f.cutTwice("kafka", "ton", "kafka")
+	after := startTime.Add(time.Hour)
+	one, two := f.newMessage("kafka", after), f.newMessage("ton", after)
+	c := f.claim(901, after)
 	c.Suspects = 0
-	b.gets(c, one, two)
-	b.gets(c)
-	third := b.fresh("ton", after)
+	f.wantClaimed(c, one, two)
+	f.wantClaimed(c)
+	third := f.newMessage("ton", after)
 	c.Suspects = 1
-	b.gets(c, s[0], third)
+	f.wantClaimed(c, s[0], third)
 	c.Suspects = 2
-	b.gets(c, s[1], s[2])
-	b.gets(c)
+	f.wantClaimed(c, s[1], s[2])
+	f.wantClaimed(c)
 }
 
-func onceIsNoSuspect[Tx any](b *bench[Tx]) {
-	rows := b.cutShort("kafka", "ton", "kafka")
-	c := b.claim(901, epoch.Add(time.Hour))
+func onceIsNoSuspect[Tx any](f *fixture[Tx]) {
+	rows := f.cutShort("kafka", "ton", "kafka")
+	c := f.claim(901, startTime.Add(time.Hour))
 	c.Suspects = 0
-	for _, task := range b.gets(c, rows...) {
+	for _, task := range f.wantClaimed(c, rows...) {
 		if task.Suspect() {
-			b.Fatalf("a suspect: %s", text(task))
+			f.Fatalf("a suspect: %s", text(task))
 		}
 	}
 }
 
-// suspectsWithinTheirLane: of a lane that has room for one message a claim takes the
-// suspect, or the other.
-func suspectsWithinTheirLane[Tx any](b *bench[Tx]) {
-	s := b.suspicious("kafka", "ton")
-	after := epoch.Add(time.Hour)
-	kafka, ton := b.fresh("kafka", after), b.fresh("ton", after)
-	c := b.claim(901, after)
+// suspectsWithinTheirKey: a claim takes one message of a destination that has room for
+// one, a suspect or not.
+func suspectsWithinTheirKey[Tx any](f *fixture[Tx]) {
+	s := f.cutTwice("kafka", "ton")
+	after := startTime.Add(time.Hour)
+	kafka, ton := f.newMessage("kafka", after), f.newMessage("ton", after)
+	c := f.claim(901, after)
 	c.Suspects = 1
 	for i := range c.Destinations {
 		c.Destinations[i].Most = 1
 	}
-	b.gets(c, s[0], ton)
+	f.wantClaimed(c, s[0], ton)
 	c.Suspects = 0
-	b.gets(c, kafka)
+	f.wantClaimed(c, kafka)
 	c.Suspects = 1
-	b.gets(c, s[1])
+	f.wantClaimed(c, s[1])
 }
 
-// manySuspects has more suspects in a lane than one statement looks at.
-func manySuspects[Tx any](b *bench[Tx]) {
+// manySuspects has more suspects of one destination than a statement looks at.
+func manySuspects[Tx any](f *fixture[Tx]) {
 	const many = 2100
-	h := b.deal()
-	c := b.about(h)
+	h := f.deal()
+	c := f.emptyCommit(h)
 	for i := range many {
-		row := b.message(h, 1, "kafka")
+		row := f.message(h, 1, "kafka")
 		row.RecordID = fmt.Sprint("suspect ", i)
 		c.Outbox = append(c.Outbox, row)
 	}
-	b.must(b.save(c))
-	leasing := b.claim(801, epoch)
+	f.must(f.save(c))
+	leasing := f.claim(801, startTime)
 	leasing.Destinations = []store.Destination{{Machine: h.machine.Name(), Name: "kafka", Effects: []string{"notify_owner"}, States: h.machine.States(), Most: many}}
 	leasing.Effects = many
 	for range 2 {
 		for n := 0; n < many; {
-			tasks, err := b.Store.Claim(b.ctx, leasing)
-			b.must(err)
+			tasks, err := f.Store.Claim(f.ctx, leasing)
+			f.must(err)
 			if n += len(tasks); len(tasks) == 0 {
-				b.Fatalf("claimed %d of %d", n, many)
+				f.Fatalf("claimed %d of %d", n, many)
 			}
 		}
 		leasing.Now, leasing.Until = leasing.Until, leasing.Until.Add(time.Minute)
 	}
-	after := epoch.Add(time.Hour)
-	row := b.fresh("kafka", after)
-	claim := b.claim(901, after)
+	after := startTime.Add(time.Hour)
+	row := f.newMessage("kafka", after)
+	claim := f.claim(901, after)
 	claim.Suspects, claim.Effects = 0, 1
-	b.gets(claim, row)
-	row = b.fresh("kafka", after)
+	f.wantClaimed(claim, row)
+	row = f.newMessage("kafka", after)
 	claim.Suspects, claim.Effects = 1, 2
-	tasks, err := b.Store.Claim(b.ctx, claim)
-	b.must(err)
+	tasks, err := f.Store.Claim(f.ctx, claim)
+	f.must(err)
 	if len(tasks) != 2 || !tasks[0].Suspect() || tasks[1].Effect.MessageID != row.MessageID {
-		b.Fatalf("claimed %s", text(tasks))
+		f.Fatalf("claimed %s", text(tasks))
 	}
 }
 
-func suspectBeforeNewer[Tx any](b *bench[Tx]) {
-	s := b.suspicious("kafka")
-	older := b.fresh("kafka", epoch.Add(90*time.Second))
+func suspectBeforeNewer[Tx any](f *fixture[Tx]) {
+	s := f.cutTwice("kafka")
+	older := f.newMessage("kafka", startTime.Add(90*time.Second))
 	for range 3 {
-		b.fresh("kafka", epoch.Add(3*time.Minute))
+		f.newMessage("kafka", startTime.Add(3*time.Minute))
 	}
-	c := b.claim(901, epoch.Add(time.Hour))
+	c := f.claim(901, startTime.Add(time.Hour))
 	c.Effects = 1
-	b.gets(c, older)
-	b.gets(c, s...)
+	f.wantClaimed(c, older)
+	f.wantClaimed(c, s...)
 }
 
-func cutIsCounted[Tx any](b *bench[Tx]) {
-	row := b.cutShort("kafka")[0]
+func cutIsCounted[Tx any](f *fixture[Tx]) {
+	row := f.cutShort("kafka")[0]
 	cut := func(want int64) {
-		b.Helper()
-		if got := b.letter(row.MessageID); got.Cut != want {
-			b.Fatalf("%d attempts were cut short, want %d", got.Cut, want)
+		f.Helper()
+		if got := f.readMessage(row.MessageID); got.Cut != want {
+			f.Fatalf("%d attempts were cut short, want %d", got.Cut, want)
 		}
 	}
 	cut(0)
-	at := epoch.Add(time.Minute)
-	second := b.gets(b.claim(901, at), row)[0]
+	at := startTime.Add(time.Minute)
+	second := f.wantClaimed(f.claim(901, at), row)[0]
 	if second.Effect.Cut != 0 || second.Suspect() {
-		b.Fatalf("the row before the claim is %s", text(second))
+		f.Fatalf("the row before the claim is %s", text(second))
 	}
 	cut(1)
-	again := b.claim(901, at)
+	again := f.claim(901, at)
 	again.Again = true
-	if task := b.gets(again, row)[0]; task.Effect.Cut != 0 || task.Suspect() {
-		b.Fatalf("asked again, the row before the claim is %s", text(task))
+	if task := f.wantClaimed(again, row)[0]; task.Effect.Cut != 0 || task.Suspect() {
+		f.Fatalf("asked again, the row before the claim is %s", text(task))
 	}
 	cut(1)
 	at = at.Add(time.Minute)
-	third := b.gets(b.claim(902, at), row)[0]
+	third := f.wantClaimed(f.claim(902, at), row)[0]
 	if third.Effect.Cut != 1 || !third.Suspect() {
-		b.Fatalf("the row before the third claim is %s", text(third))
+		f.Fatalf("the row before the third claim is %s", text(third))
 	}
 	cut(2)
-	b.must(b.settle(outcome(third, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(at)})))
+	f.must(f.settle(outcome(third, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(at)})))
 	cut(2)
-	c := b.claim(903, at)
+	c := f.claim(903, at)
 	c.Suspects = 0
-	if task := b.gets(c, row)[0]; task.Suspect() {
-		b.Fatalf("a message that failed is a suspect: %s", text(task))
+	if task := f.wantClaimed(c, row)[0]; task.Suspect() {
+		f.Fatalf("a message that failed is a suspect: %s", text(task))
 	}
 	cut(2)
 }
 
-func requeueForgetsCut[Tx any](b *bench[Tx]) {
-	row := b.cutShort("kafka")[0]
-	task := b.gets(b.claim(901, epoch.Add(time.Minute)), row)[0]
-	b.must(b.settle(outcome(task, store.MessageState{State: "dead_letter", AvailableAt: row.AvailableAt})))
-	b.must(b.settle(store.Settlement{
+func requeueForgetsCut[Tx any](f *fixture[Tx]) {
+	row := f.cutShort("kafka")[0]
+	task := f.wantClaimed(f.claim(901, startTime.Add(time.Minute)), row)[0]
+	f.must(f.settle(outcome(task, store.MessageState{State: "dead_letter", AvailableAt: row.AvailableAt})))
+	f.must(f.settle(store.Settlement{
 		Kind: store.TaskEffect, MessageID: row.MessageID, From: "dead_letter",
-		MessageState: store.MessageState{State: "pending", AvailableAt: row.AvailableAt, Resolution: "ann: mended"},
+		MessageState: store.MessageState{State: "pending", AvailableAt: row.AvailableAt, Resolution: "ann: repaired"},
 	}))
-	if got := b.letter(row.MessageID); got.Attempts != 0 || got.Cut != 0 {
-		b.Fatalf("it is %s", text(got))
+	if got := f.readMessage(row.MessageID); got.Attempts != 0 || got.Cut != 0 {
+		f.Fatalf("it is %s", text(got))
 	}
 }
 
-func cutNotByHand[Tx any](b *bench[Tx]) {
-	row := b.cutShort("kafka")[0]
+func cutNotByHand[Tx any](f *fixture[Tx]) {
+	row := f.cutShort("kafka")[0]
 	for _, set := range []string{"cut = 1", "cut = cut - 1", "cut = 1, attempts = attempts + 1, state = 'dead_letter'"} {
-		err := b.Store.InTx(b.ctx, func(tx Tx) error {
-			return b.Exec(b.ctx, tx, "UPDATE fsm_outbox SET "+set+" WHERE message_id = '"+row.MessageID+"'")
+		err := f.Store.InTx(f.ctx, func(tx Tx) error {
+			return f.Exec(f.ctx, tx, "UPDATE fsm_outbox SET "+set+" WHERE message_id = '"+row.MessageID+"'")
 		})
 		if err == nil {
-			b.Errorf("the database lets anyone set %s", set)
+			f.Errorf("the database lets anyone set %s", set)
 		}
 	}
 }

@@ -1,0 +1,145 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/store"
+)
+
+func operator[Tx any]() []engineCase[Tx] {
+	return []engineCase[Tx]{
+		{"DeadLettersArePaged", pagedDeadLetters[Tx]},
+		{"RequeueAllDoesWhatItCan", requeueAll[Tx]},
+		{"DiscardAllDoesWhatItCan", discardAll[Tx]},
+		{"ResumeAllDoesWhatItCan", resumeAll[Tx]},
+	}
+}
+
+// smallPages is a store whose pages have at most two rows.
+type smallPages[Tx any] struct {
+	store.Store[Tx]
+	read func(store.Page) // gets every page; may be nil
+}
+
+func (n *smallPages[Tx]) Read(ctx context.Context, q store.Read) (store.Page, error) {
+	q.Limit = min(q.Limit, 2)
+	page, err := n.Store.Read(ctx, q)
+	if n.read != nil {
+		n.read(page)
+	}
+	return page, err
+}
+
+// fiveDeadLetters creates deals whose first message is a dead letter.
+func (f *engineFixture[Tx]) fiveDeadLetters() (ids []string) {
+	f.Helper()
+	f.handlers.set("deal.events", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+		return nil, &engine.PermanentError{Err: errors.New("no such topic")}
+	})
+	for range 5 {
+		ids = append(ids, f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser))
+	}
+	f.stepAll()
+	f.wantCount("fsm_outbox WHERE state = 'dead_letter'", 5)
+	f.handlers.set("deal.events", nil)
+	return ids
+}
+
+func pagedDeadLetters[Tx any](f *engineFixture[Tx]) {
+	ids := f.fiveDeadLetters()
+	var got []string
+	for after := ""; ; {
+		page, err := f.engine.DeadLetters(f.ctx, store.Filter{Effect: "deal.events"}, after, 2)
+		f.must(err)
+		if len(page) == 0 {
+			break
+		}
+		for _, row := range page {
+			got, after = append(got, row.RecordID), row.MessageID
+		}
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, ids) {
+		f.Errorf("the pages have %v, want %v", got, ids)
+	}
+	_, err := f.engine.DeadLetters(f.ctx, store.Filter{}, uuid(7).String(), 2)
+	f.wantError(err, engine.ErrNotFound)
+}
+
+// discardedByAnother makes the engine read pages of two rows, and another operator
+// discard the last message of the first page right after. It returns the id of that
+// message.
+func (f *engineFixture[Tx]) discardedByAnother() (messageID string) {
+	f.Helper()
+	messages, err := f.engine.DeadLetters(f.ctx, store.Filter{}, "", 2)
+	f.must(err)
+	messageID = messages[1].MessageID
+	other, db := f.engine, &smallPages[Tx]{Store: f.Store}
+	db.read = func(store.Page) {
+		db.read = nil
+		f.must(other.Discard(f.ctx, messageID, "bob", "moot"))
+	}
+	f.engine = f.newEngine(db, f.config)
+	return messageID
+}
+
+// wantAllButOne fails the test unless four messages were resolved and one was not,
+// because another operator had discarded it.
+func (f *engineFixture[Tx]) wantAllButOne(did engine.Bulk, err error, other string) {
+	f.Helper()
+	f.must(err)
+	_ = as[*fsm.Rejection](f, did.Failed[other])
+	if did.Done != 4 || len(did.Failed) != 1 || !errors.Is(did.Err(), fsm.ErrRefused) {
+		f.Errorf("it was done for %d, and failed for %v", did.Done, did.Failed)
+	}
+}
+
+func requeueAll[Tx any](f *engineFixture[Tx]) {
+	f.fiveDeadLetters()
+	other := f.discardedByAnother()
+	did, err := f.engine.RequeueAll(f.ctx, store.Filter{Machine: "deal", Error: "no such topic"}, "ann", "there is one now")
+	f.wantAllButOne(did, err, other)
+	f.wantCount("fsm_outbox WHERE resolution = 'ann: there is one now' AND state = 'pending'", 4)
+	f.stepAll()
+	f.wantCount("fsm_outbox WHERE state = 'delivered'", 4)
+}
+
+func discardAll[Tx any](f *engineFixture[Tx]) {
+	ids := f.fiveDeadLetters()
+	did, err := f.engine.DiscardAll(f.ctx, store.Filter{Record: ids[0], Error: "another"}, "ann", "nobody listens")
+	f.must(err)
+	if did.Done != 0 || did.Err() != nil {
+		f.Errorf("of none it was done for %d: %v", did.Done, did.Err())
+	}
+	other := f.discardedByAnother()
+	did, err = f.engine.DiscardAll(f.ctx, store.Filter{}, "ann", "nobody listens")
+	f.wantAllButOne(did, err, other)
+	f.wantCount("fsm_outbox WHERE resolution = 'ann: nobody listens' AND discarded_at IS NOT NULL", 4)
+}
+
+func resumeAll[Tx any](f *engineFixture[Tx]) {
+	ids := f.fiveDeadLetters()
+	offered := f.offered()
+	f.corrupt(versioned[Tx]{machine: f.deals, id: ids[2]})
+	f.engine = f.newEngine(&smallPages[Tx]{Store: f.Store}, f.config)
+	did, err := f.engine.ResumeAll(f.ctx, "deal", "DRAFT", "ann", "there is one now")
+	f.must(err)
+	if did.Done != 4 || did.Err() != nil {
+		f.Errorf("of a state it was done for %d: %v", did.Done, did.Err())
+	}
+	f.wantCount("fsm_outbox WHERE state = 'dead_letter'", 1)
+	f.ExecUnchecked(f.T, "fsm_deadlines", "DELETE FROM fsm_deadlines WHERE record_id = '"+offered+"'")
+	did, err = f.engine.ResumeAll(f.ctx, "deal", "", "ann", "there is one now")
+	f.must(err)
+	if did.Done != 5 || !errors.Is(did.Failed[ids[2]], store.ErrCorrupt) {
+		f.Errorf("of all it was done for %d: %v", did.Done, did.Err())
+	}
+	f.wantCount("fsm_deadlines WHERE record_id = '"+offered+"'", 1)
+	_, err = f.engine.ResumeAll(f.ctx, "nothing", "", "ann", "to see")
+	f.wantError(err, engine.ErrUnknownMachine)
+}
