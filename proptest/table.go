@@ -150,7 +150,7 @@ func effectInfos(m *ir.Machine) []fsm.EffectInfo {
 		out = append(out, info)
 	}
 	for _, x := range m.Metrics {
-		info := fsm.EffectInfo{Name: x.Text, Kind: fsm.EffectMetric, Metric: x.Type, Of: fsm.Observed(x.Of), Buckets: x.Buckets}
+		info := fsm.EffectInfo{Name: x.Text, Kind: fsm.EffectMetric, Metric: string(x.Type), Of: fsm.Observed(x.Of), Buckets: x.Buckets}
 		for _, l := range x.Labels {
 			info.Labels = append(info.Labels, l.Name)
 		}

@@ -100,8 +100,8 @@ func events(m *ir.Machine) *table {
 		for _, w := range e.Writes {
 			stores = append(stores, writeText(w))
 		}
-		source, key := e.Source, ""
-		if e.Internal && source != "internal" {
+		source, key := string(e.Source), ""
+		if e.Internal && e.Source != ir.Internal {
 			source += ", internal"
 		}
 		if e.Key != nil {

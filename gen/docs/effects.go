@@ -39,7 +39,7 @@ func payloadText(name, value string) string {
 func effectKind(e *ir.Effect) string {
 	kind, target := kindOf(e)
 	if e.Kind == ir.Log {
-		return "log " + e.Level
+		return "log " + string(e.Level)
 	}
 	if target != "" {
 		return kind + " " + code(target)
@@ -173,20 +173,26 @@ func metrics(m *ir.Machine) *table {
 		if x.Value != nil {
 			value = code(x.Value.Text)
 		}
-		t.add(code(x.Text), x.Type, codes(labels), value, commas(buckets), lines(clauseTexts(x.When)), countedAt(m, x), prose(x.Doc))
+		t.add(code(x.Text), string(x.Type), codes(labels), value, commas(buckets), lines(clauseTexts(x.When)), countedAt(m, x), prose(x.Doc))
 	}
 	return t
 }
 
-// countedAt names the places that list x.
+// countedAt says where x is counted, and by whom if no row lists it.
 func countedAt(m *ir.Machine, x *ir.Metric) string {
 	switch x.Of {
-	case "":
-	case "service":
+	case ir.OfRows:
+		return listedAt(m, x)
+	case ir.OfTimeout, ir.OfStateDuration, ir.OfFatal:
+		return "by the engine: " + strings.ReplaceAll(string(x.Of), "_", " ")
+	case ir.OfService:
 		return "by the service around the machine"
-	default:
-		return "by the engine: " + strings.ReplaceAll(x.Of, "_", " ")
 	}
+	panic(ir.NoForm("docs.countedAt", x.Of))
+}
+
+// listedAt names the places that list x.
+func listedAt(m *ir.Machine, x *ir.Metric) string {
 	var places []string
 	lists := func(actions []ir.Action) bool {
 		for _, a := range actions {

@@ -109,7 +109,7 @@ func rowInfo(r *ir.Row) RowInfo {
 }
 
 func eventInfo(e *ir.Event) EventInfo {
-	info := EventInfo{Name: e.Text, Source: e.Source, Fields: []EventData{}, By: names(e.By), Internal: e.Internal, Doc: e.Doc}
+	info := EventInfo{Name: e.Text, Source: string(e.Source), Fields: []EventData{}, By: names(e.By), Internal: e.Internal, Doc: e.Doc}
 	for _, f := range e.Fields {
 		info.Fields = append(info.Fields, EventData{f.Text, bareType(f.Type), f.Type.Optional, false})
 	}
@@ -136,7 +136,7 @@ func effectInfo(e *ir.Effect) EffectInfo {
 	info := EffectInfo{
 		Name: e.Text, Delivery: string(e.Delivery), Kind: kind, Target: orNull(target), To: orNull(e.To),
 		With: make(map[string]string), Returns: each(e.Returns, fireText),
-		Fails: orNull(fireText(e.Fails)), Lost: orNull(fireText(e.Lost)), Level: orNull(e.Level), Doc: e.Doc,
+		Fails: orNull(fireText(e.Fails)), Lost: orNull(fireText(e.Lost)), Level: orNull(string(e.Level)), Doc: e.Doc,
 	}
 	for _, p := range e.With {
 		info.With[p.Name] = p.Value.Text
@@ -217,7 +217,7 @@ func failureInfo(f *ir.Failure) FailureInfo {
 
 func metricInfo(x *ir.Metric) MetricInfo {
 	return MetricInfo{
-		Name: x.Text, Type: x.Type, Of: x.Of, When: clauseTexts(x.When), Buckets: append([]float64{}, x.Buckets...),
+		Name: x.Text, Type: string(x.Type), Of: string(x.Of), When: clauseTexts(x.When), Buckets: append([]float64{}, x.Buckets...),
 		Labels: each(x.Labels, func(l ir.Payload) string { return l.Name }),
 	}
 }

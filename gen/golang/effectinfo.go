@@ -16,7 +16,7 @@ func (g *generator) effectInfos(f *jen.File) {
 	}
 	for _, x := range g.m.Metrics {
 		cells := []jen.Code{
-			jen.Id("Name").Op(":").Lit(x.Text), jen.Id("Kind").Op(":").Add(g.fsm("EffectMetric")), jen.Id("Metric").Op(":").Lit(x.Type),
+			jen.Id("Name").Op(":").Lit(x.Text), jen.Id("Kind").Op(":").Add(g.fsm("EffectMetric")), jen.Id("Metric").Op(":").Lit(string(x.Type)),
 		}
 		if len(x.Buckets) > 0 {
 			cells = append(cells, jen.Id("Buckets").Op(":").Index().Float64().ValuesFunc(func(list *jen.Group) {
@@ -32,7 +32,7 @@ func (g *generator) effectInfos(f *jen.File) {
 				}
 			}))
 		}
-		if x.Of != "" {
+		if x.Of != ir.OfRows {
 			cells = append(cells, jen.Id("Of").Op(":").Add(g.fsm(observedName(x.Of))))
 		}
 		infos = append(infos, jen.Values(cells...))
@@ -98,7 +98,7 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 		text("Cleanup", e.Cleanup.Text)
 	}
 	if e.Kind == ir.Log {
-		text("Level", e.Level)
+		text("Level", string(e.Level))
 		text("Message", e.Doc)
 	}
 	if e.Table != nil {
@@ -111,16 +111,19 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 	return cells
 }
 
-func observedName(of string) string {
+func observedName(of ir.Observed) string {
 	switch of {
-	case "timeout":
+	case ir.OfTimeout:
 		return "OfTimeout"
-	case "state_duration":
+	case ir.OfStateDuration:
 		return "OfStateDuration"
-	case "fatal":
+	case ir.OfFatal:
 		return "OfFatal"
+	case ir.OfService:
+		return "OfService"
+	case ir.OfRows: // has no name: the zero value
 	}
-	return "OfService"
+	panic(ir.NoForm("golang.observedName", of))
 }
 
 func deliveryName(d ir.Delivery) string {

@@ -151,7 +151,7 @@ func (g *generator) stateKinds(f *jen.File) {
 	declare(f, "Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.", "",
 		jen.Func().Params(jen.Id("s").Id("State")).Id("Kind").Params().String().Block(
 			jen.Switch(jen.Id("s")).BlockFunc(func(cases *jen.Group) {
-				for _, kind := range []ir.Kind{ir.Initial, ir.Operational, ir.Snapshot, ir.Success, ir.Failed, ir.Terminal} {
+				for _, kind := range ir.Kinds() {
 					if list := g.statesWith(func(s *ir.State) bool { return s.Kind == kind }); len(list) > 0 {
 						cases.Case(list...).Block(jen.Return(jen.Lit(string(kind))))
 					}

@@ -74,13 +74,25 @@ type Effect struct {
 	Retry   *Failure
 	Lock    *Lock
 
-	Level string // of Log: DEBUG, INFO, WARNING, ERROR, CRITICAL
+	Level Level // of Log
 
 	Table *Table        // of Upsert, Update, Delete
 	Row   []ColumnValue // of Upsert, Update (all columns), Delete (the key)
 
 	Machine *Machine // of Start: the machine created; With binds its creation event
 }
+
+// Level is the level of a log line.
+type Level string
+
+// The levels of a log line.
+const (
+	Debug    Level = "DEBUG"
+	Info     Level = "INFO"
+	Warning  Level = "WARNING"
+	Error    Level = "ERROR"
+	Critical Level = "CRITICAL"
+)
 
 // IsWork reports whether e answers with events and so belongs to a state.
 func (e *Effect) IsWork() bool { return len(e.Returns) > 0 || e.Fails != nil || e.Lost != nil }
@@ -96,12 +108,32 @@ type Payload struct {
 type Metric struct {
 	Name
 	Index   int
-	Type    string    // counter, gauge, histogram
+	Type    MetricType
 	Labels  []Payload // of OfService: names only, Value.Kind is 0
 	Value   *Expr     // nil: 1
 	Buckets []float64
 	When    []*Clause // gates the increment, on the new record
-	// Of: "" for metrics that rows list; timeout, state_duration, fatal are
-	// measured by the engine, service by what surrounds the machine.
-	Of string
+	Of      Observed
 }
+
+// MetricType tells how a metric is counted.
+type MetricType string
+
+// The types of a metric.
+const (
+	Counter   MetricType = "counter"
+	Gauge     MetricType = "gauge"
+	Histogram MetricType = "histogram"
+)
+
+// Observed names what a metric is about, and so who observes it.
+type Observed string
+
+// What metrics are about. The engine measures all but the first and the last.
+const (
+	OfRows          Observed = "" // rows list it
+	OfTimeout       Observed = "timeout"
+	OfStateDuration Observed = "state_duration"
+	OfFatal         Observed = "fatal"
+	OfService       Observed = "service" // measured by what surrounds the machine
+)

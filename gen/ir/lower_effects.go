@@ -34,7 +34,7 @@ func (lo *lowering) declareEffects() {
 		case Call:
 			f.Delivery = lo.delivery(e.Value.Get("delivery"))
 		case Log:
-			f.Delivery, f.Level = AtMostOnce, e.Value.TextOf("log")
+			f.Delivery, f.Level = AtMostOnce, Level(e.Value.TextOf("log"))
 		case Upsert, Update, Delete, Start: // in the transaction
 		}
 		f.To = e.Value.TextOf("to")
@@ -42,7 +42,7 @@ func (lo *lowering) declareEffects() {
 		lo.m.Effects = append(lo.m.Effects, f)
 	}
 	for _, e := range entries(lo.root.Get("metrics")) {
-		m := &Metric{Name: declared(e.Key, e.Value), Index: len(lo.m.Metrics), Type: e.Value.TextOf("type"), Of: e.Value.TextOf("of")}
+		m := &Metric{Name: declared(e.Key, e.Value), Index: len(lo.m.Metrics), Type: MetricType(e.Value.TextOf("type")), Of: Observed(e.Value.TextOf("of"))}
 		if lo.effects[m.Text] != nil {
 			lo.errorf(syntax.CodeDuplicate, m.Span, "give one of the two another name", "metric %q has the name of an effect", m.Text)
 		}
@@ -275,10 +275,10 @@ var labelName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (lo *lowering) resolveMetric(m *Metric, n *syntax.Node) {
 	names := lo.metricNames(m)
 	labels := n.Get("labels")
-	if labels != nil && m.Of != "" {
+	if labels != nil && m.Of != OfRows {
 		for _, item := range labels.Items { // the engine or the service knows the value
 			p := Payload{Name: item.Text, Span: item.TextSpan()}
-			if f := lo.fields[item.Text]; f != nil && m.Of != "service" {
+			if f := lo.fields[item.Text]; f != nil && m.Of != OfService {
 				p.Value, _ = lo.reference("$"+item.Text, item.TextSpan(), Type{}, names)
 			}
 			m.Labels = append(m.Labels, p)

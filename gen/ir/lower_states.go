@@ -32,7 +32,7 @@ func (lo *lowering) declareStates() {
 func (lo *lowering) declareEvents() {
 	for _, e := range entries(lo.root.Get("events")) {
 		ev := &Event{Name: declared(e.Key, e.Value), Index: len(lo.m.Events)}
-		ev.Source = e.Value.TextOf("source")
+		ev.Source = EventSource(e.Value.TextOf("source"))
 		ev.Internal = e.Value.TextOf("internal") == "true"
 		ev.By = lo.actorList(e.Value.Get("by"), lo.defaultActors(ev))
 		for _, f := range entries(e.Value.Get("fields")) {
@@ -198,13 +198,13 @@ func (lo *lowering) deriveSources() {
 		switch {
 		case ev.Source != "":
 		case ev.Internal:
-			ev.Source = "internal"
+			ev.Source = Internal
 		case answers[ev]:
-			ev.Source = "effect"
+			ev.Source = Answer
 		case len(ev.By) == 1 && ev.By[0].System:
-			ev.Source = "orchestrator"
+			ev.Source = Orchestrator
 		default:
-			ev.Source = "external"
+			ev.Source = External
 		}
 	}
 }

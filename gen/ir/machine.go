@@ -125,7 +125,7 @@ type Fire struct {
 type Event struct {
 	Name
 	Index  int
-	Source string   // external, internal, effect or orchestrator
+	Source EventSource
 	By     []*Actor // who may fire it, nil where the machine knows no actors; contains System for `system`
 	Fields []*Field // facts that are not stored
 	Writes []Write  // record fields that acceptance stores
@@ -134,6 +134,17 @@ type Event struct {
 	Key      *Template // idempotency key, nil: none
 	Lock     *Lock
 }
+
+// EventSource tells where an event comes from.
+type EventSource string
+
+// The sources of an event.
+const (
+	External     EventSource = "external"
+	Internal     EventSource = "internal"
+	Answer       EventSource = "effect"
+	Orchestrator EventSource = "orchestrator"
+)
 
 // Write is a record field carried by an event. Guards see the incoming value.
 type Write struct {

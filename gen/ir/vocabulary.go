@@ -33,6 +33,20 @@ func Specials() []Special { return []Special{Now, ActorID, StateName, FromName, 
 // Kinds lists the kinds of a state.
 func Kinds() []Kind { return []Kind{Initial, Operational, Snapshot, Success, Failed, Terminal} }
 
+// EventSources lists where an event may come from.
+func EventSources() []EventSource { return []EventSource{External, Internal, Answer, Orchestrator} }
+
+// Levels lists the levels of a log line.
+func Levels() []Level { return []Level{Debug, Info, Warning, Error, Critical} }
+
+// MetricTypes lists the types of a metric.
+func MetricTypes() []MetricType { return []MetricType{Counter, Gauge, Histogram} }
+
+// Observations lists what a metric may be about.
+func Observations() []Observed {
+	return []Observed{OfRows, OfTimeout, OfStateDuration, OfFatal, OfService}
+}
+
 // Sides lists the sides of a source.
 func Sides() []Side { return []Side{Unknown, Constant, Before, After, StepTime} }
 

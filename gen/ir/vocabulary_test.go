@@ -14,22 +14,46 @@ import (
 // TestVocabulariesAgree compares the words that gen/syntax accepts with those that
 // gen/ir has a form for.
 func TestVocabulariesAgree(t *testing.T) {
-	var types, ops, deliveries []string
-	for _, b := range ir.BaseTypes() {
-		if b != ir.ListOf && b != ir.EnumOf {
-			types = append(types, string(b))
-		}
+	composed := []string{string(ir.ListOf), string(ir.EnumOf)} // no word: list<T>, and the name of an enum
+	synonyms := []string{"equals", "not_equals"}
+	agree(t, "type", syntax.Types(), slices.DeleteFunc(words(ir.BaseTypes()), among(composed)))
+	agree(t, "operator", slices.DeleteFunc(syntax.Operators(), among(synonyms)), words(ir.Ops()))
+	agree(t, "delivery class", choice(t, "effects", "delivery"), words(ir.Deliveries()))
+	agree(t, "level", choice(t, "effects", "log"), words(ir.Levels()))
+	agree(t, "kind of a state", choice(t, "states", "kind"), words(ir.Kinds()))
+	agree(t, "source of an event", choice(t, "events", "source"), words(ir.EventSources()))
+	agree(t, "type of a metric", choice(t, "metrics", "type"), words(ir.MetricTypes()))
+	agree(t, "observation", choice(t, "metrics", "of"), slices.DeleteFunc(words(ir.Observations()), among([]string{string(ir.OfRows)})))
+}
+
+func words[W ~string](values []W) (out []string) {
+	for _, v := range values {
+		out = append(out, string(v))
 	}
-	for _, op := range ir.Ops() {
-		ops = append(ops, string(op))
+	return out
+}
+
+func among(list []string) func(string) bool {
+	return func(w string) bool { return slices.Contains(list, w) }
+}
+
+// choice lists what the language allows at a key of the items of a section.
+func choice(t *testing.T, section, key string) []string {
+	t.Helper()
+	words := at(t, at(t, syntax.Language(), section).Names, key).OneOf
+	if len(words) == 0 {
+		t.Fatalf("the language has no choice at %s.%s", section, key)
 	}
-	for _, d := range ir.Deliveries() {
-		deliveries = append(deliveries, string(d))
+	return words
+}
+
+func at(t *testing.T, shape *syntax.Shape, key string) *syntax.Shape {
+	t.Helper()
+	i := slices.IndexFunc(shape.Keys, func(k syntax.Key) bool { return k.Name == key })
+	if i < 0 {
+		t.Fatalf("the language has no key %q", key)
 	}
-	words := slices.DeleteFunc(syntax.Operators(), func(w string) bool { return w == "equals" || w == "not_equals" })
-	agree(t, "type", syntax.Types(), types)
-	agree(t, "operator", words, ops)
-	agree(t, "delivery class", syntax.Deliveries(), deliveries)
+	return shape.Keys[i].Shape
 }
 
 func agree(t *testing.T, what string, written, meant []string) {
@@ -51,6 +75,7 @@ func TestVocabulariesAreWhole(t *testing.T) {
 	listed := map[string]int{
 		"Base": len(ir.BaseTypes()), "Op": len(ir.Ops()), "Delivery": len(ir.Deliveries()), "Special": len(ir.Specials()), "Kind": len(ir.Kinds()),
 		"EffectKind": len(ir.EffectKinds()), "ExprKind": len(ir.ExprKinds()), "Side": len(ir.Sides()),
+		"EventSource": len(ir.EventSources()), "Level": len(ir.Levels()), "MetricType": len(ir.MetricTypes()), "Observed": len(ir.Observations()),
 	}
 	declared := constants(t, "value.go", "effect.go", "machine.go", "step.go")
 	for name, n := range listed {

@@ -125,12 +125,12 @@ func values(e interp.Effect) string {
 // kindOf says what an effect is and, of work, with what it can answer.
 func kindOf(e interp.Effect) string {
 	if e.Metric != nil {
-		return "metric, " + e.Metric.Type
+		return "metric, " + string(e.Metric.Type)
 	}
 	f := e.Effect
 	switch f.Kind {
 	case ir.Log:
-		return "log, " + f.Level
+		return "log, " + string(f.Level)
 	case ir.Upsert, ir.Update, ir.Delete:
 		return "table " + f.Table.Text
 	case ir.Start:
