@@ -125,8 +125,7 @@ func (e *Engine[T]) Resume(ctx context.Context, machine, id, who, why string) (R
 	return did, nil
 }
 
-// rearm arms the timeout of the record's state, unless the record moves on
-// meanwhile.
+// resetDeadline sets the timeout of the record's state, unless the record changes meanwhile.
 func (e *Engine[T]) resetDeadline(ctx context.Context, tx T, r request[T]) (bool, error) {
 	q := r.query()
 	q.IdempotencyKeys = nil

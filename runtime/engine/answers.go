@@ -22,9 +22,9 @@ func pause(ctx context.Context, n int) {
 	}
 }
 
-// patiently calls f until it succeeds or fails with something that another try
-// won't mend. It goes on while the engine is being stopped, for as long as a
-// lease lasts: what is being stored has happened already.
+// retryStore calls f until it succeeds or returns an error that a repeat can't mend. While the
+// engine is being stopped it goes on for as long as a lease lasts, since what it stores has
+// already happened.
 func (e *Engine[T]) retryStore(ctx context.Context, f func(context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.Lease)
 	defer cancel()
@@ -39,7 +39,7 @@ func (e *Engine[T]) retryStore(ctx context.Context, f func(context.Context) erro
 	}
 }
 
-// briefly calls f, which asks the store, with StoreTimeout for it.
+// withStoreTimeout calls f with StoreTimeout.
 func (e *Engine[T]) withStoreTimeout(ctx context.Context, f func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, e.config.StoreTimeout)
 	defer cancel()
@@ -69,8 +69,8 @@ type firing[T any] struct {
 	refused error
 }
 
-// applyTogether is apply for an event whose outcome nobody asks for: what comes at
-// the same time is stored together.
+// applyGrouped applies the event of a task. Events of tasks that arrive at the same time share a
+// transaction.
 func (e *Engine[T]) applyGrouped(ctx context.Context, r request[T]) error {
 	if r.lock {
 		_, err := e.apply(ctx, r)

@@ -118,7 +118,7 @@ func byRecord[T any](a, b item[T]) int {
 	return cmp.Or(cmp.Compare(a.request.machine.Name(), b.request.machine.Name()), cmp.Compare(a.request.id, b.request.id))
 }
 
-// fireAlone is fire for an event of a batch whose context may have ended.
+// fireOnItsOwn fires an event of a batch by itself. The context of the batch may have ended.
 func (e *Engine[T]) fireOnItsOwn(ctx context.Context, r request[T]) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, err

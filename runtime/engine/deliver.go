@@ -286,8 +286,8 @@ func (e *Engine[T]) finish(ctx context.Context, m *definition[T], task effectTas
 	return err
 }
 
-// bury makes a dead letter of d, which stays until a person requeues or
-// discards it, and keeps back what is behind it in its lane.
+// giveUp makes the message of a task a dead letter. It blocks the messages behind it until an
+// operator requeues or discards it.
 func (e *Engine[T]) giveUp(ctx context.Context, task effectTask, cause error) error {
 	s, err := task.givenUp(task.failureText(cause), e.now())
 	if err != nil {
@@ -331,8 +331,8 @@ func unknownOutcome(err error) bool {
 	return errors.As(err, &handler) && handler.Unknown
 }
 
-// message is what a failure says besides which record and effect it is about:
-// the row that keeps it knows that.
+// failureText returns the text of a failure without the record and the effect, which the message's
+// row has.
 func (task effectTask) failureText(err error) string {
 	about := task.failure(errors.New(""), false).Error()
 	return tidy(strings.ReplaceAll(err.Error(), about, ""))

@@ -33,7 +33,7 @@ type destinations struct {
 	turn int // of lanes that share a destination, whose is first
 }
 
-// destination is what happens at one of them.
+// destinationUse is the state of one destination: its limit, and its attempts.
 type destinationUse struct {
 	limit    Limit
 	set      bool // the limit is not the default

@@ -44,21 +44,20 @@ func (e *Engine[T]) Inline(machine, effect string, f InlineFunc[T]) error {
 	return nil
 }
 
-// inlineTurns bounds how far a transaction goes on with what its effects answer: a
-// table may lead in a circle.
+// inlineTurns bounds how often inline effects ask for further inline effects in one transaction: a
+// table may contain a cycle.
 const inlineTurns = 16
 
-// declinedError is an error of a transaction in which effects were carried out. It
-// is undone, and done again without.
+// declinedError is an error of a transaction with inline effects. The transaction is rolled back
+// and repeated without them.
 type declinedError struct{ err error }
 
 func (e *declinedError) Error() string { return e.err.Error() }
 
 func (e *declinedError) Unwrap() error { return e.err }
 
-// declined is an error of the end of a transaction in which effects were carried
-// out, to which it may be due. It is not known of a store that failed whether the
-// transaction is undone.
+// declined marks an error at the end of a transaction with inline effects, which may have caused
+// it. ErrStore is not marked: the transaction may be committed.
 func declined(err error) error {
 	if errors.Is(err, ErrStore) {
 		return err
@@ -70,8 +69,8 @@ func (e *Engine[T]) tellDeclined(ctx context.Context, d *declinedError) {
 	e.config.Logger.WarnContext(ctx, "the effects of a transaction are left to a worker", "error", d.err)
 }
 
-// carryOut carries out the effects that Inline names, and what their answers ask
-// for in turn.
+// carryOut carries out the inline effects of the transaction, and those that their answers ask
+// for.
 func (t *txn[T]) carryOut(ctx context.Context) error {
 	if !t.inline {
 		return nil
@@ -94,7 +93,7 @@ func (t *txn[T]) carryOut(ctx context.Context) error {
 	return nil
 }
 
-// due are the effects of one name that can be carried out now, and were not tried
+// due returns the messages of one effect that can be carried out inline now and were not tried
 // before.
 func (t *txn[T]) due(tried map[string]bool) (due []OutboxMessage) {
 	for i := range t.pending {
@@ -113,9 +112,9 @@ func (t *txn[T]) due(tried map[string]bool) (due []OutboxMessage) {
 	return due
 }
 
-// enterInline takes a place at the destination of an inline effect, if that has a limit
-// of its own: the default limits the effects of workers alone. Without a place the
-// effect is left to a worker.
+// enterInline takes a slot at the destination of an inline effect, if Config.Limits names that
+// destination: the default limits the effects of workers alone. Without a slot the effect is left
+// to a worker.
 func (e *Engine[T]) enterInline(msg OutboxMessage) bool {
 	return !e.destinations.isSet(msg.Destination) || e.destinations.take(msg.Destination)
 }
@@ -126,7 +125,7 @@ func (e *Engine[T]) leaveInline(msg OutboxMessage) {
 	}
 }
 
-// perform carries out effects of one name and applies their answers.
+// perform carries out messages of one effect and applies their answers.
 func (t *txn[T]) perform(ctx context.Context, messages []OutboxMessage) error {
 	m := t.engine.machines[messages[0].Machine]
 	dispatches := make([]fsm.Dispatch, len(messages))
@@ -148,8 +147,7 @@ func (t *txn[T]) perform(ctx context.Context, messages []OutboxMessage) error {
 	return nil
 }
 
-// handle calls f and waits for it: it must not be at the transaction when somebody
-// else is.
+// handle calls f and waits for it, since nothing else may use the transaction meanwhile.
 func (t *txn[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Dispatch) (answers []*fsm.Event, err error) {
 	ctx, cancel := context.WithTimeout(inside(ctx), t.engine.config.HandlerTimeout)
 	defer cancel()
@@ -165,8 +163,8 @@ func (t *txn[T]) handle(ctx context.Context, f InlineFunc[T], effects []fsm.Disp
 	return answers, err
 }
 
-// conclude ends an effect that was carried out with its answer. What the record
-// refuses is left to a worker, who knows what to do then.
+// conclude applies the answer of an inline effect and removes its message. If the record refuses
+// the answer, the message stays for a worker.
 func (t *txn[T]) conclude(ctx context.Context, m *definition[T], msg OutboxMessage, event fsm.Event) (err error) {
 	ctx, end := t.engine.config.Trace(ctx, operationOf(store.Task{Kind: store.TaskEffect, Effect: msg}))
 	defer func() { end(err) }()
@@ -187,7 +185,7 @@ func (t *txn[T]) conclude(ctx context.Context, m *definition[T], msg OutboxMessa
 	return nil
 }
 
-// answer decides the event that an effect answers with.
+// answer decides the event with which an effect answers.
 func (t *txn[T]) answer(ctx context.Context, m *definition[T], msg OutboxMessage, event fsm.Event) (p plan[T], err error) {
 	r, err := t.engine.taskRequest(m, msg.RecordID, event, msg.Correlation, nil)
 	if err != nil {

@@ -10,10 +10,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// delivery is an outbox row in the hands of a worker. What becomes of the row is
-// decided by the generated machine outbox, to which this file is the bridge. The
-// methods that end a delivery work on a copy: an outcome that could not be
-// stored can be followed by another.
+// effectTask is a claimed message in a worker. The generated machine outbox decides its next
+// state; this file is the bridge. Methods that end a task work on a copy: if an outcome can't be
+// stored, another can follow.
 type effectTask struct {
 	msg    OutboxMessage // as the claim found it
 	token  fsm.UUID
@@ -22,7 +21,7 @@ type effectTask struct {
 	known  *store.Row // the record, as the step left it that asked for this; nil: not known
 }
 
-// newLetter is the letter of a message that was just asked for.
+// pendingState returns the state of a new message.
 func pendingState(now time.Time) MessageState {
 	return MessageState{State: outbox.Pending.String(), AvailableAt: fsm.Some(now)}
 }
@@ -113,13 +112,13 @@ func (task effectTask) noneLeft() error {
 	return fmt.Errorf("%w: %s", errSpent, task.msg.LastError)
 }
 
-// buried makes d a dead letter, whatever its policy says.
+// givenUp returns the settlement that makes the message a dead letter, whatever its policy says.
 func (task effectTask) givenUp(cause string, now time.Time) (store.Settlement, error) {
 	err := task.fire(outbox.HandlerFailure{Token: task.token, RetryAt: now, Cause: tidy(cause)}, now, task.record.Attempts)
 	return task.settlement(), err
 }
 
-// released puts d back for any worker. The attempt counts.
+// released returns the settlement that returns the message to all workers. The attempt counts.
 func (task effectTask) released(now time.Time) (store.Settlement, error) {
 	err := task.fire(outbox.LeaseExpired{}, now, task.record.Attempts+1)
 	task.record.AvailableAt = fsm.Some(now)
@@ -140,7 +139,7 @@ func (task *effectTask) fire(e outbox.Payload, now time.Time, maxAttempts int64)
 	return nil
 }
 
-// settlement is what to store of d.
+// settlement returns what to store for the task.
 func (task effectTask) settlement() store.Settlement {
 	return store.Settlement{
 		Kind: store.TaskEffect, Token: task.token, MessageID: task.msg.MessageID, MessageState: messageState(task.record, task.msg.MessageState),
@@ -148,7 +147,7 @@ func (task effectTask) settlement() store.Settlement {
 	}
 }
 
-// openLetter reads the letter of a row.
+// outboxRecord returns a message as a record of the machine outbox.
 func outboxRecord(msg OutboxMessage) (outbox.Record, error) {
 	id, err := fsm.ParseUUID(msg.MessageID)
 	if err != nil {
@@ -165,11 +164,11 @@ func outboxRecord(msg OutboxMessage) (outbox.Record, error) {
 	}, nil
 }
 
-// closeLetter is what is stored of a letter. before fills in what the machine
-// does not know: since when a row can be claimed, and how many of the attempts were cut
-// short.
+// messageState returns what to store of a record of the machine outbox. before has what the
+// machine does not know: since when the message can be claimed, and how many of its attempts were
+// cut short.
 func messageState(r outbox.Record, before MessageState) MessageState {
-	l := store.MessageState{
+	l := MessageState{
 		State: r.State.String(), Attempts: r.Attempts, Cut: min(before.Cut, r.Attempts), AvailableAt: r.AvailableAt, DeliveredAt: r.DeliveredAt,
 		DiscardedAt: r.DiscardedAt, LastError: r.LastError.Or(""), Resolution: r.Resolution.Or(""), Cancelled: before.Cancelled,
 	}

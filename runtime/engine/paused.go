@@ -22,7 +22,7 @@ type pauses struct {
 	wanted wanted // what is left to claim
 }
 
-// begin reports whether an effect may begin. Before the pauses were read none may.
+// allow reports whether an effect may start. Before the pauses were read, none may.
 func (p *pauses) allow(msg OutboxMessage) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// draft is what the events of a transaction come to for one record: its commit, of
-// which the database may have the beginning, and what a load would find after it.
+// pendingWrite is the accumulated write for one record in a transaction, and the record as a load
+// would find it afterwards. Part of the write may already be flushed.
 type pendingWrite struct {
 	store.Commit
 	record      fsm.Record // after it; nil: nothing was decided
@@ -19,8 +19,8 @@ type pendingWrite struct {
 	onlyPending bool      // nothing else of the record was open in the outbox before
 	left        bool      // a state was left
 	closed      bool      // handlers run within the transaction that may lead the record on
-	steps       int       // so many of the steps are written
-	writes      int       // and so many of the writes
+	steps       int       // number of Steps that are written
+	writes      int       // number of Writes that are written
 }
 
 // place is where a record is.
@@ -28,8 +28,8 @@ type place struct{ machine, id string }
 
 func (w *pendingWrite) place() place { return place{w.Machine, w.ID} }
 
-// row is what a load finds once d is written, for a task that is one of its effects
-// (1) or for none (0).
+// row returns what a load finds after w is written: for a task whose message is in w (own is 1),
+// or for no task (0). known is false if only a load can tell.
 func (w *pendingWrite) row(own int) (row store.Row, known bool) {
 	if w.record == nil || w.closed {
 		return store.Row{}, false
@@ -39,8 +39,7 @@ func (w *pendingWrite) row(own int) (row store.Row, known bool) {
 	}, true
 }
 
-// copied is a record that nobody else has: callers may do with theirs as they
-// like.
+// copied returns a copy of a record that callers may change.
 func copied(r fsm.Record) fsm.Record {
 	original := reflect.ValueOf(r).Elem()
 	own := reflect.New(original.Type())
@@ -48,8 +47,8 @@ func copied(r fsm.Record) fsm.Record {
 	return own.Interface().(fsm.Record)
 }
 
-// follow adds what comes after d: what it takes back was never written. It leaves
-// alone what copies of d have.
+// merge adds the next write of the same record. Messages and deadlines that next takes back are
+// never written. Copies of w stay as they are.
 func (w *pendingWrite) merge(next pendingWrite) {
 	if next.left {
 		w.Outbox = slices.DeleteFunc(slices.Clone(w.Outbox), func(m OutboxMessage) bool { return m.Work })
@@ -74,8 +73,8 @@ func (w *pendingWrite) merge(next pendingWrite) {
 
 func (w *pendingWrite) creates() bool { return len(w.Steps) > 0 && w.Steps[0].Version == 1 }
 
-// front is the part of d that others may have to see within the transaction: the
-// record, its history, and rows beside it.
+// recordWrites returns the unwritten part of w that statements in the transaction may have to see:
+// the record, its history, and rows of the caller's own.
 func (w *pendingWrite) recordWrites() (c store.Commit, some bool) {
 	c = store.Commit{
 		Machine: w.Machine, Tables: w.Tables, ID: w.ID, IDValue: w.IDValue, Steps: w.Steps[w.steps:], Writes: w.Writes[w.writes:], NoWakeup: true,
@@ -83,7 +82,7 @@ func (w *pendingWrite) recordWrites() (c store.Commit, some bool) {
 	return c, len(c.Steps)+len(c.Writes) > 0
 }
 
-// rest is what is not written yet.
+// rest returns everything of w that is not written yet.
 func (w *pendingWrite) rest() (c store.Commit, some bool) {
 	c = w.Commit
 	c.Steps, c.Writes = w.Steps[w.steps:], w.Writes[w.writes:]
@@ -91,12 +90,12 @@ func (w *pendingWrite) rest() (c store.Commit, some bool) {
 	return c, some || c.Task != nil || c.CancelWork
 }
 
-// wrote notes that the front is in the database.
+// markWritten notes that recordWrites is in the database.
 func (w *pendingWrite) markWritten() { w.steps, w.writes = len(w.Steps), len(w.Writes) }
 
-// heads are the effects of d that nothing stands before in their lane. What is open
-// of a record beside this event may stand in any of its lanes; and a handler inside
-// the transaction may lead the record on, so that its work is nobody's.
+// heads returns the messages of w that are the first of their ordering key. If other messages of
+// the record are open, any of them may be before these, so there are none; nor are there any if a
+// handler inside the transaction may change the record.
 func (w *pendingWrite) heads() (heads []*OutboxMessage) {
 	if w.closed || !w.onlyPending {
 		return nil
@@ -111,9 +110,8 @@ func (w *pendingWrite) heads() (heads []*OutboxMessage) {
 	return heads
 }
 
-// loud reports whether d leaves something for a worker to look for: an effect that
-// nobody has in hand, an event that it raised, or, since an effect has ended, the
-// next of its lane.
+// needsWakeup reports whether w leaves something for a worker to claim: a message without a lease,
+// a raised event, or, since a message was settled, the next one of its ordering key.
 func (w *pendingWrite) needsWakeup() bool {
 	waits := func(msg OutboxMessage) bool { return msg.Lease == nil }
 	raised := func(t store.Deadline) bool { return t.Kind == store.DeadlineRaise }

@@ -36,8 +36,8 @@ func (e *Engine[T]) plan(r request[T], row store.Row, d fsm.Decision) (plan[T], 
 	return p, err
 }
 
-// addDraft adds the draft of one record, then those of the records that it
-// starts. depth is how many starts led here.
+// addWrite adds the write of one record to a plan, then those of the records that it starts. depth
+// is the number of starts that led here.
 func (e *Engine[T]) addWrite(p *plan[T], r request[T], row store.Row, d fsm.Decision, depth int) error {
 	c := store.Commit{Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.idValue, Task: r.task}
 	version, entered, before := row.Version, row.EnteredAt, row.Record

@@ -34,8 +34,8 @@ func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
 	})
 }
 
-// storeEndings stores settlements in one transaction, all or none, and waits for locks
-// only briefly: others wait for it.
+// settleAll stores settlements in one transaction, all or none. It waits for locks only briefly,
+// since other calls wait for it.
 func (e *Engine[T]) settleAll(ctx context.Context, all []*store.Settlement) error {
 	defer e.workers.wake() // their lanes go on
 	if len(all) == 1 {

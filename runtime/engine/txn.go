@@ -8,10 +8,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// scope is a transaction of the engine's own: what it has decided and holds back,
-// and what it leaves to be done once it is committed. What only others would see
-// (effects, deadlines, keys) is written at its end, so that what one of its events
-// asks for and another takes back is never written at all.
+// txn is a transaction that the engine commits: the writes that it holds back, and what follows
+// its commit. Messages, deadlines and keys are written at its end, so what one event asks for and
+// another takes back is never written.
 type txn[T any] struct {
 	engine        *Engine[T]
 	tx            T
@@ -30,9 +29,9 @@ type txn[T any] struct {
 	needsWakeup   bool // it leaves something for a worker to look for
 }
 
-// within runs f in a transaction, writes what it has decided, and hands over what
-// that leaves. f may run twice: again where an effect could not be carried out
-// within the transaction after all.
+// inTxn runs f in a transaction, writes what its events decided, commits, and starts the reserved
+// messages. If an inline effect failed, it runs f again in another transaction, without inline
+// effects.
 func (e *Engine[T]) inTxn(ctx context.Context, f func(*txn[T]) error) error {
 	if e.inlines {
 		e.followPauses(ctx)
@@ -67,8 +66,8 @@ func (e *Engine[T]) inTxnOnce(ctx context.Context, inline bool, f func(*txn[T]) 
 	return err
 }
 
-// end begins what the transaction has left in the hands of workers and tells of
-// what it was, or gives the hands back.
+// end starts the reserved messages after a commit, wakes workers and emits log lines and metrics.
+// Without a commit it releases the reservation.
 func (t *txn[T]) end(ctx context.Context, committed bool) {
 	if !committed {
 		t.reserved.release()
@@ -90,8 +89,7 @@ func (t *txn[T]) consider(ctx context.Context, r request[T]) (plan[T], error) {
 	return t.engine.decide(r, row)
 }
 
-// load is what the database would say if all that the scope holds back were
-// written.
+// load returns what the database would return if all pending writes were written.
 func (t *txn[T]) load(ctx context.Context, r request[T]) (row loaded, err error) {
 	w := t.find(place{r.machine.Name(), r.id})
 	known := false
@@ -131,7 +129,7 @@ func (t *txn[T]) expect(events int) {
 	t.pending, t.outcomes = slices.Grow(t.pending, events), slices.Grow(t.outcomes, events)
 }
 
-// hold holds back what p writes about records of which nothing else is held back.
+// addNew adds the writes of p, whose records have no pending writes yet.
 func (t *txn[T]) addNew(p plan[T]) {
 	t.pending = append(t.pending, p.writes...)
 	t.calls = append(t.calls, p.calls...)
@@ -141,7 +139,7 @@ func (t *txn[T]) addNew(p plan[T]) {
 	}
 }
 
-// add holds back what p writes.
+// add adds the writes of p.
 func (t *txn[T]) add(p plan[T]) {
 	writes := p.writes
 	p.writes = nil
@@ -151,8 +149,8 @@ func (t *txn[T]) add(p plan[T]) {
 	}
 }
 
-// join adds a draft to that of its record. What is held back of other records
-// comes before it, since it may refer to them.
+// addWrite merges w into the pending write of its record. If records behind that one have pending
+// writes, these are queued first, since w may refer to them.
 func (t *txn[T]) addWrite(w pendingWrite) {
 	i := slices.IndexFunc(t.pending, func(other pendingWrite) bool { return other.place() == w.place() })
 	if i < 0 {
@@ -165,7 +163,8 @@ func (t *txn[T]) addWrite(w pendingWrite) {
 	t.pending[i].merge(w)
 }
 
-// advance sets apart the fronts of the drafts: what follows is written after them.
+// queueRecordWrites moves the record writes of all pending writes to the queue, which is written
+// first.
 func (t *txn[T]) queueRecordWrites() {
 	for i := range t.pending {
 		if c, some := t.pending[i].recordWrites(); some {
@@ -175,14 +174,14 @@ func (t *txn[T]) queueRecordWrites() {
 	}
 }
 
-// flush writes the fronts of what is held back.
+// flush writes the record writes of all pending writes.
 func (t *txn[T]) flush(ctx context.Context) error {
 	t.queueRecordWrites()
 	return t.save(ctx, nil, false)
 }
 
-// finish carries out what can be carried out within the transaction, and writes
-// the rest of what is held back. The transaction ends with that.
+// finish carries out the inline effects, reserves messages for this process's workers, and writes
+// everything else. It is the end of the transaction.
 func (t *txn[T]) finish(ctx context.Context) error {
 	if t.failed != nil {
 		return t.failed
@@ -198,9 +197,8 @@ func (t *txn[T]) finish(ctx context.Context) error {
 	return err
 }
 
-// write writes all that is held back, and runs the handlers that belong into the
-// transaction. The store comes first: a conflict is found there, before any
-// handler has run. last says that the transaction ends with it.
+// write writes all pending writes and runs the transaction handlers. The writes come first, so
+// that a conflict is found before any handler runs. last says that the transaction ends with it.
 func (t *txn[T]) write(ctx context.Context, last bool) error {
 	commits := make([]store.Commit, 0, len(t.pending))
 	for i := range t.pending {
@@ -219,7 +217,7 @@ func (t *txn[T]) write(ctx context.Context, last bool) error {
 	return runCalls(ctx, t.tx, calls)
 }
 
-// save writes the fronts and then commits.
+// save writes the queue and then commits.
 func (t *txn[T]) save(ctx context.Context, commits []store.Commit, last bool) error {
 	if len(t.queued) > 0 {
 		commits = append(t.queued, commits...)
@@ -237,7 +235,8 @@ func (t *txn[T]) save(ctx context.Context, commits []store.Commit, last bool) er
 	return nil
 }
 
-// fire decides r and holds back what it writes, unless a handler has to see it.
+// fire decides r and adds its writes. If it has a transaction handler, everything is written
+// before that runs.
 func (t *txn[T]) fire(ctx context.Context, r request[T]) (Outcome, error) {
 	p, err := t.consider(ctx, r)
 	if err != nil {

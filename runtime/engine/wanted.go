@@ -27,7 +27,7 @@ func (w *wanted) add(machine string, effects []fsm.EffectInfo, transitions []fsm
 	w.events = append(w.events, store.Events{Machine: machine, Names: slices.Compact(names), States: states})
 }
 
-// destinations lists the destinations of all machines, by name.
+// destinationNames returns the destinations of all machines, sorted.
 func (w wanted) destinationNames() (names []string) {
 	for _, l := range w.destinations {
 		names = append(names, l.Name)
@@ -47,10 +47,10 @@ func (w wanted) effects(machine string) (names []string) {
 	return names
 }
 
-// destinationOf is where an effect goes to.
+// destinationOf returns the destination of an effect.
 func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Destination, info.Name) }
 
-// lanesOf lists the destinations of the messages of a machine, by name.
+// destinationsOf returns the destinations of a machine's messages, sorted by name.
 func destinationsOf(machine string, effects []fsm.EffectInfo, states []string) (list []store.Destination) {
 	known := map[string][]string{}
 	for _, info := range effects {

@@ -9,9 +9,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// worker is one Run: what it has going on. It has Config.Concurrency hands for
-// each kind of task. A hand is free again when an effect has happened; until
-// that is stored the task is open, and there are at most twice as many of those.
+// worker is one Run: its slots and its tasks. It has Config.Concurrency slots for each kind of
+// task. A slot is free again when the effect has happened. The task is open until its outcome is
+// stored; there are at most twice as many open tasks as slots.
 type worker[T any] struct {
 	engine  *Engine[T]
 	working context.Context // of its tasks
@@ -36,7 +36,7 @@ func newWorker[T any](e *Engine[T], working context.Context) *worker[T] {
 	}
 }
 
-// change changes what the worker has going on.
+// change changes the state of the worker and wakes Run.
 func (w *worker[T]) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,22 +47,22 @@ func (w *worker[T]) change(f func()) {
 	}
 }
 
-// is asks about what the worker has going on.
+// is evaluates f under the worker's lock.
 func (w *worker[T]) is(f func() bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return f()
 }
 
-// free is how many tasks of a kind can be begun. Its caller has the lock, as
-// that of whatever follows without one of its own.
+// free returns how many tasks of a kind can start. The caller holds the lock; so do the callers of
+// all methods here that do not take it.
 func (w *worker[T]) free(kind store.TaskKind) int {
 	slots := w.engine.config.Concurrency
 	return min(slots-w.busy[kind], 2*slots-w.open[kind])
 }
 
-// reserve keeps up to n hands for effects that are about to be stored. A worker
-// that is behind has none: what is new would overtake what waits.
+// reserve takes up to n slots for messages that are about to be stored. A worker that is behind
+// has none: new messages must not overtake waiting ones.
 func (w *worker[T]) reserve(n int) (kept int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,7 +76,7 @@ func (w *worker[T]) reserve(n int) (kept int) {
 	return kept
 }
 
-// release gives back hands that were reserved for nothing.
+// release gives back reserved slots that were not used.
 func (w *worker[T]) release(n int) {
 	w.change(func() {
 		w.occupy(store.TaskEffect, -n)
@@ -84,7 +84,7 @@ func (w *worker[T]) release(n int) {
 	})
 }
 
-// redeem begins what hands were reserved for.
+// startReserved starts tasks in reserved slots.
 func (w *worker[T]) startReserved(tasks []task) {
 	w.change(func() { w.reserved -= len(tasks) })
 	for _, t := range tasks {
@@ -100,7 +100,7 @@ func (w *worker[T]) occupy(kind store.TaskKind, n int) {
 // wake makes Run look for work.
 func (w *worker[T]) wake() { w.change(func() { w.due = true }) }
 
-// round claims as much as there are hands for and sets it going.
+// round claims as many tasks as there are free slots, and starts them.
 func (w *worker[T]) round(ctx context.Context) error {
 	w.awaitSlots(ctx)
 	if !w.until(ctx, func() bool { return w.free(store.TaskEffect) > 0 || w.free(store.TaskDeadline) > 0 }, nil) {
@@ -143,8 +143,8 @@ func (w *worker[T]) round(ctx context.Context) error {
 	return err
 }
 
-// ask takes the hands that are free. What may be due of a kind that has none is
-// claimed when it has.
+// takeSlots takes the free slots for a claim. If a kind has none while work may be due, the worker
+// is behind with it and claims later.
 func (w *worker[T]) takeSlots(most int) map[store.TaskKind]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +161,7 @@ func (w *worker[T]) takeSlots(most int) map[store.TaskKind]int {
 	return asked
 }
 
-// begin sets a task going for which a hand is reserved.
+// start runs a task for which a slot is taken.
 func (w *worker[T]) start(t task) {
 	go func() {
 		var once sync.Once
@@ -185,24 +185,24 @@ func (w *worker[T]) start(t task) {
 	}()
 }
 
-// lull is how long a worker that is behind waits for its hands.
+// slotWait is how long a worker that is behind waits for more free slots.
 const slotWait = 10 * time.Millisecond
 
-// gather waits a moment, if there is more to do than hands, for half of them to
-// be free: a claim of much costs hardly more than one of little.
+// awaitSlots waits up to slotWait, if more work is due than there are slots, until half of the
+// slots are free: a large claim costs hardly more than a small one.
 func (w *worker[T]) awaitSlots(ctx context.Context) {
 	over := time.NewTimer(slotWait)
 	defer over.Stop()
 	w.until(ctx, func() bool { return !w.short(store.TaskEffect) && !w.short(store.TaskDeadline) }, over.C)
 }
 
-// short reports whether there is more of a kind to do than hands.
+// short reports whether more work of a kind is due than there are slots.
 func (w *worker[T]) short(kind store.TaskKind) bool {
 	return w.behind[kind] && w.free(kind) < w.engine.config.Concurrency/2
 }
 
-// until waits for a condition, for the end of ctx, or for over. It reports
-// whether the condition holds.
+// until waits for a condition, for the end of ctx, or for over. It reports whether the condition
+// holds.
 func (w *worker[T]) until(ctx context.Context, condition func() bool, over <-chan time.Time) bool {
 	for !w.is(condition) {
 		select {
@@ -216,7 +216,7 @@ func (w *worker[T]) until(ctx context.Context, condition func() bool, over <-cha
 	return true
 }
 
-// wait returns when there may be something to claim and a hand for it.
+// wait returns when work may be due and a slot for it is free.
 func (w *worker[T]) wait(ctx context.Context) {
 	w.until(ctx, func() bool {
 		return w.due || w.behind[store.TaskEffect] && w.free(store.TaskEffect) > 0 || w.behind[store.TaskDeadline] && w.free(store.TaskDeadline) > 0
@@ -246,8 +246,8 @@ func (w *worker[T]) listen(ctx context.Context) {
 	}
 }
 
-// heed wakes the worker by a wake-up of the store. What comes in while it waits is
-// found by the same claim.
+// heed wakes the worker after a wake-up of the store. Wake-ups that arrive while it waits lead to
+// the same claim.
 func (w *worker[T]) heed(ctx context.Context) {
 	var claims int
 	var pause time.Duration
@@ -264,9 +264,9 @@ func (w *worker[T]) heed(ctx context.Context) {
 	w.change(func() { w.due = w.wakeups.heed(claims) || w.due })
 }
 
-// finish waits for what is going on; after the timeout it abandons the
-// handlers, and waits until that is stored too. What a transaction that is still
-// under way has reserved hands for is given back when it begins.
+// finish waits for running tasks. After the timeout it ends the contexts of their handlers and
+// waits until their outcomes are stored. Slots reserved by a transaction that has not ended are
+// given back when it does.
 func (w *worker[T]) finish(timeout time.Duration, abandon func()) {
 	w.change(func() { w.stopped = true })
 	deadline := time.AfterFunc(timeout, abandon)

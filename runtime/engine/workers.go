@@ -8,7 +8,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// crew is the workers of an engine: every Run that is going on.
+// workerSet is the workers of an engine: one for each running Run.
 type workerSet[T any] struct {
 	mu      sync.Mutex
 	workers []*worker[T]
@@ -26,14 +26,14 @@ func (c *workerSet[T]) remove(w *worker[T]) {
 	c.workers = slices.DeleteFunc(c.workers, func(other *worker[T]) bool { return other == w })
 }
 
-// there reports whether there is any.
+// any reports whether there is a worker.
 func (c *workerSet[T]) any() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.workers) > 0
 }
 
-// wake makes everyone look for work.
+// wake makes every worker look for work.
 func (c *workerSet[T]) wake() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,7 +42,7 @@ func (c *workerSet[T]) wake() {
 	}
 }
 
-// reserve keeps up to n hands of the first who has some.
+// reserve takes up to n slots of the first worker with free ones.
 func (c *workerSet[T]) reserve(n int) (of *worker[T], kept int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,16 +54,15 @@ func (c *workerSet[T]) reserve(n int) (of *worker[T], kept int) {
 	return nil, 0
 }
 
-// grip is what a transaction leaves in the hands of a worker of this process:
-// the effects that it stores as claimed already, so that nobody has to look for
-// them. They are begun when it is committed.
+// reservation is the messages that a transaction inserts already claimed by a worker of this
+// process. They start after the commit.
 type reservation[T any] struct {
 	worker *worker[T] // nil: nothing
 	tasks  []task
 }
 
-// grasp lets a worker with free hands take effects that are about to be stored:
-// those with nothing before them in their lane.
+// reserve claims messages that are about to be stored, as far as a worker has free slots, and
+// pauses and destinations allow it. Only the first message of an ordering key can be claimed.
 func (e *Engine[T]) reserve(writes []pendingWrite) (g reservation[T]) {
 	if !e.workers.any() {
 		return g
@@ -108,15 +107,15 @@ func (e *Engine[T]) reserve(writes []pendingWrite) (g reservation[T]) {
 	return g
 }
 
-// begin sets going what was taken.
+// start starts the tasks of the reservation.
 func (g reservation[T]) start() {
 	if g.worker != nil {
 		g.worker.startReserved(g.tasks)
 	}
 }
 
-// drop gives the hands back. What was stored all the same, without anybody's
-// knowing, is claimed when its lease runs out.
+// release gives the slots back. If the transaction was committed although the engine does not know
+// it, the messages are claimed when their leases end.
 func (g reservation[T]) release() {
 	if g.worker == nil {
 		return
