@@ -1,0 +1,66 @@
+package fsmgen_test
+
+import (
+	"cmp"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPromisesHaveTests: each test that SECURITY.md or STABILITY.md names exists, and each row of
+// their tables names one.
+func TestPromisesHaveTests(t *testing.T) {
+	t.Parallel()
+	tests := testNames(t)
+	name := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
+	for _, file := range []string{"SECURITY.md", "STABILITY.md"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := 0
+		for line := range strings.Lines(string(data)) {
+			found := name.FindAllStringSubmatch(line, -1)
+			for _, f := range found {
+				if !tests[f[1]] {
+					t.Errorf("%s names %s, and there is no such test", file, f[1])
+				}
+			}
+			if row := strings.HasPrefix(line, "| ") && !strings.HasSuffix(line, "| test |\n"); row {
+				rows++
+				if len(found) == 0 {
+					t.Errorf("%s: a promise names no test: %s", file, line)
+				}
+			}
+		}
+		if rows < 5 {
+			t.Errorf("%s has %d promises: the test looks in the wrong place", file, rows)
+		}
+	}
+}
+
+// testNames returns the names of all tests and fuzz targets of the main module.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names, declared := map[string]bool{}, regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() && d.Name() == "node_modules" {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		for _, m := range declared.FindAllStringSubmatch(string(data), -1) {
+			names[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
