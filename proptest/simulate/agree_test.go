@@ -18,14 +18,14 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// TestStoresAgree: what a seed leads to does not depend on the store.
+// TestStoresAgree compares the logs of a seed between the stores.
 func TestStoresAgree(t *testing.T) {
-	p := postgreses(t)
-	s := sqlites(t)
+	p := onPostgreSQL(t)
+	s := onSQLite(t)
 	list := seeds(t, 40)
 	lines := 0
 	for _, seed := range list {
-		there, here := play(t, p, seed, "TestStoresAgree"), play(t, s, seed, "TestSeeds")
+		there, here := runSeed(t, p, seed, "TestStoresAgree"), runSeed(t, s, seed, "TestSeeds")
 		if there.Log != here.Log {
 			t.Errorf("seed %d: SQLite (want) and PostgreSQL (got) differ:\n%s", seed, difference(here.Log, there.Log))
 		}
@@ -37,8 +37,8 @@ func TestStoresAgree(t *testing.T) {
 	proof(t, "%d seeds, SQLite and PostgreSQL agree on each of %d lines of their logs", len(list), lines)
 }
 
-// postgreses plays on PostgreSQL, each play in a schema of its own.
-func postgreses(t *testing.T) simulate.Simulation[pgx.Tx] {
+// onPostgreSQL runs on PostgreSQL, each run in a schema of its own.
+func onPostgreSQL(t *testing.T) simulate.Simulation[pgx.Tx] {
 	t.Helper()
 	dsn := pgtest.DSN(t)
 	return simulate.Simulation[pgx.Tx]{Tables: tables(t), Open: func(t *testing.T, machines []engine.Machine[pgx.Tx]) simulate.Subject[pgx.Tx] {
@@ -83,7 +83,7 @@ func openPostgres(t *testing.T, dsn, schema string) simulate.Subject[pgx.Tx] {
 	}}
 }
 
-// difference shows the first line that is another, with what led there.
+// difference shows the first line that differs, with the lines around it.
 func difference(want, got string) string {
 	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
 	n := 0

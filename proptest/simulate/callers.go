@@ -10,7 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// call is what somebody fired, and what that was told.
+// call is a call of the engine and its outcome.
 type call struct {
 	machine, id string
 	create      bool
@@ -21,62 +21,61 @@ type call struct {
 	undone      bool // a transaction of the caller's own was rolled back
 }
 
-// accepted reports whether the caller was told that this very call changed
-// something.
+// accepted reports whether the caller was told that this call changed something.
 func (c *call) accepted() bool {
 	return c.err == nil && !c.undone && !c.outcome.AlreadyThere && !c.outcome.Replayed
 }
 
-// unclear reports whether the caller can't know what became of the call.
+// unclear reports whether the caller can't know what the call has changed.
 func (c *call) unclear() bool { return errors.Is(c.err, store.ErrStore) || errors.Is(c.err, errDead) }
 
-// payload is an event as an engine takes it.
+// payload is an event in the form that an engine takes.
 type payload struct{ event fsm.Event }
 
-// EventName is the event's name.
+// EventName returns the event's name.
 func (p payload) EventName() string { return p.event.Name }
 
-// MarshalJSON is the event's payload.
+// MarshalJSON returns the event's payload.
 func (p payload) MarshalJSON() ([]byte, error) { return p.event.Payload, nil }
 
-// create makes a record: a new one, or one that may be there.
-func (p *play[Tx]) create(ctx context.Context) {
-	r := oneOf(p.dice, p.roles)
-	id := p.newID()
-	if len(p.records) > 0 && p.dice.chance(100) {
-		again := oneOf(p.dice, p.records)
-		r, id = again.role, again.id
+// create creates a new record, or one that may exist.
+func (run *run[Tx]) create(ctx context.Context) {
+	r := oneOf(run.rng, run.machines)
+	id := run.newID()
+	if len(run.records) > 0 && run.rng.chance(100) {
+		again := oneOf(run.rng, run.records)
+		r, id = again.machine, again.id
 	}
-	p.meet(r, id)
-	c := p.invent(ctx, r, id, true)
-	p.send(ctx, c)
+	run.noteRecord(r, id)
+	c := run.invent(ctx, r, id, true)
+	run.send(ctx, c)
 }
 
-// newID is the id of no record.
-func (p *play[Tx]) newID() string {
-	return fmt.Sprintf("00000000-0000-4000-9000-%012x", len(p.records)+1)
+// newID returns the id of no record.
+func (run *run[Tx]) newID() string {
+	return fmt.Sprintf("00000000-0000-4000-9000-%012x", len(run.records)+1)
 }
 
-// fire fires something at a record.
-func (p *play[Tx]) fire(ctx context.Context) {
-	if len(p.records) == 0 {
-		p.create(ctx)
+// fire fires an event of a record.
+func (run *run[Tx]) fire(ctx context.Context) {
+	if len(run.records) == 0 {
+		run.create(ctx)
 		return
 	}
-	r := p.pick(ctx)
-	c := p.invent(ctx, r.role, r.id, false)
-	p.demand(ctx, r, c)
-	p.send(ctx, c)
+	r := run.pick(ctx)
+	c := run.invent(ctx, r.machine, r.id, false)
+	run.setIfVersion(ctx, r, c)
+	run.send(ctx, c)
 }
 
-// demand makes every fourth call name the version that is there, and every sixteenth
-// one that is not. It draws nothing: the seeds stay what they were.
-func (p *play[Tx]) demand(ctx context.Context, r record[Tx], c *call) {
-	n := len(p.calls)
+// setIfVersion makes every fourth call name the present version, and every sixteenth call
+// another one. It uses no random number, so the runs of the seeds stay the same.
+func (run *run[Tx]) setIfVersion(ctx context.Context, r record[Tx], c *call) {
+	n := len(run.calls)
 	if n%4 != 0 {
 		return
 	}
-	row, err := p.read(ctx, r.role, r.id)
+	row, err := run.read(ctx, r.machine, r.id)
 	if err != nil || row.Record == nil {
 		return
 	}
@@ -86,59 +85,59 @@ func (p *play[Tx]) demand(ctx context.Context, r record[Tx], c *call) {
 	}
 }
 
-// pick draws a record, mostly one that is there and has not ended, and often one
-// of the first two: some stories are to be long.
-func (p *play[Tx]) pick(ctx context.Context) record[Tx] {
-	const tries, heroes = 6, 2
+// pick chooses a record, mostly one that exists and has not ended. It often chooses one
+// of the first two, so that some histories become long.
+func (run *run[Tx]) pick(ctx context.Context) record[Tx] {
+	const tries, favourites = 6, 2
 	var r record[Tx]
 	for range tries {
-		among := p.records
-		if p.dice.chance(500) {
-			among = among[:min(heroes, len(among))]
+		among := run.records
+		if run.rng.chance(500) {
+			among = among[:min(favourites, len(among))]
 		}
-		r = oneOf(p.dice, among)
-		row, err := p.read(ctx, r.role, r.id)
-		if err == nil && row.Record != nil && (!r.role.ended(row.Record) || p.dice.chance(150)) {
+		r = oneOf(run.rng, among)
+		row, err := run.read(ctx, r.machine, r.id)
+		if err == nil && row.Record != nil && (!r.machine.ended(row.Record) || run.rng.chance(150)) {
 			break
 		}
 	}
 	return r
 }
 
-// invent makes up a call; mostly one that the record accepts as it is now.
-func (p *play[Tx]) invent(ctx context.Context, r role[Tx], id string, create bool) *call {
-	record, a := p.look(ctx, r, id)
-	c, _ := p.inventFor(r, id, create, record, a)
+// invent makes up a call, mostly one that the record accepts in its present state.
+func (run *run[Tx]) invent(ctx context.Context, r machine[Tx], id string, create bool) *call {
+	record, a := run.look(ctx, r, id)
+	c, _ := run.inventFor(r, id, create, record, a)
 	return c
 }
 
-// inventFor makes up a call at a record as its author knows it, and returns the
-// record as it would be then.
-func (p *play[Tx]) inventFor(r role[Tx], id string, create bool, record fsm.Record, a author) (*call, fsm.Record) {
+// inventFor makes up a call of a record as its generator knows it, and returns the record
+// after it.
+func (run *run[Tx]) inventFor(r machine[Tx], id string, create bool, record fsm.Record, a generator) (*call, fsm.Record) {
 	c := &call{machine: r.Name(), id: id, create: create}
 	tries, after := 1, record
-	if p.dice.chance(850) {
+	if run.rng.chance(850) {
 		tries = 60
 	}
 	for range tries {
-		c.event, c.call.By = a.event(oneOf(p.dice, r.table.Events)), a.caller()
+		c.event, c.call.By = a.event(oneOf(run.rng, r.table.Events)), a.caller()
 		decision, err := decide(r, record, c, a)
-		if err == nil && !p.tooShort(decision) {
+		if err == nil && !run.tooShort(decision) {
 			after = decision.Record
 			break
 		}
 	}
-	if p.dice.chance(450) {
-		c.call.IdempotencyKey = fmt.Sprint("key-", len(p.calls))
+	if run.rng.chance(450) {
+		c.call.IdempotencyKey = fmt.Sprint("key-", len(run.calls))
 	}
-	if p.dice.chance(40) {
+	if run.rng.chance(40) {
 		c.call.IdempotencyKey = "shared"
 	}
 	return c, after
 }
 
-// decide is what the machine says to a call.
-func decide[Tx any](r role[Tx], record fsm.Record, c *call, a author) (fsm.Decision, error) {
+// decide returns the decision of the machine about a call.
+func decide[Tx any](r machine[Tx], record fsm.Record, c *call, a generator) (fsm.Decision, error) {
 	in := fsm.Input{By: c.call.By, Now: a.now}
 	switch {
 	case c.create:
@@ -149,68 +148,68 @@ func decide[Tx any](r role[Tx], record fsm.Record, c *call, a author) (fsm.Decis
 	return r.Fire(record, c.event, in)
 }
 
-// tooShort reports whether a story that ends here would be one too many of those.
-func (p *play[Tx]) tooShort(d fsm.Decision) bool {
-	return len(d.Steps) > 0 && d.Steps[len(d.Steps)-1].Terminal && p.dice.chance(850)
+// tooShort reports whether a decision would end one record too many early.
+func (run *run[Tx]) tooShort(d fsm.Decision) bool {
+	return len(d.Steps) > 0 && d.Steps[len(d.Steps)-1].Terminal && run.rng.chance(850)
 }
 
-// send makes a call, and again while its outcome is unknown, as a careful caller
+// send makes a call, and repeats it while its outcome is unknown, as a careful caller
 // with a key does.
-func (p *play[Tx]) send(ctx context.Context, c *call) {
+func (run *run[Tx]) send(ctx context.Context, c *call) {
 	const tries = 4
 	for range tries {
-		c = p.note(c)
-		w := oneOf(p.dice, p.workers)
+		c = run.note(c)
+		w := oneOf(run.rng, run.workers)
 		f := w.engine.Fire
 		if c.create {
 			f = w.engine.Create
 		}
 		c.outcome, c.err = f(ctx, c.machine, c.id, payload{c.event}, c.call)
-		p.tell(c)
+		run.logOutcome(c)
 		if !c.unclear() || c.call.IdempotencyKey == "" {
 			return
 		}
-		p.mourn()
+		run.replaceDead()
 	}
 }
 
-// note files a copy of a call, under a correlation of its own.
-func (p *play[Tx]) note(c *call) *call {
+// note records a copy of a call with a correlation id of its own.
+func (run *run[Tx]) note(c *call) *call {
 	again := &call{machine: c.machine, id: c.id, create: c.create, event: c.event, call: c.call}
-	again.call.Correlation = fmt.Sprint("call-", len(p.calls))
-	p.calls = append(p.calls, again)
+	again.call.Correlation = fmt.Sprint("call-", len(run.calls))
+	run.calls = append(run.calls, again)
 	return again
 }
 
-// tell writes down what a caller was told.
-func (p *play[Tx]) tell(c *call) {
+// logOutcome logs what a caller was told.
+func (run *run[Tx]) logOutcome(c *call) {
 	told := kind(c.err)
 	switch {
 	case c.err != nil:
 	case c.outcome.Replayed:
 		told = fmt.Sprint("replayed v", c.outcome.Version)
-		p.journal.count("replayed")
+		run.log.count("replayed")
 	case c.outcome.AlreadyThere:
 		told = "already there"
-		p.journal.count("already there")
+		run.log.count("already there")
 	default:
 		told = fmt.Sprintf("v%d %s", c.outcome.Version, c.outcome.Record.StateName())
-		p.journal.count("accepted")
+		run.log.count("accepted")
 		if before := c.outcome.Version - int64(len(c.outcome.Steps)); c.call.IfVersion != 0 && before != c.call.IfVersion {
-			p.journal.problem("%s is for version %d and was applied to version %d", c.call.Correlation, c.call.IfVersion, before)
+			run.log.problem("%s is for version %d and was applied to version %d", c.call.Correlation, c.call.IfVersion, before)
 		}
 	}
 	if c.err != nil {
-		p.journal.count("told: " + told)
+		run.log.count("told: " + told)
 	}
-	p.journal.say("%s: %s %s %s%s by %s%s key %q for v%d: %s", c.call.Correlation, c.machine, alias(c.id), c.event.Name, c.event.Payload,
+	run.log.printf("%s: %s %s %s%s by %s%s key %q for v%d: %s", c.call.Correlation, c.machine, alias(c.id), c.event.Name, c.event.Payload,
 		c.call.By.Role, c.call.By.ID, c.call.IdempotencyKey, c.call.IfVersion, told)
 }
 
-// repeat makes a former call with a key again, mostly as it was.
-func (p *play[Tx]) repeat(ctx context.Context) {
+// repeat makes an earlier call with a key again, mostly unchanged.
+func (run *run[Tx]) repeat(ctx context.Context) {
 	var keyed []*call
-	for _, c := range p.calls {
+	for _, c := range run.calls {
 		if c.call.IdempotencyKey != "" && (c.unclear() || c.accepted()) {
 			keyed = append(keyed, c)
 		}
@@ -218,53 +217,52 @@ func (p *play[Tx]) repeat(ctx context.Context) {
 	if len(keyed) == 0 {
 		return
 	}
-	c := *oneOf(p.dice, keyed)
-	if p.dice.chance(200) {
-		r := oneOf(p.dice, p.records)
-		c.machine, c.id = r.role.Name(), r.id
+	c := *oneOf(run.rng, keyed)
+	if run.rng.chance(200) {
+		r := oneOf(run.rng, run.records)
+		c.machine, c.id = r.machine.Name(), r.id
 	}
-	p.send(ctx, &c)
+	run.send(ctx, &c)
 }
 
-// batch fires several events at once: at records that are there, or to make some of
-// one kind.
-func (p *play[Tx]) batch(ctx context.Context) {
-	if len(p.records) == 0 {
+// batch fires several events in one call, of existing records or to create several.
+func (run *run[Tx]) batch(ctx context.Context) {
+	if len(run.records) == 0 {
 		return
 	}
-	creates, r := p.dice.chance(400), oneOf(p.dice, p.roles)
+	creates, r := run.rng.chance(400), oneOf(run.rng, run.machines)
 	var calls []*call
 	var firings []engine.Firing
-	for range 2 + p.dice.below(4) {
-		at := record[Tx]{r, p.newID()}
+	for range 2 + run.rng.below(4) {
+		at := record[Tx]{r, run.newID()}
 		if creates {
-			p.meet(at.role, at.id)
+			run.noteRecord(at.machine, at.id)
 		} else {
-			at = p.pick(ctx)
+			at = run.pick(ctx)
 		}
-		c := p.note(p.invent(ctx, at.role, at.id, creates))
+		c := run.note(run.invent(ctx, at.machine, at.id, creates))
 		calls = append(calls, c)
 		firings = append(firings, engine.Firing{Machine: c.machine, ID: c.id, Event: payload{c.event}, Call: c.call, Create: creates})
 	}
-	p.journal.count("a batch")
-	outcomes, err := oneOf(p.dice, p.workers).engine.FireBatch(ctx, firings)
+	run.log.count("a batch")
+	outcomes, err := oneOf(run.rng, run.workers).engine.FireBatch(ctx, firings)
 	if err != nil {
-		p.journal.problem("a batch fails: %v", err)
+		run.log.problem("a batch fails: %v", err)
 	}
 	for i, c := range calls {
 		c.outcome, c.err = outcomes[i], outcomes[i].Err
-		p.tell(c)
+		run.logOutcome(c)
 	}
 }
 
-// fireTx fires events at a record in a transaction of the caller's own, which may end
-// otherwise.
-func (p *play[Tx]) fireTx(ctx context.Context) {
-	if len(p.records) == 0 {
+// fireTx fires events of a record in the caller's own transaction, which may be rolled
+// back.
+func (run *run[Tx]) fireTx(ctx context.Context) {
+	if len(run.records) == 0 {
 		return
 	}
-	t, regrets := p.part(ctx), p.dice.chance(300)
-	w := oneOf(p.dice, p.workers)
+	t, regrets := run.part(ctx), run.rng.chance(300)
+	w := oneOf(run.rng, run.workers)
 	var outcomes []engine.Outcome
 	err := w.store.InTx(ctx, func(tx Tx) error {
 		for _, c := range t.calls {
@@ -285,13 +283,13 @@ func (p *play[Tx]) fireTx(ctx context.Context) {
 	if err == nil {
 		w.engine.Committed(ctx, outcomes...)
 	}
-	p.journal.count("a caller's own transaction")
-	p.conclude(t, err)
+	run.log.count("a caller's own transaction")
+	run.conclude(t, err)
 }
 
 var errUndone = errors.New("the caller changed their mind")
 
-// kind says what an error means, in words that do not depend on the store.
+// kind names an error in words that do not depend on the store.
 func kind(err error) string {
 	var x *fsm.Rejection
 	var handler *engine.HandlerError

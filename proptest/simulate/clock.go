@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// epoch is when every play begins.
-var epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+// startTime is when every run begins.
+var startTime = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// clock is the time of a play. It moves on by a microsecond whenever somebody
-// looks at it, so that what is stored has an order, and else as the seed says.
+// clock is the time of a run. Each call of Now moves it by a microsecond, so that what is
+// stored has an order. All other moves come from rng.
 type clock struct {
 	mu     sync.Mutex
 	now    time.Time
@@ -22,7 +22,7 @@ func (c *clock) Now() time.Time {
 	return c.peek()
 }
 
-// peek returns the time and lets it stand still.
+// peek returns the time without moving the clock.
 func (c *clock) peek() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -38,26 +38,26 @@ func (c *clock) move(d time.Duration) {
 	}
 }
 
-// skewed is the clock of a machine that differs from that of the database.
+// skewed is the clock of a computer that differs from that of the database.
 type skewed struct {
 	*clock
 	by time.Duration
 }
 
-// Now returns the time as the machine has it.
+// Now returns the time of the computer.
 func (s skewed) Now() time.Time { return s.clock.Now().Add(s.by) }
 
-// Local makes the engine correct it.
+// Local makes the engine correct the clock by the time of the database.
 func (skewed) Local() {}
 
-// wait moves the clock to a time, unless that has come.
+// wait moves the clock forward to a time. It does nothing if that time has passed.
 func (c *clock) wait(until time.Time) {
 	if d := until.Sub(c.peek()); d > 0 {
 		c.move(d)
 	}
 }
 
-// came reports whether the clock ever showed a time.
+// came reports whether the clock has ever reached a time.
 func (c *clock) came(t time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

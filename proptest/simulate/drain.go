@@ -7,93 +7,93 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// drain lets a new worker bring everything to rest: nothing goes wrong any more,
-// dead letters are requeued, and discarded if that does not help, and the clock
-// moves to whatever is due next until nothing is.
-func (p *play[Tx]) drain(ctx context.Context) {
+// drain stops all faults and lets a new worker bring everything to rest. It requeues dead
+// letters, discards those that fail again, and moves the clock to the next due task until
+// none is left.
+func (run *run[Tx]) drain(ctx context.Context) {
 	const rounds, tries = 2000, 2
-	p.journal.say("from here on nothing goes wrong")
-	p.calm = true
-	if err := p.hire(); err != nil {
-		p.journal.problem("%v", err)
+	run.log.printf("from here on nothing goes wrong")
+	run.noFaults = true
+	if err := run.startWorker(); err != nil {
+		run.log.problem("%v", err)
 		return
 	}
-	w := p.workers[len(p.workers)-1]
+	w := run.workers[len(run.workers)-1]
 	requeued := map[string]int{}
 	for range rounds {
 		if w.round(ctx) > 0 {
 			continue
 		}
-		letters, err := w.engine.DeadLetters(ctx, store.Filter{}, "", 0)
+		messages, err := w.engine.DeadLetters(ctx, store.Filter{}, "", 0)
 		if err != nil {
-			p.journal.problem("%v", err)
+			run.log.problem("%v", err)
 			return
 		}
-		for _, l := range letters {
+		for _, l := range messages {
 			do := w.engine.Requeue
 			if requeued[l.MessageID]++; requeued[l.MessageID] > tries {
 				do = w.engine.Discard
-				p.journal.count("discarded at the end")
+				run.log.count("discarded at the end")
 			}
-			if err := do(ctx, l.MessageID, "the play", "is ending"); err != nil {
-				p.journal.problem("%s: %v", describe(l), err)
+			if err := do(ctx, l.MessageID, "operator", "the run is ending"); err != nil {
+				run.log.problem("%s: %v", describe(l), err)
 			}
 		}
-		if len(letters) > 0 {
+		if len(messages) > 0 {
 			continue
 		}
-		at, ok := p.next(ctx)
+		at, ok := run.next(ctx)
 		if !ok {
 			return
 		}
-		p.clock.wait(at)
-		p.try(ctx)
+		run.clock.wait(at)
+		run.countTries(ctx)
 	}
-	p.journal.problem("after %d rounds there is still something to do", rounds)
+	run.log.problem("after %d rounds there is still something to do", rounds)
 }
 
-// enough is how often a deadline is tried at the end. One whose event can't be
-// recorded stays until a person mends what stands against it.
-const enough = 5
+// maxTries limits how often a deadline is tried at the end. If its event can't be
+// recorded, the deadline stays until an operator removes the cause.
+const maxTries = 5
 
-// try counts how often each deadline has come.
-func (p *play[Tx]) try(ctx context.Context) {
-	deadlines, err := p.deadlines(ctx)
+// countTries counts how often each deadline has been due.
+func (run *run[Tx]) countTries(ctx context.Context) {
+	deadlines, err := run.deadlines(ctx)
 	if err != nil {
-		p.journal.problem("%v", err)
+		run.log.problem("%v", err)
 	}
 	for _, d := range deadlines {
-		if p.clock.came(d.claim) {
-			p.tried[d.name()]++
+		if run.clock.came(d.claim) {
+			run.tried[d.name()]++
 		}
 	}
 }
 
-// next is when the next thing that a worker does is due, be it now.
-func (p *play[Tx]) next(ctx context.Context) (at time.Time, ok bool) {
-	letters, err := p.letters(ctx)
+// next returns the time when the next task is due, which may be now.
+func (run *run[Tx]) next(ctx context.Context) (at time.Time, ok bool) {
+	messages, err := run.storedMessages(ctx)
 	if err != nil {
-		p.journal.problem("%v", err)
+		run.log.problem("%v", err)
 	}
-	deadlines, err := p.deadlines(ctx)
+	deadlines, err := run.deadlines(ctx)
 	if err != nil {
-		p.journal.problem("%v", err)
+		run.log.problem("%v", err)
 	}
 	consider := func(t time.Time) {
 		if !ok || t.Before(at) {
 			at, ok = t, true
 		}
 	}
-	for _, l := range letters {
-		// A cancelled attempt is never claimed, but until its lease ends it keeps
-		// back what is behind it.
-		stalls := l.cancelled && l.state == "delivering" && l.due.After(p.clock.peek())
-		if stalls || !l.cancelled && (l.state == "pending" || l.state == "retry_wait" || l.state == "delivering") && !p.blocked(letters, l) {
+	for _, l := range messages {
+		// A cancelled attempt is never claimed, but until its lease ends it blocks
+		// the messages behind it.
+		stalls := l.cancelled && l.state == "delivering" && l.due.After(run.clock.peek())
+		if stalls || !l.cancelled && (l.state == "pending" || l.state == "retry_wait" || l.state == "delivering") && !run.blocked(messages, l) {
 			consider(l.due)
 		}
 	}
 	for _, d := range deadlines {
-		if p.tried[d.name()] > enough {
+		if run.tried[d.name()] > maxTries {
 			continue
 		}
 		consider(d.claim)
@@ -101,11 +101,11 @@ func (p *play[Tx]) next(ctx context.Context) (at time.Time, ok bool) {
 	return at, ok
 }
 
-// blocked reports whether a message is not the head of its lane.
-func (p *play[Tx]) blocked(letters []letter, l letter) bool {
-	for _, b := range letters {
-		open := b.state != "delivered" && !b.discarded && (!b.cancelled || b.state == "delivering" && b.due.After(p.clock.peek()))
-		if open && b.machine == l.machine && b.record == l.record && b.lane == l.lane &&
+// blocked reports whether a message is not the head of its ordering key.
+func (run *run[Tx]) blocked(messages []storedMessage, l storedMessage) bool {
+	for _, b := range messages {
+		open := b.state != "delivered" && !b.discarded && (!b.cancelled || b.state == "delivering" && b.due.After(run.clock.peek()))
+		if open && b.machine == l.machine && b.record == l.record && b.destination == l.destination &&
 			(b.version < l.version || b.version == l.version && b.seq < l.seq) {
 			return true
 		}

@@ -8,22 +8,22 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// mayInline reports whether an effect can be carried out within a transaction.
+// mayInline reports whether an effect can be carried out inline.
 func mayInline(e *ir.Effect) bool {
 	repeats := e.Delivery == ir.Idempotent || e.Delivery == ir.Keyed
 	return e.Kind == ir.Call && repeats && e.Cleanup == nil && len(e.Returns) > 0
 }
 
-// inlineSome has the worker carry out within its transactions what the seed says.
+// inlineSome makes the worker carry out some effects inline.
 func (w *worker[Tx]) inlineSome() error {
 	const some = 500
-	for _, r := range w.roles {
+	for _, r := range w.machines {
 		for _, e := range r.table.Effects {
-			if !mayInline(e) || w.lacks(r.Name(), e.Text) || !w.play.dice.chance(some) {
+			if !mayInline(e) || w.lacks(r.Name(), e.Text) || !w.run.rng.chance(some) {
 				continue
 			}
-			w.play.journal.say("%s carries out %s.%s in its transactions", w.name, r.Name(), e.Text)
-			if err := w.engine.Inline(r.Name(), e.Text, actors[Tx]{r, w}.inline); err != nil {
+			w.run.log.printf("%s carries out %s.%s in its transactions", w.name, r.Name(), e.Text)
+			if err := w.engine.Inline(r.Name(), e.Text, simulated[Tx]{r, w}.inline); err != nil {
 				return err
 			}
 		}
@@ -34,27 +34,27 @@ func (w *worker[Tx]) inlineSome() error {
 // The courses of an effect that is carried out within a transaction, beside those
 // of a handler.
 const (
-	declines  course = "has no answer"
-	tooFew    course = "has too few answers"
-	statement course = "has a statement fail"
+	declines  behaviour = "has no answer"
+	tooFew    behaviour = "has too few answers"
+	statement behaviour = "has a statement fail"
 )
 
-var inlineCourses = []weighted[course]{
+var inlineBehaviours = []weighted[behaviour]{
 	{700, succeeds}, {80, declines}, {40, slow}, {40, fails}, {30, panics}, {20, statement}, {20, tooFew}, {30, nonsense}, {40, lost},
 }
 
-// inline carries out effects of one name, or does not. Those that have an answer
+// inline carries out effects of one name, or fails as rng says. Effects with an answer
 // leave a trace in the transaction.
-func (m actors[Tx]) inline(ctx context.Context, tx Tx, effects []fsm.Dispatch) ([]*fsm.Event, error) {
-	p := m.worker.play
-	c := m.inlineCourse()
-	p.journal.count("inline: " + string(c))
+func (m simulated[Tx]) inline(ctx context.Context, tx Tx, effects []fsm.Dispatch) ([]*fsm.Event, error) {
+	run := m.worker.run
+	c := m.inlineBehaviour()
+	run.log.count("inline: " + string(c))
 	if len(effects) > 1 {
-		p.journal.count("effects of several records are carried out in one transaction")
+		run.log.count("effects of several records are carried out in one transaction")
 	}
 	answers := make([]*fsm.Event, len(effects))
 	for i, d := range effects {
-		p.journal.say("  %s: %s %s.%s v%d in its transaction, %s", m.worker.name, alias(d.Record), d.Machine, d.Effect, d.Version, c)
+		run.log.printf("  %s: %s %s.%s v%d in its transaction, %s", m.worker.name, alias(d.Record), d.Machine, d.Effect, d.Version, c)
 		if answers[i] = m.inlineAnswer(d, c); answers[i] == nil {
 			continue
 		}
@@ -64,13 +64,13 @@ func (m actors[Tx]) inline(ctx context.Context, tx Tx, effects []fsm.Dispatch) (
 	}
 	switch c {
 	case slow:
-		p.clock.move(p.dice.span(0, p.config.Lease+p.config.Lease))
+		run.clock.move(run.rng.span(0, run.config.Lease+run.config.Lease))
 	case fails:
 		return nil, errOutside
 	case panics:
 		panic("in a transaction")
 	case statement:
-		return nil, p.subject.Exec(ctx, tx, "INSERT INTO simulated_nowhere VALUES (1)")
+		return nil, run.subject.Exec(ctx, tx, "INSERT INTO simulated_nowhere VALUES (1)")
 	case tooFew:
 		return answers[1:], nil
 	case lost:
@@ -80,20 +80,20 @@ func (m actors[Tx]) inline(ctx context.Context, tx Tx, effects []fsm.Dispatch) (
 	return answers, nil
 }
 
-func (m actors[Tx]) inlineCourse() course {
-	if m.worker.play.calm {
+func (m simulated[Tx]) inlineBehaviour() behaviour {
+	if m.worker.run.noFaults {
 		return succeeds
 	}
-	return draw(m.worker.play.dice, inlineCourses)
+	return draw(m.worker.run.rng, inlineBehaviours)
 }
 
-// inlineAnswer invents an answer to an effect; nil: none. The record is as its
-// machine has left it, and need not be stored.
-func (m actors[Tx]) inlineAnswer(d fsm.Dispatch, c course) *fsm.Event {
+// inlineAnswer makes up an answer to an effect, or nil. The record is as its machine has
+// last decided it, and may not be stored yet.
+func (m simulated[Tx]) inlineAnswer(d fsm.Dispatch, c behaviour) *fsm.Event {
 	const few = 100
-	p := m.worker.play
+	run := m.worker.run
 	switch {
-	case c == declines, !p.calm && p.dice.chance(few):
+	case c == declines, !run.noFaults && run.rng.chance(few):
 		return nil
 	case c == nonsense:
 		return &fsm.Event{Name: "nonsense", Payload: []byte(`{"a":1}`)}
@@ -101,13 +101,13 @@ func (m actors[Tx]) inlineAnswer(d fsm.Dispatch, c course) *fsm.Event {
 	record := m.worker.decided[d.Machine+" "+d.Record]
 	rec, err := known(m.table, record)
 	if err != nil {
-		p.journal.problem("%v", err)
+		run.log.problem("%v", err)
 	}
-	return m.invent(m.effect(d.Effect), record, author{dice: p.dice, table: m.table, record: rec, now: p.clock.peek()})
+	return m.invent(m.effect(d.Effect), record, generator{rng: run.rng, table: m.table, record: rec, now: run.clock.peek()})
 }
 
-func (m actors[Tx]) leaveTrace(ctx context.Context, tx Tx, d fsm.Dispatch, answer string) error {
-	return m.worker.play.subject.Exec(ctx, tx, fmt.Sprintf(
+func (m simulated[Tx]) leaveTrace(ctx context.Context, tx Tx, d fsm.Dispatch, answer string) error {
+	return m.worker.run.subject.Exec(ctx, tx, fmt.Sprintf(
 		"INSERT INTO simulated_inline (machine, record_id, version, effect, answer) VALUES ('%s', '%s', %d, '%s', '%s')",
 		d.Machine, d.Record, d.Version, d.Effect, answer))
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// leases are who holds which task until when, as the claims and the commits of
-// all workers tell it.
+// leases records which worker holds which task until when, as the claims and commits of
+// all workers say.
 type leases struct {
-	journal *journal
-	held    map[task]lease
+	log  *runLog
+	held map[task]lease
 }
 
-// task names what is leased: an effect by its message, a deadline by its record
-// and kind.
+// task identifies what is leased: an effect by its message, a deadline by its record and
+// kind.
 type task struct {
 	message, machine, record string
-	timer                    store.DeadlineKind
+	deadline                 store.DeadlineKind
 }
 
 type lease struct {
@@ -27,7 +27,7 @@ type lease struct {
 	until  time.Time
 }
 
-// claimed notes what a worker was given.
+// claimed records the tasks of a claim.
 func (l leases) claimed(c store.Claim, tasks []store.Task) {
 	for _, t := range tasks {
 		name := task{message: t.Effect.MessageID}
@@ -38,8 +38,8 @@ func (l leases) claimed(c store.Claim, tasks []store.Task) {
 	}
 }
 
-// settled notes what became of a task, and objects where that was stored for a
-// worker that did not hold it. A person, who has no token, holds nothing.
+// settled records the end of a task. It is a problem if the worker did not hold the task.
+// An operator has no token and holds nothing.
 func (l leases) settled(s store.Settlement) {
 	if s.Token == (fsm.UUID{}) {
 		return
@@ -51,7 +51,7 @@ func (l leases) settled(s store.Settlement) {
 	held := l.held[name]
 	switch {
 	case held.token != s.Token:
-		l.journal.problem("%s %s was settled under a lease that was over", s.Kind, name)
+		l.log.problem("%s %s was settled under a lease that was over", s.Kind, name)
 	case s.Renew.IsZero():
 		delete(l.held, name)
 	default:
@@ -59,8 +59,8 @@ func (l leases) settled(s store.Settlement) {
 	}
 }
 
-// saved notes what a commit ends: its task, and deadlines that are no longer
-// what was leased.
+// saved records what a commit ends: its task, and the leases of deadlines that it clears
+// or replaces.
 func (l leases) saved(c store.Commit) {
 	if c.Task != nil {
 		l.settled(*c.Task)
@@ -69,14 +69,14 @@ func (l leases) saved(c store.Commit) {
 		delete(l.held, task{"", c.Machine, c.ID, kind})
 	}
 	if len(c.Steps) == 0 {
-		return // what is armed without a step leaves a deadline of the same version alone
+		return // a deadline that is set without a step does not replace one of the same version
 	}
 	for _, armed := range c.SetDeadlines {
 		delete(l.held, task{"", armed.Machine, armed.RecordID, armed.Kind})
 	}
 }
 
-// holder is the worker that holds a message at a time; "": none.
+// holder returns the worker that holds a message at the given time, "" if there is none.
 func (l leases) holder(message string, now time.Time) string {
 	if held := l.held[task{message: message}]; held.until.After(now) {
 		return held.worker
@@ -89,5 +89,5 @@ func (t task) String() string {
 	if t.message != "" {
 		return t.message
 	}
-	return alias(t.record) + " " + t.machine + " " + string(t.timer)
+	return alias(t.record) + " " + t.machine + " " + string(t.deadline)
 }

@@ -14,25 +14,25 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// outside is the world that effects reach: what it has seen of each message,
-// and what it objects to.
+// outside is the world that effects reach: it records what it has seen of each message,
+// and reports what must not happen.
 type outside struct {
 	clock    *clock
-	journal  *journal
+	log      *runLog
 	leases   leases
 	messages map[string]*message
-	lanes    map[lane]*message // the last message of each that was begun
-	steps    map[written]int   // by which transaction each step was stored
-	saves    map[int]int       // how often each transaction has written
+	last     map[orderingKey]*message // the last message of each that was begun
+	steps    map[written]int          // by which transaction each step was stored
+	saves    map[int]int              // how often each transaction has written
 }
 
-// message is an effect as the outside knows it, by its id.
+// message is an effect as the outside world knows it, by its id.
 type message struct {
 	row      store.OutboxMessage
 	granted  map[string]time.Time // end of the lease that each worker was given or renewed last
 	answered int64                // version of the step that its answer led to; 0: none
 	attempts int                  // calls of its handler
-	underWay atomic.Int32         // those that have not returned; one that hangs returns beside the play
+	underWay atomic.Int32         // calls that have not returned; one that hangs may return at any time
 	happened bool
 	answer   *fsm.Event // what it answered when it happened
 	asked    bool       // a query was made
@@ -40,22 +40,22 @@ type message struct {
 	failed   bool       // some attempt of it failed, so that it may end without having happened
 }
 
-type lane struct{ machine, record, name string }
+type orderingKey struct{ machine, record, name string }
 
-// place is where a record is.
+// place identifies a record.
 type place struct{ machine, record string }
 
-// written is a step of a record.
+// written identifies a step of a record.
 type written struct {
 	place
 	version int64
 }
 
-func newOutside(c *clock, j *journal) *outside {
-	return &outside{clock: c, journal: j, leases: leases{j, map[task]lease{}}, messages: map[string]*message{}, lanes: map[lane]*message{}, steps: map[written]int{}, saves: map[int]int{}}
+func newOutside(c *clock, l *runLog) *outside {
+	return &outside{clock: c, log: l, leases: leases{l, map[task]lease{}}, messages: map[string]*message{}, last: map[orderingKey]*message{}, steps: map[written]int{}, saves: map[int]int{}}
 }
 
-// claimed notes who may attempt what, and until when.
+// claimed records who may attempt what, and until when.
 func (o *outside) claimed(c store.Claim, tasks []store.Task) {
 	o.leases.claimed(c, tasks)
 	for _, t := range tasks {
@@ -69,14 +69,14 @@ func (o *outside) claimed(c store.Claim, tasks []store.Task) {
 		}
 		m.granted[c.Worker] = c.Until
 		if m.underWay.Load() > 0 {
-			o.journal.count("a lease runs out while a handler is at work")
+			o.log.count("a lease runs out while a handler is at work")
 		}
-		// Nobody said what became of the last attempt, if it came to one.
+		// The outcome of the last attempt, if there was one, is unknown.
 		m.failed = m.failed || t.Effect.State == "delivering"
 	}
 }
 
-// settled notes what became of a task, or until when it goes on being held.
+// settled records the end of a task, or until when its lease is renewed.
 func (o *outside) settled(s store.Settlement) {
 	o.leases.settled(s)
 	if m := o.messages[s.MessageID]; m != nil && !s.Renew.IsZero() {
@@ -84,7 +84,7 @@ func (o *outside) settled(s store.Settlement) {
 	}
 }
 
-// saved notes what a transaction writes of each record, what it ends, and with
+// saved records what a transaction writes of each record, which tasks it ends, and with
 // which answer: the first step of the record.
 func (o *outside) saved(transaction int, commits []store.Commit) {
 	o.saves[transaction]++
@@ -106,8 +106,8 @@ func (o *outside) saved(transaction int, commits []store.Commit) {
 	}
 }
 
-// begin notes a worker's attempt of an effect of the table. It returns nil for a
-// cleanup, which has an id of its own and no row.
+// begin records a worker's attempt of an effect of the table. It returns nil for a
+// cleanup, which has an id of its own and no message.
 func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *message {
 	m := o.messages[d.ID]
 	if m == nil {
@@ -115,46 +115,46 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	}
 	r := m.row
 	if r.Machine != d.Machine || r.RecordID != d.Record || r.Effect != d.Effect || r.Version != d.Version || canonical(r.Payload) != canonical(d.Payload) {
-		o.journal.problem("message %s was %s and is dispatched as %s", d.ID, describe(r), d.Effect)
+		o.log.problem("message %s was %s and is dispatched as %s", d.ID, describe(r), d.Effect)
 	}
 	m.attempts++
 	m.underWay.Add(1)
 	if m.happened {
-		o.journal.count("what has happened is delivered again")
+		o.log.count("what has happened is delivered again")
 	}
 	if m.attempts > 1 && effect.Delivery == ir.AtMostOnce {
-		o.journal.problem("%s is at_most_once and attempted %d times", describe(r), m.attempts)
+		o.log.problem("%s is at_most_once and attempted %d times", describe(r), m.attempts)
 	}
-	// A worker that stood still past its lease has asked too early.
+	// A worker whose lease has ended may have queried too early.
 	if m.happened && effect.Delivery == ir.Queryable && o.leases.holder(d.ID, o.clock.peek()) == worker {
-		o.journal.problem("%s has happened and is repeated without being asked for", describe(r))
+		o.log.problem("%s has happened and is repeated without being asked for", describe(r))
 	}
 	if !o.clock.peek().Before(m.granted[worker]) {
-		o.journal.problem("%s is begun under a lease that is over", describe(r))
+		o.log.problem("%s is begun under a lease that is over", describe(r))
 	}
 	if !o.clock.came(m.granted[worker]) {
-		o.checkLane(m, lane{d.Machine, d.Record, cmp.Or(effect.To, effect.Text)})
+		o.checkOrder(m, orderingKey{d.Machine, d.Record, cmp.Or(effect.To, effect.Text)})
 	}
 	return m
 }
 
-// checkLane sees to the order of a lane: one at a time, and never back. An
-// attempt whose lease is over is nobody's.
-func (o *outside) checkLane(m *message, l lane) {
-	last := o.lanes[l]
-	o.lanes[l] = m
+// checkOrder checks the order of an ordering key: one message at a time, and never an
+// earlier one after a later one. Attempts whose lease has ended do not count.
+func (o *outside) checkOrder(m *message, l orderingKey) {
+	last := o.last[l]
+	o.last[l] = m
 	if last == nil || last == m {
 		return
 	}
 	if before(m.row, last.row) {
-		o.journal.problem("%s is attempted after %s of the same lane", describe(m.row), describe(last.row))
+		o.log.problem("%s is attempted after %s of the same ordering key", describe(m.row), describe(last.row))
 	}
 	if last.underWay.Load() > 0 && o.leases.holder(last.row.MessageID, o.clock.peek()) != "" {
-		o.journal.problem("%s is attempted while %s of the same lane is", describe(m.row), describe(last.row))
+		o.log.problem("%s is attempted while %s of the same ordering key is", describe(m.row), describe(last.row))
 	}
 }
 
-// before is the order of a lane.
+// before is the order of an ordering key.
 func before(a, b store.OutboxMessage) bool {
 	return a.Version < b.Version || a.Version == b.Version && a.Seq < b.Seq
 }
@@ -172,8 +172,8 @@ func describe(r store.OutboxMessage) string {
 	return fmt.Sprintf("%s %s.%s v%d", alias(r.RecordID), r.Machine, r.Effect, r.Version)
 }
 
-// canonical is JSON text as every store gives it: databases order members and
-// space in their own ways. A member that is null might as well be missing.
+// canonical returns JSON text in one form, since databases order members and space in
+// their own ways. It leaves out members that are null.
 func canonical(text json.RawMessage) string {
 	if len(text) == 0 {
 		return ""

@@ -14,29 +14,28 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/simulate"
 )
 
-// TestSeeds plays a thousand plays on SQLite, in which everything that can happen
-// does; or the one of FSMGEN_SEED, whose log it shows.
+// TestSeeds runs a thousand seeds on SQLite, which must reach every situation. With
+// FSMGEN_SEED it runs that seed and shows its log.
 func TestSeeds(t *testing.T) {
 	if seed, ok := asked(t); ok {
-		t.Log(play(t, sqlites(t), seed, "TestSeeds").Log)
+		t.Log(runSeed(t, onSQLite(t), seed, "TestSeeds").Log)
 		return
 	}
-	p := playAll(t, 0, func(begun int) bool { return begun < 1000 })
-	p.tell(t)
-	for _, what := range simulate.Happenings() {
-		if p.counts[what] == 0 {
+	r := runAll(t, 0, func(begun int) bool { return begun < 1000 })
+	r.logCounts(t)
+	for _, what := range simulate.Situations() {
+		if r.counts[what] == 0 {
 			t.Errorf("never happened: %s", what)
 		}
 	}
 }
 
-// TestSoak plays for as long as FSMGEN_SOAK says, seeds that differ from soak to
-// soak.
+// TestSoak runs seeds for the time in FSMGEN_SOAK. The seeds differ from soak to soak.
 func TestSoak(t *testing.T) {
 	text := os.Getenv("FSMGEN_SOAK")
 	if text == "" {
-		proof(t, "the soak was not played; make soak SOAK=1h plays it for an hour")
-		t.Skip("FSMGEN_SOAK is not set: it says for how long to play, as in 1h")
+		proof(t, "the soak was not run; make soak SOAK=1h runs it for an hour")
+		t.Skip("FSMGEN_SOAK is not set: it says how long to run, as in 1h")
 	}
 	long, err := time.ParseDuration(text)
 	if err != nil {
@@ -45,24 +44,24 @@ func TestSoak(t *testing.T) {
 	began := time.Now()
 	first := uint64(began.UnixMicro())
 	t.Logf("for %s, from seed %d on", long, first)
-	playAll(t, first, func(int) bool { return time.Since(began) < long }).tell(t)
+	runAll(t, first, func(int) bool { return time.Since(began) < long }).logCounts(t)
 }
 
-// TestSameSeedSameLog: nothing but the seed decides.
+// TestSameSeedSameLog checks that nothing but the seed decides a run.
 func TestSameSeedSameLog(t *testing.T) {
-	s := sqlites(t)
+	s := onSQLite(t)
 	var logs []string
 	for _, seed := range seeds(t, 30) {
-		first, second := play(t, s, seed, "TestSameSeedSameLog"), s.Run(t, seed)
+		first, second := runSeed(t, s, seed, "TestSameSeedSameLog"), s.Run(t, seed)
 		if first.Log != second.Log {
-			t.Fatalf("seed %d plays differently the second time:\n%s", seed, difference(first.Log, second.Log))
+			t.Fatalf("seed %d runs differently the second time:\n%s", seed, difference(first.Log, second.Log))
 		}
 		if slices.Contains(logs, first.Log) {
 			t.Errorf("seed %d has the log of another", seed)
 		}
 		logs = append(logs, first.Log)
 	}
-	proof(t, "%d seeds played twice, each with the same log", len(logs))
+	proof(t, "%d seeds run twice, each with the same log", len(logs))
 }
 
 // asked returns the seed of FSMGEN_SEED, if there is one.
@@ -91,12 +90,12 @@ func seeds(t *testing.T, n uint64) (list []uint64) {
 	return list
 }
 
-// tell logs how often each thing happened, and the sum of it.
-func (p *plays) tell(t *testing.T) {
+// logCounts logs how often each thing happened, and a summary.
+func (r *runs) logCounts(t *testing.T) {
 	t.Helper()
 	taken := 0
-	for _, what := range slices.Sorted(maps.Keys(p.counts)) {
-		t.Logf("%8d %s", p.counts[what], what)
+	for _, what := range slices.Sorted(maps.Keys(r.counts)) {
+		t.Logf("%8d %s", r.counts[what], what)
 		if strings.HasPrefix(what, simulate.Took) {
 			taken++
 		}
@@ -109,7 +108,7 @@ func (p *plays) tell(t *testing.T) {
 			}
 		}
 	}
-	proof(t, "%d seeds, %d calls accepted, %d of %d rows of the tables taken, %d effects attempted; "+
-		"%d faults of the store, %d attempts that went wrong, %d workers lost", p.done, p.counts["accepted"], taken, len(rows),
-		p.counts["an attempt"], p.counts["a fault of the store"], p.counts["an attempt goes wrong"], p.counts["a worker is replaced"])
+	proof(t, "%d seeds, %d calls accepted, %d of %d transitions taken, %d effects attempted; "+
+		"%d faults of the store, %d attempts that went wrong, %d workers lost", r.done, r.counts["accepted"], taken, len(rows),
+		r.counts["an attempt"], r.counts["a fault of the store"], r.counts["an attempt goes wrong"], r.counts["a worker is replaced"])
 }

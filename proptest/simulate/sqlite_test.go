@@ -18,21 +18,21 @@ import (
 
 type sqliteMachines = []engine.Machine[*sql.Tx]
 
-// sqlites plays on SQLite files, each a copy of one that was prepared for the
-// same machines.
-func sqlites(t *testing.T) simulate.Simulation[*sql.Tx] {
+// onSQLite runs on SQLite files, each a copy of one that was prepared for the same
+// machines.
+func onSQLite(t *testing.T) simulate.Simulation[*sql.Tx] {
 	t.Helper()
 	var mu sync.Mutex
 	prepared := map[string][]byte{}
 	return simulate.Simulation[*sql.Tx]{Tables: tables(t), Open: func(t *testing.T, machines sqliteMachines) simulate.Subject[*sql.Tx] {
 		mu.Lock()
-		cast := names(machines)
-		if prepared[cast] == nil {
-			prepared[cast] = prepare(t, machines)
+		key := names(machines)
+		if prepared[key] == nil {
+			prepared[key] = prepare(t, machines)
 		}
-		file := prepared[cast]
+		file := prepared[key]
 		mu.Unlock()
-		path := filepath.Join(t.TempDir(), "play.db")
+		path := filepath.Join(t.TempDir(), "run.db")
 		if err := os.WriteFile(path, file, 0o600); err != nil {
 			t.Fatal(err)
 		}

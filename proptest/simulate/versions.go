@@ -16,13 +16,13 @@ import (
 // deadline fires, or a state. The zero value lacks nothing.
 type lack struct{ machine, effect, event, state string }
 
-// drawLack draws what the version of a new worker lacks.
-func (p *play[Tx]) drawLack() lack {
+// drawLack chooses what the version of a new worker lacks.
+func (run *run[Tx]) drawLack() lack {
 	const some = 300
-	if p.calm || !p.dice.chance(some) {
+	if run.noFaults || !run.rng.chance(some) {
 		return lack{}
 	}
-	r := oneOf(p.dice, p.roles)
+	r := oneOf(run.rng, run.machines)
 	var lacks []lack
 	for _, e := range r.Effects() {
 		if e.Kind == fsm.EffectCall && e.Delivery != fsm.InTransaction {
@@ -40,67 +40,69 @@ func (p *play[Tx]) drawLack() lack {
 	if len(lacks) == 0 {
 		return lack{}
 	}
-	return oneOf(p.dice, lacks)
+	return oneOf(run.rng, lacks)
 }
 
-// timer reports whether a timer fires what is not there.
-func (l lack) timer(t *fsm.Deadline) bool { return t != nil && l.event != "" && t.Fire.Name == l.event }
+// deadline reports whether a deadline fires the missing event.
+func (l lack) deadline(t *fsm.Deadline) bool {
+	return t != nil && l.event != "" && t.Fire.Name == l.event
+}
 
 // transition reports whether the older version does not have a transition.
 func (l lack) transition(t fsm.TransitionInfo) bool {
 	return l.state != "" && (t.From == l.state || t.To == l.state) || l.event != "" && (t.Event == l.event || t.Raises == l.event) || l.effect != "" && slices.Contains(t.Effects, l.effect)
 }
 
-// decision reports whether the older version can't have decided so.
+// decision reports whether the older version can't have made a decision.
 func (l lack) decision(d fsm.Decision) bool {
 	return d.Raised != nil && d.Raised.Name == l.event || slices.ContainsFunc(d.Steps, func(s fsm.Step) bool {
-		return s.Event == l.event || s.To == l.state || l.timer(s.Deadline) || slices.ContainsFunc(s.Effects, func(e fsm.Effect) bool { return e.Name == l.effect })
+		return s.Event == l.event || s.To == l.state || l.deadline(s.Deadline) || slices.ContainsFunc(s.Effects, func(e fsm.Effect) bool { return e.Name == l.effect })
 	})
 }
 
-// older is an older version of a machine: it knows nothing of what it lacks, and
-// takes no transition that leads there.
+// older is an older version of a machine. It lacks something and every transition that
+// leads there.
 type older[Tx any] struct {
 	engine.Machine[Tx]
 	lack lack
 }
 
-// States leaves out the state that is not there.
+// States leaves out the missing state.
 func (m older[Tx]) States() []string {
 	return slices.DeleteFunc(slices.Clone(m.Machine.States()), func(s string) bool { return s == m.lack.state })
 }
 
-// Effects leaves out the effect that is not there.
+// Effects leaves out the missing effect.
 func (m older[Tx]) Effects() []fsm.EffectInfo {
 	return slices.DeleteFunc(m.Machine.Effects(), func(e fsm.EffectInfo) bool { return e.Name == m.lack.effect })
 }
 
-// Transitions leaves out those that are not there.
+// Transitions leaves out the missing transitions.
 func (m older[Tx]) Transitions() []fsm.TransitionInfo {
 	return slices.DeleteFunc(slices.Clone(m.Machine.Transitions()), m.lack.transition)
 }
 
-// Timeouts leaves out the event that is not there.
+// Timeouts leaves out the missing event.
 func (m older[Tx]) Timeouts() map[string]string {
 	out := maps.Clone(m.Machine.Timeouts())
 	maps.DeleteFunc(out, func(state, event string) bool { return event == m.lack.event || state == m.lack.state })
 	return out
 }
 
-// DeadlineOf knows no timer of an event that is not there.
+// DeadlineOf returns no deadline of a missing event.
 func (m older[Tx]) DeadlineOf(r fsm.Record, entered time.Time) *fsm.Deadline {
-	if t := m.Machine.DeadlineOf(r, entered); !m.lack.timer(t) {
+	if t := m.Machine.DeadlineOf(r, entered); !m.lack.deadline(t) {
 		return t
 	}
 	return nil
 }
 
-// Create takes no transition that is not there.
+// Create takes no missing transition.
 func (m older[Tx]) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
 	return m.decided(e, in)(m.Machine.Create(id, e, in))
 }
 
-// Fire takes no transition that is not there.
+// Fire takes no missing transition.
 func (m older[Tx]) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
 	return m.decided(e, in)(m.Machine.Fire(r, e, in))
 }
@@ -114,13 +116,14 @@ func (m older[Tx]) decided(e fsm.Event, in fsm.Input) func(fsm.Decision, error) 
 	}
 }
 
-// lacks reports whether the version of the worker has no such effect.
+// lacks reports whether the version of the worker lacks an effect.
 func (w *worker[Tx]) lacks(machine, effect string) bool {
 	return w.store.lack == lack{machine: machine, effect: effect}
 }
 
-// leave looks at the due work that a claim of an older version leaves to others.
-func (s *faultyStore[Tx]) leave(ctx context.Context, c store.Claim, tasks []store.Task) error {
+// checkLeft checks and counts the due tasks that a claim of an older version leaves to
+// others.
+func (s *faultyStore[Tx]) checkLeft(ctx context.Context, c store.Claim, tasks []store.Task) error {
 	const most = 100
 	if s.lack == (lack{}) {
 		return nil
@@ -129,7 +132,7 @@ func (s *faultyStore[Tx]) leave(ctx context.Context, c store.Claim, tasks []stor
 		e, d := t.Effect, t.Deadline
 		if e.Machine == s.lack.machine && (e.Effect == s.lack.effect || e.RecordState == s.lack.state) ||
 			d.Machine == s.lack.machine && (d.Event.Name == s.lack.event || d.RecordState == s.lack.state) {
-			s.play.journal.problem("%s was given what it does not know: %s%s in %s%s", s.worker, e.Effect, d.Event.Name, e.RecordState, d.RecordState)
+			s.run.log.problem("%s was given what it does not know: %s%s in %s%s", s.worker, e.Effect, d.Event.Name, e.RecordState, d.RecordState)
 		}
 	}
 	page, err := s.Store.Read(ctx, store.Read{Kind: store.ReadUnknown, Now: c.Now, Destinations: c.Destinations, Events: c.Events, Limit: most})
@@ -141,13 +144,13 @@ func (s *faultyStore[Tx]) leave(ctx context.Context, c store.Claim, tasks []stor
 		if u.State != "" {
 			what = "its state"
 		}
-		s.play.journal.count(fmt.Sprintf("a due %s is left to a version that knows %s", u.Kind, what))
-		s.play.journal.say("  %s leaves %d of %s %s %s to another version", s.worker, u.Count, u.Machine, u.Name, u.State)
+		s.run.log.count(fmt.Sprintf("a due %s is left to a version that knows %s", u.Kind, what))
+		s.run.log.printf("  %s leaves %d of %s %s %s to another version", s.worker, u.Count, u.Machine, u.Name, u.State)
 	}
 	return nil
 }
 
-// Load can't read a record in a state that the worker's version does not have.
+// Load can't read a record in a state that the worker's version lacks.
 func (s *faultyStore[Tx]) Load(ctx context.Context, tx Tx, queries []store.Query) ([]store.Row, error) {
 	rows, err := s.Store.Load(ctx, tx, queries)
 	for i := range rows {
@@ -156,12 +159,12 @@ func (s *faultyStore[Tx]) Load(ctx context.Context, tx Tx, queries []store.Query
 	return rows, err
 }
 
-// unread makes a record in such a state one that can't be read.
+// unread turns a record in such a state into one that can't be read.
 func (s *faultyStore[Tx]) unread(row *store.Row, machine string) {
 	if row.Record == nil || s.lack.state == "" || machine != s.lack.machine || row.Record.StateName() != s.lack.state {
 		return
 	}
-	s.play.journal.count("a record is in a state that the version does not have")
+	s.run.log.count("a record is in a state that the version does not have")
 	id := fsm.Text(row.Record.Values()[0])
 	row.Record, row.Err = nil, &store.CorruptError{Machine: machine, ID: id, Err: &fsm.StateError{Machine: machine, State: s.lack.state}}
 }

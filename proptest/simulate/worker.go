@@ -12,27 +12,27 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// worker is one process: an engine over a store of its own, until it dies.
+// worker is one process: an engine with a store of its own, until it dies.
 type worker[Tx any] struct {
-	play   *play[Tx]
-	name   string
-	store  *faultyStore[Tx]
-	engine *engine.Engine[Tx]
-	roles  []role[Tx]
-	busy   bool // ends tasks
-	// decided is what the machines have said last, of what may not be stored yet.
+	run      *run[Tx]
+	name     string
+	store    *faultyStore[Tx]
+	engine   *engine.Engine[Tx]
+	machines []machine[Tx]
+	busy     bool // settles tasks
+	// decided holds the last decision about each record, which may not be stored yet.
 	decided map[string]fsm.Record
 }
 
-func (p *play[Tx]) newWorker(name string) (*worker[Tx], error) {
-	s := &faultyStore[Tx]{Store: p.subject.Store, play: p, worker: name, lack: p.drawLack()}
-	w := &worker[Tx]{play: p, name: name, store: s, decided: map[string]fsm.Record{}}
-	c := p.config
-	c.Worker, c.Clock = name, p.machineClock()
-	w.roles = w.cast()
+func (run *run[Tx]) newWorker(name string) (*worker[Tx], error) {
+	s := &faultyStore[Tx]{Store: run.subject.Store, run: run, worker: name, lack: run.drawLack()}
+	w := &worker[Tx]{run: run, name: name, store: s, decided: map[string]fsm.Record{}}
+	c := run.config
+	c.Worker, c.Clock = name, run.machineClock()
+	w.machines = w.versions()
 	var machines []engine.Machine[Tx]
-	for _, r := range w.roles {
-		machines = append(machines, actors[Tx]{r, w})
+	for _, r := range w.machines {
+		machines = append(machines, simulated[Tx]{r, w})
 	}
 	var err error
 	if w.engine, err = engine.New[Tx](w.store, c, machines...); err != nil {
@@ -41,55 +41,55 @@ func (p *play[Tx]) newWorker(name string) (*worker[Tx], error) {
 	return w, w.inlineSome()
 }
 
-// cast returns the roles as the version of the worker's program knows them.
-func (w *worker[Tx]) cast() (roles []role[Tx]) {
+// versions returns the machines in the version of the worker's program.
+func (w *worker[Tx]) versions() (machines []machine[Tx]) {
 	lack := w.store.lack
-	for _, r := range w.play.roles {
+	for _, r := range w.run.machines {
 		if lack.machine == r.Name() {
-			w.play.journal.say("%s knows no %s%s%s of %s", w.name, lack.effect, lack.event, lack.state, r.Name())
+			w.run.log.printf("%s knows no %s%s%s of %s", w.name, lack.effect, lack.event, lack.state, r.Name())
 			r.Machine = older[Tx]{r.Machine, lack}
 		}
-		roles = append(roles, r)
+		machines = append(machines, r)
 	}
-	return roles
+	return machines
 }
 
-// machineClock is the clock of a worker's machine, which may differ by minutes from
+// machineClock returns the clock of a worker's computer, which may differ by minutes from
 // that of the database.
-func (p *play[Tx]) machineClock() engine.Clock {
+func (run *run[Tx]) machineClock() engine.Clock {
 	const some, most = 400, 10 * time.Minute
-	if p.calm || !p.dice.chance(some) {
-		return p.clock
+	if run.noFaults || !run.rng.chance(some) {
+		return run.clock
 	}
-	return skewed{p.clock, p.dice.span(-most, most)}
+	return skewed{run.clock, run.rng.span(-most, most)}
 }
 
 // round lets the worker do what is due.
 func (w *worker[Tx]) round(ctx context.Context) int {
-	w.play.journal.say("%s: a round", w.name)
+	w.run.log.printf("%s: a round", w.name)
 	n, err := w.engine.Step(ctx)
-	w.play.journal.say("%s: %d done, %s", w.name, n, kind(err))
+	w.run.log.printf("%s: %d done, %s", w.name, n, kind(err))
 	return n
 }
 
-// actors is a machine whose handlers do what the seed says.
-type actors[Tx any] struct {
-	role[Tx]
+// simulated is a machine with simulated handlers.
+type simulated[Tx any] struct {
+	machine[Tx]
 	worker *worker[Tx]
 }
 
-// Create notes the record, whether it comes to be or not.
-func (m actors[Tx]) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
-	m.worker.play.meet(m.role, id)
-	return m.noted(id)(m.role.Create(id, e, in))
+// Create records the new record, whether it is stored or not.
+func (m simulated[Tx]) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
+	m.worker.run.noteRecord(m.machine, id)
+	return m.noted(id)(m.machine.Create(id, e, in))
 }
 
-// Fire notes what it leads to.
-func (m actors[Tx]) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
-	return m.noted(fsm.Text(r.Values()[0]))(m.role.Fire(r, e, in))
+// Fire records the decision.
+func (m simulated[Tx]) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
+	return m.noted(fsm.Text(r.Values()[0]))(m.machine.Fire(r, e, in))
 }
 
-func (m actors[Tx]) noted(id string) func(fsm.Decision, error) (fsm.Decision, error) {
+func (m simulated[Tx]) noted(id string) func(fsm.Decision, error) (fsm.Decision, error) {
 	return func(d fsm.Decision, err error) (fsm.Decision, error) {
 		if err == nil {
 			m.worker.decided[m.Name()+" "+id] = d.Record
@@ -103,73 +103,73 @@ var (
 	errPermanent = &engine.PermanentError{Err: errors.New("the outside will always say no")}
 )
 
-// HandleTx leaves a trace of itself in the transaction.
-func (m actors[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
-	p := m.worker.play
-	if !p.calm && p.dice.chance(30) {
-		p.journal.count("a handler in a transaction fails")
-		if p.dice.chance(300) {
+// HandleTx leaves a trace in the transaction.
+func (m simulated[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
+	run := m.worker.run
+	if !run.noFaults && run.rng.chance(30) {
+		run.log.count("a handler in a transaction fails")
+		if run.rng.chance(300) {
 			panic("in a transaction")
 		}
 		return errOutside
 	}
-	return p.subject.Exec(ctx, tx, fmt.Sprintf("INSERT INTO simulated_calls (machine, record_id, version, effect) VALUES ('%s', '%s', %d, '%s')",
+	return run.subject.Exec(ctx, tx, fmt.Sprintf("INSERT INTO simulated_calls (machine, record_id, version, effect) VALUES ('%s', '%s', %d, '%s')",
 		d.Machine, d.Record, d.Version, d.Effect))
 }
 
-// course is how a call of a handler goes.
-type course string
+// behaviour is what a handler does.
+type behaviour string
 
 // The courses.
 const (
-	succeeds   course = "succeeds"
-	fails      course = "fails"
-	isRefused  course = "is refused for good"
-	panics     course = "panics"
-	failsAfter course = "happens and fails"
-	panicAfter course = "happens and panics"
-	slow       course = "is slow"
-	hangs      course = "hangs"
-	ignores    course = "hangs and ignores its context"
-	lost       course = "is lost"
-	lostAfter  course = "happens and is lost"
-	nonsense   course = "answers nonsense"
+	succeeds   behaviour = "succeeds"
+	fails      behaviour = "fails"
+	isRefused  behaviour = "is refused for good"
+	panics     behaviour = "panics"
+	failsAfter behaviour = "happens and fails"
+	panicAfter behaviour = "happens and panics"
+	slow       behaviour = "is slow"
+	hangs      behaviour = "hangs"
+	ignores    behaviour = "hangs and ignores its context"
+	lost       behaviour = "is lost"
+	lostAfter  behaviour = "happens and is lost"
+	nonsense   behaviour = "answers nonsense"
 )
 
-var courses = []weighted[course]{
+var behaviours = []weighted[behaviour]{
 	{560, succeeds}, {100, fails}, {25, isRefused}, {30, panics}, {30, failsAfter}, {20, panicAfter}, {110, slow},
 	{20, hangs}, {10, ignores}, {25, lost}, {40, lostAfter}, {30, nonsense},
 }
 
-// Handle carries an effect out, or does not.
-func (m actors[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+// Handle carries an effect out, or fails as rng says.
+func (m simulated[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 	if m.worker.store.dead.Load() {
 		return nil, errDead
 	}
-	c := m.course()
+	c := m.behaviour()
 	answer, err := m.handle(ctx, d, c)
 	if c == ignores {
-		<-m.worker.play.over // nobody waits for it any more
+		<-m.worker.run.ended // the engine has stopped waiting for it
 	}
 	return answer, err
 }
 
-func (m actors[Tx]) handle(ctx context.Context, d fsm.Dispatch, c course) (*fsm.Event, error) {
-	p := m.worker.play
-	msg := p.outside.begin(m.worker.name, d, m.effect(d.Effect))
+func (m simulated[Tx]) handle(ctx context.Context, d fsm.Dispatch, c behaviour) (*fsm.Event, error) {
+	run := m.worker.run
+	msg := run.outside.begin(m.worker.name, d, m.effect(d.Effect))
 	if msg == nil {
 		msg = &message{} // a cleanup
 	} else {
 		defer msg.underWay.Add(-1)
 	}
-	p.journal.count("an attempt")
-	p.journal.count("a handler " + string(c))
+	run.log.count("an attempt")
+	run.log.count("a handler " + string(c))
 	if c != succeeds {
-		p.journal.count("an attempt goes wrong")
+		run.log.count("an attempt goes wrong")
 	}
-	p.journal.say("  %s: %s %s.%s v%d, attempt %d, %s", m.worker.name, alias(d.Record), d.Machine, d.Effect, d.Version, d.Attempt, c)
-	p.interlude()
-	m.overtake(d.Record)
+	run.log.printf("  %s: %s %s.%s v%d, attempt %d, %s", m.worker.name, alias(d.Record), d.Machine, d.Effect, d.Version, d.Attempt, c)
+	run.interleave()
+	m.fireMeanwhile(d.Record)
 	happens := func() (*fsm.Event, error) {
 		if !msg.happened {
 			msg.happened, msg.answer = true, m.answer(ctx, d, c)
@@ -191,7 +191,7 @@ func (m actors[Tx]) handle(ctx context.Context, d fsm.Dispatch, c course) (*fsm.
 		_, _ = happens()
 		panic("after it happened")
 	case slow:
-		m.dawdle(ctx)
+		m.outlastLease(ctx)
 	case hangs, ignores:
 		return nil, m.hang(ctx)
 	case lost:
@@ -205,58 +205,58 @@ func (m actors[Tx]) handle(ctx context.Context, d fsm.Dispatch, c course) (*fsm.
 	return happens()
 }
 
-// overtake lets somebody fire at the record for which a handler is at work.
-func (m actors[Tx]) overtake(id string) {
-	p := m.worker.play
+// fireMeanwhile fires events of the record while its handler runs.
+func (m simulated[Tx]) fireMeanwhile(id string) {
+	run := m.worker.run
 	const most = 3
-	if p.calm || p.depth >= deepest || !p.dice.chance(80) {
+	if run.noFaults || run.depth >= maxDepth || !run.rng.chance(80) {
 		return
 	}
-	p.journal.count("somebody fires while a handler is at work")
-	p.nested(func() {
+	run.log.count("a caller fires while a handler is at work")
+	run.nested(func() {
 		ctx := context.Background()
-		for range 1 + p.dice.below(most) {
-			p.send(ctx, p.invent(ctx, m.role, id, false))
+		for range 1 + run.rng.below(most) {
+			run.send(ctx, run.invent(ctx, m.machine, id, false))
 		}
 	})
 }
 
-// course draws how a call goes. What waits for time to pass has it to itself: it
+// behaviour chooses what a handler does. One that hangs needs the time for itself, so it
 // hangs in the outermost round only.
-func (m actors[Tx]) course() course {
-	p := m.worker.play
-	if p.calm {
+func (m simulated[Tx]) behaviour() behaviour {
+	run := m.worker.run
+	if run.noFaults {
 		return succeeds
 	}
-	c := draw(p.dice, courses)
-	if (c == hangs || c == ignores) && p.depth > 0 {
+	c := draw(run.rng, behaviours)
+	if (c == hangs || c == ignores) && run.depth > 0 {
 		return fails
 	}
 	return c
 }
 
-// dawdle takes longer than the lease, and gives others time to take over.
-func (m actors[Tx]) dawdle(ctx context.Context) {
-	p := m.worker.play
-	p.clock.move(p.config.Lease + p.dice.span(0, p.config.Lease))
-	if p.depth < deepest {
-		p.nested(func() { p.step(ctx) })
+// outlastLease takes longer than the lease, so that another worker can take over.
+func (m simulated[Tx]) outlastLease(ctx context.Context) {
+	run := m.worker.run
+	run.clock.move(run.config.Lease + run.rng.span(0, run.config.Lease))
+	if run.depth < maxDepth {
+		run.nested(func() { run.step(ctx) })
 	}
 }
 
-// hang goes on until its context ends. The lease is renewed meanwhile.
-func (m actors[Tx]) hang(ctx context.Context) error {
-	p := m.worker.play
-	p.hanging.Store(true)
-	p.clock.move(p.config.HandlerTimeout)
+// hang blocks until its context ends. The lease is renewed meanwhile.
+func (m simulated[Tx]) hang(ctx context.Context) error {
+	run := m.worker.run
+	run.hanging.Store(true)
+	run.clock.move(run.config.HandlerTimeout)
 	<-ctx.Done()
-	p.hanging.Store(false)
+	run.hanging.Store(false)
 	return context.Cause(ctx)
 }
 
-// answer invents the answer of an effect that has one.
-func (m actors[Tx]) answer(ctx context.Context, d fsm.Dispatch, c course) *fsm.Event {
-	p := m.worker.play
+// answer makes up the answer of an effect that has one.
+func (m simulated[Tx]) answer(ctx context.Context, d fsm.Dispatch, c behaviour) *fsm.Event {
+	run := m.worker.run
 	effect := m.effect(d.Effect)
 	if len(effect.Returns) == 0 {
 		return nil
@@ -264,43 +264,43 @@ func (m actors[Tx]) answer(ctx context.Context, d fsm.Dispatch, c course) *fsm.E
 	if c == nonsense {
 		return &fsm.Event{Name: "nonsense", Payload: []byte(`{"a":1}`)}
 	}
-	record, a := p.look(ctx, m.role, d.Record)
+	record, a := run.look(ctx, m.machine, d.Record)
 	return m.invent(effect, record, a)
 }
 
-// invent makes up an answer; mostly one that the record accepts.
-func (m actors[Tx]) invent(effect *ir.Effect, record fsm.Record, a author) *fsm.Event {
-	p := m.worker.play
-	e := a.answer(oneOf(p.dice, effect.Returns))
+// invent makes up an answer, mostly one that the record accepts.
+func (m simulated[Tx]) invent(effect *ir.Effect, record fsm.Record, a generator) *fsm.Event {
+	run := m.worker.run
+	e := a.answer(oneOf(run.rng, effect.Returns))
 	tries := 30
-	if record == nil || !p.calm && p.dice.chance(200) {
+	if record == nil || !run.noFaults && run.rng.chance(200) {
 		tries = 0
 	}
 	for range tries {
-		decision, err := m.role.Fire(record, e, fsm.Input{By: fsm.System(), Now: p.clock.peek()})
-		if err == nil && !p.tooShort(decision) {
+		decision, err := m.machine.Fire(record, e, fsm.Input{By: fsm.System(), Now: run.clock.peek()})
+		if err == nil && !run.tooShort(decision) {
 			break
 		}
-		e = a.answer(oneOf(p.dice, effect.Returns))
+		e = a.answer(oneOf(run.rng, effect.Returns))
 	}
 	return &e
 }
 
-// queries are how asking goes.
-var queries = []weighted[course]{{800, succeeds}, {80, fails}, {30, isRefused}, {30, panics}, {60, slow}}
+// queries are the behaviours of queries.
+var queries = []weighted[behaviour]{{800, succeeds}, {80, fails}, {30, isRefused}, {30, panics}, {60, slow}}
 
-// Query knows what has happened, unless it can't say. A slow answer tells what was so
-// when it was asked for.
-func (m actors[Tx]) Query(ctx context.Context, d fsm.Dispatch) (*fsm.Event, bool, error) {
-	p := m.worker.play
+// Query reports whether the effect has happened, or fails as rng says. A slow query
+// reports what was true when it was called.
+func (m simulated[Tx]) Query(ctx context.Context, d fsm.Dispatch) (*fsm.Event, bool, error) {
+	run := m.worker.run
 	if m.worker.store.dead.Load() {
 		return nil, false, errDead
 	}
-	msg := p.outside.messages[d.ID]
+	msg := run.outside.messages[d.ID]
 	answer, happened := msg.answer, msg.happened
-	c := p.query(msg)
-	p.journal.count("a query " + string(c))
-	p.journal.say("  %s: query %s %s.%s: %t, %s", m.worker.name, alias(d.Record), d.Machine, d.Effect, happened, c)
+	c := run.query(msg)
+	run.log.count("a query " + string(c))
+	run.log.printf("  %s: query %s %s.%s: %t, %s", m.worker.name, alias(d.Record), d.Machine, d.Effect, happened, c)
 	msg.failed = msg.failed || c != succeeds && c != slow
 	switch c {
 	case fails:
@@ -310,28 +310,28 @@ func (m actors[Tx]) Query(ctx context.Context, d fsm.Dispatch) (*fsm.Event, bool
 	case panics:
 		panic("asked")
 	case slow:
-		m.dawdle(ctx)
+		m.outlastLease(ctx)
 	}
 	return answer, happened, nil
 }
 
-// query draws how asking about a message goes. About some it fails until nothing goes
-// wrong any more.
-func (p *play[Tx]) query(msg *message) course {
+// query chooses how a query of a message behaves. The queries of some messages fail until
+// the faults end.
+func (run *run[Tx]) query(msg *message) behaviour {
 	const some = 150
-	if p.calm {
+	if run.noFaults {
 		return succeeds
 	}
 	if !msg.asked {
-		msg.asked, msg.mute = true, p.dice.chance(some)
+		msg.asked, msg.mute = true, run.rng.chance(some)
 	}
 	if msg.mute {
-		p.journal.count("a query fails however often it is tried")
+		run.log.count("a query fails however often it is tried")
 		return fails
 	}
-	return draw(p.dice, queries)
+	return draw(run.rng, queries)
 }
 
-func (m actors[Tx]) effect(name string) *ir.Effect {
+func (m simulated[Tx]) effect(name string) *ir.Effect {
 	return m.table.Effects[slices.IndexFunc(m.table.Effects, func(e *ir.Effect) bool { return e.Text == name })]
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// letter is a row of the outbox as the audit reads it.
-type letter struct {
-	id, machine, record, effect, lane, state, payload, correlation, lastError string
-	version, seq, attempts                                                    int64
-	work, cancelled, discarded, leased, parked                                bool
-	due                                                                       time.Time // when it can be claimed, or its lease ends; zero: never
+// storedMessage is a message as the checker reads it.
+type storedMessage struct {
+	id, machine, record, effect, destination, state, payload, correlation, lastError string
+	version, seq, attempts                                                           int64
+	work, cancelled, discarded, leased, parked                                       bool
+	due                                                                              time.Time // when it can be claimed, or its lease ends; zero: never
 }
 
-// deadline is a row of the deadlines.
+// deadline is a stored deadline.
 type deadline struct {
 	machine, record, kind, event, payload, correlation string
 	version                                            int64
@@ -26,7 +26,7 @@ type deadline struct {
 	leased                                             bool
 }
 
-// name tells one arming from others.
+// name identifies a deadline among those of other steps.
 func (d deadline) name() string {
 	return fmt.Sprint(d.machine, " ", d.record, " ", d.kind, " ", d.version)
 }
@@ -43,19 +43,19 @@ type trace struct {
 	version                 int64
 }
 
-// carried is an effect that was carried out within a transaction.
-type carried struct {
+// inlineCall is an effect that was carried out inline.
+type inlineCall struct {
 	trace
 	answer string // the event
 }
 
-// letters reads the outbox in a fixed order.
-func (p *play[Tx]) letters(ctx context.Context) (out []letter, err error) {
-	err = p.each(ctx, `SELECT message_id, machine, record_id, effect, lane, state, payload, correlation, last_error, version, seq, attempts,
+// storedMessages reads the messages in a fixed order.
+func (run *run[Tx]) storedMessages(ctx context.Context) (out []storedMessage, err error) {
+	err = run.each(ctx, `SELECT message_id, machine, record_id, effect, lane, state, payload, correlation, last_error, version, seq, attempts,
 		work, cancelled, discarded_at, lease_token, CASE WHEN state = 'delivering' THEN lease_until ELSE available_at END, parked
 		FROM fsm_outbox ORDER BY message_id`, func(c *cells) {
-		l := letter{
-			id: c.text(), machine: c.text(), record: c.text(), effect: c.text(), lane: c.text(), state: c.text(), payload: c.json(),
+		l := storedMessage{
+			id: c.text(), machine: c.text(), record: c.text(), effect: c.text(), destination: c.text(), state: c.text(), payload: c.json(),
 			correlation: c.text(), lastError: c.text(), version: c.int(), seq: c.int(), attempts: c.int(), work: c.bool(), cancelled: c.bool(),
 			discarded: c.there(), leased: c.there(), due: c.time(), parked: c.bool(),
 		}
@@ -64,8 +64,8 @@ func (p *play[Tx]) letters(ctx context.Context) (out []letter, err error) {
 	return out, err
 }
 
-func (p *play[Tx]) deadlines(ctx context.Context) (out []deadline, err error) {
-	err = p.each(ctx, `SELECT machine, record_id, kind, event, payload, correlation, version, due_at, lease_until FROM fsm_deadlines
+func (run *run[Tx]) deadlines(ctx context.Context) (out []deadline, err error) {
+	err = run.each(ctx, `SELECT machine, record_id, kind, event, payload, correlation, version, due_at, lease_until FROM fsm_deadlines
 		ORDER BY machine, record_id, kind`, func(c *cells) {
 		d := deadline{
 			machine: c.text(), record: c.text(), kind: c.text(), event: c.text(), payload: c.json(), correlation: c.text(),
@@ -80,30 +80,30 @@ func (p *play[Tx]) deadlines(ctx context.Context) (out []deadline, err error) {
 	return out, err
 }
 
-func (p *play[Tx]) keys(ctx context.Context) (out []key, err error) {
-	err = p.each(ctx, "SELECT machine, key, record_id, event, version FROM fsm_keys ORDER BY machine, key", func(c *cells) {
+func (run *run[Tx]) keys(ctx context.Context) (out []key, err error) {
+	err = run.each(ctx, "SELECT machine, key, record_id, event, version FROM fsm_keys ORDER BY machine, key", func(c *cells) {
 		out = append(out, key{c.text(), c.text(), c.text(), c.text(), c.int()})
 	})
 	return out, err
 }
 
-func (p *play[Tx]) traces(ctx context.Context) (out []trace, err error) {
-	err = p.each(ctx, "SELECT machine, record_id, effect, version FROM simulated_calls ORDER BY machine, record_id, version, effect", func(c *cells) {
+func (run *run[Tx]) traces(ctx context.Context) (out []trace, err error) {
+	err = run.each(ctx, "SELECT machine, record_id, effect, version FROM simulated_calls ORDER BY machine, record_id, version, effect", func(c *cells) {
 		out = append(out, trace{c.text(), c.text(), c.text(), c.int()})
 	})
 	return out, err
 }
 
-func (p *play[Tx]) inlined(ctx context.Context) (out []carried, err error) {
-	err = p.each(ctx, "SELECT machine, record_id, effect, version, answer FROM simulated_inline ORDER BY machine, record_id, version, effect", func(c *cells) {
-		out = append(out, carried{trace{c.text(), c.text(), c.text(), c.int()}, c.text()})
+func (run *run[Tx]) inlined(ctx context.Context) (out []inlineCall, err error) {
+	err = run.each(ctx, "SELECT machine, record_id, effect, version, answer FROM simulated_inline ORDER BY machine, record_id, version, effect", func(c *cells) {
+		out = append(out, inlineCall{trace{c.text(), c.text(), c.text(), c.int()}, c.text()})
 	})
 	return out, err
 }
 
-// each runs a query and reads its rows.
-func (p *play[Tx]) each(ctx context.Context, query string, read func(*cells)) error {
-	rows, err := p.subject.DB.QueryContext(ctx, query)
+// each runs a query and calls read for each row.
+func (run *run[Tx]) each(ctx context.Context, query string, read func(*cells)) error {
+	rows, err := run.subject.DB.QueryContext(ctx, query)
 	if err != nil {
 		return fmt.Errorf("%s: %w", query, err)
 	}
@@ -128,8 +128,8 @@ func (p *play[Tx]) each(ctx context.Context, query string, read func(*cells)) er
 	return rows.Err()
 }
 
-// cells is a row whose columns are taken one after the other, as the types that
-// both databases mean by what they return.
+// cells is a row whose columns are read one after the other. It converts the types that
+// the two databases return.
 type cells struct {
 	values []any
 	err    error
@@ -174,7 +174,7 @@ func (c *cells) bool() bool {
 	return false
 }
 
-// value is a value of a type as text; none is that of null, but for bool.
+// value returns a value of a type as text. Null is empty text, and for bool false.
 func (c *cells) value(t ir.Type) string {
 	switch t.Base {
 	case ir.Bool:

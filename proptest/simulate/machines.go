@@ -19,8 +19,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// machines returns the generated machines; their handlers are the play's.
-func machines[Tx any]() []engine.Machine[Tx] {
+// allMachines returns the generated machines. Their handlers are those of simulated.
+func allMachines[Tx any]() []engine.Machine[Tx] {
 	return []engine.Machine[Tx]{
 		activate.Define[Tx](nil),
 		deal.Define[Tx](nil, deal.DefaultParams()),
@@ -35,30 +35,31 @@ func machines[Tx any]() []engine.Machine[Tx] {
 	}
 }
 
-// troupes are the machines that play together: one that starts another needs it.
-var troupes = [...][]string{
+// groups are the machines that run together, since one starts another.
+var groups = [...][]string{
 	{"deal"}, {"registration"}, {"wal"}, {"upload"}, {"publish"}, {"gc"}, {"outbox"}, {"download", "unpack", "activate"},
 }
 
-// role is a machine that plays, with its table.
-type role[Tx any] struct {
+// machine is a machine of a run with its table.
+type machine[Tx any] struct {
 	engine.Machine[Tx]
 	table *ir.Machine
 }
 
-// ended reports whether no row leaves the state of a record.
-func (r role[Tx]) ended(record fsm.Record) bool {
+// ended reports whether no transition leaves the state of a record.
+func (r machine[Tx]) ended(record fsm.Record) bool {
 	return slices.ContainsFunc(r.table.States, func(s *ir.State) bool { return s.Text == record.StateName() && s.Terminal })
 }
 
-// cast draws who plays: a few troupes, in the order of machines.
-func cast[Tx any](d *dice, tables []*ir.Machine) ([]role[Tx], error) {
+// chooseMachines chooses the machines of a run: a few groups, in the order of
+// allMachines.
+func chooseMachines[Tx any](r *rng, tables []*ir.Machine) ([]machine[Tx], error) {
 	var names []string
-	for range 1 + d.below(3) {
-		names = append(names, oneOf(d, troupes[:])...)
+	for range 1 + r.below(3) {
+		names = append(names, oneOf(r, groups[:])...)
 	}
-	var roles []role[Tx]
-	for _, m := range machines[Tx]() {
+	var machines []machine[Tx]
+	for _, m := range allMachines[Tx]() {
 		if !slices.Contains(names, m.Name()) {
 			continue
 		}
@@ -66,12 +67,12 @@ func cast[Tx any](d *dice, tables []*ir.Machine) ([]role[Tx], error) {
 		if i < 0 {
 			return nil, fmt.Errorf("no table of machine %s", m.Name())
 		}
-		roles = append(roles, role[Tx]{m, tables[i]})
+		machines = append(machines, machine[Tx]{m, tables[i]})
 	}
-	return roles, nil
+	return machines, nil
 }
 
-// event returns an event of the machine's table by its name.
+// event returns an event of the table by its name.
 func event(table *ir.Machine, name string) (*ir.Event, bool) {
 	i := slices.IndexFunc(table.Events, func(e *ir.Event) bool { return e.Text == name })
 	if i < 0 {

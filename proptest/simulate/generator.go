@@ -15,16 +15,16 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// author invents events at a record: half sense, half nonsense.
-type author struct {
-	dice   *dice
+// generator makes up events of a record. Half of them make sense.
+type generator struct {
+	rng    *rng
 	table  *ir.Machine
 	record *interp.Record // nil: not created
 	now    time.Time
 }
 
-// event invents a payload of ev.
-func (a author) event(ev *ir.Event) fsm.Event {
+// event makes up a payload of ev.
+func (a generator) event(ev *ir.Event) fsm.Event {
 	var args []ir.Value
 	for _, f := range interp.Payload(ev) {
 		args = append(args, a.value(f))
@@ -32,8 +32,8 @@ func (a author) event(ev *ir.Event) fsm.Event {
 	return fsm.Event{Name: ev.Text, Payload: interp.MarshalPayload(ev, args)}
 }
 
-// answer invents an answer as an effect declares it.
-func (a author) answer(f *ir.Fire) fsm.Event {
+// answer makes up an answer as an effect declares it.
+func (a generator) answer(f *ir.Fire) fsm.Event {
 	var args []ir.Value
 	for _, field := range interp.Payload(f.Event) {
 		v := a.value(field)
@@ -47,8 +47,8 @@ func (a author) answer(f *ir.Fire) fsm.Event {
 	return fsm.Event{Name: f.Event.Text, Payload: interp.MarshalPayload(f.Event, args)}
 }
 
-// read is what a bound value reads: a literal, a param, or the record.
-func (a author) read(o *ir.Operand) ir.Value {
+// read returns the value of an operand: a literal, a param, or a field of the record.
+func (a generator) read(o *ir.Operand) ir.Value {
 	switch {
 	case o.IsLit:
 		return o.Literal
@@ -60,10 +60,10 @@ func (a author) read(o *ir.Operand) ir.Value {
 	return nil
 }
 
-// value invents a value of a field: now and then none where none may be, often
-// one that the record or a clause of the table has.
-func (a author) value(f *ir.Field) ir.Value {
-	if f.Type.Optional && a.dice.chance(150) {
+// value makes up a value of a field. Now and then it is absent where it must not be. Often
+// the record or a clause of the table has it.
+func (a generator) value(f *ir.Field) ir.Value {
+	if f.Type.Optional && a.rng.chance(150) {
 		return nil
 	}
 	var known []ir.Value
@@ -76,10 +76,10 @@ func (a author) value(f *ir.Field) ir.Value {
 	}
 	known = append(known, constants(a.table, f)...)
 	v := a.any(f.Type)
-	if len(known) > 0 && f.Type.Base != ir.ListOf && a.dice.chance(600) {
-		v = oneOf(a.dice, known)
+	if len(known) > 0 && f.Type.Base != ir.ListOf && a.rng.chance(600) {
+		v = oneOf(a.rng, known)
 	}
-	if a.dice.chance(950) {
+	if a.rng.chance(950) {
 		v = within(f, v)
 	}
 	return v
@@ -106,34 +106,34 @@ func within(f *ir.Field, v ir.Value) ir.Value {
 	return v
 }
 
-// any invents a value of a type.
-func (a author) any(t ir.Type) ir.Value {
+// any makes up a value of a type.
+func (a generator) any(t ir.Type) ir.Value {
 	switch t.Base {
 	case ir.Bool:
-		return a.dice.chance(600)
+		return a.rng.chance(600)
 	case ir.Int:
-		return oneOf(a.dice, []ir.Value{int64(0), int64(1), int64(2), int64(100), int64(-1)})
+		return oneOf(a.rng, []ir.Value{int64(0), int64(1), int64(2), int64(100), int64(-1)})
 	case ir.EnumOf:
-		return oneOf(a.dice, t.Enum.Values).Text
+		return oneOf(a.rng, t.Enum.Values).Text
 	case ir.Time:
-		return fsm.Instant(a.now.Add(oneOf(a.dice, []time.Duration{-time.Hour, time.Second, time.Minute, 3 * time.Hour, 100 * time.Hour})))
+		return fsm.Instant(a.now.Add(oneOf(a.rng, []time.Duration{-time.Hour, time.Second, time.Minute, 3 * time.Hour, 100 * time.Hour})))
 	case ir.Duration:
-		return oneOf(a.dice, []ir.Value{time.Second, time.Minute, time.Hour})
+		return oneOf(a.rng, []ir.Value{time.Second, time.Minute, time.Hour})
 	case ir.UUID:
-		return domain.UUID(a.dice.below(4))
+		return domain.UUID(a.rng.below(4))
 	case ir.JSON:
-		return oneOf(a.dice, []ir.Value{`{}`, `{"a":1}`, `[1,"two"]`})
+		return oneOf(a.rng, []ir.Value{`{}`, `{"a":1}`, `[1,"two"]`})
 	case ir.ListOf:
 		list := []any{}
-		for range a.dice.below(3) {
+		for range a.rng.below(3) {
 			list = append(list, a.any(*t.Elem))
 		}
 		return list
 	}
-	return oneOf(a.dice, []ir.Value{"a", "b", "c", "d", "e", `f"'`})
+	return oneOf(a.rng, []ir.Value{"a", "b", "c", "d", "e", `f"'`})
 }
 
-// constants lists what the table compares a field with.
+// constants lists the values that the table compares a field with.
 func constants(table *ir.Machine, f *ir.Field) []ir.Value {
 	var out []ir.Value
 	clauses := func(list []*ir.Clause) {
@@ -156,25 +156,25 @@ func constants(table *ir.Machine, f *ir.Field) []ir.Value {
 	return out
 }
 
-// caller invents who fires: a role of the table or the system, as a party of
-// the record or as somebody else.
-func (a author) caller() fsm.Caller {
+// caller makes up a caller: a role of the table or the system, a party of the record or a
+// stranger.
+func (a generator) caller() fsm.Caller {
 	if len(a.table.Actors) == 0 {
-		return oneOf(a.dice, []fsm.Caller{{}, {Role: "somebody", ID: "s-1"}})
+		return oneOf(a.rng, []fsm.Caller{{}, {Role: "stranger", ID: "s-1"}})
 	}
-	roles := append(slices.Clone(a.table.Actors), interp.System().Role)
-	r := oneOf(a.dice, roles)
+	machines := append(slices.Clone(a.table.Actors), interp.System().Role)
+	r := oneOf(a.rng, machines)
 	switch {
 	case r.System:
 		return fsm.System()
-	case r.Is != nil && a.record != nil && a.record.Get(r.Is) != nil && a.dice.chance(850):
+	case r.Is != nil && a.record != nil && a.record.Get(r.Is) != nil && a.rng.chance(850):
 		return fsm.Caller{Role: r.Text, ID: fmt.Sprint(a.record.Get(r.Is))}
 	case actorBase(a.table) == ir.Int:
-		return fsm.Caller{Role: r.Text, ID: strconv.Itoa(a.dice.below(4))}
-	case a.dice.chance(100):
+		return fsm.Caller{Role: r.Text, ID: strconv.Itoa(a.rng.below(4))}
+	case a.rng.chance(100):
 		return fsm.Caller{Role: r.Text}
 	}
-	return fsm.Caller{Role: r.Text, ID: fmt.Sprint("u-", a.dice.below(3))}
+	return fsm.Caller{Role: r.Text, ID: fmt.Sprint("u-", a.rng.below(3))}
 }
 
 // actorBase is the type of the ids of a table's actors.
@@ -187,7 +187,7 @@ func actorBase(table *ir.Machine) ir.Base {
 	return ir.String
 }
 
-// actor is a caller as the interpreter takes it.
+// actor returns a caller in the form of the interpreter.
 func actor(table *ir.Machine, c fsm.Caller) (interp.Actor, error) {
 	if len(table.Actors) == 0 {
 		return interp.Actor{}, nil
@@ -202,7 +202,7 @@ func actor(table *ir.Machine, c fsm.Caller) (interp.Actor, error) {
 		}
 	}
 	if out.Role == nil {
-		return out, fmt.Errorf("nobody is called %q", c.Role)
+		return out, fmt.Errorf("there is no role %q", c.Role)
 	}
 	switch {
 	case c.ID == "":
@@ -218,7 +218,7 @@ func actor(table *ir.Machine, c fsm.Caller) (interp.Actor, error) {
 	return out, nil
 }
 
-// known reads a generated record as the interpreter's.
+// known converts a generated record into one of the interpreter.
 func known(table *ir.Machine, r fsm.Record) (*interp.Record, error) {
 	if r == nil {
 		return nil, nil

@@ -11,9 +11,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// checkStory replays a history through the interpreter: the record, its messages,
-// its calls inside transactions and its deadline must be those that follow.
-func (f findings[Tx]) checkStory(s story[Tx]) {
+// checkRecord replays a history through the interpreter and compares the record, its
+// messages, its calls inside transactions and its deadline with the result.
+func (f facts[Tx]) checkRecord(s recordFacts[Tx]) {
 	rec, steps, err := f.replay(s)
 	if err != nil {
 		f.problem(s, "%v", err)
@@ -24,7 +24,7 @@ func (f findings[Tx]) checkStory(s story[Tx]) {
 		return
 	}
 	got, err := marshalKnown(s)
-	if want := string(interp.MarshalRecord(s.role.table, rec)); err != nil || got != want {
+	if want := string(interp.MarshalRecord(s.machine.table, rec)); err != nil || got != want {
 		f.problem(s, "the record is %s, its history leads to %s (%v)", got, want, err)
 	}
 	f.checkEffects(s, steps)
@@ -33,20 +33,20 @@ func (f findings[Tx]) checkStory(s story[Tx]) {
 	f.checkDeadlines(s, steps)
 }
 
-func (f findings[Tx]) problem(s story[Tx], format string, args ...any) {
-	f.play.journal.problem("%s %s: %s", s.role.Name(), alias(s.id), fmt.Sprintf(format, args...))
+func (f facts[Tx]) problem(s recordFacts[Tx], format string, args ...any) {
+	f.run.log.problem("%s %s: %s", s.machine.Name(), alias(s.id), fmt.Sprintf(format, args...))
 }
 
-// marshalKnown is the stored record as the interpreter writes its own.
-func marshalKnown[Tx any](s story[Tx]) (string, error) {
-	rec, err := known(s.role.table, s.row.Record)
+// marshalKnown returns the stored record in the form of the interpreter.
+func marshalKnown[Tx any](s recordFacts[Tx]) (string, error) {
+	rec, err := known(s.machine.table, s.row.Record)
 	if err != nil {
 		return "", err
 	}
-	return string(interp.MarshalRecord(s.role.table, rec)), nil
+	return string(interp.MarshalRecord(s.machine.table, rec)), nil
 }
 
-// taken is a step that the interpreter took, with what the chain after it did.
+// taken is a step that the interpreter took.
 type taken struct {
 	interp.Step
 	row      store.HistoryRow
@@ -55,9 +55,9 @@ type taken struct {
 }
 
 // replay takes the steps of a history.
-func (f findings[Tx]) replay(s story[Tx]) (rec *interp.Record, steps []taken, err error) {
-	table := s.role.table
-	if f.play.config.TwoStep {
+func (f facts[Tx]) replay(s recordFacts[Tx]) (rec *interp.Record, steps []taken, err error) {
+	table := s.machine.table
+	if f.run.config.TwoStep {
 		table = withoutRaise(table)
 	}
 	for len(steps) < len(s.history) {
@@ -80,7 +80,7 @@ func (f findings[Tx]) replay(s story[Tx]) (rec *interp.Record, steps []taken, er
 					row.From, row.To, row.Event, step.Row.Text, from, step.After.State.Text)
 			}
 			at := written{place{table.Text, s.id}, row.Version}
-			steps = append(steps, taken{Step: step, row: row, together: f.play.outside.steps[at]})
+			steps = append(steps, taken{Step: step, row: row, together: f.run.outside.steps[at]})
 		}
 		rec = result.Record
 	}
@@ -90,7 +90,7 @@ func (f findings[Tx]) replay(s story[Tx]) (rec *interp.Record, steps []taken, er
 	return rec, steps, nil
 }
 
-// rest are the steps after one that its transaction stored with it.
+// rest returns the later steps of the same transaction.
 func rest(steps []taken, i int) []taken {
 	end := i + 1
 	for end < len(steps) && steps[end].together == steps[i].together {
@@ -127,8 +127,8 @@ func one(table *ir.Machine, id string, rec *interp.Record, h store.HistoryRow) (
 	return result, nil
 }
 
-// withoutRaise is a table whose rows raise nothing: what they raise is fired by a
-// deadline, and so in the history by itself.
+// withoutRaise returns the table without raised events. In two-step mode a deadline fires
+// them, so the history has them as events of their own.
 func withoutRaise(table *ir.Machine) *ir.Machine {
 	m := *table
 	m.Rows = slices.Clone(table.Rows)
@@ -147,19 +147,19 @@ func stateName(s *ir.State) string {
 	return s.Text
 }
 
-// checkEffects compares messages and calls inside transactions with those that
-// the steps ask for.
-func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
+// checkEffects compares messages and calls inside transactions with the effects of the
+// steps.
+func (f facts[Tx]) checkEffects(s recordFacts[Tx], steps []taken) {
 	type asked struct{ version, seq int64 }
-	rows := map[asked]letter{}
-	for _, l := range f.letters {
-		if l.machine == s.role.Name() && l.record == s.id {
+	rows := map[asked]storedMessage{}
+	for _, l := range f.messages {
+		if l.machine == s.machine.Name() && l.record == s.id {
 			rows[asked{l.version, l.seq}] = l
 		}
 	}
 	traces := map[trace]int{}
 	for _, t := range f.traces {
-		if t.machine == s.role.Name() && t.record == s.id {
+		if t.machine == s.machine.Name() && t.record == s.id {
 			traces[t]++
 		}
 	}
@@ -175,7 +175,7 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 				f.checkStart(s, step, e)
 			case e.Effect.Kind != ir.Call:
 			case e.Effect.Delivery == ir.InTransaction:
-				traces[trace{s.role.Name(), s.id, e.Effect.Text, at.version}]--
+				traces[trace{s.machine.Name(), s.id, e.Effect.Text, at.version}]--
 			default:
 				l, ok := rows[at]
 				delete(rows, at)
@@ -187,7 +187,7 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 		}
 	}
 	for _, l := range rows {
-		f.problem(s, "the outbox has %s v%d, for which no step asked", l.effect, l.version)
+		f.problem(s, "the outbox has %s v%d, which no step requests", l.effect, l.version)
 	}
 	for t, n := range traces {
 		if n != 0 {
@@ -196,21 +196,21 @@ func (f findings[Tx]) checkEffects(s story[Tx], steps []taken) {
 	}
 }
 
-// takenBack reports whether work was written and cancelled in the transaction of the
-// step that asks for it, which has written more than once, as for a handler within it.
-func (f findings[Tx]) takenBack(step taken, l letter) bool {
-	if f.play.outside.saves[step.together] < 2 || !l.cancelled || l.attempts > 0 {
+// takenBack reports whether work was written and cancelled in the transaction of its
+// step. That transaction has written more than once, as for a handler inside it.
+func (f facts[Tx]) takenBack(step taken, l storedMessage) bool {
+	if f.run.outside.saves[step.together] < 2 || !l.cancelled || l.attempts > 0 {
 		return false
 	}
-	f.play.journal.count("a transaction takes work back that it has written")
+	f.run.log.count("a transaction cancels work that it has written")
 	return true
 }
 
-// ended reports whether an effect that a step asks for was carried out in the
-// transaction of the step, and its answer applied there.
-func (f findings[Tx]) ended(s story[Tx], steps []taken, n int, e *ir.Effect) bool {
-	want := trace{s.role.Name(), s.id, e.Text, int64(n + 1)}
-	i := slices.IndexFunc(f.inlined, func(c carried) bool { return c.trace == want })
+// ended reports whether an effect of a step was carried out inline in the transaction of
+// the step, and its answer applied there.
+func (f facts[Tx]) ended(s recordFacts[Tx], steps []taken, n int, e *ir.Effect) bool {
+	want := trace{s.machine.Name(), s.id, e.Text, int64(n + 1)}
+	i := slices.IndexFunc(f.inlined, func(c inlineCall) bool { return c.trace == want })
 	if i < 0 {
 		return false
 	}
@@ -218,24 +218,24 @@ func (f findings[Tx]) ended(s story[Tx], steps []taken, n int, e *ir.Effect) boo
 		return later.row.By == fsm.System() && later.row.Event == f.inlined[i].answer
 	})
 	if applied {
-		f.play.journal.count("an inline effect has ended")
+		f.run.log.count("an inline effect has ended")
 	} else {
-		f.play.journal.count("an inline effect is left to a worker")
+		f.run.log.count("an inline effect is left to a worker")
 	}
 	return applied
 }
 
-// checkInlined looks for what was carried out within transactions of which no step
-// asked for it, more often than once, or though it may not be.
-func (f findings[Tx]) checkInlined(s story[Tx], steps []taken) {
+// checkInlined looks for inline effects that no step requests, that were carried out more
+// than once, or that can't be inline.
+func (f facts[Tx]) checkInlined(s recordFacts[Tx], steps []taken) {
 	done := map[trace]int{}
 	for _, c := range f.inlined {
-		if c.machine != s.role.Name() || c.record != s.id {
+		if c.machine != s.machine.Name() || c.record != s.id {
 			continue
 		}
 		asks := func(e interp.Effect) bool { return e.Effect != nil && e.Effect.Text == c.effect && mayInline(e.Effect) }
 		if c.version > int64(len(steps)) || !slices.ContainsFunc(steps[c.version-1].Effects, asks) {
-			f.problem(s, "%s v%d was carried out in a transaction, for which no step asked", c.effect, c.version)
+			f.problem(s, "%s v%d was carried out in a transaction, which no step requests", c.effect, c.version)
 		}
 		if done[c.trace]++; done[c.trace] > 1 {
 			f.problem(s, "%s v%d was carried out in a transaction %d times", c.effect, c.version, done[c.trace])
@@ -244,13 +244,13 @@ func (f findings[Tx]) checkInlined(s story[Tx], steps []taken) {
 }
 
 // checkStart looks for the record that a step started.
-func (f findings[Tx]) checkStart(s story[Tx], step taken, e interp.Effect) {
+func (f facts[Tx]) checkStart(s recordFacts[Tx], step taken, e interp.Effect) {
 	var text struct{ Payload json.RawMessage }
 	_ = json.Unmarshal(interp.MarshalEffect(e), &text) // it was just written
 	found := 0
-	for _, other := range f.stories {
+	for _, other := range f.records {
 		h := other.history
-		if other.role.Name() == e.Effect.Machine.Text && len(h) > 0 && h[0].Correlation == step.row.Correlation && h[0].At.Equal(step.row.At) &&
+		if other.machine.Name() == e.Effect.Machine.Text && len(h) > 0 && h[0].Correlation == step.row.Correlation && h[0].At.Equal(step.row.At) &&
 			h[0].By == fsm.System() && canonical(h[0].Payload) == canonical(text.Payload) {
 			found++
 		}
@@ -260,18 +260,17 @@ func (f findings[Tx]) checkStart(s story[Tx], step taken, e interp.Effect) {
 	}
 }
 
-// payloadOf is the payload of an effect as the outbox has it.
+// payloadOf returns the payload of an effect as its message stores it.
 func payloadOf(e interp.Effect) string {
 	var text struct{ Payload json.RawMessage }
 	_ = json.Unmarshal(interp.MarshalEffect(e), &text) // it was just written
 	return canonical(text.Payload)
 }
 
-// checkAnswers looks for answers that came after the state that waited for them
-// was left, and for what came of them all the same.
-func (f findings[Tx]) checkAnswers(s story[Tx], steps []taken) {
-	for _, m := range f.play.outside.sorted() {
-		if m.row.Machine != s.role.Name() || m.row.RecordID != s.id || !m.row.Work {
+// checkAnswers looks for answers that were applied after their state was left.
+func (f facts[Tx]) checkAnswers(s recordFacts[Tx], steps []taken) {
+	for _, m := range f.run.outside.sorted() {
+		if m.row.Machine != s.machine.Name() || m.row.RecordID != s.id || !m.row.Work {
 			continue
 		}
 		for _, step := range steps[m.row.Version:max(m.row.Version, m.answered-1)] {
@@ -282,9 +281,9 @@ func (f findings[Tx]) checkAnswers(s story[Tx], steps []taken) {
 	}
 }
 
-// checkDeadlines compares the timeout of a record with the one that its last
-// steps armed. One that has come may have been consumed.
-func (f findings[Tx]) checkDeadlines(s story[Tx], steps []taken) {
+// checkDeadlines compares the deadline of a record with the one that its last steps set.
+// One that is due may have fired.
+func (f facts[Tx]) checkDeadlines(s recordFacts[Tx], steps []taken) {
 	var want interp.Deadline
 	for _, step := range steps {
 		if !step.Deadline.Kept {
@@ -294,7 +293,7 @@ func (f findings[Tx]) checkDeadlines(s story[Tx], steps []taken) {
 	terminal := steps[len(steps)-1].After.State.Terminal
 	armed := false
 	for _, d := range f.deadlines {
-		if d.machine != s.role.Name() || d.record != s.id {
+		if d.machine != s.machine.Name() || d.record != s.id {
 			continue
 		}
 		switch {
@@ -308,11 +307,11 @@ func (f findings[Tx]) checkDeadlines(s story[Tx], steps []taken) {
 		}
 		armed = armed || d.kind == string(store.DeadlineTimeout)
 	}
-	if want.At != nil && !armed && !f.play.clock.came(*want.At) {
+	if want.At != nil && !armed && !f.run.clock.came(*want.At) {
 		f.problem(s, "the deadline of its state is gone: %s at %s", want.Fire.Event, *want.At)
 	}
-	for _, l := range f.letters {
-		if terminal && l.machine == s.role.Name() && l.record == s.id && l.work && !l.cancelled && l.state != "delivered" && l.state != "delivering" && !l.discarded {
+	for _, l := range f.messages {
+		if terminal && l.machine == s.machine.Name() && l.record == s.id && l.work && !l.cancelled && l.state != "delivered" && l.state != "delivering" && !l.discarded {
 			for _, step := range steps[:len(steps)-1] {
 				if step.row.Version == l.version && step.After.State.Text != steps[len(steps)-1].After.State.Text {
 					f.problem(s, "it has ended and still works on %s", l.effect)

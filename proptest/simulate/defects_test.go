@@ -13,21 +13,21 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// TestEveryLieIsFound: a store that breaks one promise of engine.Store does not
-// get through the audit.
-func TestEveryLieIsFound(t *testing.T) {
+// TestEveryDefectIsFound has stores that break one sentence of the contract of
+// store.Store. The checker must find each.
+func TestEveryDefectIsFound(t *testing.T) {
 	const most = 50 // seeds, the first
-	honest := sqlites(t)
-	lies := map[string]lie{
+	correct := onSQLite(t)
+	defects := map[string]defect{
 		"loses messages":      {save: func(c *store.Commit) { c.Outbox = nil }},
 		"forgets keys":        {save: func(c *store.Commit) { c.IdempotencyKeys = nil }},
-		"arms no deadline":    {save: func(c *store.Commit) { c.SetDeadlines = nil }},
-		"disarms no deadline": {save: func(c *store.Commit) { c.ClearDeadlines = nil }},
+		"sets no deadline":    {save: func(c *store.Commit) { c.SetDeadlines = nil }},
+		"clears no deadline":  {save: func(c *store.Commit) { c.ClearDeadlines = nil }},
 		"cancels no work":     {save: func(c *store.Commit) { c.CancelWork = false }},
 		"does not fence":      {unfenced: true},
 		"loses transactions":  {lost: true},
 		"commits what failed": {kept: true},
-		"knows no lanes": {save: func(c *store.Commit) {
+		"ignores ordering keys": {save: func(c *store.Commit) {
 			c.Outbox = slices.Clone(c.Outbox)
 			for i := range c.Outbox {
 				c.Outbox[i].Destination = c.Outbox[i].MessageID
@@ -36,16 +36,16 @@ func TestEveryLieIsFound(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if !t.Failed() {
-			proof(t, "each of %d lies of a store found within %d seeds", len(lies), most)
+			proof(t, "each of %d defects of a store found within %d seeds", len(defects), most)
 		}
 	})
-	for name, lie := range lies {
+	for name, defect := range defects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := honest
+			s := correct
 			s.Open = func(t *testing.T, machines sqliteMachines) simulate.Subject[*sql.Tx] {
-				subject := honest.Open(t, machines)
-				subject.Store = liar{subject.Store, lie, new(int)}
+				subject := correct.Open(t, machines)
+				subject.Store = defectiveStore{subject.Store, defect, new(int)}
 				return subject
 			}
 			for seed := range uint64(most) {
@@ -59,53 +59,54 @@ func TestEveryLieIsFound(t *testing.T) {
 	}
 }
 
-// lie is a promise that a store breaks.
-type lie struct {
+// defect is a sentence of the contract that a store breaks.
+type defect struct {
 	save                 func(*store.Commit)
 	unfenced, lost, kept bool
 }
 
-type liar struct {
+// defectiveStore is a store with a defect.
+type defectiveStore struct {
 	store.Store[*sql.Tx]
-	lie   lie
-	calls *int
+	defect defect
+	calls  *int
 }
 
-// errForgotten rolls a transaction back.
-var errForgotten = errors.New("forgotten")
+// errLost rolls a transaction back.
+var errLost = errors.New("lost")
 
 // InTx loses every ninth transaction, or keeps what f wrote before it failed.
-func (l liar) InTx(ctx context.Context, f func(*sql.Tx) error) error {
+func (l defectiveStore) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 	const every = 9
 	*l.calls++
 	var failed error
 	err := l.Store.InTx(ctx, func(tx *sql.Tx) error {
-		if failed = f(tx); failed == nil && l.lie.lost && *l.calls%every == 0 {
-			return errForgotten
+		if failed = f(tx); failed == nil && l.defect.lost && *l.calls%every == 0 {
+			return errLost
 		}
-		if l.lie.kept && !errors.Is(failed, store.ErrRefused) {
+		if l.defect.kept && !errors.Is(failed, store.ErrRefused) {
 			return nil
 		}
 		return failed
 	})
-	if errors.Is(err, errForgotten) {
+	if errors.Is(err, errLost) {
 		return nil
 	}
 	return errors.Join(failed, err)
 }
 
-// Save leaves something out. The database would refuse a message of another order,
-// so the rule goes first.
-func (l liar) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
+// Save leaves something out. It drops the trigger that would refuse a message with
+// another ordering key.
+func (l defectiveStore) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	commits = slices.Clone(commits)
 	for i := range commits {
-		if l.lie.save != nil {
+		if l.defect.save != nil {
 			if _, err := tx.ExecContext(ctx, "DROP TRIGGER IF EXISTS fsm_message_"+commits[i].Machine); err != nil {
 				return err
 			}
-			l.lie.save(&commits[i])
+			l.defect.save(&commits[i])
 		}
-		if task := commits[i].Task; l.lie.unfenced && task != nil {
+		if task := commits[i].Task; l.defect.unfenced && task != nil {
 			commits[i].Task = nil
 			if err := l.Settle(ctx, tx, *task); err != nil {
 				return err
@@ -115,20 +116,20 @@ func (l liar) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) erro
 	return l.Store.Save(ctx, tx, commits)
 }
 
-// Settle takes the word of a worker that has lost its lease.
-func (l liar) Settle(ctx context.Context, tx *sql.Tx, s store.Settlement) error {
+// Settle accepts the settlement of a worker that has lost its lease.
+func (l defectiveStore) Settle(ctx context.Context, tx *sql.Tx, s store.Settlement) error {
 	err := l.Store.Settle(ctx, tx, s)
-	if l.lie.unfenced && errors.Is(err, store.ErrLeaseLost) {
+	if l.defect.unfenced && errors.Is(err, store.ErrLeaseLost) {
 		return nil
 	}
 	return err
 }
 
-// Load says that every task is still held.
-func (l liar) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
+// Load reports every task as held.
+func (l defectiveStore) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
 	rows, err := l.Store.Load(ctx, tx, queries)
 	for i := range rows {
-		rows[i].Held = rows[i].Held || l.lie.unfenced
+		rows[i].Held = rows[i].Held || l.defect.unfenced
 	}
 	return rows, err
 }

@@ -34,32 +34,32 @@ var (
 	errDead     = errors.New("this worker is dead")
 )
 
-// faultyStore is a worker's way to the database, on which the seed lets it fall. Once
-// the worker is dead nothing it does reaches the database.
+// faultyStore is a worker's store with random faults. Once the worker is dead nothing it
+// does reaches the database.
 type faultyStore[Tx any] struct {
 	store.Store[Tx]
-	play   *play[Tx]
+	run    *run[Tx]
 	worker string
-	lack   lack // of the version of the worker
+	lack   lack // what the version of the worker lacks
 	dead   atomic.Bool
-	// keepOpen: the transaction under way is not to be committed by Save.
+	// keepOpen tells Save not to commit the open transaction.
 	keepOpen atomic.Bool
-	// after is what to note when the transaction under way is committed.
+	// after is called when the open transaction is committed.
 	after []func()
-	// number is that of the transaction under way.
+	// number is that of the open transaction.
 	number int
-	// gate is where rounds that are under way at once wait for their turn.
+	// gate orders concurrent rounds.
 	gate *gate
-	// spoilt: the next transaction of several answers fails.
-	spoilt bool
+	// failNext makes the next transaction with several answers fail.
+	failNext bool
 }
 
-// InTx runs f, and lets others in before and after.
+// InTx runs f with faults. Other actions may run before and after.
 func (s *faultyStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	if s.gate != nil {
 		s.gate.enter(ctx)
 	}
-	s.play.interlude()
+	s.run.interleave()
 	if s.dead.Load() {
 		return errDead
 	}
@@ -72,8 +72,8 @@ func (s *faultyStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	}
 	s.keepOpen.Store(fault == undone || fault == conflict || fault == dies)
 	s.after = nil
-	s.play.transactions++
-	s.number = s.play.transactions
+	s.run.transactions++
+	s.number = s.run.transactions
 	err := s.Store.InTx(ctx, func(tx Tx) error {
 		if err := f(tx); err != nil {
 			return err
@@ -103,40 +103,40 @@ func (s *faultyStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 		s.dead.Store(true)
 		return errDead
 	}
-	s.play.interlude()
+	s.run.interleave()
 	return nil
 }
 
-// fault draws what goes wrong.
+// fault chooses what goes wrong.
 func (s *faultyStore[Tx]) fault() fault {
-	if s.play.calm {
+	if s.run.noFaults {
 		return none
 	}
-	f := draw(s.play.dice, faults)
+	f := draw(s.run.rng, faults)
 	if f != none {
-		s.play.journal.count("a fault of the store")
-		s.play.journal.count(string(f))
-		s.play.journal.say("  fault: %s", f)
+		s.run.log.count("a fault of the store")
+		s.run.log.count(string(f))
+		s.run.log.printf("  fault: %s", f)
 	}
 	return f
 }
 
-// Save keeps the transaction open where it is to be undone: a store that commits
-// within Save would not let it.
+// Save keeps the transaction open if it is to be rolled back, since a store may commit
+// within Save.
 func (s *faultyStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	if s.keepOpen.Load() {
 		commits = slices.Clone(commits)
 		commits[len(commits)-1].Last = false
 	}
-	if err := s.spoil(answersOf(commits)); err != nil {
+	if err := s.failOnce(answersOf(commits)); err != nil {
 		return err
 	}
 	number := s.number
-	s.after = append(s.after, func() { s.play.outside.saved(number, commits) })
+	s.after = append(s.after, func() { s.run.outside.saved(number, commits) })
 	return reworded(s.Store.Save(ctx, tx, commits), commits)
 }
 
-// answersOf counts the tasks of effects that commits end by an event.
+// answersOf counts the effect tasks that the commits end with an event.
 func answersOf(commits []store.Commit) (n int) {
 	for _, c := range commits {
 		if c.Task != nil && c.Task.Kind == store.TaskEffect && len(c.Steps) > 0 {
@@ -148,9 +148,9 @@ func answersOf(commits []store.Commit) (n int) {
 
 var errWorded = errors.New("the database says no")
 
-// reworded leaves out how a driver words a refusal: a record may keep it, and
-// each store has its own words. A step that starts another record can meet several
-// objections at once, of which each store names another: they become one.
+// reworded replaces the words of the driver in a refusal. A record may store them, and
+// each store has its own. A step that starts another record can be refused for several
+// reasons, of which each store may report another: they become one.
 func reworded(err error, commits []store.Commit) error {
 	var refused *store.RefusedError
 	var unique *store.UniqueError
@@ -167,13 +167,13 @@ func reworded(err error, commits []store.Commit) error {
 	return err
 }
 
-// Claim leases work. What is due at the same time comes in an order that a store
-// may choose; the play needs one for all stores.
+// Claim leases tasks. A store may choose the order of tasks that are due at the same
+// time. A run needs one order for all stores.
 func (s *faultyStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if s.gate != nil {
 		c.Effects, c.Deadlines = 1, 0
 	}
-	s.play.interlude()
+	s.run.interleave()
 	if s.dead.Load() {
 		return nil, errDead
 	}
@@ -189,9 +189,9 @@ func (s *faultyStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Tas
 		return nil, err
 	}
 	slices.SortStableFunc(tasks, inOrder)
-	s.play.noteTakeOvers(c, tasks)
-	s.play.outside.claimed(c, tasks)
-	if err := s.leave(ctx, c, tasks); err != nil {
+	s.run.noteTakeOvers(c, tasks)
+	s.run.outside.claimed(c, tasks)
+	if err := s.checkLeft(ctx, c, tasks); err != nil {
 		return nil, err
 	}
 	if s.gate != nil {
@@ -204,11 +204,11 @@ func (s *faultyStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Tas
 		s.dead.Store(true)
 		return nil, errDead
 	}
-	s.play.interlude()
+	s.run.interleave()
 	return tasks, nil
 }
 
-// inOrder is the order of a claim, and one for what is due at once.
+// inOrder is the order of a claim, extended to tasks that are due at the same time.
 func inOrder(a, b store.Task) int {
 	return cmp.Or(
 		-cmp.Compare(a.Kind, b.Kind), // effects before deadlines
@@ -219,14 +219,14 @@ func inOrder(a, b store.Task) int {
 	)
 }
 
-// Settle notes what it settled.
+// Settle records the settlement when the transaction commits.
 func (s *faultyStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settlement) error {
-	s.after = append(s.after, func() { s.play.outside.settled(t) })
+	s.after = append(s.after, func() { s.run.outside.settled(t) })
 	return s.Store.Settle(ctx, tx, t)
 }
 
-// Read fails now and then. While an engine reads the pauses nothing else happens: its
-// other callers wait for them.
+// Read fails now and then. No other action runs while an engine reads the pauses, since
+// its other callers wait for them.
 func (s *faultyStore[Tx]) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	if s.dead.Load() {
 		return store.Page{}, errDead
@@ -238,7 +238,7 @@ func (s *faultyStore[Tx]) Read(ctx context.Context, q store.Read) (store.Page, e
 	if err := reach(); err != nil {
 		return store.Page{}, err
 	}
-	if !s.play.calm && s.play.dice.chance(20) {
+	if !s.run.noFaults && s.run.rng.chance(20) {
 		return store.Page{}, store.Failed("read", errInjected)
 	}
 	page, err := s.Store.Read(ctx, q)
@@ -248,8 +248,8 @@ func (s *faultyStore[Tx]) Read(ctx context.Context, q store.Read) (store.Page, e
 	return page, err
 }
 
-// Time is that of the database; it can't always be had. Nothing else happens
-// meanwhile: an engine that asks makes its other callers wait.
+// Time is the time of the database. It fails now and then. No other action runs
+// meanwhile, since the other callers of an engine wait for it.
 func (s *faultyStore[Tx]) Time(context.Context) (time.Time, error) {
 	if s.dead.Load() {
 		return time.Time{}, errDead
@@ -257,9 +257,9 @@ func (s *faultyStore[Tx]) Time(context.Context) (time.Time, error) {
 	if err := s.connect(); err != nil {
 		return time.Time{}, err
 	}
-	if !s.play.calm && s.play.dice.chance(100) {
-		s.play.journal.count("the store does not tell the time")
+	if !s.run.noFaults && s.run.rng.chance(100) {
+		s.run.log.count("the store does not tell the time")
 		return time.Time{}, store.Failed("time", errInjected)
 	}
-	return s.play.clock.Now(), nil
+	return s.run.clock.Now(), nil
 }
