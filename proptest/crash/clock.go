@@ -11,13 +11,13 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// clock is moved by the script alone.
+// clock is set by the script alone.
 type clock interface {
 	engine.Clock
 	set(t time.Time) error
 }
 
-// ownClock is that of one process.
+// ownClock is the clock of one process.
 type ownClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -37,13 +37,13 @@ func (c *ownClock) set(t time.Time) error {
 	return nil
 }
 
-// wallClock is that of the machine.
+// wallClock is the clock of the computer.
 type wallClock struct{ engine.SystemClock }
 
-func (wallClock) set(time.Time) error { return errors.New("nobody sets the clock of the machine") }
+func (wallClock) set(time.Time) error { return errors.New("the clock of the computer can't be set") }
 
-// sharedClock is a file that several processes read and one writes. A reader
-// with a name leaves the time by which it claims in a file of its own.
+// sharedClock is a file that several processes read and one writes. A reader with a name
+// writes the time of its last claim to a file of its own.
 type sharedClock struct {
 	dir, name string
 
@@ -54,7 +54,7 @@ type sharedClock struct {
 
 func (c *sharedClock) file() string { return filepath.Join(c.dir, "clock") }
 
-// Now returns the time of the scenario; the last one known if there is no file.
+// Now returns the time of the scenario, or the last known one if the file can't be read.
 func (c *sharedClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +67,8 @@ func (c *sharedClock) Now() time.Time {
 	return t
 }
 
-// claims notes that a claim by a time begins. A worker claims one at a time, so nothing
-// is claimed by an earlier reading of the clock any more.
+// claims records that a claim at a time begins. A worker claims one at a time, so no
+// claim with an earlier time is under way.
 func (c *sharedClock) claims(by time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,13 +76,13 @@ func (c *sharedClock) claims(by time.Time) {
 		return
 	}
 	c.claimed = c.last
-	_ = replaceFile(c.file()+"."+c.name, clockText(c.last)) // who waits for it will say that it is not there
+	_ = replaceFile(c.file()+"."+c.name, clockText(c.last)) // the waiting process reports a missing file
 }
 
-// clockText is a time as the files have it.
+// clockText formats a time for the files.
 func clockText(t time.Time) []byte { return []byte(t.Format(time.RFC3339Nano)) }
 
-// seenBy reports whether a reader claims by the present time.
+// seenBy reports whether a reader has claimed with the present time.
 func (c *sharedClock) seenBy(name string) bool {
 	now, err := os.ReadFile(c.file())
 	seen, problem := os.ReadFile(c.file() + "." + name)
@@ -96,8 +96,7 @@ func (c *sharedClock) set(t time.Time) error {
 	return nil
 }
 
-// replaceFile writes a file so that whoever reads it finds the old or the new
-// content.
+// replaceFile writes a file so that readers find the old or the new content.
 func replaceFile(name string, content []byte) error {
 	if err := os.WriteFile(name+".new", content, 0o600); err != nil {
 		return err

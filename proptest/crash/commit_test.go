@@ -29,8 +29,8 @@ var cuts = map[string]struct {
 	"its answer is lost": {proxytest.Answer, true},
 }
 
-// brittle is a world whose first engine can be cut off while it commits, and has
-// taken each of the steps below before, so that nothing is left to be prepared.
+// brittle is a world whose first engine can lose its connection while it commits. It has
+// run each of the steps below before, so that every statement is prepared.
 type brittle struct {
 	*world[postgresTx]
 	engine *engine.Engine[postgresTx]
@@ -94,8 +94,8 @@ func (b *brittle) history(id string, want ...string) {
 	}
 }
 
-// TestOutcomeUnknown: who loses the connection while the commit is under way is
-// told so, and the same key answers: as a replay if it happened.
+// TestOutcomeUnknown: a caller that loses the connection during the commit gets ErrStore.
+// The same key then answers, with a replay if the event was stored.
 func TestOutcomeUnknown(t *testing.T) {
 	for name, cut := range cuts {
 		t.Run("in one round trip, "+name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestOutcomeUnknown(t *testing.T) {
 	}
 }
 
-// unknown fires what is cut, and then again.
+// unknown fires the event whose commit is interrupted, and then again.
 func (b *brittle) unknown(id string, version int64, happened bool, fire firing) {
 	b.Helper()
 	_, err := fire()
@@ -150,8 +150,8 @@ func (b *brittle) unknown(id string, version int64, happened bool, fire firing) 
 	}
 }
 
-// TestAnswerOfUnknownOutcome: a worker that loses the connection while it stores
-// an answer neither loses it nor fires it twice, nor asks for it again.
+// TestAnswerOfUnknownOutcome: a worker that loses the connection while it stores an
+// answer neither loses the answer nor fires it twice, nor repeats the effect.
 func TestAnswerOfUnknownOutcome(t *testing.T) {
 	for name, cut := range cuts {
 		t.Run(name, func(t *testing.T) {

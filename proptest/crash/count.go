@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Count logs what a proof counted, and adds it to the file that
-// FSMGEN_COUNTS names: go test hides the log of a test that passes.
+// Count logs a line of a proof, and appends it to the file that FSMGEN_COUNTS names,
+// since go test hides the log of a test that passes.
 func Count(t testing.TB, format string, args ...any) {
 	t.Helper()
 	line := fmt.Sprintf(format, args...)

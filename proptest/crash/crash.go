@@ -18,13 +18,13 @@ const (
 	childName   = "FSMGEN_CRASH_NAME"   // of one of several workers
 )
 
-// Kill kills processes that run the subject, at every durability boundary that
-// its table has, on SQLite and on the PostgreSQL that FSMGEN_POSTGRES_DSN names,
-// and judges what is left. Without that variable this half is skipped, or fails
-// where the parts are required.
+// Kill kills processes that run the subject, at every durability boundary of its table,
+// on SQLite and on the PostgreSQL that FSMGEN_POSTGRES_DSN names, and checks what is
+// left. Without that variable the PostgreSQL half is skipped, or fails if the parts are
+// required.
 //
-// The processes are this test itself, in the program that runs it: t has to be
-// that of the test function.
+// The processes run the same test in the same program: t must be that of the test
+// function.
 func Kill(t *testing.T, subject Subject) {
 	t.Helper()
 	if dir := os.Getenv(childDir); dir != "" {
@@ -33,7 +33,7 @@ func Kill(t *testing.T, subject Subject) {
 		}
 		return
 	}
-	s, err := subject.story()
+	set, err := subject.scenarioSet()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,37 +41,37 @@ func Kill(t *testing.T, subject Subject) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		file := filepath.Join(t.TempDir(), "crash.db")
-		prove(t, s, subject, proofOn(FileDatabase(file), self, childFile, file))
+		prove(t, set, subject, proofOn(FileDatabase(file), self, childFile, file))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn := pgtest.DSN(t)
 		schema := pgtest.Schema(t, dsn)
-		prove(t, s, subject, proofOn(Schema(dsn, schema), self, childSchema, schema))
+		prove(t, set, subject, proofOn(Schema(dsn, schema), self, childSchema, schema))
 	})
 }
 
-// child does what a child process is for.
+// child is the main function of a child process.
 func child(ctx context.Context, subject Subject, dir string) error {
 	if schema := os.Getenv(childSchema); schema != "" {
-		return act(ctx, Schema(os.Getenv(pgtest.Variable), schema), subject, dir)
+		return childMain(ctx, Schema(os.Getenv(pgtest.Variable), schema), subject, dir)
 	}
-	return act(ctx, FileDatabase(os.Getenv(childFile)), subject, dir)
+	return childMain(ctx, FileDatabase(os.Getenv(childFile)), subject, dir)
 }
 
-func act[Tx any](ctx context.Context, db Database[Tx], subject Subject, dir string) error {
+func childMain[Tx any](ctx context.Context, db Database[Tx], subject Subject, dir string) error {
 	if name := os.Getenv(childName); name != "" {
-		return work(ctx, db, subject, dir, name, os.Stdin)
+		return runWorker(ctx, db, subject, dir, name, os.Stdin)
 	}
-	return live(ctx, db, subject, dir)
+	return runScenarios(ctx, db, subject, dir)
 }
 
 // command is a program that runs one test.
 type command struct{ path, test string }
 
-// program is what child processes run: this program; where it was built with the
-// race detector, the same one without. There is nothing to race in a process
-// with one worker, and SQLite in Go would take ten times as long.
+// program returns the program that child processes run: this program, or, if it was built
+// with the race detector, the same program without it. A process with one worker has
+// nothing to race, and SQLite in Go would take ten times as long.
 func program(t *testing.T) command {
 	t.Helper()
 	c := command{test: "^" + t.Name() + "$"}
@@ -90,7 +90,7 @@ func program(t *testing.T) command {
 	return c
 }
 
-// proofOn is the proof on a database, whose place the variable tells to children.
+// proofOn returns the proof on a database. The variable tells its place to the children.
 func proofOn[Tx any](db Database[Tx], c command, variable, place string) proof[Tx] {
 	child := func(ctx context.Context, dir string) *exec.Cmd {
 		cmd := exec.CommandContext(ctx, c.path, "-test.run="+c.test)

@@ -1,46 +1,45 @@
-// Package crash is what the generated tests of a machine call to prove what
-// it has to survive in an engine: being killed at every boundary between two
-// durable facts ([Kill]), and being raced ([Race]).
+// Package crash is called by the generated tests of a machine. [Kill] proves that an
+// engine with the machine survives being killed at every boundary between two durable
+// facts. [Race] proves that concurrent callers can't break it.
 //
 // # The crash proof
 //
-// Lives, which package scenarios derives from the table, take records of the machine
-// through it. A child process lives them on a real database, over a store and
-// over handlers that know by name where something has just become durable, or is
-// about to: the points. At the chosen hit of a point the process kills itself
-// with SIGKILL. The next child finds what the first one left, recovers, lives the
-// life to its end and goes on with the next one, to be killed at another point.
+// Package scenarios derives scenarios from the table. A worker process runs them on a
+// real database, with a store and handlers that pass named failpoints: the points right
+// before or after something becomes durable. At the chosen hit of a point the process
+// kills itself with SIGKILL. The next process finds what the first one left, recovers,
+// runs the scenario to its end and goes on with the next one, to be killed at another
+// point.
 //
-// A window is a point together with the machine and with what is under way
-// there: a creation, an event of a caller, an answer, a deadline, a delivery.
-// Which windows a machine should pass follows from its table. The proof fails if
-// one that a life passes was never hit. What no life reaches, a window, a
-// transition, a timer or an effect, is named in the output; it is a failure where
-// the folder of the specs has a file unreached.txt that does not list it.
+// A window is a point together with the machine and with what is under way there: a
+// creation, an event of a caller, an answer, a deadline, a delivery. Which windows a
+// machine must pass follows from its table. The proof fails if a window that a scenario
+// passes was never hit. Whatever no scenario reaches, a window, a transition, a deadline
+// or an effect, is named in the output. It is a failure if the folder of the specs has a
+// file unreached.txt that does not list it.
 //
-// A kill takes no time: the clock is the script's, and the next process ends the
-// leases of the dead one.
+// A kill takes no time: the script sets the clock, and the next process ends the leases
+// of the dead one.
 //
-// # The judge
+// # The checker
 //
-// What the lives left is judged without the engine: the tables are read with
-// SQL, what handlers did is read from a diary that they wrote, and what should
-// be there follows from the static table of the generated package. Besides, a
-// life that was cut has to end like the same life that nobody cut.
+// The checker does not use the engine. It reads the tables with SQL and the event log
+// that handlers wrote, and derives what must be there from the static table of the
+// generated package. In addition, a scenario that was killed must end like the same
+// scenario without a kill.
 //
-// Work has to end with its state: the database itself notes who leases what, and
-// handlers note how their record stands when they are called.
+// Work must end with its state: the database records which worker leases which message,
+// and handlers log the state of their record when they are called.
 //
-// # Fleets and storms
+// # Several workers, and a killed server
 //
-// In a fleet three processes share the work of one life, and the first of them
-// that gets to a window is killed there; the others take over. The time of all is
-// in a file, and stands still but for the repeats that they wait for. In a storm the server
-// is killed under many clients instead; time is real then. Both are judged by the
-// same judge.
+// Three processes share the work of one scenario, and the first of them that reaches a
+// window is killed there; the others take over. All of them read the time from a file.
+// It stands still but for the repeats that they wait for. [KillServer] kills the server
+// under many clients instead, in real time. The same checker checks both.
 //
 // # The race proof
 //
-// Each event of a life is fired by a crowd of callers at once, while two workers
-// share what comes of it. The same judge looks at it afterwards.
+// Several callers fire each event of a scenario at once, while two workers share the
+// effects. The same checker checks the result.
 package crash

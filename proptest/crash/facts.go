@@ -33,7 +33,7 @@ type historyRow struct {
 type outboxRow struct {
 	message, machine, id    string
 	version                 int64
-	effect, lane            string
+	effect, destination     string
 	work, cancelled, leased bool
 	state                   string
 	payload, tag, cause     string // cause: of the last failure
@@ -62,10 +62,10 @@ type leaseRow struct {
 	cancelled       bool
 }
 
-// createWitnesses makes the table in which transaction effects leave a row, and
-// the one in which the database notes leases. They have no keys: a doubled row
-// is to be seen.
-func createWitnesses(ctx context.Context, db *sql.DB, watch []string) error {
+// createMarkerTables creates the table in which transaction effects leave a row, and the
+// one in which the database records leases. They have no keys, so that a duplicate row
+// can be seen.
+func createMarkerTables(ctx context.Context, db *sql.DB, watch []string) error {
 	for _, statement := range append([]string{
 		`CREATE TABLE crash_markers (
 			scenario text NOT NULL, machine text NOT NULL, record_id text NOT NULL, version bigint NOT NULL, effect text NOT NULL, message_id text NOT NULL)`,
@@ -78,7 +78,7 @@ func createWitnesses(ctx context.Context, db *sql.DB, watch []string) error {
 	return nil
 }
 
-// readFacts reads everything.
+// readFacts reads all facts.
 func readFacts(ctx context.Context, db *sql.DB, all machines) (*facts, error) {
 	f := &facts{records: map[string]map[string]recordRow{}}
 	for _, m := range all {
@@ -122,7 +122,7 @@ func (f *facts) readEngine(ctx context.Context, db *sql.DB) error {
 		FROM fsm_outbox ORDER BY machine, record_id, version, seq`, func(rows *sql.Rows) error {
 		var o outboxRow
 		var until sql.NullString
-		err := rows.Scan(&o.message, &o.machine, &o.id, &o.version, &o.effect, &o.lane, &o.work, &o.cancelled, &o.leased, &until, &o.state, &o.payload, &o.tag, &o.cause, &o.attempts)
+		err := rows.Scan(&o.message, &o.machine, &o.id, &o.version, &o.effect, &o.destination, &o.work, &o.cancelled, &o.leased, &until, &o.state, &o.payload, &o.tag, &o.cause, &o.attempts)
 		if err == nil && until.Valid {
 			o.leaseUntil, err = parseTime(until.String)
 		}

@@ -8,12 +8,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// FileDatabase is the database in a file. A killed process leaves what it has
-// given to the kernel, so nothing here waits for the disk.
+// FileDatabase is the database in a file. What a killed process has given to the kernel
+// stays, so nothing here waits for the disk.
 func FileDatabase(file string) Database[*sql.Tx] { return BoundedFile(file, 0) }
 
-// BoundedFile is the database in a file that may have so many bytes, for the
-// store alone; 0: any number.
+// BoundedFile is the database in a file of at most most bytes for the store; 0: any
+// number.
 func BoundedFile(file string, most int64) Database[*sql.Tx] {
 	return Database[*sql.Tx]{
 		Name: "SQLite",

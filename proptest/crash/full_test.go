@@ -20,14 +20,14 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// crowded is a world in a SQLite file that may not grow, beyond some pages that
-// ballast can take up and give back.
-type crowded struct {
+// fullDisk is a world in a SQLite file of bounded size, with some pages of ballast that
+// can be filled and freed.
+type fullDisk struct {
 	*world[sqliteTx]
 	ballast *sql.Conn
 }
 
-func newCrowded(t *testing.T, m engine.Machine[sqliteTx]) *crowded {
+func newCrowded(t *testing.T, m engine.Machine[sqliteTx]) *fullDisk {
 	const room = 64 // pages
 	file := filepath.Join(t.TempDir(), "full.db")
 	empty := newWorld(t, crash.FileDatabase(file))
@@ -37,7 +37,7 @@ func newCrowded(t *testing.T, m engine.Machine[sqliteTx]) *crowded {
 	must(t, empty.sql.QueryRow("PRAGMA page_count").Scan(&pages))
 	pages += room
 	w := newWorld(t, crash.BoundedFile(file, pages*size))
-	c := &crowded{world: w}
+	c := &fullDisk{world: w}
 	var err error
 	c.ballast, err = w.sql.Conn(t.Context())
 	must(t, err)
@@ -47,14 +47,14 @@ func newCrowded(t *testing.T, m engine.Machine[sqliteTx]) *crowded {
 	return c
 }
 
-func (c *crowded) exec(statement string) {
+func (c *fullDisk) exec(statement string) {
 	c.Helper()
 	_, err := c.ballast.ExecContext(context.WithoutCancel(c.Context()), statement)
 	must(c.T, err)
 }
 
-// fill takes up what is left of the file.
-func (c *crowded) fill() {
+// fill fills the file.
+func (c *fullDisk) fill() {
 	for size := 1 << 16; size > 0; {
 		_, err := c.ballast.ExecContext(c.Context(), fmt.Sprintf("INSERT INTO ballast VALUES (zeroblob(%d))", size))
 		switch {
@@ -68,18 +68,18 @@ func (c *crowded) fill() {
 	}
 }
 
-func (c *crowded) makeRoom() { c.exec("DELETE FROM ballast") }
+func (c *fullDisk) makeRoom() { c.exec("DELETE FROM ballast") }
 
-// full fails the test unless err is what a full disk is.
-func (c *crowded) full(err error) {
+// full fails the test unless err is the error of a full disk.
+func (c *fullDisk) full(err error) {
 	c.Helper()
 	if !errors.Is(err, store.ErrStore) || !errors.Is(err, sqlite.ErrFull) {
 		c.Fatalf("the error is %v, want that the disk is full", err)
 	}
 }
 
-// everything counts what a step writes.
-func (c *crowded) everything() (counts []int) {
+// everything counts the rows of everything that a step writes.
+func (c *fullDisk) everything() (counts []int) {
 	c.Helper()
 	for _, table := range []string{"publish_records", "publish_history", "fsm_outbox", "fsm_deadlines", "fsm_keys"} {
 		counts = append(counts, c.count(table))
@@ -87,8 +87,8 @@ func (c *crowded) everything() (counts []int) {
 	return counts
 }
 
-// TestDiskFull fires until the file is full: an event that finds no room leaves
-// nothing behind, reading goes on, and with room the same key is accepted.
+// TestDiskFull fires until the file is full: an event without room leaves nothing behind,
+// reads succeed, and with room the same key is accepted.
 func TestDiskFull(t *testing.T) {
 	m := publish.Define[sqliteTx](nil)
 	c := newCrowded(t, m)
@@ -145,8 +145,8 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestDiskFullWhileAWorkerSettles fills the file while a handler is at work: its
-// answer can't be stored. When there is room, the effect is repeated.
+// TestDiskFullWhileAWorkerSettles fills the file while a handler runs: its answer can't
+// be stored. When there is room, the effect is repeated.
 func TestDiskFullWhileAWorkerSettles(t *testing.T) {
 	t.Parallel()
 	m := deal.Define[sqliteTx](nil, deal.DefaultParams())

@@ -264,7 +264,7 @@ func tombstonedHistory[Tx any](w *world[Tx]) {
 		}
 	}
 	complete()
-	// Nobody removes it, or rewrites what it says.
+	// It can be neither removed nor rewritten.
 	for _, statement := range []string{
 		"DELETE FROM publish_history", "DELETE FROM publish_records", "UPDATE publish_history SET event_type = 'x'",
 		"UPDATE publish_history SET actor_id = 'x'", "UPDATE publish_records SET manifest_digest = 'x'",
@@ -348,7 +348,7 @@ func depositKey[Tx any](w *world[Tx]) {
 	outcomes, errs := race(firings...)
 	fresh := 0
 	for i, o := range outcomes {
-		must(w.T, errs[i]) // with the same key each of them is told of success
+		must(w.T, errs[i]) // with the same key each call succeeds
 		if !o.Replayed {
 			fresh++
 		}

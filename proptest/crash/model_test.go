@@ -42,7 +42,7 @@ func modelOf[Tx any](m engine.Machine[Tx]) porcupine.Model {
 			if op.event == nil {
 				return out.version == s.version && out.state == s.record.StateName(), s
 			}
-			if out.conflict { // somebody else was first; nothing has changed
+			if out.conflict { // another call was first; nothing has changed
 				return true, s
 			}
 			e, _ := fsm.EventOf(op.event) // encodes
@@ -60,7 +60,7 @@ func modelOf[Tx any](m engine.Machine[Tx]) porcupine.Model {
 	}
 }
 
-// TestTheModelRefuses: histories that nobody may see are found.
+// TestTheModelRefuses: the model finds impossible histories.
 func TestTheModelRefuses(t *testing.T) {
 	model := modelOf(engine.Machine[sqliteTx](gc.Define[sqliteTx](nil, gc.DefaultParams())))
 	remove := operation{event: gc.DeleteRequest{Authorized: true}}

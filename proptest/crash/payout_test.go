@@ -82,7 +82,7 @@ func payoutFence[Tx any](w *world[Tx], effect string, resolve fsm.Payload, sent 
 	<-entered
 
 	w.works(second)
-	// Who begins asks first, also at the first attempt.
+	// A worker queries first, also before the first attempt.
 	if n := w.called(effect); n != 1 || asked.Load() != 1 {
 		w.Errorf("while one process executes %s, it was begun %d times and asked for %d times", effect, n, asked.Load())
 	}

@@ -18,20 +18,20 @@ import (
 
 // plan is what child processes have to do.
 type plan struct {
-	Params    map[string]json.RawMessage `json:"params"` // by machine
-	Record    bool                       `json:"record"` // note every point that is passed
-	Scenarios []scenario                 `json:"scenarios"`
+	Params map[string]json.RawMessage `json:"params"` // by machine
+	Record bool                       `json:"record"` // note every point that is passed
+	Runs   []plannedRun               `json:"runs"`
 }
 
-// scenario is one life in the database. Its tag is the correlation id of all
-// that comes of it.
-type scenario struct {
-	Tag    string           `json:"tag"`
-	Life   int              `json:"life"` // its number among those of the story
-	Name   string           `json:"name"` // of the life
-	Script scenarios.Script `json:"script"`
-	Cut    *Cut             `json:"cut,omitempty"`
-	Window string           `json:"window,omitempty"`
+// plannedRun is one run of a scenario in the database. Its tag is the correlation id of
+// everything in it.
+type plannedRun struct {
+	Tag      string           `json:"tag"`
+	Scenario int              `json:"scenario"` // its index in the scenarioSet
+	Name     string           `json:"name"`     // of the scenario
+	Script   scenarios.Script `json:"script"`
+	Kill     *Hit             `json:"kill,omitempty"`
+	Window   string           `json:"window,omitempty"`
 }
 
 func planFile(dir string) string { return filepath.Join(dir, "plan.json") }
@@ -58,84 +58,83 @@ func readPlan(dir string) (p plan, err error) {
 	return p, nil
 }
 
-// live is what a child process does: it lives the lives of the plan in dir,
-// goes on with one that a process before it did not end, and kills itself where
-// the plan says so. It returns when nothing is left to do.
-func live[Tx any](ctx context.Context, db Database[Tx], subject Subject, dir string) (err error) {
+// runScenarios is the main function of a child process. It runs the scenarios of the plan
+// in dir, resumes the one that the last process did not end, and kills itself where the
+// plan says so. It returns when nothing is left to do.
+func runScenarios[Tx any](ctx context.Context, db Database[Tx], subject Subject, dir string) (err error) {
 	p, err := readPlan(dir)
 	if err != nil {
 		return err
 	}
-	s, closeStage, err := openStage(ctx, db, subject, p, dir, &cutter{record: p.Record}, &ownClock{}, engine.Config{Worker: "crash"})
+	w, closeProcess, err := openWorkerProcess(ctx, db, subject, p, dir, &failpoints{record: p.Record}, &ownClock{}, engine.Config{Worker: "crash"})
 	if err != nil {
 		return err
 	}
-	for _, sc := range p.Scenarios[p.begun(dir):] {
-		if err := s.live(ctx, sc); err != nil {
+	for _, sc := range p.Runs[p.begun(dir):] {
+		if err := w.runScenario(ctx, sc); err != nil {
 			return err
 		}
 	}
-	return closeStage()
+	return closeProcess()
 }
 
-// progress is how far the processes have come with the plan.
+// progress describes how far the processes have come with the plan.
 func (p plan) progress(dir string) string {
 	n := p.begun(dir)
 	size := int64(0)
-	if info, err := os.Stat(diaryFile(dir, p.Scenarios[n].Tag)); err == nil {
+	if info, err := os.Stat(eventLogFile(dir, p.Runs[n].Tag)); err == nil {
 		size = info.Size()
 	}
 	return fmt.Sprint(n, " ", size)
 }
 
-// begun returns the number of the last scenario that has begun, since those
-// before it have ended.
+// begun returns the number of the last run that has begun. Those before it have ended.
 func (p plan) begun(dir string) int {
-	n := sort.Search(len(p.Scenarios), func(i int) bool {
-		_, err := os.Stat(diaryFile(dir, p.Scenarios[i].Tag))
+	n := sort.Search(len(p.Runs), func(i int) bool {
+		_, err := os.Stat(eventLogFile(dir, p.Runs[i].Tag))
 		return err != nil
 	})
 	return max(n-1, 0)
 }
 
-// rehearsal is a plan that lives every life once, without a cut.
-func (s story) rehearsal() (plan, error) {
-	p := plan{Params: s.params, Record: true}
-	for i := range s.lives {
-		if err := s.add(&p, "r", i, nil, ""); err != nil {
+// uninterrupted returns a plan that runs every scenario once, without a kill.
+func (set scenarioSet) uninterrupted() (plan, error) {
+	p := plan{Params: set.params, Record: true}
+	for i := range set.scenarios {
+		if err := set.add(&p, "r", i, nil, ""); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
 }
 
-// base is when the first scenario of a plan begins.
+// base is when the first run of a plan begins.
 var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// add plans a life. Every scenario begins so long before the one that is lived
-// before it that no timer which that one leaves is due.
-func (s story) add(p *plan, prefix string, life int, cut *Cut, window string) error {
-	tag := fmt.Sprintf("%s%04d", prefix, len(p.Scenarios))
+// add plans a run of a scenario. Every run begins so long before the run that precedes it
+// that no deadline which that one leaves is due.
+func (set scenarioSet) add(p *plan, prefix string, i int, cut *Hit, window string) error {
+	tag := fmt.Sprintf("%s%04d", prefix, len(p.Runs))
 	at := base
-	if n := len(p.Scenarios); n > 0 {
-		at = p.Scenarios[n-1].Script.Epoch.Add(-s.span)
+	if n := len(p.Runs); n > 0 {
+		at = p.Runs[n-1].Script.Epoch.Add(-set.span)
 	}
-	script, err := s.group.Script(s.lives[life], tag, at)
+	script, err := set.group.Script(set.scenarios[i], tag, at)
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", tag, err)
 	}
-	p.Scenarios = append(p.Scenarios, scenario{Tag: tag, Life: life, Name: s.lives[life].Name, Script: script, Cut: cut, Window: window})
+	p.Runs = append(p.Runs, plannedRun{Tag: tag, Scenario: i, Name: set.scenarios[i].Name, Script: script, Kill: cut, Window: window})
 	return nil
 }
 
-// choose plans a kill in each window: at what was killed least so far, in the
-// shortest life. With every, it plans one at each point of each label: each
+// choose plans a kill in each window: of the label that was killed least so far, in the
+// shortest scenario. With every, it plans one at each point of each label: each
 // transition, each effect.
-func (s story) choose(p plan, past map[string][]entry, windows []Window, every bool) (plan, []Window, error) {
+func (set scenarioSet) choose(p plan, past map[string][]entry, windows []Window, every bool) (plan, []Window, error) {
 	found := map[Window][]entry{}
-	lifeOf := map[string]int{}
-	for _, sc := range p.Scenarios {
-		lifeOf[sc.Tag] = sc.Life
+	scenarioOf := map[string]int{}
+	for _, sc := range p.Runs {
+		scenarioOf[sc.Tag] = sc.Scenario
 		for _, e := range past[sc.Tag] {
 			if e.Entry == passed {
 				w := Window{e.Machine, e.Kind, e.Point}
@@ -143,7 +142,7 @@ func (s story) choose(p plan, past map[string][]entry, windows []Window, every b
 			}
 		}
 	}
-	out := plan{Params: p.Params, Scenarios: slices.Clone(p.Scenarios)}
+	out := plan{Params: p.Params, Runs: slices.Clone(p.Runs)}
 	var missed []Window
 	killed := map[string]int{} // by machine and label
 	for _, w := range windows {
@@ -158,8 +157,8 @@ func (s story) choose(p plan, past map[string][]entry, windows []Window, every b
 			}
 			taken[e.Label] = true
 			killed[w.Machine+e.Label]++
-			cut := e.cut()
-			if err := s.add(&out, "k", lifeOf[e.Scenario], &cut, w.String()+" of "+e.Label); err != nil {
+			cut := e.hit()
+			if err := set.add(&out, "k", scenarioOf[e.Scenario], &cut, w.String()+" of "+e.Label); err != nil {
 				return out, missed, err
 			}
 		}
@@ -170,33 +169,33 @@ func (s story) choose(p plan, past map[string][]entry, windows []Window, every b
 	return out, missed, nil
 }
 
-// chooseShared plans a kill for each kind of thing that the workers of a fleet
-// do, at points that take turns; with every, at each point. Lives in which a
-// handler moves the clock are left out: it would move it for all workers.
-func (s story) chooseShared(p plan, past map[string][]entry, every bool) (plan, []Window, error) {
+// chooseShared plans a kill for each kind of task that workers do, at points that take
+// turns; with every, at each point. It leaves out scenarios in which a handler moves the
+// clock, since that would move it for all workers.
+func (set scenarioSet) chooseShared(p plan, past map[string][]entry, every bool) (plan, []Window, error) {
 	past = maps.Clone(past)
-	for _, sc := range p.Scenarios {
+	for _, sc := range p.Runs {
 		if movesClock(sc.Script) {
 			delete(past, sc.Tag)
 		}
 	}
 	var windows []Window
 	turn := 0
-	for _, k := range kindsOf(s.group) {
+	for _, k := range kindsOf(set.group) {
 		points := sharedPoints(k)
 		if len(points) > 0 && !every {
 			points = points[turn%len(points):][:1]
 			turn++
 		}
 		for _, at := range points {
-			windows = append(windows, Window{s.name, k, at})
+			windows = append(windows, Window{set.name, k, at})
 		}
 	}
-	out, missed, err := s.choose(p, past, windows, false)
+	out, missed, err := set.choose(p, past, windows, false)
 	return out, slices.DeleteFunc(windows, func(w Window) bool { return slices.Contains(missed, w) }), err
 }
 
-// movesClock reports whether time passes while a handler is at work.
+// movesClock reports whether time passes while a handler runs.
 func movesClock(s scenarios.Script) bool {
 	for _, r := range s.Replies {
 		if r.Meanwhile > 0 {

@@ -8,12 +8,12 @@ type Point string
 
 // The points, in the order in which one transition passes them.
 const (
-	ClaimBefore   Point = "claim.before"   // work is due and nobody holds it
+	ClaimBefore   Point = "claim.before"   // work is due and not leased
 	ClaimAfter    Point = "claim.after"    // it is leased and not begun
 	QueryBefore   Point = "query.before"   // about to ask whether an effect has happened
 	QueryAfter    Point = "query.after"    // the answer is known here only
 	HandlerBefore Point = "handler.before" // about to touch the world
-	HandlerAfter  Point = "handler.after"  // the world has changed, and nobody noted it
+	HandlerAfter  Point = "handler.after"  // the effect has happened, and nothing is stored
 	TxBefore      Point = "tx.before"      // nothing has begun
 	LoadBefore    Point = "load.before"    // a transaction is open
 	SaveBefore    Point = "save.before"    // it is decided, and nothing is written
@@ -23,7 +23,7 @@ const (
 	SettleBefore  Point = "settle.before"  // the outcome of a task is known here only
 	SettleAfter   Point = "settle.after"   // it is written, not committed
 	CommitBefore  Point = "commit.before"  // all is written
-	CommitAfter   Point = "commit.after"   // it is committed, and nobody was told
+	CommitAfter   Point = "commit.after"   // it is committed, and the caller does not know
 )
 
 // Kind says what is under way at a point.
@@ -31,18 +31,18 @@ type Kind string
 
 // The kinds.
 const (
-	Create   Kind = "create"   // a caller creates a record
-	Fire     Kind = "fire"     // a caller fires an event
-	Chain    Kind = "chain"    // an event with what it raises: several steps, one transaction
-	Started  Kind = "started"  // a record that another one starts, in its transaction
-	Answer   Kind = "answer"   // what an effect answered, with the end of the effect
-	Deadline Kind = "deadline" // the event of a deadline
-	Deliver  Kind = "deliver"  // a message is noted as delivered
-	Retry    Kind = "retry"    // a failed attempt is noted, another is planned
-	Bury     Kind = "bury"     // an effect becomes a dead letter
-	Requeue  Kind = "requeue"  // a person requeues a dead letter
-	Cleanup  Kind = "cleanup"  // what an attempt left behind is removed
-	InTx     Kind = "transaction"
+	Create     Kind = "create"      // a caller creates a record
+	Fire       Kind = "fire"        // a caller fires an event
+	Chain      Kind = "chain"       // an event with what it raises: several steps, one transaction
+	Started    Kind = "started"     // a record that another one starts, in its transaction
+	Answer     Kind = "answer"      // what an effect answered, with the end of the effect
+	Deadline   Kind = "deadline"    // the event of a deadline
+	Deliver    Kind = "deliver"     // a message is noted as delivered
+	Retry      Kind = "retry"       // a failed attempt is noted, another is planned
+	DeadLetter Kind = "dead_letter" // an effect becomes a dead letter
+	Requeue    Kind = "requeue"     // an operator requeues a dead letter
+	Cleanup    Kind = "cleanup"     // what an attempt left behind is removed
+	InTx       Kind = "transaction"
 	// The delivery classes of effects on their way to a handler.
 	Idempotent Kind = "idempotent"
 	Keyed      Kind = "keyed"
@@ -52,7 +52,7 @@ const (
 
 // allKinds lists the kinds in their order.
 var allKinds = []Kind{
-	Create, Fire, Chain, Started, Answer, Deadline, Deliver, Retry, Bury, Requeue, Cleanup, InTx, Idempotent, Keyed, Queryable, AtMostOnce,
+	Create, Fire, Chain, Started, Answer, Deadline, Deliver, Retry, DeadLetter, Requeue, Cleanup, InTx, Idempotent, Keyed, Queryable, AtMostOnce,
 }
 
 var (
@@ -63,7 +63,7 @@ var (
 	cleanupPoints = []Point{HandlerBefore, HandlerAfter}
 )
 
-// pointsOf lists the points that something of this kind passes.
+// pointsOf lists the points that this kind passes.
 func pointsOf(k Kind) []Point {
 	switch k {
 	case Create, Fire, Answer:
@@ -72,7 +72,7 @@ func pointsOf(k Kind) []Point {
 		return append([]Point{ClaimBefore, ClaimAfter}, eventPoints...)
 	case Chain, Started:
 		return writePoints
-	case Deliver, Retry, Bury, Requeue:
+	case Deliver, Retry, DeadLetter, Requeue:
 		return settlePoints
 	case Cleanup:
 		return cleanupPoints
@@ -86,26 +86,26 @@ func pointsOf(k Kind) []Point {
 	return nil
 }
 
-// sharedPoints lists the points at which a worker of a fleet can be killed while
-// it does something of this kind: those where it is known what it does.
+// sharedPoints lists the points at which one of several workers can be killed while it
+// does something of this kind: those where it is known what the worker does.
 func sharedPoints(k Kind) []Point {
 	switch k {
 	case Answer, Started:
 		return writePoints
 	case Deadline:
 		return append([]Point{ClaimAfter}, writePoints...)
-	case Deliver, Retry, Bury:
+	case Deliver, Retry, DeadLetter:
 		return settlePoints[1:]
 	case Idempotent, Keyed, Queryable, AtMostOnce: // a worker that reserves a message does not ask
 		return effectPoints[1:]
 	case Cleanup:
 		return cleanupPoints
-	case Create, Fire, Chain, Requeue, InTx: // in the hands of callers
+	case Create, Fire, Chain, Requeue, InTx: // done by callers
 	}
 	return nil
 }
 
-// Window is one thing that a crash can hit.
+// Window is a point of one kind of task of one machine.
 type Window struct {
 	Machine string
 	Kind    Kind
@@ -114,7 +114,7 @@ type Window struct {
 
 func (w Window) String() string { return fmt.Sprintf("%s: %s at %s", w.Machine, w.Kind, w.Point) }
 
-// windowsOf lists the windows that a machine has to pass.
+// windowsOf lists the windows that a machine must pass.
 func windowsOf(machine string, kinds []Kind) []Window {
 	var out []Window
 	for _, k := range kinds {
@@ -125,8 +125,8 @@ func windowsOf(machine string, kinds []Kind) []Window {
 	return out
 }
 
-// Cut says where a life is ended: at the n-th hit of a point, counted from 1.
-type Cut struct {
+// Hit is the n-th hit of a point, counted from 1.
+type Hit struct {
 	Point Point `json:"point"`
 	N     int   `json:"n"`
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Schema is the database in a schema of a PostgreSQL server, for a store with
-// adjusted connections.
+// Schema is the database in a schema of a PostgreSQL server, for a store with adjusted
+// connections.
 func Schema(dsn, schema string, adjust ...func(*pgxpool.Config)) Database[pgx.Tx] {
 	options := postgres.Options{Schema: schema}
 	return Database[pgx.Tx]{

@@ -18,7 +18,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// proof is how processes are started that work on a database.
+// proof says how to start the processes that work on a database.
 type proof[Tx any] struct {
 	database Database[Tx]
 	// child returns the command of a process that calls live with dir.
@@ -33,9 +33,9 @@ type proof[Tx any] struct {
 	patience time.Duration
 }
 
-// prove kills the lives of a subject in every window, and judges what is left.
-// The database has to be empty.
-func prove[Tx any](t *testing.T, s story, subject Subject, p proof[Tx]) {
+// prove kills the scenarios of a subject in every window, and checks what is left. The
+// database must be empty.
+func prove[Tx any](t *testing.T, set scenarioSet, subject Subject, p proof[Tx]) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -43,62 +43,61 @@ func prove[Tx any](t *testing.T, s story, subject Subject, p proof[Tx]) {
 			t.Fatal(err)
 		}
 	}
-	db := prepare(t, p.database, s.machines, s.group.Singular()...)
+	db := prepare(t, p.database, set.machines, set.group.Singular()...)
 	dir := t.TempDir()
-	rehearsed, err := s.rehearsal()
+	baseline, err := set.uninterrupted()
 	must(err)
-	if kills := runPlan(t, p, rehearsed, dir); kills != 0 {
-		t.Fatalf("the rehearsal was killed %d times", kills)
+	if kills := runPlan(t, p, baseline, dir); kills != 0 {
+		t.Fatalf("the uninterrupted run was killed %d times", kills)
 	}
-	calm := verdict(t, db, s.machines, rehearsed, dir)
-	killing, missed, err := s.choose(rehearsed, calm.diary, s.windows, p.every)
+	uninterrupted := checkDatabase(t, db, set.machines, baseline, dir)
+	killing, missed, err := set.choose(baseline, uninterrupted.logs, set.windows, p.every)
 	must(err)
 	if len(missed) > 0 {
-		explainRefusals(t, rehearsed, calm)
+		explainRefusals(t, baseline, uninterrupted)
 	}
-	windows := slices.DeleteFunc(slices.Clone(s.windows), func(w Window) bool { return slices.Contains(missed, w) })
+	windows := slices.DeleteFunc(slices.Clone(set.windows), func(w Window) bool { return slices.Contains(missed, w) })
 	kills := runPlan(t, p, killing, dir)
-	if want := len(killing.Scenarios) - len(rehearsed.Scenarios); kills != want {
+	if want := len(killing.Runs) - len(baseline.Runs); kills != want {
 		t.Errorf("%d processes were killed, want %d", kills, want)
 	}
-	stormy := verdict(t, db, s.machines, killing, dir)
-	overslept := compareEndings(t, killing, calm, stormy)
-	hit, _ := countExercised(t, killing, stormy.diary, windows)
-	Count(t, "%s: %d of %d windows exercised on %s; %d lives take %d of %d transitions, and %d of %d kills were compared with a calm life",
-		s.name, hit, len(s.windows), p.database.Name, len(s.lives), transitionsTaken(stormy.facts, s.name), len(s.machines[0].edges), kills-overslept, kills)
-	compareUnreached(t, subject.Specs, s.name, p.database.Name, s.unreached(stormy.facts, missed))
-	kills += proveShared(t, s, subject, p, killing, calm, db, dir)
-	t.Logf("%s: %d lives, %d processes killed; nothing accepted was lost, nothing doubled, no record off its table", s.name, len(killing.Scenarios), kills)
+	killed := checkDatabase(t, db, set.machines, killing, dir)
+	overslept := compareEndings(t, killing, uninterrupted, killed)
+	hit, _ := countExercised(t, killing, killed.logs, windows)
+	Count(t, "%s: %d of %d windows exercised on %s; %d scenarios take %d of %d transitions, and %d of %d kills were compared with an uninterrupted run",
+		set.name, hit, len(set.windows), p.database.Name, len(set.scenarios), transitionsTaken(killed.facts, set.name), len(set.machines[0].edges), kills-overslept, kills)
+	compareUnreached(t, subject.Specs, set.name, p.database.Name, set.unreached(killed.facts, missed))
+	kills += proveShared(t, set, subject, p, killing, uninterrupted, db, dir)
+	t.Logf("%s: %d runs of scenarios, %d processes killed; nothing accepted was lost, nothing doubled, no record off its table", set.name, len(killing.Runs), kills)
 }
 
-// proveShared kills one of several workers that share the work of a life, and
-// returns how many were killed. Without work there is nothing to share.
-func proveShared[Tx any](t *testing.T, s story, subject Subject, p proof[Tx], killing plan, calm *judge, db *sql.DB, dir string) int {
+// proveShared kills one of several workers that share the work of a scenario, and returns
+// how many were killed. It does nothing for a machine without work to share.
+func proveShared[Tx any](t *testing.T, set scenarioSet, subject Subject, p proof[Tx], killing plan, uninterrupted *checker, db *sql.DB, dir string) int {
 	t.Helper()
-	shared, windows, err := s.chooseShared(killing, calm.diary, p.every)
+	shared, windows, err := set.chooseShared(killing, uninterrupted.logs, p.every)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(windows) == 0 {
 		return 0
 	}
-	killed := runFleet(t, p, subject, shared, len(killing.Scenarios), windows, dir)
-	past := verdict(t, db, s.machines, shared, dir).diary
-	shared.Scenarios = shared.Scenarios[len(killing.Scenarios):]
+	killed := runWorkers(t, p, subject, shared, len(killing.Runs), windows, dir)
+	past := checkDatabase(t, db, set.machines, shared, dir).logs
+	shared.Runs = shared.Runs[len(killing.Runs):]
 	hit, of := countExercised(t, shared, past, windows)
 	if hit != killed {
 		t.Errorf("%d workers were killed in %d windows", killed, hit)
 	}
-	Count(t, "%s: %d of %d windows exercised on %s while %d workers share the work", s.name, hit, of, p.database.Name, fleetSize)
+	Count(t, "%s: %d of %d windows exercised on %s while %d workers share the work", set.name, hit, of, p.database.Name, workerCount)
 	return killed
 }
 
-// explainRefusals logs which steps of quiet lives the engine refused: what a
-// life was to show, it did not.
-func explainRefusals(t *testing.T, p plan, calm *judge) {
+// explainRefusals logs which steps of uninterrupted runs the engine refused.
+func explainRefusals(t *testing.T, p plan, uninterrupted *checker) {
 	t.Helper()
-	for _, sc := range p.Scenarios {
-		for _, e := range calm.diary[sc.Tag] {
+	for _, sc := range p.Runs {
+		for _, e := range uninterrupted.logs[sc.Tag] {
 			if e.Entry == refused {
 				t.Logf("%s: step %d was refused: %s", p.describe(sc.Tag), e.Step, e.Cause)
 			}
@@ -106,8 +105,8 @@ func explainRefusals(t *testing.T, p plan, calm *judge) {
 	}
 }
 
-// countExercised tells how many of the windows were exercised, and fails the
-// test for each of the others.
+// countExercised counts the windows that were exercised, and fails the test for each of
+// the others.
 func countExercised(t *testing.T, p plan, past map[string][]entry, windows []Window) (hit, of int) {
 	t.Helper()
 	exercised := exercisedWindows(p, past)
@@ -121,8 +120,8 @@ func countExercised(t *testing.T, p plan, past map[string][]entry, windows []Win
 	return hit, len(windows)
 }
 
-// prepare makes the tables, without the indices that would let only one life be
-// lived in a database.
+// prepare creates the tables, without the indices that allow only one run of a scenario
+// in a database.
 func prepare[Tx any](t *testing.T, d Database[Tx], all machines, without ...string) *sql.DB {
 	t.Helper()
 	opened, closeStore, err := d.Open(t.Context())
@@ -148,20 +147,20 @@ func prepare[Tx any](t *testing.T, d Database[Tx], all machines, without ...stri
 			}
 		}
 	}
-	if err := createWitnesses(t.Context(), db, append(d.Watch, d.Prune)); err != nil {
+	if err := createMarkerTables(t.Context(), db, append(d.Watch, d.Prune)); err != nil {
 		t.Fatal(err)
 	}
 	return db
 }
 
-// runPlan starts one process after the other until one gets to the end of the
-// plan. It returns how many were killed on the way.
+// runPlan starts one process after the other until one reaches the end of the plan. It
+// returns how many were killed.
 func runPlan[Tx any](t *testing.T, p proof[Tx], what plan, dir string) (kills int) {
 	t.Helper()
 	if err := what.store(dir); err != nil {
 		t.Fatal(err)
 	}
-	for kills <= len(what.Scenarios) {
+	for kills <= len(what.Runs) {
 		out, err := p.runChild(t.Context(), what, dir)
 		var exit *exec.ExitError
 		switch {
@@ -176,8 +175,8 @@ func runPlan[Tx any](t *testing.T, p proof[Tx], what plan, dir string) (kills in
 	return kills
 }
 
-// runChild runs a process to its end, which may take as long as it gets on with
-// the plan.
+// runChild runs a process to its end. The process may take as long as it makes progress
+// with the plan.
 func (p proof[Tx]) runChild(ctx context.Context, what plan, dir string) (out []byte, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -202,52 +201,52 @@ func (p proof[Tx]) runChild(ctx context.Context, what plan, dir string) (out []b
 	}
 }
 
-// verdict judges what is in the database.
-func verdict(t *testing.T, db *sql.DB, all machines, p plan, dir string) *judge {
+// checkDatabase checks what is in the database.
+func checkDatabase(t *testing.T, db *sql.DB, all machines, p plan, dir string) *checker {
 	t.Helper()
 	f, err := readFacts(t.Context(), db, all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	past, err := readDiaries(dir, p)
+	past, err := readEventLogs(dir, p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := newJudge(tablesOf(all), f, past, func(tag, format string, args ...any) {
+	c := newChecker(tablesOf(all), f, past, func(tag, format string, args ...any) {
 		t.Errorf("%s: %s", p.describe(tag), fmt.Sprintf(format, args...))
 	})
-	j.all()
-	return j
+	c.check()
+	return c
 }
 
-// describe says which life a tag is.
+// describe names the run with a tag.
 func (p plan) describe(tag string) string {
-	for _, sc := range p.Scenarios {
-		if sc.Tag == tag && sc.Cut != nil {
-			return fmt.Sprintf("life %q killed in %s (%s number %d)", sc.Name, sc.Window, sc.Cut.Point, sc.Cut.N)
+	for _, sc := range p.Runs {
+		if sc.Tag == tag && sc.Kill != nil {
+			return fmt.Sprintf("scenario %q killed in %s (%s number %d)", sc.Name, sc.Window, sc.Kill.Point, sc.Kill.N)
 		} else if sc.Tag == tag && sc.Name != "" {
-			return fmt.Sprintf("life %q", sc.Name)
+			return fmt.Sprintf("scenario %q", sc.Name)
 		}
 	}
 	return "scenario " + tag
 }
 
-// compareEndings fails for a life that was killed and did not end like the one
-// that nobody killed; unless what may be attempted only once was lost, which
-// the record was told, or a timer did not wait for the next process. It returns
-// how many of these there were.
-func compareEndings(t *testing.T, p plan, calm, stormy *judge) (late int) {
+// compareEndings fails for a killed run that did not end like the uninterrupted run. Two
+// differences are allowed: an at_most_once effect was lost and the record got that event,
+// or a deadline was due before the next process started. It returns how many of the
+// latter there were.
+func compareEndings(t *testing.T, p plan, uninterrupted, killed *checker) (late int) {
 	t.Helper()
-	want := map[int]string{} // by life
-	before, after := calm.endings(), stormy.endings()
-	for _, sc := range p.Scenarios {
+	want := map[int]string{} // by scenario
+	before, after := uninterrupted.endings(), killed.endings()
+	for _, sc := range p.Runs {
 		switch {
-		case sc.Cut == nil:
-			want[sc.Life] = before[sc.Tag]
-		case stormy.tells(sc.Tag, overslept):
+		case sc.Kill == nil:
+			want[sc.Scenario] = before[sc.Tag]
+		case killed.logged(sc.Tag, lateDeadline):
 			late++
-		case after[sc.Tag] != want[sc.Life] && !stormy.lossTold(sc.Tag):
-			t.Errorf("%s ended otherwise than without a kill:\n%s", p.describe(sc.Tag), difference(want[sc.Life], after[sc.Tag]))
+		case after[sc.Tag] != want[sc.Scenario] && !killed.lossReported(sc.Tag):
+			t.Errorf("%s ended otherwise than without a kill:\n%s", p.describe(sc.Tag), difference(want[sc.Scenario], after[sc.Tag]))
 		}
 	}
 	return late
@@ -266,20 +265,20 @@ func difference(want, got string) string {
 	return strings.Join(out, "\n")
 }
 
-// exercisedWindows counts the kills in each window that the diary proves:
-// its entry is the last thing that the process did.
+// exercisedWindows counts the kills in each window by the event log: the entry is the
+// last action of the process.
 func exercisedWindows(p plan, past map[string][]entry) map[string]int {
-	cuts := map[string]Cut{}
+	cuts := map[string]Hit{}
 	for tag, entries := range past {
 		for _, e := range entries {
-			if e.Entry == cutHere {
-				cuts[tag] = e.cut()
+			if e.Entry == killedHere {
+				cuts[tag] = e.hit()
 			}
 		}
 	}
 	out := map[string]int{}
-	for _, sc := range p.Scenarios {
-		if sc.Cut != nil && cuts[sc.Tag] == *sc.Cut {
+	for _, sc := range p.Runs {
+		if sc.Kill != nil && cuts[sc.Tag] == *sc.Kill {
 			window, _, _ := strings.Cut(sc.Window, " of ")
 			out[window]++
 		}

@@ -29,7 +29,7 @@ type operation struct {
 	event  fsm.Payload // nil: read it
 }
 
-// result is what it was told.
+// result is the answer of the engine.
 type result struct {
 	version  int64
 	state    string
@@ -37,9 +37,9 @@ type result struct {
 	conflict bool
 }
 
-// TestLinearizable lets clients fire at and read one record and many, through
-// two engines, and checks with porcupine that what they were told could have
-// happened one after the other: the machine itself is the model.
+// TestLinearizable has clients fire events of one record and of many, and read them,
+// through two engines. It checks with porcupine that the answers could have come from one
+// call after the other: the machine itself is the model.
 func TestLinearizable(t *testing.T) {
 	for _, clients := range []int{2, 8} {
 		for _, records := range []int{1, 5} { // five: each record meets every event
@@ -162,9 +162,9 @@ func (w *world[Tx]) winners(e *engine.Engine[Tx], history []porcupine.Operation,
 	}
 }
 
-// TestWorkersShareTheWork lets eight workers on two engines carry out the
-// messages of many records while clients go on firing: each message is
-// delivered once, those of one lane in their order and one at a time.
+// TestWorkersShareTheWork has eight workers on two engines carry out the messages of many
+// records while clients fire events: each message is delivered once, those of one
+// ordering key in their order and one at a time.
 func TestWorkersShareTheWork(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { workersShare(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { workersShare(postgresWorld(t)) })
@@ -180,7 +180,7 @@ func workersShare[Tx any](w *world[Tx]) {
 		mu.Lock()
 		busy[d.Record]++
 		if busy[d.Record] != 1 {
-			w.Errorf("%d are at work in one lane", busy[d.Record])
+			w.Errorf("%d are carried out at once for one ordering key", busy[d.Record])
 		}
 		mu.Unlock()
 		time.Sleep(time.Millisecond)
@@ -236,30 +236,30 @@ func workersShare[Tx any](w *world[Tx]) {
 	}
 	for id, n := range seen {
 		if n != 1 {
-			w.Errorf("message %s was delivered %d times, and nobody crashed", id, n)
+			w.Errorf("message %s was delivered %d times, and no process crashed", id, n)
 		}
 	}
 }
 
-// TestASleepingWorkerCompletesNothing: a worker that sleeps past its lease
-// stores nothing of what it did, be it an answer, a delivery or a deadline.
-func TestASleepingWorkerCompletesNothing(t *testing.T) {
+// TestAWorkerWithoutItsLeaseCompletesNothing: a worker that runs past the end of its
+// lease stores nothing of what it did: no answer, delivery or deadline.
+func TestAWorkerWithoutItsLeaseCompletesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		sqlite   func(*world[sqliteTx])
 		postgres func(*world[postgresTx])
 	}{
-		"answer":   {sleepyAnswer[sqliteTx], sleepyAnswer[postgresTx]},
-		"delivery": {sleepyDelivery[sqliteTx], sleepyDelivery[postgresTx]},
-		"deadline": {sleepyDeadline[sqliteTx], sleepyDeadline[postgresTx]},
+		"answer":   {lateAnswer[sqliteTx], lateAnswer[postgresTx]},
+		"delivery": {lateDelivery[sqliteTx], lateDelivery[postgresTx]},
+		"deadline": {lateDeadline[sqliteTx], lateDeadline[postgresTx]},
 	} {
 		t.Run(name+", sqlite", func(t *testing.T) { test.sqlite(sqliteWorld(t)) })
 		t.Run(name+", postgres", func(t *testing.T) { test.postgres(postgresWorld(t)) })
 	}
 }
 
-// overtaken runs a first worker into its sleep, lets its lease run out, lets a
-// second one work, and wakes the first one.
-func (w *world[Tx]) overtaken(first, second *engine.Engine[Tx], set func(hold func())) {
+// leaseLost blocks a first worker, lets its lease end, lets a second worker work, and
+// unblocks the first.
+func (w *world[Tx]) leaseLost(first, second *engine.Engine[Tx], set func(hold func())) {
 	w.Helper()
 	sleeping, awake, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	var once sync.Once
@@ -280,11 +280,11 @@ func (w *world[Tx]) overtaken(first, second *engine.Engine[Tx], set func(hold fu
 	must(w.T, <-ended)
 }
 
-func sleepyAnswer[Tx any](w *world[Tx]) {
+func lateAnswer[Tx any](w *world[Tx]) {
 	m := registration.Define[Tx](nil, registration.Params{ValidatingTimeout: time.Hour, RegisteringPostgresTimeout: time.Hour, RegisteringConsulTimeout: time.Hour, DeregisteringTimeout: time.Hour})
 	first, second := w.engine(m), w.engine(m)
 	id := w.registering(first)
-	w.overtaken(first, second, func(hold func()) {
+	w.leaseLost(first, second, func(hold func()) {
 		w.handle = func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 			switch {
 			case d.Effect == "validate_payload" && d.Attempt == 1:
@@ -319,12 +319,12 @@ func (w *world[Tx]) registering(e *engine.Engine[Tx]) string {
 	return id
 }
 
-func sleepyDelivery[Tx any](w *world[Tx]) {
+func lateDelivery[Tx any](w *world[Tx]) {
 	m := deal.Define[Tx](nil, deal.DefaultParams())
 	first, second := w.engine(m), w.engine(m)
 	_, err := first.Create(w.Context(), "deal", w.id(), deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser})
 	must(w.T, err)
-	w.overtaken(first, second, func(hold func()) {
+	w.leaseLost(first, second, func(hold func()) {
 		w.handle = func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 			if d.Attempt == 1 {
 				hold()
@@ -341,7 +341,7 @@ func sleepyDelivery[Tx any](w *world[Tx]) {
 	}
 }
 
-func sleepyDeadline[Tx any](w *world[Tx]) {
+func lateDeadline[Tx any](w *world[Tx]) {
 	m := deal.Define[Tx](nil, deal.DefaultParams())
 	slow := &faultyStore[Tx]{Store: w.store()}
 	first, second := w.engineOn(slow, m), w.engine(m)
@@ -352,7 +352,7 @@ func sleepyDeadline[Tx any](w *world[Tx]) {
 	must(w.T, err)
 	w.works(second)
 	w.clock.add(deal.DefaultParams().OfferTimeout)
-	w.overtaken(first, second, func(hold func()) { slow.claimed = func([]store.Task) { hold() } })
+	w.leaseLost(first, second, func(hold func()) { slow.claimed = func([]store.Task) { hold() } })
 	want := []string{"create", "submit_offer", "offer_expired"}
 	if got := w.transitions(second, "deal", id); !slices.Equal(got, want) {
 		w.Errorf("the history tells %v, want %v", got, want)

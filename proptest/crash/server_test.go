@@ -9,10 +9,10 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash"
 )
 
-// TestServerKilledUnderLoad stops a server of its own as a crash does, with 32
-// clients in the middle of their commits.
+// TestServerKilledUnderLoad kills a server of its own, with 32 clients in the middle of
+// their commits.
 func TestServerKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := pgtest.NewServer(t, "fsync=off", "synchronous_commit=on")
-	crash.Storm(t, postgresIn(s.DSN()+" pool_max_conns=40", "storm"), 32, s.Crash)
+	crash.KillServer(t, postgresIn(s.DSN()+" pool_max_conns=40", "server_kill"), 32, s.Crash)
 }

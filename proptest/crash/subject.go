@@ -27,12 +27,12 @@ type Member struct {
 	edges  []edge
 }
 
-// Fixed is a machine without params, with its static table.
+// Fixed returns a machine without params, with its static table.
 func Fixed[T transition[S, E], S, E spelled](m engine.Machine[any], list []T) Member {
 	return Member{m.Name(), func(json.RawMessage) (engine.Machine[any], error) { return m, nil }, edgesOf(list)}
 }
 
-// Tuned is a machine with params, which are chosen for the test.
+// Tuned returns a machine with params, which are chosen for the test.
 func Tuned[P any, T transition[S, E], S, E spelled](define func(P) engine.Machine[any], list []T) Member {
 	var none P
 	return Member{define(none).Name(), func(params json.RawMessage) (engine.Machine[any], error) {
@@ -47,7 +47,7 @@ func Tuned[P any, T transition[S, E], S, E spelled](define func(P) engine.Machin
 // name is that of the machine under test.
 func (s Subject) name() string { return s.Machines[0].name }
 
-// define makes the machines, with the params of the plan.
+// define makes the machines with the params of the plan.
 func (s Subject) define(params map[string]json.RawMessage) (machines, error) {
 	var out machines
 	for _, m := range s.Machines {
@@ -60,31 +60,31 @@ func (s Subject) define(params map[string]json.RawMessage) (machines, error) {
 	return out, nil
 }
 
-// story is all that a proof needs to know about a subject.
-type story struct {
-	name     string
-	machines machines
-	group    *scenarios.Group // their tables
-	lives    []scenarios.Life
-	windows  []Window
-	silent   []*ir.State // whose timers fire in no life
-	params   map[string]json.RawMessage
-	span     time.Duration // from the beginning of a scenario to that of the one before it
+// scenarioSet is all that a proof needs to know about a subject.
+type scenarioSet struct {
+	name      string
+	machines  machines
+	group     *scenarios.Group // their tables
+	scenarios []scenarios.Scenario
+	windows   []Window
+	silent    []*ir.State // whose deadlines fire in no scenario
+	params    map[string]json.RawMessage
+	span      time.Duration // from the beginning of a scenario to that of the one before it
 }
 
-// story derives the lives and the windows of a subject from its table.
-func (s Subject) story() (story, error) {
+// scenarioSet derives the scenarios and the windows of a subject from its table.
+func (s Subject) scenarioSet() (scenarioSet, error) {
 	var names []string
 	for _, m := range s.Machines {
 		names = append(names, m.name)
 	}
 	group, err := scenarios.Load(s.Specs, names...)
 	if err != nil {
-		return story{}, err
+		return scenarioSet{}, err
 	}
 	found, _, silent := group.Search()
-	out := story{silent: silent, name: s.name(), group: group, lives: group.Vary(found), params: group.Params()}
-	out.span = group.Span(out.lives)
+	out := scenarioSet{silent: silent, name: s.name(), group: group, scenarios: group.Vary(found), params: group.Params()}
+	out.span = group.Span(out.scenarios)
 	out.windows = windowsOf(out.name, kindsOf(group))
 	out.machines, err = s.define(out.params)
 	return out, err
@@ -99,12 +99,11 @@ type member struct {
 	edges []edge
 }
 
-// definitions lists the machines as an engine takes them, with handlers of the
-// stage.
-func definitions[Tx any](all machines, s *stage[Tx]) []engine.Machine[Tx] {
+// definitions lists the machines as an engine takes them, with scripted handlers.
+func definitions[Tx any](all machines, w *workerProcess[Tx]) []engine.Machine[Tx] {
 	var out []engine.Machine[Tx]
 	for _, m := range all {
-		out = append(out, witness[Tx]{m.Machine, s})
+		out = append(out, scriptedMachine[Tx]{m.Machine, w})
 	}
 	return out
 }

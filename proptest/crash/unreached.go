@@ -12,8 +12,8 @@ import (
 	"github.com/fsmgen/fsmgen/gen"
 )
 
-// compareUnreached reports by name what no life came to, which is no failure;
-// unless the specs' folder lists it, and it is something else.
+// compareUnreached reports by name what no scenario reached. It is a failure only if the
+// specs' folder lists something else.
 func compareUnreached(t testing.TB, specs, machine, database, got string) {
 	t.Helper()
 	if got != "" {
@@ -42,19 +42,19 @@ func readUnreached(specs, machine string) (text string, listed bool, err error) 
 	return gen.Unreached(data)[machine], true, nil
 }
 
-// unreached names what of the machine under test no life came to: the proof says
+// unreached names what no scenario reached of the machine under test: the proof says
 // nothing about it.
-func (s story) unreached(f *facts, missed []Window) string {
+func (set scenarioSet) unreached(f *facts, missed []Window) string {
 	var parts []string
 	add := func(what string, names []string) {
 		if len(names) > 0 {
 			parts = append(parts, what+" "+strings.Join(names, ", "))
 		}
 	}
-	taken := edgesTaken(f, s.name)
+	taken := edgesTaken(f, set.name)
 	var transitions []string
 	asked := map[string]bool{}
-	for _, e := range s.machines[0].edges {
+	for _, e := range set.machines[0].edges {
 		if taken[edgeKey(e.transition, e.from, e.event)] {
 			for _, effect := range e.effects {
 				asked[effect] = true
@@ -64,13 +64,13 @@ func (s story) unreached(f *facts, missed []Window) string {
 		transitions = append(transitions, strings.TrimSuffix(e.transition+" from "+e.from, " from "))
 	}
 	var effects []string
-	for _, e := range callsOf(s.group.Proven()) {
+	for _, e := range callsOf(set.group.Proven()) {
 		if !asked[e.Text] {
 			effects = append(effects, e.Text)
 		}
 	}
 	var timers []string
-	for _, state := range s.silent {
+	for _, state := range set.silent {
 		timers = append(timers, state.Text)
 	}
 	add("transitions", transitions)

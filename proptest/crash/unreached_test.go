@@ -22,8 +22,8 @@ func (s *said) Errorf(format string, args ...any) {
 	s.text = append(s.text, "error: "+fmt.Sprintf(format, args...))
 }
 
-// TestWhatIsNotReachedIsNamed: by name and without a failure; where the specs
-// list it, anything else is one.
+// TestWhatIsNotReachedIsNamed: what is not reached is named, and is no failure unless the
+// specs list something else.
 func TestWhatIsNotReachedIsNamed(t *testing.T) {
 	t.Setenv("FSMGEN_COUNTS", "")
 	specs := t.TempDir()

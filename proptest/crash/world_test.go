@@ -24,7 +24,7 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const lease = time.Minute
 
-// lastResort is when a test gives up waiting for what should come soon.
+// lastResort is when a test stops waiting for something that should happen soon.
 const lastResort = 5 * time.Minute
 
 var system = fsm.System()
@@ -103,8 +103,7 @@ func (w *world[Tx]) store() store.Store[Tx] {
 	return s
 }
 
-// engine is another engine on the database, as another process has it. It
-// migrates.
+// engine returns a migrated engine on the database, as another process has it.
 func (w *world[Tx]) engine(machines ...engine.Machine[Tx]) *engine.Engine[Tx] {
 	w.Helper()
 	return w.engineOn(w.store(), machines...)
@@ -117,7 +116,7 @@ func (w *world[Tx]) engineOn(s store.Store[Tx], machines ...engine.Machine[Tx]) 
 	return e
 }
 
-// engineBefore is an engine that has not migrated.
+// engineBefore returns an engine that has not migrated.
 func (w *world[Tx]) engineBefore(s store.Store[Tx], machines ...engine.Machine[Tx]) *engine.Engine[Tx] {
 	w.Helper()
 	var acting []engine.Machine[Tx]
@@ -132,7 +131,7 @@ func (w *world[Tx]) engineBefore(s store.Store[Tx], machines ...engine.Machine[T
 	return e
 }
 
-// logs is what engines have logged.
+// logs collects the log of engines.
 type logs struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -178,7 +177,7 @@ func (w *world[Tx]) id() string {
 	return fmt.Sprintf("00000000-0000-4000-8000-%012d", w.ids)
 }
 
-// works steps until nothing is due.
+// works runs Engine.Step until nothing is due.
 func (w *world[Tx]) works(e *engine.Engine[Tx]) {
 	w.Helper()
 	for range 1000 {
@@ -191,7 +190,7 @@ func (w *world[Tx]) works(e *engine.Engine[Tx]) {
 	w.Fatal("it never comes to rest")
 }
 
-// in fails the test unless the record is in a state.
+// in fails the test unless the record is in the state.
 func (w *world[Tx]) in(e *engine.Engine[Tx], machine, id, state string) {
 	w.Helper()
 	s, err := e.Get(w.Context(), machine, id)
@@ -201,7 +200,7 @@ func (w *world[Tx]) in(e *engine.Engine[Tx], machine, id, state string) {
 	}
 }
 
-// transitions lists what is in the history.
+// transitions lists the transitions of the history.
 func (w *world[Tx]) transitions(e *engine.Engine[Tx], machine, id string) (names []string) {
 	w.Helper()
 	rows, err := e.History(w.Context(), machine, id, 0, 0)
@@ -239,7 +238,7 @@ func (w *world[Tx]) seen() []fsm.Dispatch {
 	return slices.Clone(w.calls)
 }
 
-// actor is a real machine whose handlers do what the world says.
+// actor is a generated machine whose handlers do what the world says.
 type actor[Tx any] struct {
 	engine.Machine[Tx]
 	world *world[Tx]
@@ -276,7 +275,7 @@ func (a actor[Tx]) Query(_ context.Context, d fsm.Dispatch) (*fsm.Event, bool, e
 	return nil, handled, nil
 }
 
-// fired is what a handler answers with.
+// fired returns an event as the answer of a handler.
 func fired(p fsm.Payload) (*fsm.Event, error) {
 	e, err := fsm.EventOf(p)
 	return &e, err
@@ -285,8 +284,7 @@ func fired(p fsm.Payload) (*fsm.Event, error) {
 // firing is one Fire in a race.
 type firing func() (engine.Outcome, error)
 
-// race fires everything at the same time, and returns what came of it in the
-// same order.
+// race runs all firings at the same time, and returns their results in the same order.
 func race(firings ...firing) (outcomes []engine.Outcome, errs []error) {
 	outcomes, errs = make([]engine.Outcome, len(firings)), make([]error, len(firings))
 	begin := make(chan struct{})
@@ -302,8 +300,8 @@ func race(firings ...firing) (outcomes []engine.Outcome, errs []error) {
 	return outcomes, errs
 }
 
-// won returns the places without an error; any error but a conflict or a
-// rejection fails the test.
+// won returns the indices without an error. Any error but a conflict or a rejection fails
+// the test.
 func won(t testing.TB, errs []error) (places []int) {
 	t.Helper()
 	for i, err := range errs {

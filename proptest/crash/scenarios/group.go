@@ -11,8 +11,8 @@ import (
 	"github.com/fsmgen/fsmgen/proptest"
 )
 
-// Group is the machines that share a life. The first one is the one to be proven,
-// whose transitions the lives are to take.
+// Group is the machines of a scenario. The first is the machine under test, whose
+// transitions the scenarios must take.
 type Group struct {
 	machines []*ir.Machine
 	calls    []proptest.Calls
@@ -66,8 +66,8 @@ func tune(m *ir.Machine) {
 	}
 }
 
-// Singular lists the active uniques that two lives can't both satisfy: none of
-// their fields has a value that scripts make different.
+// Singular lists the active unique constraints that two scenarios can't both satisfy:
+// scripts can't make the values of their fields different.
 func (c *Group) Singular() []string {
 	var out []string
 	for _, m := range c.machines {
@@ -91,7 +91,7 @@ func (c *Group) varies(f *ir.Field) bool {
 	return f.Type.Base == ir.UUID || f.Type.Base == ir.Time
 }
 
-// Proven is the machine whose transitions the lives are to take.
+// Proven returns the machine under test.
 func (c *Group) Proven() *ir.Machine { return c.machines[0] }
 
 // Params are those of each machine, as its generated Params reads them.

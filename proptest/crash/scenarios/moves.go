@@ -60,8 +60,8 @@ func (s *search) fire(w *world, i int, in interp.Input) (result interp.Result, o
 	return result, rejection == nil && !result.AlreadyThere()
 }
 
-// fireTimer fires a timer that is due. A refused one is gone.
-func (s *search) fireTimer(m *moment, i int, add found) {
+// fireDeadline fires a due deadline. A refused one is consumed.
+func (s *search) fireDeadline(m *moment, i int, add found) {
 	t := m.instances[i].timer
 	rest := m.clone()
 	rest.instances[i].timer = nil
@@ -113,8 +113,8 @@ func (s *search) callable(m *ir.Machine, create bool) []*ir.Event {
 	return Callable(m)
 }
 
-// call fires one event of a caller, if it is accepted; with a key that nobody
-// has used, and with times that are not over soon.
+// call fires one event of a caller, if it is accepted, with an unused key and with times
+// that are not past soon.
 func (s *search) call(m *moment, i int, in interp.Input, add found) bool {
 	in = unused(in, m.steps)
 	record := m.instances[i].record
@@ -165,7 +165,7 @@ func stretched(in interp.Input) (interp.Input, bool) {
 	return in, changed
 }
 
-// waits lets time pass: until a timer is due, or a time of a record has come.
+// waits lets time pass until a deadline is due, or a time of a record has come.
 func (s *search) waits(m *moment, add found) {
 	var times []time.Time
 	for i, f := range m.instances {

@@ -15,7 +15,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Script is a life as a process plays it.
+// Script is a scenario in the form that a process runs.
 type Script struct {
 	Epoch   time.Time        `json:"epoch"`             // when it begins
 	Longest time.Duration    `json:"longest,omitempty"` // that a handler takes
@@ -23,24 +23,23 @@ type Script struct {
 	Replies map[string]Reply `json:"replies,omitempty"` // by Asked.String
 }
 
-// Step is one thing that somebody does. After it, everything that is due is
-// done, and what failed is repeated.
+// Step is one action. After it, every due task is done, and failed attempts are repeated.
 type Step struct {
 	Machine string        `json:"machine,omitempty"`
 	Record  string        `json:"record,omitempty"` // "": the one that another machine started
 	Create  bool          `json:"create,omitempty"`
 	Event   *fsm.Event    `json:"event,omitempty"`
 	By      fsm.Caller    `json:"by,omitzero"`
-	Wait    time.Duration `json:"wait,omitempty"` // let time pass
-	Mend    bool          `json:"mend,omitempty"` // mend what makes stuck replies fail, and requeue the dead letters
+	Wait    time.Duration `json:"wait,omitempty"`   // let time pass
+	Repair  bool          `json:"repair,omitempty"` // repairs what makes stuck replies fail, and requeues the dead letters
 }
 
-// Reply is what a handler does with one message. Without a reply it succeeds and
-// answers nothing.
+// Reply is what a handler does with one message. Without a Reply it succeeds and answers
+// nothing.
 type Reply struct {
 	Answer    *fsm.Event    `json:"answer,omitempty"`
 	Fails     int           `json:"fails,omitempty"`     // so many attempts fail first
-	Stuck     bool          `json:"stuck,omitempty"`     // every attempt fails until somebody mends it
+	Stuck     bool          `json:"stuck,omitempty"`     // every attempt fails until it is repaired
 	Broken    bool          `json:"broken,omitempty"`    // every attempt fails, for ever
 	Meanwhile time.Duration `json:"meanwhile,omitempty"` // takes so long, and a worker with nothing else to do goes on
 }
@@ -48,9 +47,10 @@ type Reply struct {
 // String is machine.effect of the step with this version.
 func (a Asked) String() string { return fmt.Sprintf("%s.%s of %d", a.Machine, a.Effect, a.Version) }
 
-// Span is longer than any of the lives takes, with the crashes and repeats that
-// come on top of it: what one that began so much later has left is not due.
-func (c *Group) Span(list []Life) time.Duration {
+// Span returns a time that is longer than any of the scenarios takes, with all repeats
+// after a crash. The deadlines that one scenario leaves are not due in another that
+// begins earlier by this time.
+func (c *Group) Span(list []Scenario) time.Duration {
 	span := 48 * time.Hour
 	for _, m := range c.machines {
 		for _, e := range m.Effects {
@@ -58,12 +58,12 @@ func (c *Group) Span(list []Life) time.Duration {
 		}
 	}
 	longest := time.Duration(0)
-	for _, l := range list {
+	for _, s := range list {
 		took := time.Duration(0)
-		for _, st := range l.steps {
+		for _, st := range s.steps {
 			took += st.wait
 		}
-		for _, r := range l.replies {
+		for _, r := range s.replies {
 			took += 3 * r.meanwhile // the lease is as long, and a crash outlasts it
 		}
 		longest = max(longest, took)
@@ -71,7 +71,7 @@ func (c *Group) Span(list []Life) time.Duration {
 	return span + longest
 }
 
-// pauses is how long all repeats of a failure class take at most.
+// pauses returns how long all repeats of a failure class take at most.
 func pauses(class *ir.Failure) time.Duration {
 	if class == nil || class.Retry == nil {
 		return 0
@@ -89,16 +89,16 @@ func pauses(class *ir.Failure) time.Duration {
 // earliest is when a script may begin: a duration leads there from the epoch.
 var earliest = epoch.AddDate(-250, 0, 0)
 
-// Script makes a script of a life. Whatever has to be unique in a database is
-// different for every tag, and times move with the epoch.
-func (c *Group) Script(l Life, tag string, at time.Time) (Script, error) {
+// Script makes a script of a scenario. Values that must be unique in a database differ
+// for every tag, and times move with at.
+func (c *Group) Script(s Scenario, tag string, at time.Time) (Script, error) {
 	if at.Before(earliest) {
-		return Script{}, fmt.Errorf("a life would begin in the year %d", at.Year())
+		return Script{}, fmt.Errorf("a scenario would begin in the year %d", at.Year())
 	}
 	w := writer{c, tag, at.Sub(epoch)}
-	s := Script{Epoch: at, Replies: map[string]Reply{}}
-	for _, st := range l.steps {
-		out := Step{Wait: st.wait, Mend: st.mend}
+	script := Script{Epoch: at, Replies: map[string]Reply{}}
+	for _, st := range s.steps {
+		out := Step{Wait: st.wait, Repair: st.repair}
 		if st.in.Event != nil {
 			m := c.machines[st.machine]
 			event := w.event(st.in)
@@ -107,21 +107,21 @@ func (c *Group) Script(l Life, tag string, at time.Time) (Script, error) {
 				out.Record = w.record(m)
 			}
 		}
-		s.Steps = append(s.Steps, out)
+		script.Steps = append(script.Steps, out)
 	}
-	for asked, r := range l.replies {
+	for asked, r := range s.replies {
 		out := Reply{Fails: r.fails, Stuck: r.stuck, Broken: r.broken, Meanwhile: r.meanwhile}
 		if r.answer != nil {
 			event := w.event(*r.answer)
 			out.Answer = &event
 		}
-		s.Replies[asked.String()] = out
-		s.Longest = max(s.Longest, r.meanwhile)
+		script.Replies[asked.String()] = out
+		script.Longest = max(script.Longest, r.meanwhile)
 	}
-	return s, nil
+	return script, nil
 }
 
-// writer writes values as they are in one script.
+// writer writes the values of one script.
 type writer struct {
 	group *Group
 	tag   string

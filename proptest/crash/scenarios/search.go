@@ -11,7 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest"
 )
 
-// epoch is when every life begins, in the search.
+// epoch is when every scenario begins in the search.
 var epoch = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 // Bounds of a search.
@@ -27,7 +27,7 @@ type search struct {
 	seen     map[string]bool
 	expanded map[string]int
 	taken    map[*ir.Row]bool   // of all machines
-	missing  map[*ir.Row]bool   // of the machine to be proven
+	missing  map[*ir.Row]bool   // of the machine under test
 	waiting  map[*ir.State]bool // of the same: their timers have not fired
 	found    []*moment
 	kept     []*moment // all that were worth going on with
@@ -36,11 +36,10 @@ type search struct {
 	exact    bool // worlds that differ in any value are told apart
 }
 
-// Search finds lives that take each transition of the machine to be proven, and
-// says which it did not find, and which states' timers fire in none of them. What
-// the machine fires by itself is fired by callers only where nothing else takes a
-// transition.
-func (c *Group) Search() (found []Life, missing []*ir.Row, silent []*ir.State) {
+// Search finds scenarios that take each transition of the machine under test. It returns
+// those that it did not find, and the states whose deadline fires in no scenario. Callers
+// fire the events that the machine fires itself only if nothing else takes a transition.
+func (c *Group) Search() (found []Scenario, missing []*ir.Row, silent []*ir.State) {
 	s := &search{Group: c, missing: map[*ir.Row]bool{}, waiting: map[*ir.State]bool{}, counters: c.counters()}
 	for _, r := range c.Proven().Rows {
 		if r.Reject == nil {
@@ -61,10 +60,10 @@ func (c *Group) Search() (found []Life, missing []*ir.Row, silent []*ir.State) {
 	}
 	for _, m := range s.found {
 		if !slices.ContainsFunc(s.found, func(other *moment) bool { return m.leadsTo(other) }) {
-			l := m.life()
-			l.Takes = slices.DeleteFunc(l.Takes, func(r *ir.Row) bool { return !slices.Contains(c.Proven().Rows, r) })
-			l.Name = l.Takes[len(l.Takes)-1].Text
-			found = append(found, l)
+			s := m.scenario()
+			s.Takes = slices.DeleteFunc(s.Takes, func(r *ir.Row) bool { return !slices.Contains(c.Proven().Rows, r) })
+			s.Name = s.Takes[len(s.Takes)-1].Text
+			found = append(found, s)
 		}
 	}
 	for _, r := range c.Proven().Rows {
@@ -89,8 +88,8 @@ func (c *Group) counters() map[*ir.Field]bool {
 	return out
 }
 
-// number tells lives of one name apart.
-func number(list []Life) []Life {
+// number gives scenarios of one name different names.
+func number(list []Scenario) []Scenario {
 	count := map[string]int{}
 	for i := range list {
 		name := list[i].Name
@@ -130,8 +129,8 @@ func (s *search) run() {
 	}
 }
 
-// news reports whether m takes a transition, of any machine, that nothing before
-// it took, and keeps it if it was missing, or the timer of a state.
+// news reports whether m takes a transition, of any machine, that no earlier moment took.
+// It keeps m if the transition, or the deadline of a state, was missing.
 func (s *search) news(m *moment) bool {
 	isNew, found := false, false
 	for _, r := range m.took {
@@ -209,11 +208,11 @@ func (s *search) successors(m *moment) []*moment {
 		}
 		return false
 	}
-	switch i := m.dueTimer(); {
+	switch i := m.dueDeadline(); {
 	case len(m.jobs) > 0:
 		s.replies(m, add)
 	case i >= 0:
-		s.fireTimer(m, i, add)
+		s.fireDeadline(m, i, add)
 	default:
 		s.waits(m, add)
 		s.calls(m, add)
@@ -233,7 +232,7 @@ func (s *search) outcome(m *moment) string {
 	return signature
 }
 
-// dueTimer returns the machine whose timer is due, -1 for none.
-func (w *world) dueTimer() int {
+// dueDeadline returns the machine whose deadline is due, -1 for none.
+func (w *world) dueDeadline() int {
 	return slices.IndexFunc(w.instances, func(f instance) bool { return f.timer != nil && !f.timer.at.After(w.now) })
 }

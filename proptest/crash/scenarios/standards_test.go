@@ -36,7 +36,7 @@ func TestStandardsAreReached(t *testing.T) {
 				list = append(list, r.Text+" from "+r.From.Text)
 			}
 			if got := strings.Join(list, ", "); got != known[name] {
-				t.Errorf("no life takes %q, want %q", got, known[name])
+				t.Errorf("no scenario takes %q, want %q", got, known[name])
 			}
 		})
 	}
@@ -51,29 +51,29 @@ func TestMarkedTextsStayEqual(t *testing.T) {
 	}
 	found, _, _ := c.Search()
 	compared := 0
-	for _, l := range found {
-		s, err := c.Script(l, "tag", epoch)
+	for _, s := range found {
+		script, err := c.Script(s, "tag", epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
 		code, entered := "", ""
-		for i, row := range l.Takes {
+		for i, row := range s.Takes {
 			switch row.Text {
 			case "requested":
-				code = textOf(t, s, row.Event.Text, "user_code")
+				code = textOf(t, script, row.Event.Text, "user_code")
 			case "approved":
-				entered = textOf(t, s, l.Takes[i].Event.Text, "entered_code")
+				entered = textOf(t, script, s.Takes[i].Event.Text, "entered_code")
 			}
 		}
 		if entered != "" {
 			compared++
 			if code != entered || len(code) > 9 {
-				t.Errorf("life %s: the code is %q, and %q is entered", l.Name, code, entered)
+				t.Errorf("scenario %s: the code is %q, and %q is entered", s.Name, code, entered)
 			}
 		}
 	}
 	if compared == 0 {
-		t.Error("nobody approves")
+		t.Error("no scenario approves")
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
-// world is how the records of a life stand while nothing happens. It is never
-// changed: whatever happens makes another one.
+// world is the state of the records of a scenario. It is immutable: each change makes
+// another one.
 type world struct {
 	instances []instance // one for each machine of the group
 	now       time.Time
@@ -25,11 +25,11 @@ type world struct {
 // instance is the record of one machine.
 type instance struct {
 	record *interp.Record // nil: not created
-	timer  *timer
+	timer  *deadline
 }
 
-// timer is an event that is due at a time.
-type timer struct {
+// deadline is an event that is due at a time.
+type deadline struct {
 	at   time.Time
 	fire *ir.Fire
 	args []ir.Value
@@ -52,10 +52,10 @@ func (c *Group) asked(j job) Asked {
 	return Asked{c.machines[j.machine].Text, j.effect.Text, j.version}
 }
 
-// dispatch is a job or a message, with the timer under which it runs.
+// dispatch is a job or a message, with the deadline under which it runs.
 type dispatch struct {
 	job
-	timer *timer
+	timer *deadline
 	at    time.Time
 	step  int // how many steps callers had taken
 }
@@ -90,7 +90,7 @@ func (c *Group) follow(w *world, i int, result interp.Result, step int) {
 		if !s.Deadline.Kept {
 			f.timer = nil
 			if s.Deadline.At != nil {
-				f.timer = &timer{*s.Deadline.At, s.Deadline.Fire, s.Deadline.Args}
+				f.timer = &deadline{*s.Deadline.At, s.Deadline.Fire, s.Deadline.Args}
 			}
 		}
 		last := n == len(result.Steps)-1
@@ -165,7 +165,7 @@ func keyOf(in interp.Input, record *interp.Record) (string, bool) {
 	return text, true
 }
 
-// aRecord is an id; no machine of a life has more than one record.
+// aRecord returns an id. No machine of a scenario has more than one record.
 func aRecord(m *ir.Machine) ir.Value {
 	switch m.ID.Type.Base {
 	case ir.UUID:

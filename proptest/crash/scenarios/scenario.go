@@ -9,30 +9,30 @@ import (
 	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
-// Life is what callers do and what handlers reply, as the search found it.
-type Life struct {
+// Scenario is what callers do and what handlers reply, as the search found it.
+type Scenario struct {
 	Name    string
-	Takes   []*ir.Row // of the machine to be proven, in this order
+	Takes   []*ir.Row // of the machine under test, in this order
 	steps   []step
 	replies map[Asked]reply // without one a handler succeeds and answers nothing
 	asks    []dispatch      // every call of a handler
 }
 
-// step is an event of a caller, or time that passes, or somebody who mends what
-// is broken.
+// step is an event of a caller, time that passes, or the repair of what makes handlers
+// fail.
 type step struct {
 	machine int
 	create  bool
 	in      interp.Input
 	wait    time.Duration
-	mend    bool
+	repair  bool
 }
 
 // reply is what a handler does with one message.
 type reply struct {
 	answer    *interp.Input
 	fails     int           // so many attempts fail first
-	stuck     bool          // every attempt fails until somebody mends it
+	stuck     bool          // every attempt fails until it is repaired
 	broken    bool          // every attempt fails, for ever
 	meanwhile time.Duration // takes so long
 }
@@ -44,33 +44,33 @@ type moment struct {
 	step   *step     // what a caller did last
 	asked  *Asked    // or what a handler was asked
 	reply  *reply    // and replied
-	timed  *ir.State // or the state, of the machine to be proven, whose timer fired
+	timed  *ir.State // or the state, of the machine under test, whose deadline fired
 	steps  int       // of callers, up to here
 }
 
-// life is the way to m.
-func (m *moment) life() Life {
-	l := Life{replies: map[Asked]reply{}, asks: m.world.asked}
+// scenario returns the scenario that leads to m.
+func (m *moment) scenario() Scenario {
+	s := Scenario{replies: map[Asked]reply{}, asks: m.world.asked}
 	for at := m; at != nil; at = at.before {
 		for _, r := range slices.Backward(at.took) {
-			l.Takes = append(l.Takes, r)
+			s.Takes = append(s.Takes, r)
 		}
 		if at.step != nil {
-			l.steps = append(l.steps, *at.step)
+			s.steps = append(s.steps, *at.step)
 		}
 		if at.reply != nil {
-			l.replies[*at.asked] = *at.reply
+			s.replies[*at.asked] = *at.reply
 		}
 	}
-	slices.Reverse(l.steps)
-	slices.Reverse(l.Takes)
-	return l
+	slices.Reverse(s.steps)
+	slices.Reverse(s.Takes)
+	return s
 }
 
 // Events names what callers fire, machine by machine.
-func (l Life) Events() []string {
+func (s Scenario) Events() []string {
 	var out []string
-	for _, st := range l.steps {
+	for _, st := range s.steps {
 		if st.in.Event != nil {
 			out = append(out, fmt.Sprint(st.machine, " ", st.in.Event.Text))
 		}

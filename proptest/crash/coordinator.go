@@ -14,20 +14,20 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// conductor fires the events of lives whose effects and deadlines are the work
-// of a fleet.
-type conductor[Tx any] struct {
-	*stage[Tx]
-	fleet *fleet
-	trap  *trap
-	hands *sharedClock
+// coordinator fires the events of scenarios whose effects and deadlines are done by
+// several workers.
+type coordinator[Tx any] struct {
+	*workerProcess[Tx]
+	workers   *workerSet
+	failpoint *sharedFailpoint
+	clockFile *sharedClock
 	// patience is how long nothing at all may change.
 	patience time.Duration
 }
 
-// runFleet lives the scenarios from number first on, each with several workers,
-// one of which is killed in its window. It returns how many were killed.
-func runFleet[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, first int, windows []Window, dir string) int {
+// runWorkers runs the scenarios from number first on, each with several workers, one of
+// which is killed in its window. It returns how many were killed.
+func runWorkers[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, first int, windows []Window, dir string) int {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -35,30 +35,30 @@ func runFleet[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, fir
 			t.Fatal(err)
 		}
 	}
-	hands := &sharedClock{dir: dir}
+	clockFile := &sharedClock{dir: dir}
 	must(what.store(dir))
-	must(hands.set(what.Scenarios[first].Script.Epoch)) // any later, and timers that others left are due
-	s, closeStage, err := openStage(t.Context(), p.database, subject, what, dir, &cutter{}, hands, engine.Config{Worker: "conductor"})
+	must(clockFile.set(what.Runs[first].Script.Epoch)) // any later, and deadlines of other runs are due
+	w, closeProcess, err := openWorkerProcess(t.Context(), p.database, subject, what, dir, &failpoints{}, clockFile, engine.Config{Worker: "coordinator"})
 	must(err)
-	f := newFleet(t, func(ctx context.Context, name string) *exec.Cmd { return p.worker(ctx, dir, name) })
-	defer f.stop()
-	c := conductor[Tx]{s, f, &trap{dir: dir}, hands, p.patience}
-	for i, sc := range what.Scenarios[first:] {
-		f.fill()
-		must(c.trap.set(bait{sc.Tag, windows[i], *sc.Cut}))
-		must(c.conduct(t.Context(), sc))
+	workers := newWorkerSet(t, func(ctx context.Context, name string) *exec.Cmd { return p.worker(ctx, dir, name) })
+	defer workers.stop()
+	c := coordinator[Tx]{w, workers, &sharedFailpoint{dir: dir}, clockFile, p.patience}
+	for i, sc := range what.Runs[first:] {
+		workers.fill()
+		must(c.failpoint.set(target{sc.Tag, windows[i], *sc.Kill}))
+		must(c.runShared(t.Context(), sc))
 	}
-	f.stop()
-	must(closeStage())
-	return f.killed()
+	workers.stop()
+	must(closeProcess())
+	return workers.killed()
 }
 
-// conduct lives one scenario.
-func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
-	killed := c.fleet.killed()
-	p, err := c.playOf(sc.Tag)
+// runShared runs one scenario.
+func (c coordinator[Tx]) runShared(ctx context.Context, sc plannedRun) error {
+	killed := c.workers.killed()
+	p, err := c.runOf(sc.Tag)
 	if err == nil {
-		err = c.tell(ctx, sc.Script.Epoch)
+		err = c.setWorkerClocks(ctx, sc.Script.Epoch)
 	}
 	if err == nil {
 		err = p.write(entry{Entry: began})
@@ -78,20 +78,20 @@ func (c conductor[Tx]) conduct(ctx context.Context, sc scenario) error {
 	return c.end(ctx, p)
 }
 
-// rounds is how often every worker looks at the clock while one that has committed
-// its last word gets to its window: much longer than that takes, on any machine.
+// rounds is how often every worker looks at the clock before awaitKill gives up. A worker
+// that has committed the last step of a scenario needs far fewer to get to its window.
 const rounds = 500
 
-// awaitKill waits for the worker that is about to be killed. It gives up, and leaves
-// that to the judge, when all workers have gone on for some time without one.
-func (c conductor[Tx]) awaitKill(ctx context.Context, before int) error {
-	for n := 0; n < rounds && c.fleet.killed() == before && !c.trap.sprung(); n++ {
-		if err := c.tell(ctx, c.clock.Now().Add(time.Microsecond)); err != nil {
+// awaitKill waits for the worker that is about to be killed. If no worker has reached the
+// failpoint after some rounds it gives up, and the checker reports the missing kill.
+func (c coordinator[Tx]) awaitKill(ctx context.Context, before int) error {
+	for n := 0; n < rounds && c.workers.killed() == before && !c.failpoint.taken(); n++ {
+		if err := c.setWorkerClocks(ctx, c.clock.Now().Add(time.Microsecond)); err != nil {
 			return err
 		}
 	}
 	w := watch{patience: c.patience}
-	for c.trap.sprung() && c.fleet.killed() == before {
+	for c.failpoint.taken() && c.workers.killed() == before {
 		if err := w.pause(ctx, "a worker that was caught does not die", "caught"); err != nil {
 			return err
 		}
@@ -99,15 +99,15 @@ func (c conductor[Tx]) awaitKill(ctx context.Context, before int) error {
 	return nil
 }
 
-// tell sets the clock. Every worker knows it before anything happens: one whose
-// clock is ahead takes over what others have just leased.
-func (c conductor[Tx]) tell(ctx context.Context, now time.Time) error {
-	if err := c.hands.set(now); err != nil {
+// setWorkerClocks sets the clock and waits until every worker has seen it. Otherwise a
+// worker with a later time could take over what others have just leased.
+func (c coordinator[Tx]) setWorkerClocks(ctx context.Context, now time.Time) error {
+	if err := c.clockFile.set(now); err != nil {
 		return err
 	}
 	w := watch{patience: c.patience}
 	for {
-		waiting := slices.DeleteFunc(c.fleet.names(), c.hands.seenBy)
+		waiting := slices.DeleteFunc(c.workers.names(), c.clockFile.seenBy)
 		if len(waiting) == 0 {
 			return nil
 		}
@@ -117,9 +117,9 @@ func (c conductor[Tx]) tell(ctx context.Context, now time.Time) error {
 	}
 }
 
-// rest waits until the workers have nothing to do. Time passes meanwhile only
-// where they wait for that of a repeat. The leases of a dead worker are ended.
-func (c conductor[Tx]) rest(ctx context.Context, p *play) error {
+// rest waits until the workers have nothing to do. Time passes only if they wait for the
+// time of a repeat. rest ends the leases of dead workers.
+func (c coordinator[Tx]) rest(ctx context.Context, p *run) error {
 	w := watch{patience: c.patience}
 	for {
 		busy, orphans, err := c.look(ctx, p.tag)
@@ -152,18 +152,18 @@ func (c conductor[Tx]) rest(ctx context.Context, p *play) error {
 	}
 }
 
-// progress is how far the workers have come with a scenario.
-func (c conductor[Tx]) progress(ctx context.Context, tag string) string {
+// progress describes how far the workers have come with a scenario.
+func (c coordinator[Tx]) progress(ctx context.Context, tag string) string {
 	var attempts, undone, deadlines sql.NullInt64
 	err := c.sql.QueryRowContext(ctx, `SELECT (SELECT sum(attempts) FROM fsm_outbox WHERE correlation = '`+tag+`'),
 		(SELECT count(*) FROM fsm_outbox WHERE correlation = '`+tag+`' AND state <> 'delivered'),
 		(SELECT count(*) FROM fsm_deadlines WHERE correlation = '`+tag+`')`).Scan(&attempts, &undone, &deadlines)
-	return fmt.Sprint(attempts.Int64, undone.Int64, deadlines.Int64, c.fleet.killed(), err)
+	return fmt.Sprint(attempts.Int64, undone.Int64, deadlines.Int64, c.workers.killed(), err)
 }
 
-// look reports whether a worker has, or may find, something to do for a scenario,
-// and which dead ones hold something.
-func (c conductor[Tx]) look(ctx context.Context, tag string) (busy bool, orphans []string, err error) {
+// look reports whether a worker has, or may find, something to do for a scenario, and
+// which dead workers hold leases.
+func (c coordinator[Tx]) look(ctx context.Context, tag string) (busy bool, orphans []string, err error) {
 	now := c.clock.Now()
 	due := func(text string) error {
 		at, err := parseTime(text)
@@ -172,7 +172,7 @@ func (c conductor[Tx]) look(ctx context.Context, tag string) (busy bool, orphans
 	}
 	held := func(worker, until string) error {
 		at, err := parseTime(until)
-		if c.fleet.isDead(worker) && at.After(now) {
+		if c.workers.isDead(worker) && at.After(now) {
 			orphans = append(orphans, worker)
 		} else {
 			busy = true
@@ -208,7 +208,7 @@ func (c conductor[Tx]) look(ctx context.Context, tag string) (busy bool, orphans
 	return busy, orphans, err
 }
 
-// heads finds what is not done and has nothing before it in its lane.
+// heads selects the open messages that no earlier message of their ordering key blocks.
 func heads(tag string, now time.Time) string {
 	open := func(row string) string {
 		condition := "R.state <> 'delivered' AND R.discarded_at IS NULL AND (CAST(R.cancelled AS text) IN ('0', 'false') OR R.state = 'delivering' AND R.lease_until > 'NOW')"

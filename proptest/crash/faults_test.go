@@ -18,19 +18,19 @@ import (
 // faultVariable names the fault of the store that a process has.
 const faultVariable = "FSMGEN_CRASH_FAULT"
 
-// TestTheProofBites: the proofs that are generated for a machine fail on a store
-// that breaks a promise, and say which.
-func TestTheProofBites(t *testing.T) {
+// TestTheProofFindsFaults: the generated proofs fail on a store that breaks a sentence of
+// its contract, and name the problem.
+func TestTheProofFindsFaults(t *testing.T) {
 	if fault := os.Getenv(faultVariable); fault != "" {
 		proveFaulty(t, fault)
 		return
 	}
 	for fault, want := range map[string][]string{
-		// Calm lives end well on it. Only a kill shows what it does.
+		// Uninterrupted runs end well on it. Only a kill shows the fault.
 		"writes behind": {"killed in upload", "the outbox has 0 rows"},
 		"forgets keys":  {"its key says"},
 		"claims twice":  {"follows attempt"},
-		"tells both":    {"were both told that they made version"}, // of callers who race
+		"tells both":    {"were both accepted with version"}, // of callers who race
 	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -38,7 +38,7 @@ func TestTheProofBites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestTheProofBites$")
+			cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestTheProofFindsFaults$")
 			cmd.Env = append(os.Environ(), faultVariable+"="+fault, "FSMGEN_COUNTS=")
 			out, err := cmd.CombinedOutput()
 			if err == nil {
@@ -56,23 +56,23 @@ func TestTheProofBites(t *testing.T) {
 // proveFaulty is the proof, and its children, on a store with a fault.
 func proveFaulty(t *testing.T, fault string) {
 	if dir := os.Getenv(childDir); dir != "" {
-		if err := act(t.Context(), faulty(FileDatabase(os.Getenv(childFile)), fault), uploads(), dir); err != nil {
+		if err := childMain(t.Context(), faulty(FileDatabase(os.Getenv(childFile)), fault), uploads(), dir); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	s, err := uploads().story()
+	set, err := uploads().scenarioSet()
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "faulty.db")
 	if fault == "tells both" {
-		race(t, s, uploads(), faulty(FileDatabase(file), fault))
+		race(t, set, uploads(), faulty(FileDatabase(file), fault))
 		return
 	}
 	p := proofOn(faulty(FileDatabase(file), fault), program(t), childFile, file)
 	p.patience = 20 * time.Second // what it breaks may never get done
-	prove(t, s, uploads(), p)
+	prove(t, set, uploads(), p)
 }
 
 func faulty(d Database[*sql.Tx], fault string) Database[*sql.Tx] {
@@ -84,7 +84,7 @@ func faulty(d Database[*sql.Tx], fault string) Database[*sql.Tx] {
 	return d
 }
 
-// faultyStore breaks one promise of a store.
+// faultyStore breaks one sentence of the contract of a store.
 type faultyStore struct {
 	store.Store[*sql.Tx]
 	fault  string

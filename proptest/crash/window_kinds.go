@@ -7,8 +7,7 @@ import (
 	"github.com/fsmgen/fsmgen/proptest/crash/scenarios"
 )
 
-// kindsOf tells from a table what can be under way when a process dies: what the
-// machine can do, and nothing that somebody forgot to list.
+// kindsOf derives from a table what can be under way when a process dies.
 func kindsOf(c *scenarios.Group) []Kind {
 	m := c.Proven()
 	has := map[Kind]bool{
@@ -31,7 +30,7 @@ func kindsOf(c *scenarios.Group) []Kind {
 			Answer:           len(e.Returns) > 0 || fails,
 			Deliver:          len(e.Returns) == 0,
 			Retry:            repeats,
-			Bury:             !fails,
+			DeadLetter:       !fails,
 			Requeue:          !fails,
 			Cleanup:          e.Cleanup != nil && (repeats || fails),
 		} {
@@ -41,8 +40,8 @@ func kindsOf(c *scenarios.Group) []Kind {
 	return slices.DeleteFunc(slices.Clone(allKinds), func(k Kind) bool { return !has[k] })
 }
 
-// callsOf lists the calls of handlers that a transition asks for. What only cleans
-// up after another effect is none of them.
+// callsOf lists the effects of transitions that call handlers. An effect that is only the
+// cleanup of another is not among them.
 func callsOf(m *ir.Machine) []*ir.Effect {
 	return slices.DeleteFunc(slices.Clone(m.Effects), func(e *ir.Effect) bool {
 		return e.Kind != ir.Call || !slices.ContainsFunc(m.Rows, func(r *ir.Row) bool {

@@ -22,7 +22,7 @@ import (
 // What is around the engine and does not do its part: the schema and the store.
 // Nothing gets lost.
 
-// attempts is what anybody may ask of an engine.
+// attempts makes every kind of call of an engine.
 func (w *world[Tx]) attempts(e *engine.Engine[Tx], id string) map[string]error {
 	_, fire := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})
 	_, get := e.Get(w.Context(), "deal", id)
@@ -32,8 +32,8 @@ func (w *world[Tx]) attempts(e *engine.Engine[Tx], id string) map[string]error {
 	return map[string]error{"Fire": fire, "Get": get, "List": list, "DeadLetters": letters, "Step": work}
 }
 
-// acceptsAfterAll fails the test unless the event that was attempted is accepted
-// now, once, and its effects are carried out.
+// acceptsAfterAll fails the test unless the attempted event is accepted now, once, and
+// its effects are carried out.
 func (w *world[Tx]) acceptsAfterAll(e *engine.Engine[Tx], id string) {
 	w.Helper()
 	for _, replayed := range []bool{false, true} {
@@ -52,8 +52,8 @@ func (w *world[Tx]) acceptsAfterAll(e *engine.Engine[Tx], id string) {
 	}
 }
 
-// TestSchemaOfAnotherVersion: an engine refuses to work with tables of a version
-// that it does not know, newer or older, and says which; migrated, it goes on.
+// TestSchemaOfAnotherVersion: an engine refuses to work with tables of a newer or older
+// version, and names the versions. After Migrate it works.
 func TestSchemaOfAnotherVersion(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { otherSchema(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { otherSchema(postgresWorld(t)) })
@@ -96,7 +96,7 @@ func otherSchema[Tx any](w *world[Tx]) {
 	w.acceptsAfterAll(older, id)
 }
 
-// TestReadOnlyStore: what would write says that it can't, what reads goes on, and
+// TestReadOnlyStore: calls that write return an error, calls that read succeed, and
 // nothing is lost.
 func TestReadOnlyStore(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestReadOnlyStore(t *testing.T) {
 	})
 }
 
-// readOnly makes the database one that can only be read, and then writable
-// again. In between nobody has it open.
+// readOnly makes the database read-only, and then writable again. No process has it open
+// when it changes.
 func readOnly[Tx any](w *world[Tx], d crash.Database[Tx], set func(only bool)) {
 	m := deal.Define[Tx](nil, deal.DefaultParams())
 	var id string
@@ -160,8 +160,8 @@ func readOnly[Tx any](w *world[Tx], d crash.Database[Tx], set func(only bool)) {
 	}
 }
 
-// TestStoreGone takes the database away under a running worker and a caller, and
-// brings it back: both go on by themselves.
+// TestStoreGone stops the database under a running worker and a caller, and starts it
+// again. Both continue without help.
 func TestStoreGone(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "world.db")
@@ -214,8 +214,8 @@ func storeGone[Tx any](w *world[Tx], take, bring func()) {
 	w.acceptsAgain(e, id)
 }
 
-// acceptsAgain fails the test unless the key of the event is used, and the event
-// in the history once.
+// acceptsAgain fails the test unless the key of the event is used, and the event is in
+// the history once.
 func (w *world[Tx]) acceptsAgain(e *engine.Engine[Tx], id string) {
 	w.Helper()
 	o, err := e.Fire(w.Context(), "deal", id, deal.Accept{}, engine.Call{By: owner, IdempotencyKey: "accept"})

@@ -27,9 +27,9 @@ func load(t *testing.T, names ...string) *Group {
 	return c
 }
 
-// TestEveryTransitionHasALife: the search finds whatever can be taken while
+// TestEveryTransitionHasAScenario: the search finds whatever can be taken while
 // everything due is delivered at once. What it does not find is known by name.
-func TestEveryTransitionHasALife(t *testing.T) {
+func TestEveryTransitionHasAScenario(t *testing.T) {
 	known := map[string]string{
 		// No record comes there with Consul alone; a checkpoint that is left in its
 		// own transaction has no time to fail.
@@ -47,32 +47,32 @@ func TestEveryTransitionHasALife(t *testing.T) {
 				list = append(list, r.Text+" from "+r.From.Text)
 			}
 			if got := strings.Join(list, ", "); got != known[names[0]] {
-				t.Errorf("no life takes %q, want %q", got, known[names[0]])
+				t.Errorf("no scenario takes %q, want %q", got, known[names[0]])
 			}
 			taken := map[*ir.Row]bool{}
-			for _, l := range found {
-				for _, r := range l.Takes {
+			for _, s := range found {
+				for _, r := range s.Takes {
 					taken[r] = true
 				}
 			}
 			for _, r := range c.Proven().Rows {
 				if r.Reject == nil && !taken[r] && !slices.Contains(missing, r) {
-					t.Errorf("%s is said to be taken, and no life takes it", r)
+					t.Errorf("%s is said to be taken, and no scenario takes it", r)
 				}
 			}
 		})
 	}
 }
 
-// TestTheSameTableGivesTheSameLives: a child that is killed is told what its
+// TestTheSameTableGivesTheSameScenarios: a child that is killed is told what its
 // predecessor was.
-func TestTheSameTableGivesTheSameLives(t *testing.T) {
+func TestTheSameTableGivesTheSameScenarios(t *testing.T) {
 	text := func() string {
 		c := load(t, "unpack", "activate", "download")
 		found, _, _ := c.Search()
 		var out []Script
-		for _, l := range c.Vary(found) {
-			s, err := c.Script(l, "tag", epoch)
+		for _, s := range c.Vary(found) {
+			s, err := c.Script(s, "tag", epoch)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -85,18 +85,18 @@ func TestTheSameTableGivesTheSameLives(t *testing.T) {
 		return string(text)
 	}
 	if a, b := text(), text(); a != b {
-		t.Error("two searches find different lives")
+		t.Error("two searches find different scenarios")
 	}
 }
 
-// TestScriptsShareNothingUnique: two scripts of a life differ in whatever has to
+// TestScriptsShareNothingUnique: two scripts of a scenario differ in whatever has to
 // be unique, and in their times by as much as they begin apart.
 func TestScriptsShareNothingUnique(t *testing.T) {
 	c := load(t, "upload")
 	found, _, _ := c.Search()
-	l := found[slices.IndexFunc(found, func(l Life) bool { return l.Name == "commit_verified" })]
+	s := found[slices.IndexFunc(found, func(s Scenario) bool { return s.Name == "commit_verified" })]
 	script := func(tag string, at time.Time) Script {
-		s, err := c.Script(l, tag, at)
+		s, err := c.Script(s, tag, at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,8 +119,8 @@ func TestScriptsShareNothingUnique(t *testing.T) {
 	if got := payload(a, 0).ExpiresAt.Sub(payload(b, 0).ExpiresAt); got != time.Hour {
 		t.Errorf("the times of scripts that begin an hour apart are %s apart", got)
 	}
-	if _, err := c.Script(l, "c", time.Time{}); err == nil {
-		t.Error("a life begins before the calendar")
+	if _, err := c.Script(s, "c", time.Time{}); err == nil {
+		t.Error("a scenario begins before the calendar")
 	}
 }
 
@@ -129,10 +129,10 @@ func TestScriptsShareNothingUnique(t *testing.T) {
 func TestTheModelKnowsReferences(t *testing.T) {
 	c := load(t, "unpack", "activate", "download")
 	found, _, _ := c.Search()
-	for _, l := range found {
-		if slices.ContainsFunc(l.Takes, func(r *ir.Row) bool { return r.Text == "stored" }) {
-			if _, ok := l.replies[Asked{"download", "validate_file", 3}]; !ok {
-				t.Errorf("life %s stores what nobody downloaded", l.Name)
+	for _, s := range found {
+		if slices.ContainsFunc(s.Takes, func(r *ir.Row) bool { return r.Text == "stored" }) {
+			if _, ok := s.replies[Asked{"download", "validate_file", 3}]; !ok {
+				t.Errorf("scenario %s stores what was not downloaded", s.Name)
 			}
 		}
 	}
@@ -148,22 +148,22 @@ func TestVary(t *testing.T) {
 			all := c.Vary(found)
 			asked := map[*ir.Effect]bool{}
 			ways := map[*ir.Effect]map[string]bool{}
-			for _, l := range all {
-				for _, d := range l.asks {
+			for _, s := range all {
+				for _, d := range s.asks {
 					if d.machine != 0 {
 						continue
 					}
 					if asked[d.effect] = true; ways[d.effect] == nil {
 						ways[d.effect] = map[string]bool{}
 					}
-					r := l.replies[c.asked(d.job)]
-					for way, is := range map[string]bool{"once": r.fails > 0, "until mended": r.stuck, "for good": r.broken, "late": r.meanwhile > 0} {
+					r := s.replies[c.asked(d.job)]
+					for way, is := range map[string]bool{"once": r.fails > 0, "until repaired": r.stuck, "for good": r.broken, "late": r.meanwhile > 0} {
 						ways[d.effect][way] = ways[d.effect][way] || is
 					}
 				}
 			}
 			for e := range asked {
-				for way, want := range map[string]bool{"once": Repeats(e), "until mended": e.Fails == nil, "for good": e.Fails != nil} {
+				for way, want := range map[string]bool{"once": Repeats(e), "until repaired": e.Fails == nil, "for good": e.Fails != nil} {
 					if ways[e][way] != want {
 						t.Errorf("%s fails %s: %t, want %t", e, way, ways[e][way], want)
 					}
@@ -176,9 +176,9 @@ func TestVary(t *testing.T) {
 	}
 }
 
-// TestNobodyIsNotAMachine: a group names machines of its folder.
-func TestNobodyIsNotAMachine(t *testing.T) {
-	if _, err := Load(specs, "nobody"); err == nil {
-		t.Error("nobody is a machine")
+// TestAMissingMachineIsAnError: a group names machines of its folder.
+func TestAMissingMachineIsAnError(t *testing.T) {
+	if _, err := Load(specs, "missing"); err == nil {
+		t.Error("a missing machine is loaded")
 	}
 }

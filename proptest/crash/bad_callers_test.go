@@ -19,8 +19,9 @@ import (
 // Handlers, callers and clocks that do not do their part. It concerns their own
 // records, and the others go on.
 
-// TestHandlerThatPanicsOrHangs: it costs its own message an attempt, and in the
-// end that message is a dead letter of its record; the others are delivered.
+// TestHandlerThatPanicsOrHangs: a handler that panics or hangs costs its own message an
+// attempt. In the end that message is a dead letter of its record. The others are
+// delivered.
 func TestHandlerThatPanicsOrHangs(t *testing.T) {
 	t.Run("panics, sqlite", func(t *testing.T) { badHandler(sqliteWorld(t), false) })
 	t.Run("panics, postgres", func(t *testing.T) { badHandler(postgresWorld(t), false) })
@@ -68,15 +69,14 @@ func badHandler[Tx any](w *world[Tx], hangs bool) {
 	}
 	w.in(e, "deal", good, "OFFER_PENDING")
 	mended.Store(true)
-	must(w.T, e.Requeue(w.Context(), letters[0].MessageID, "somebody", "the handler is mended"))
+	must(w.T, e.Requeue(w.Context(), letters[0].MessageID, "operator", "the handler is repaired"))
 	w.works(e)
 	if n := w.count("fsm_outbox WHERE state <> 'delivered'"); n != 0 {
 		w.Errorf("%d messages are not delivered after all", n)
 	}
 }
 
-// TestHandlerThatPanicsInATransaction refuses the event, and leaves nothing of
-// it.
+// TestHandlerThatPanicsInATransaction: the event is refused, and nothing of it is stored.
 func TestHandlerThatPanicsInATransaction(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { panicInTx(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { panicInTx(postgresWorld(t)) })
@@ -113,8 +113,8 @@ func panicInTx[Tx any](w *world[Tx]) {
 	w.in(e, "deal", id, "FUNDED")
 }
 
-// TestHandlerThatFiresInATransaction: its context is refused, where the call would wait
-// for its own transaction, and the event that it carries out is not hurt.
+// TestHandlerThatFiresInATransaction: a call with the handler's context is refused, since
+// it would wait for its own transaction. The event of the handler is stored.
 func TestHandlerThatFiresInATransaction(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { firesInTx(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { firesInTx(postgresWorld(t)) })
@@ -135,8 +135,8 @@ func firesInTx[Tx any](w *world[Tx]) {
 	w.in(e, "deal", other, "OFFER_PENDING")
 }
 
-// TestClockThatJumpsBack: a deadline that was due when it was claimed is not
-// refused as too early; everything else comes when the clock is there again.
+// TestClockThatJumpsBack: a deadline that was due when it was claimed is not refused as
+// too early. Everything else happens when the clock is there again.
 func TestClockThatJumpsBack(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { jumpBack(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { jumpBack(postgresWorld(t)) })
@@ -187,8 +187,8 @@ func jumpBack[Tx any](w *world[Tx]) {
 	}
 }
 
-// TestOversizedPayload: an event that is too large is refused to its caller; an
-// answer that is too large is a dead letter of its record.
+// TestOversizedPayload: an event that is too large is refused. An answer that is too
+// large makes a dead letter of its record.
 func TestOversizedPayload(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { oversized(sqliteWorld(t)) })
 	t.Run("postgres", func(t *testing.T) { oversized(postgresWorld(t)) })
@@ -228,7 +228,7 @@ func oversized[Tx any](w *world[Tx]) {
 		w.Fatalf("the dead letters are %+v", letters)
 	}
 	huge = "short"
-	must(w.T, e.Requeue(w.Context(), letters[0].MessageID, "somebody", "it is shorter now"))
+	must(w.T, e.Requeue(w.Context(), letters[0].MessageID, "operator", "it is shorter now"))
 	w.works(e)
 	w.in(e, "deal", id, "AWAITING_PAYMENT")
 }

@@ -9,23 +9,22 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// cutStore is a store with points before and after whatever makes something
+// failpointStore is a store with points before and after everything that makes something
 // durable.
-type cutStore[Tx any] struct {
+type failpointStore[Tx any] struct {
 	store.Store[Tx]
-	cutter *cutter
-	claims func(by time.Time) // called before each claim; may be nil
+	failpoints *failpoints
+	claims     func(by time.Time) // called before each claim; may be nil
 
 	mu    sync.Mutex
 	notes map[any]*note // of the transactions under way
 }
 
-// note collects what a transaction turns out to be about, and which points it
-// passes.
+// note collects the subjects of a transaction and the points that it passes.
 type note struct {
 	subjects []subject
 	leased   []subject // effects that it stores as claimed
-	points   []Cut
+	points   []Hit
 }
 
 // subject is something that a transaction makes durable.
@@ -35,12 +34,12 @@ type subject struct {
 	label   string
 }
 
-func newCutStore[Tx any](db store.Store[Tx], c *cutter) *cutStore[Tx] {
-	return &cutStore[Tx]{Store: db, cutter: c, notes: map[any]*note{}}
+func newFailpointStore[Tx any](db store.Store[Tx], c *failpoints) *failpointStore[Tx] {
+	return &failpointStore[Tx]{Store: db, failpoints: c, notes: map[any]*note{}}
 }
 
 // InTx has points around the transaction and right before its commit.
-func (s *cutStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
+func (s *failpointStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 	n := &note{}
 	if err := s.hit(n, TxBefore); err != nil {
 		return err
@@ -57,7 +56,7 @@ func (s *cutStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 		err = s.hit(n, CommitAfter)
 	}
 	if err == nil {
-		err = s.cutter.trap.reach(ClaimAfter, n.leased...)
+		err = s.failpoints.shared.reach(ClaimAfter, n.leased...)
 	}
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func (s *cutStore[Tx]) InTx(ctx context.Context, f func(Tx) error) error {
 }
 
 // Load has a point before it.
-func (s *cutStore[Tx]) Load(ctx context.Context, tx Tx, queries []store.Query) ([]store.Row, error) {
+func (s *failpointStore[Tx]) Load(ctx context.Context, tx Tx, queries []store.Query) ([]store.Row, error) {
 	if err := s.hit(s.noteOf(tx), LoadBefore); err != nil {
 		return nil, err
 	}
@@ -74,7 +73,7 @@ func (s *cutStore[Tx]) Load(ctx context.Context, tx Tx, queries []store.Query) (
 }
 
 // Save has points around it.
-func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
+func (s *failpointStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) error {
 	n := s.noteOf(tx)
 	for i, c := range commits {
 		n.subjects = append(n.subjects, subjectsOf(c, i > 0)...)
@@ -84,7 +83,7 @@ func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) 
 			}
 		}
 	}
-	if s.cutter.commitsApart() && len(commits) > 0 {
+	if s.failpoints.commitsApart() && len(commits) > 0 {
 		commits[len(commits)-1].Last = false
 	}
 	if err := s.hit(n, SaveBefore); err != nil {
@@ -97,7 +96,7 @@ func (s *cutStore[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit) 
 }
 
 // Settle has points around it.
-func (s *cutStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settlement) error {
+func (s *failpointStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settlement) error {
 	n := s.noteOf(tx)
 	n.subjects = append(n.subjects, subject{kind: settled(t), label: t.MessageID})
 	if err := s.hit(n, SettleBefore); err != nil {
@@ -110,45 +109,45 @@ func (s *cutStore[Tx]) Settle(ctx context.Context, tx Tx, t store.Settlement) er
 }
 
 // Claim has points around it. They count for what is claimed.
-func (s *cutStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
+func (s *failpointStore[Tx]) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if s.claims != nil {
 		s.claims(c.Now)
 	}
-	before := s.cutter.hit(ClaimBefore)
+	before := s.failpoints.hit(ClaimBefore)
 	tasks, err := s.Store.Claim(ctx, c)
 	if err != nil || len(tasks) == 0 {
 		return tasks, err
 	}
-	after := s.cutter.hit(ClaimAfter)
+	after := s.failpoints.hit(ClaimAfter)
 	for _, t := range tasks {
 		x := subject{t.Effect.Machine, Kind(t.Effect.Delivery), t.Effect.Effect}
 		if t.Kind == store.TaskDeadline {
 			x = subject{t.Deadline.Machine, Deadline, t.Deadline.Event.Name}
 		}
-		err = errors.Join(err, s.cutter.pass(ClaimBefore, before, x), s.cutter.pass(ClaimAfter, after, x), s.cutter.trap.reach(ClaimAfter, x))
+		err = errors.Join(err, s.failpoints.pass(ClaimBefore, before, x), s.failpoints.pass(ClaimAfter, after, x), s.failpoints.shared.reach(ClaimAfter, x))
 	}
 	return tasks, err
 }
 
-func (s *cutStore[Tx]) hit(n *note, p Point) error {
-	n.points = append(n.points, Cut{p, s.cutter.hit(p)})
-	return s.cutter.trap.reach(p, n.subjects...)
+func (s *failpointStore[Tx]) hit(n *note, p Point) error {
+	n.points = append(n.points, Hit{p, s.failpoints.hit(p)})
+	return s.failpoints.shared.reach(p, n.subjects...)
 }
 
-func (s *cutStore[Tx]) remember(tx Tx, n *note) {
+func (s *failpointStore[Tx]) remember(tx Tx, n *note) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.notes[tx] = n
 }
 
-func (s *cutStore[Tx]) forget(tx Tx) {
+func (s *failpointStore[Tx]) forget(tx Tx) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.notes, tx)
 }
 
-// noteOf returns the note of a transaction; a new one for a caller's own.
-func (s *cutStore[Tx]) noteOf(tx Tx) *note {
+// noteOf returns the note of a transaction, a new one for a caller's own transaction.
+func (s *failpointStore[Tx]) noteOf(tx Tx) *note {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := s.notes[tx]; n != nil {
@@ -157,10 +156,10 @@ func (s *cutStore[Tx]) noteOf(tx Tx) *note {
 	return &note{}
 }
 
-// report notes the points of a transaction for each of its subjects. One
-// without a subject made nothing durable.
-func (s *cutStore[Tx]) report(n *note) error {
-	if !s.cutter.record {
+// report logs the points of a transaction for each of its subjects. A transaction without
+// a subject made nothing durable.
+func (s *failpointStore[Tx]) report(n *note) error {
+	if !s.failpoints.record {
 		return nil
 	}
 	for _, x := range n.subjects {
@@ -174,7 +173,7 @@ func (s *cutStore[Tx]) report(n *note) error {
 			}
 		}
 		for _, p := range n.points {
-			if err := s.cutter.pass(p.Point, p.N, x); err != nil {
+			if err := s.failpoints.pass(p.Point, p.N, x); err != nil {
 				return err
 			}
 		}
@@ -182,8 +181,8 @@ func (s *cutStore[Tx]) report(n *note) error {
 	return nil
 }
 
-// subjectsOf tells what a commit is. started says that another commit asked
-// for it.
+// subjectsOf returns the subjects of a commit. started says that another commit starts
+// the record.
 func subjectsOf(c store.Commit, started bool) []subject {
 	if len(c.Steps) == 0 {
 		if c.Task != nil && c.Task.Kind == store.TaskEffect {
@@ -210,13 +209,13 @@ func subjectsOf(c store.Commit, started bool) []subject {
 	return out
 }
 
-// settled tells what a settlement of an effect is.
+// settled returns the kind of a settlement.
 func settled(t store.Settlement) Kind {
 	switch t.MessageState.State {
 	case "retry_wait":
 		return Retry
 	case "dead_letter":
-		return Bury
+		return DeadLetter
 	case "pending":
 		return Requeue
 	}

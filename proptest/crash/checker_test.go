@@ -17,20 +17,19 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// TestTheJudgeSees spoils, one at a time, what quiet lives left, and expects to
-// be told.
-func TestTheJudgeSees(t *testing.T) {
-	t.Run("upload", func(t *testing.T) { spoil(t, uploads(), true, uploadSpoils()) })
-	t.Run("unpack", func(t *testing.T) { spoil(t, unpacks(), false, unpackSpoils()) })
+// TestTheCheckerSees corrupts, one at a time, the facts of uninterrupted runs, and
+// expects the checker to report it.
+func TestTheCheckerSees(t *testing.T) {
+	t.Run("upload", func(t *testing.T) { checkCorruptions(t, uploads(), true, uploadCorruptions()) })
+	t.Run("unpack", func(t *testing.T) { checkCorruptions(t, unpacks(), false, unpackCorruptions()) })
 }
 
-// uploads is a machine with effects of several classes, whose steps callers make.
+// uploads is a machine with effects of several classes whose steps callers make.
 func uploads() Subject {
 	return Subject{Specs: "../../spec", Machines: []Member{Fixed(upload.Define[any](nil), upload.Transitions())}}
 }
 
-// unpacks is a machine that is started and starts another, and has work of every
-// class.
+// unpacks is a machine that is started and starts another, and has work of every class.
 func unpacks() Subject {
 	return Subject{Specs: "../../spec", Machines: []Member{
 		Tuned(func(p unpack.Params) engine.Machine[any] { return unpack.Define[any](nil, p) }, unpack.Transitions()),
@@ -39,11 +38,12 @@ func unpacks() Subject {
 	}}
 }
 
-// spoils changes facts or the diary so that a promise is broken.
-type spoils map[string]func(f *facts, diary map[string][]entry)
+// corruptions change the facts or the event logs so that the checker must report a
+// problem. The key is part of its text.
+type corruptions map[string]func(f *facts, diary map[string][]entry)
 
-func uploadSpoils() spoils {
-	return spoils{
+func uploadCorruptions() corruptions {
+	return corruptions{
 		"follows version": func(f *facts, _ map[string][]entry) { f.history = slices.Delete(f.history, 1, 2) },
 		"is not in the table": func(f *facts, _ map[string][]entry) {
 			i := slices.IndexFunc(f.history, func(h historyRow) bool { return h.event == "complete_parts" })
@@ -64,7 +64,7 @@ func uploadSpoils() spoils {
 		},
 		"has 0 keys": func(f *facts, _ map[string][]entry) { f.keys = f.keys[1:] },
 		"has 2 keys": func(f *facts, _ map[string][]entry) { f.keys = append(f.keys, f.keys[0]) },
-		"nobody was told": func(_ *facts, diary map[string][]entry) {
+		"no caller was told": func(_ *facts, diary map[string][]entry) {
 			remove(diary, func(e entry) bool { return e.Entry == accepted })
 		},
 		"its key says":     func(f *facts, _ map[string][]entry) { f.keys = f.keys[1:] },
@@ -86,7 +86,7 @@ func uploadSpoils() spoils {
 		"and is not in the history": func(_ *facts, diary map[string][]entry) {
 			change(diary, accepted, func(e *entry) { e.Event = "abort_upload" })
 		},
-		"the life did not end": func(_ *facts, diary map[string][]entry) {
+		"the scenario did not end": func(_ *facts, diary map[string][]entry) {
 			remove(diary, func(e entry) bool { return e.Entry == ended })
 		},
 		"was dispatched as": func(_ *facts, diary map[string][]entry) {
@@ -96,7 +96,7 @@ func uploadSpoils() spoils {
 			change(diary, called, func(e *entry) { e.ID = "another key" })
 		},
 		"follows attempt": func(_ *facts, diary map[string][]entry) { repeat(diary, called) },
-		"only when the life had ended": func(_ *facts, diary map[string][]entry) {
+		"only when the scenario had ended": func(_ *facts, diary map[string][]entry) {
 			for tag, entries := range diary {
 				diary[tag] = append(entries, entries[slices.IndexFunc(entries, func(e entry) bool { return e.Entry == called })], entry{Entry: ended})
 			}
@@ -104,13 +104,13 @@ func uploadSpoils() spoils {
 	}
 }
 
-func unpackSpoils() spoils {
+func unpackCorruptions() corruptions {
 	of := func(effect string) func(e entry) bool { return func(e entry) bool { return e.Effect == effect } }
-	return spoils{
+	return corruptions{
 		"was repeated without being asked for": func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("create_device")) },
 		"happened 2 times":                     func(_ *facts, diary map[string][]entry) { repeatIf(diary, done, of("create_device")) },
 		"was attempted 2 times":                func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("extract_layers")) },
-		"outlives its state": func(f *facts, _ map[string][]entry) {
+		"is left after its state": func(f *facts, _ map[string][]entry) {
 			i := slices.IndexFunc(f.outbox, func(o outboxRow) bool { return o.work && o.machine == "download" })
 			f.outbox[i].state = "pending"
 		},
@@ -158,51 +158,51 @@ func repeatIf(diary map[string][]entry, kind entryKind, is func(entry) bool) {
 	}
 }
 
-// rehearsed lives the lives of a subject, in this process.
-func rehearsed[Tx any](t *testing.T, subject Subject, d Database[Tx], pick func(scenarios.Script) bool) (story, plan, string, *sql.DB) {
+// runUninterrupted runs the scenarios of a subject in this process.
+func runUninterrupted[Tx any](t *testing.T, subject Subject, d Database[Tx], pick func(scenarios.Script) bool) (scenarioSet, plan, string, *sql.DB) {
 	t.Helper()
-	s, err := subject.story()
+	set, err := subject.scenarioSet()
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := prepare(t, d, s.machines)
-	p, err := s.rehearsal()
+	conn := prepare(t, d, set.machines)
+	p, err := set.uninterrupted()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Scenarios = slices.DeleteFunc(p.Scenarios, func(sc scenario) bool { return !pick(sc.Script) })
+	p.Runs = slices.DeleteFunc(p.Runs, func(sc plannedRun) bool { return !pick(sc.Script) })
 	dir := t.TempDir()
 	if err := p.store(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := live(t.Context(), d, subject, dir); err != nil {
+	if err := runScenarios(t.Context(), d, subject, dir); err != nil {
 		t.Fatal(err)
 	}
-	return s, p, dir, conn
+	return set, p, dir, conn
 }
 
-// spoil judges what is right, and then what is not; keyed says that callers alone
-// make steps.
-func spoil(t *testing.T, subject Subject, keyed bool, all spoils) {
-	d := FileDatabase(filepath.Join(t.TempDir(), "judge.db"))
-	s, p, dir, conn := rehearsed(t, subject, d, func(s scenarios.Script) bool {
+// checkCorruptions checks the correct facts, and then each corruption. keyed says that
+// only callers make steps.
+func checkCorruptions(t *testing.T, subject Subject, keyed bool, all corruptions) {
+	d := FileDatabase(filepath.Join(t.TempDir(), "checker.db"))
+	set, p, dir, conn := runUninterrupted(t, subject, d, func(s scenarios.Script) bool {
 		return !keyed || len(s.Steps) == 4 && !slices.ContainsFunc(s.Steps, func(st scenarios.Step) bool { return st.Event == nil })
 	})
 	judged := func(f func(*facts, map[string][]entry)) string {
-		read, err := readFacts(t.Context(), conn, s.machines)
+		read, err := readFacts(t.Context(), conn, set.machines)
 		if err != nil {
 			t.Fatal(err)
 		}
-		diary, err := readDiaries(dir, p)
+		diary, err := readEventLogs(dir, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f(read, diary)
 		var problems strings.Builder
-		j := newJudge(tablesOf(s.machines), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
-		j.all()
+		c := newChecker(tablesOf(set.machines), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
+		c.check()
 		if keyed {
-			j.keyed()
+			c.keyed()
 		}
 		return problems.String()
 	}
@@ -216,26 +216,26 @@ func spoil(t *testing.T, subject Subject, keyed bool, all spoils) {
 	}
 }
 
-// TestAWindowThatNobodyPassesIsMissed: what no life hits is told.
+// TestAWindowThatNobodyPassesIsMissed: a window that no scenario hits is reported.
 func TestAWindowThatNobodyPassesIsMissed(t *testing.T) {
-	s, err := uploads().story()
+	set, err := uploads().scenarioSet()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := s.rehearsal()
+	p, err := set.uninterrupted()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := p.Scenarios[0].Tag
+	first := p.Runs[0].Tag
 	past := map[string][]entry{first: {{Entry: passed, Scenario: first, Machine: "upload", Kind: Fire, Point: SaveAfter, N: 1, Label: "go"}}}
-	planned, missed, err := s.choose(p, past, windowsOf("upload", []Kind{Fire}), false)
+	planned, missed, err := set.choose(p, past, windowsOf("upload", []Kind{Fire}), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(planned.Scenarios) != len(p.Scenarios)+1 || len(missed) != len(eventPoints)-1 {
-		t.Fatalf("planned are %v, missed %v", planned.Scenarios, missed)
+	if len(planned.Runs) != len(p.Runs)+1 || len(missed) != len(eventPoints)-1 {
+		t.Fatalf("planned are %v, missed %v", planned.Runs, missed)
 	}
 	if got := exercisedWindows(planned, map[string][]entry{}); len(got) != 0 {
-		t.Errorf("without a trace in the diary, windows count as exercised: %v", got)
+		t.Errorf("without an entry in the event log, windows count as exercised: %v", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lastResort is how long nothing at all may move: no machine is so busy. Whatever
-// moves may take as long as it likes.
+// lastResort is how long a proof waits without any progress. It is longer than any
+// computer is busy.
 const lastResort = 5 * time.Minute
 
 // watch waits for something while there is progress.
@@ -17,7 +17,7 @@ type watch struct {
 	since    time.Time
 }
 
-// pause waits a little. It fails when the state has been the same for too long.
+// pause waits a little. It fails if the state has not changed for too long.
 func (w *watch) pause(ctx context.Context, stuck string, state any) error {
 	if now := fmt.Sprint(state); now != w.seen || w.since.IsZero() {
 		w.seen, w.since = now, time.Now()

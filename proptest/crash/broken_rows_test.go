@@ -18,25 +18,25 @@ import (
 // Rows that somebody broke by hand. Each is an error or a dead letter that names
 // its record, and the other records go on.
 
-// vandal is a world in which somebody with an owner's rights writes.
-type vandal[Tx any] struct {
+// brokenRows is a world in which the owner of the database changes rows by hand.
+type brokenRows[Tx any] struct {
 	*world[Tx]
 	spoil   func(table, statement string) error
 	refuses bool // the database itself holds against text that is no JSON
 }
 
-func sqliteVandal(t *testing.T) *vandal[sqliteTx] {
+func sqliteBrokenRows(t *testing.T) *brokenRows[sqliteTx] {
 	w := sqliteWorld(t)
-	return &vandal[sqliteTx]{world: w, spoil: w.vandaliseSQLite}
+	return &brokenRows[sqliteTx]{world: w, spoil: w.execUncheckedSQLite}
 }
 
-func postgresVandal(t *testing.T) *vandal[postgresTx] {
+func postgresBrokenRows(t *testing.T) *brokenRows[postgresTx] {
 	w := postgresWorld(t)
-	return &vandal[postgresTx]{world: w, spoil: w.vandalisePostgres, refuses: true}
+	return &brokenRows[postgresTx]{world: w, spoil: w.execUncheckedPostgres, refuses: true}
 }
 
-// vandalisePostgres runs a statement without the CHECKs and triggers of a table.
-func (w *world[Tx]) vandalisePostgres(table, statement string) error {
+// execUncheckedPostgres runs a statement without the CHECKs and triggers of a table.
+func (w *world[Tx]) execUncheckedPostgres(table, statement string) error {
 	for _, s := range []string{
 		`DO $$ DECLARE c text; BEGIN
 			FOR c IN SELECT conname FROM pg_constraint WHERE conrelid = '` + table + `'::regclass AND contype = 'c' LOOP
@@ -52,8 +52,8 @@ func (w *world[Tx]) vandalisePostgres(table, statement string) error {
 	return nil
 }
 
-// vandaliseSQLite runs a statement without the CHECKs and triggers of a table.
-func (w *world[Tx]) vandaliseSQLite(table, statement string) error {
+// execUncheckedSQLite runs a statement without the CHECKs and triggers of a table.
+func (w *world[Tx]) execUncheckedSQLite(table, statement string) error {
 	conn, err := w.sql.Conn(w.Context())
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (w *world[Tx]) vandaliseSQLite(table, statement string) error {
 	return nil
 }
 
-// offered makes a deal that waits for an answer to its offer until its deadline.
+// offered creates a deal that waits for an answer to its offer until its deadline.
 func (w *world[Tx]) offered(e *engine.Engine[Tx]) string {
 	w.Helper()
 	id := w.id()
@@ -95,11 +95,11 @@ func (w *world[Tx]) offered(e *engine.Engine[Tx]) string {
 }
 
 func TestBrokenRecord(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { brokenRecord(sqliteVandal(t)) })
-	t.Run("postgres", func(t *testing.T) { brokenRecord(postgresVandal(t)) })
+	t.Run("sqlite", func(t *testing.T) { brokenRecord(sqliteBrokenRows(t)) })
+	t.Run("postgres", func(t *testing.T) { brokenRecord(postgresBrokenRows(t)) })
 }
 
-func brokenRecord[Tx any](w *vandal[Tx]) {
+func brokenRecord[Tx any](w *brokenRows[Tx]) {
 	e := w.engine(deal.Define[Tx](nil, deal.DefaultParams()))
 	whole := w.offered(e)
 	broken := map[string]string{} // what is wrong, by id
@@ -121,7 +121,7 @@ func brokenRecord[Tx any](w *vandal[Tx]) {
 	for id, set := range broken {
 		_, get := e.Get(w.Context(), "deal", id)
 		_, fire := e.Fire(w.Context(), "deal", id, deal.Withdraw{}, engine.Call{By: advertiser})
-		_, resume := e.Resume(w.Context(), "deal", id, "somebody", "to see")
+		_, resume := e.Resume(w.Context(), "deal", id, "operator", "to see")
 		for _, err := range []error{get, fire, resume} {
 			var corrupt *store.CorruptError
 			if !errors.As(err, &corrupt) || corrupt.Machine != "deal" || corrupt.ID != id {
@@ -145,7 +145,7 @@ func brokenRecord[Tx any](w *vandal[Tx]) {
 	if len(list) != 4 {
 		w.Errorf("the list has %d records", len(list))
 	}
-	// Nothing is lost: mended, they go on by themselves.
+	// Nothing is lost: repaired, they continue without help.
 	for id := range broken {
 		must(w.T, w.spoil("deals", "UPDATE deals SET status = 'OFFER_PENDING', escrow = 'none', creative = NULL WHERE deal_id = '"+id+"'"))
 	}
@@ -156,7 +156,7 @@ func brokenRecord[Tx any](w *vandal[Tx]) {
 	}
 }
 
-// announcer is handlers of the machine publish, of which one is called here.
+// announcer has handlers of the machine publish, of which one is called here.
 type announcer[Tx any] struct {
 	publish.Handlers[Tx]
 	announced map[string]int
@@ -171,16 +171,16 @@ func (a announcer[Tx]) ArtifactQuarantined(_ context.Context, d fsm.Dispatch, _ 
 	return nil
 }
 
-// TestBrokenMessage: a message that can't be read is a dead letter of its record;
-// mended and requeued it is delivered.
+// TestBrokenMessage: a message that can't be read becomes a dead letter of its record.
+// Repaired and requeued it is delivered.
 func TestBrokenMessage(t *testing.T) {
 	for _, payload := range []string{`{`, `[1]`, `{"digest":1}`} {
-		t.Run("sqlite, "+payload, func(t *testing.T) { brokenMessage(sqliteVandal(t), payload) })
-		t.Run("postgres, "+payload, func(t *testing.T) { brokenMessage(postgresVandal(t), payload) })
+		t.Run("sqlite, "+payload, func(t *testing.T) { brokenMessage(sqliteBrokenRows(t), payload) })
+		t.Run("postgres, "+payload, func(t *testing.T) { brokenMessage(postgresBrokenRows(t), payload) })
 	}
 }
 
-func brokenMessage[Tx any](w *vandal[Tx], payload string) {
+func brokenMessage[Tx any](w *brokenRows[Tx], payload string) {
 	handlers := announcer[Tx]{announced: map[string]int{}}
 	m := publish.Define[Tx](handlers)
 	w.handle, w.inTx = m.Handle, m.HandleTx
@@ -225,24 +225,25 @@ func brokenMessage[Tx any](w *vandal[Tx], payload string) {
 		w.Error("no line of the log names the record")
 	}
 	must(w.T, w.spoil("fsm_outbox", `UPDATE fsm_outbox SET payload = '{"digest":"d"}' WHERE version = 2 AND record_id = '`+broken+"'"))
-	must(w.T, e.Requeue(w.Context(), letters[0].MessageID, "somebody", "mended"))
+	must(w.T, e.Requeue(w.Context(), letters[0].MessageID, "operator", "repaired"))
 	w.works(e)
 	if handlers.announced[broken] != 2 || w.count(first+" AND state = 'delivered'") != 1 {
-		w.Errorf("mended, it is announced %d times", handlers.announced[broken])
+		w.Errorf("repaired, it is announced %d times", handlers.announced[broken])
 	}
 }
 
-// TestBrokenDeadline: a deadline that can't be read is told with its record, and stays;
-// one whose payload is none of its event is told and consumed, and Resume arms it again;
-// one whose event the program does not know is left alone until it is mended.
+// TestBrokenDeadline: a deadline that can't be read is reported with its record, and
+// stays. One with a payload that its event does not accept is reported and consumed, and
+// Resume sets it again. One with an event that the program does not know is not claimed
+// until it is repaired.
 func TestBrokenDeadline(t *testing.T) {
 	for _, set := range []string{"payload = '{'", "payload = '[1]'", "event = 'NOBODY'"} {
-		t.Run("sqlite, "+set, func(t *testing.T) { brokenDeadline(sqliteVandal(t), set) })
-		t.Run("postgres, "+set, func(t *testing.T) { brokenDeadline(postgresVandal(t), set) })
+		t.Run("sqlite, "+set, func(t *testing.T) { brokenDeadline(sqliteBrokenRows(t), set) })
+		t.Run("postgres, "+set, func(t *testing.T) { brokenDeadline(postgresBrokenRows(t), set) })
 	}
 }
 
-func brokenDeadline[Tx any](w *vandal[Tx], set string) {
+func brokenDeadline[Tx any](w *brokenRows[Tx], set string) {
 	e := w.engine(deal.Define[Tx](nil, deal.DefaultParams()))
 	broken, whole := w.offered(e), w.offered(e)
 	err := w.spoil("fsm_deadlines", "UPDATE fsm_deadlines SET "+set+" WHERE record_id = '"+broken+"'")
@@ -267,7 +268,7 @@ func brokenDeadline[Tx any](w *vandal[Tx], set string) {
 		must(w.T, w.spoil("fsm_deadlines", "UPDATE fsm_deadlines SET payload = '{}', event = 'EXPIRE' WHERE record_id = '"+broken+"'"))
 		w.clock.add(2 * lease)
 	} else {
-		did, err := e.Resume(w.Context(), "deal", broken, "somebody", "its timer is lost")
+		did, err := e.Resume(w.Context(), "deal", broken, "operator", "its deadline is lost")
 		must(w.T, err)
 		if !did.Deadline {
 			w.Error("no timer was armed")
@@ -277,19 +278,19 @@ func brokenDeadline[Tx any](w *vandal[Tx], set string) {
 	w.in(e, "deal", broken, "EXPIRED")
 }
 
-// TestVanishedRecord: an event for a record that does not exist, and what is
-// under way for one that somebody deleted.
+// TestVanishedRecord: an event for a record that does not exist, and tasks of a record
+// that was deleted by hand.
 func TestVanishedRecord(t *testing.T) {
-	t.Run("sqlite", func(t *testing.T) { vanishedRecord(sqliteVandal(t)) })
-	t.Run("postgres", func(t *testing.T) { vanishedRecord(postgresVandal(t)) })
+	t.Run("sqlite", func(t *testing.T) { vanishedRecord(sqliteBrokenRows(t)) })
+	t.Run("postgres", func(t *testing.T) { vanishedRecord(postgresBrokenRows(t)) })
 }
 
-func vanishedRecord[Tx any](w *vandal[Tx]) {
+func vanishedRecord[Tx any](w *brokenRows[Tx]) {
 	e := w.engine(deal.Define[Tx](nil, deal.DefaultParams()))
 	never := w.id()
 	_, fire := e.Fire(w.Context(), "deal", never, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "k"})
 	_, get := e.Get(w.Context(), "deal", never)
-	_, resume := e.Resume(w.Context(), "deal", never, "somebody", "to see")
+	_, resume := e.Resume(w.Context(), "deal", never, "operator", "to see")
 	for _, err := range []error{fire, get, resume} {
 		if !errors.Is(err, engine.ErrNotFound) || !contains(err, "deal "+never) {
 			w.Errorf("for a record that does not exist the error is %v", err)
