@@ -36,9 +36,18 @@ func equal(l, r func() *jen.Statement) test {
 // binary is a comparison; not is the opposite operator.
 func binary(l, r value, op, not string) test {
 	with := func(op string) func() *jen.Statement {
-		return func() *jen.Statement { return l.code().Op(op).Add(r.code()) }
+		return func() *jen.Statement { return comparand(l).Op(op).Add(comparand(r)) }
 	}
 	return test{code: with(op), not: with(not)}
+}
+
+// comparand is the Go of v in a condition, where a bare composite literal would open the
+// block of the if.
+func comparand(v value) *jen.Statement {
+	if v.isLit && v.typ.Base == ir.UUID {
+		return jen.Parens(v.code())
+	}
+	return v.code()
 }
 
 // all is the conjunction of tests.
