@@ -74,7 +74,7 @@ type typeChecker struct {
 	runtime  map[string]*types.Package // what else generated code may import, by its path
 }
 
-func newTypeChecker(f *testing.F) *typeChecker {
+func newTypeChecker(f testing.TB) *typeChecker {
 	fset := token.NewFileSet()
 	c := &typeChecker{fset: fset, standard: importer.ForCompiler(fset, "gc", nil), runtime: map[string]*types.Package{}}
 	for _, name := range []string{"fsm", "client"} {
@@ -88,7 +88,7 @@ func newTypeChecker(f *testing.F) *typeChecker {
 }
 
 // sourcesOf reads the Go files of a folder.
-func sourcesOf(f *testing.F, folder string) (files []gen.File) {
+func sourcesOf(f testing.TB, folder string) (files []gen.File) {
 	paths, err := filepath.Glob(folder + "/*.go")
 	if err != nil {
 		f.Fatal(err)
