@@ -38,11 +38,33 @@ func TestNothingForgotten(t *testing.T) {
 			}
 		}
 	})
+	t.Run("corpora", func(t *testing.T) {
+		for _, target := range fuzzTargets(t) {
+			if inputs, _ := os.ReadDir(target); len(inputs) == 0 {
+				t.Errorf("a fuzz target has no inputs in %s: run make fuzz, and keep some of what it finds", target)
+			}
+		}
+	})
 	t.Run("comments", func(t *testing.T) {
 		for folder := range imports(t) {
 			checkComments(t, folder)
 		}
 	})
+}
+
+// fuzzTargets returns the folder of inputs of each fuzz target.
+func fuzzTargets(t *testing.T) (folders []string) {
+	t.Helper()
+	declaration := regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
+	eachTestFile(t, func(file, text string) {
+		for _, m := range declaration.FindAllStringSubmatch(text, -1) {
+			folders = append(folders, filepath.Join(filepath.Dir(file), "testdata", "fuzz", m[1]))
+		}
+	})
+	if len(folders) < 10 {
+		t.Fatalf("found %d fuzz targets", len(folders))
+	}
+	return folders
 }
 
 func readAll(t *testing.T, pattern string) string {
@@ -160,11 +182,22 @@ func TestInvariantsNameRealTests(t *testing.T) {
 	}
 }
 
-// testFunctions lists the test functions of the module, outside of testdata.
+// testFunctions lists the tests and fuzz targets of the module, outside of testdata.
 func testFunctions(t *testing.T) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
-	declaration := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	declaration := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	eachTestFile(t, func(_, text string) {
+		for _, m := range declaration.FindAllStringSubmatch(text, -1) {
+			out[m[1]] = true
+		}
+	})
+	return out
+}
+
+// eachTestFile calls f with each file of tests of the module, outside of testdata.
+func eachTestFile(t *testing.T, f func(file, text string)) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -175,16 +208,12 @@ func testFunctions(t *testing.T) map[string]bool {
 			return nil
 		}
 		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
+		if err == nil {
+			f(file, string(text))
 		}
-		for _, m := range declaration.FindAllStringSubmatch(string(text), -1) {
-			out[m[1]] = true
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
 }

@@ -1,10 +1,7 @@
 package fsmgen_test
 
 import (
-	"cmp"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,7 +11,7 @@ import (
 // their tables names one.
 func TestPromisesHaveTests(t *testing.T) {
 	t.Parallel()
-	tests := testNames(t)
+	tests := testFunctions(t)
 	name := regexp.MustCompile("`((?:Test|Fuzz)\\w+)`")
 	for _, file := range []string{"SECURITY.md", "STABILITY.md"} {
 		data, err := os.ReadFile(file)
@@ -40,27 +37,4 @@ func TestPromisesHaveTests(t *testing.T) {
 			t.Errorf("%s has %d promises: the test looks in the wrong place", file, rows)
 		}
 	}
-}
-
-// testNames returns the names of all tests and fuzz targets of the main module.
-func testNames(t *testing.T) map[string]bool {
-	t.Helper()
-	names, declared := map[string]bool{}, regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() && d.Name() == "node_modules" {
-			return cmp.Or(err, fs.SkipDir)
-		}
-		if d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		for _, m := range declared.FindAllStringSubmatch(string(data), -1) {
-			names[m[1]] = true
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }
