@@ -72,14 +72,17 @@ soak: $(BIN)/parts ## Play simulations for SOAK (1h), then ROUNDS (20) with proc
 golden: $(BIN)/parts ## Rewrite the golden files; read the diff before you commit it
 	FSMGEN_GOLDEN=1 $(BIN)/parts -- go test -count=1 ./...
 
+# A target that fails keeps its input in testdata/fuzz and says how to run it again. The others go on.
 .PHONY: fuzz
-fuzz: ## Run each fuzz target for FUZZTIME (10s)
-	@grep -rlE '^func Fuzz' --include='*_test.go' --exclude-dir=node_modules . | xargs -rn1 dirname | sort -u | while read -r dir; do \
-		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
-			echo "$$dir $$target"; \
-			go -C "$$dir" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s .; \
+fuzz: ## Run each fuzz target for FUZZTIME (10s), from the inputs in testdata/fuzz
+	@failed=; for file in $$(grep -rlE '^func Fuzz' --include='*_test.go' --exclude-dir=node_modules . | sort); do \
+		for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' "$$file" | cut -c6-); do \
+			dir=$$(dirname "$$file"); echo "fuzz $$dir $$target"; \
+			out=$$(go -C "$$dir" test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1s . 2>&1) || \
+				{ echo "$$out"; failed="$$failed $$dir/$$target"; }; \
 		done; \
-	done
+	done; \
+	[ -z "$$failed" ] || { echo "fuzzing found inputs that fail:$$failed"; exit 1; }
 
 # Benchmarks whose ways take turns: in a second there would be two or three of them.
 TURNS := Registration|PostgresFire|PostgresBatch|Relay|Busy
@@ -108,7 +111,7 @@ tidy: ## Tidy the go.mod of every module
 	@for module in $(MODULES); do echo "tidy $$module"; go -C $$module mod tidy; done
 
 .PHONY: verify
-verify: verify-generated verify-tidy lint verify-structure ## Fail if output is stale, modules untidy, lint unhappy or rules broken
+verify: verify-generated verify-tidy lint verify-structure fuzz ## Fail if output is stale, modules untidy, lint unhappy, rules broken, or fuzzing finds something
 
 # Generating again must change nothing and leave nothing behind.
 .PHONY: verify-generated
