@@ -164,6 +164,8 @@ func (g *generator) identity(f *jen.File) {
 			jen.If(jen.Err().Op(":=").Add(g.fsm("Into")).Call(jen.Op("&").Id("id")).Dot("Scan").Call(jen.Id("text")), jen.Err().Op("!=").Nil()).Block(
 				jen.Return(jen.Id("id"), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": id: %w"), jen.Err()))),
 			jen.Return(jen.Id("id"), jen.Nil())))
+	coreMethod(f, "Owns", "reports whether p is a payload of this machine.", []jen.Code{jen.Id("p").Add(g.fsm("Payload"))}, jen.Bool(),
+		jen.List(jen.Id("_"), jen.Id("ok")).Op(":=").Id("p").Assert(jen.Id("Payload")), jen.Return(jen.Id("ok")))
 	if g.hasActors() {
 		g.callers(f)
 	}

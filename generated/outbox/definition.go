@@ -110,6 +110,12 @@ func parseID(text string) (id fsm.UUID, err error) {
 	return id, nil
 }
 
+// Owns reports whether p is a payload of this machine.
+func (m core) Owns(p fsm.Payload) bool {
+	_, ok := p.(Payload)
+	return ok
+}
+
 // KeyOf returns the idempotency key that e has by its own template, false for none. r is nil for a
 // creation.
 func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) { return "", false }

@@ -113,6 +113,12 @@ func parseID(text string) (id fsm.UUID, err error) {
 	return id, nil
 }
 
+// Owns reports whether p is a payload of this machine.
+func (m core) Owns(p fsm.Payload) bool {
+	_, ok := p.(Payload)
+	return ok
+}
+
 // Caller returns a as an engine takes it.
 func (a Actor) Caller() fsm.Caller { return fsm.Caller{Role: a.Role.String(), ID: fsm.Text(a.ID)} }
 

@@ -245,7 +245,7 @@ func (w *workerProcess[Tx]) call(ctx context.Context, p *run, i int, st scenario
 	if st.Create {
 		act = w.engine.Create
 	}
-	o, err := act(ctx, st.Machine, id, payload{*st.Event}, engine.Call{By: st.By, IdempotencyKey: key, Correlation: p.tag})
+	o, err := act(ctx, st.Machine, id, *st.Event, engine.Call{By: st.By, IdempotencyKey: key, Correlation: p.tag})
 	wasKilled, problem := p.has(killedHere, func(entry) bool { return true })
 	if problem != nil {
 		return problem
@@ -278,15 +278,6 @@ func refusal(err error) (cause string, ok bool) {
 	}
 	return "", false
 }
-
-// payload is an event in the form that an engine takes.
-type payload struct{ event fsm.Event }
-
-// EventName returns the event's name.
-func (p payload) EventName() string { return p.event.Name }
-
-// MarshalJSON returns the event's payload.
-func (p payload) MarshalJSON() ([]byte, error) { return p.event.Payload, nil }
 
 // recordOf returns the record of a step. The id of a record that another machine started
 // is read from its history.

@@ -29,15 +29,6 @@ func (c *call) accepted() bool {
 // unclear reports whether the caller can't know what the call has changed.
 func (c *call) unclear() bool { return errors.Is(c.err, store.ErrStore) || errors.Is(c.err, errDead) }
 
-// payload is an event in the form that an engine takes.
-type payload struct{ event fsm.Event }
-
-// EventName returns the event's name.
-func (p payload) EventName() string { return p.event.Name }
-
-// MarshalJSON returns the event's payload.
-func (p payload) MarshalJSON() ([]byte, error) { return p.event.Payload, nil }
-
 // create creates a new record, or one that may exist.
 func (run *run[Tx]) create(ctx context.Context) {
 	r := oneOf(run.rng, run.machines)
@@ -164,7 +155,7 @@ func (run *run[Tx]) send(ctx context.Context, c *call) {
 		if c.create {
 			f = w.engine.Create
 		}
-		c.outcome, c.err = f(ctx, c.machine, c.id, payload{c.event}, c.call)
+		c.outcome, c.err = f(ctx, c.machine, c.id, c.event, c.call)
 		run.logOutcome(c)
 		if !c.unclear() || c.call.IdempotencyKey == "" {
 			return
@@ -242,7 +233,7 @@ func (run *run[Tx]) batch(ctx context.Context) {
 		}
 		c := run.note(run.invent(ctx, at.machine, at.id, creates))
 		calls = append(calls, c)
-		firings = append(firings, engine.Firing{Machine: c.machine, ID: c.id, Event: payload{c.event}, Call: c.call, Create: creates})
+		firings = append(firings, engine.Firing{Machine: c.machine, ID: c.id, Event: c.event, Call: c.call, Create: creates})
 	}
 	run.log.count("a batch")
 	outcomes, err := oneOf(run.rng, run.workers).engine.FireBatch(ctx, firings)
@@ -270,7 +261,7 @@ func (run *run[Tx]) fireTx(ctx context.Context) {
 			if c.create {
 				f = w.engine.CreateTx
 			}
-			if c.outcome, c.err = f(ctx, tx, c.machine, c.id, payload{c.event}, c.call); c.err != nil {
+			if c.outcome, c.err = f(ctx, tx, c.machine, c.id, c.event, c.call); c.err != nil {
 				return c.err
 			}
 			outcomes = append(outcomes, c.outcome)

@@ -130,7 +130,7 @@ func fire[Tx any](ctx context.Context, u *engine.Tx[Tx], t part) error {
 		if c.create {
 			f = u.Create
 		}
-		c.outcome, c.err = f(ctx, c.machine, c.id, payload{c.event}, c.call)
+		c.outcome, c.err = f(ctx, c.machine, c.id, c.event, c.call)
 		if c.err != nil && (t.trial || !refuses(c.err)) {
 			return c.err
 		}

@@ -88,7 +88,7 @@ func (s *stage) fire(ctx context.Context, command, rest string) {
 	if command == "create" {
 		f = s.engine.Create
 	}
-	o, err := f(ctx, machine, fullID(id), payload{parseEvent(rest)}, call)
+	o, err := f(ctx, machine, fullID(id), parseEvent(rest), call)
 	if err != nil {
 		s.say("error: %s", strings.ReplaceAll(err.Error(), fullID(id), id))
 		return

@@ -32,6 +32,8 @@ type Machine[T any] interface {
 	// DeadlineOf returns the deadline of r's state if it was entered at the given time; nil for
 	// none. Resume uses it to restore a lost deadline.
 	DeadlineOf(r fsm.Record, entered time.Time) *fsm.Deadline
+	// Owns reports whether p is a payload struct of this machine.
+	Owns(p fsm.Payload) bool
 	// KeyOf returns the event's own idempotency key. r is nil for a creation.
 	KeyOf(e fsm.Event, r fsm.Record) (string, bool)
 	// FatalEvent returns the event to fire when an accepted event could not be recorded.

@@ -2,11 +2,13 @@ package engine_test
 
 import (
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/activate"
+	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -73,5 +75,28 @@ func TestThePayloadOfAnotherVersionIsADeadLetter(t *testing.T) {
 				t.Errorf("the record is at %d, %v", now.Version, err)
 			}
 		})
+	}
+}
+
+// submitOffer is an event of another machine that is called as one of deal.
+type submitOffer struct{}
+
+func (submitOffer) EventName() string { return "SUBMIT_OFFER" }
+
+// TestAPayloadOfAnotherMachineIsRefused: a payload struct has to be the machine's own, whatever the
+// name of its event. An fsm.Event is of any machine that knows its name.
+func TestAPayloadOfAnotherMachineIsRefused(t *testing.T) {
+	t.Parallel()
+	e, end := newDeals(t.Context())
+	defer end()
+	by := engine.Call{By: deal.ByAdvertiser(7).Caller()}
+	_, err := e.Fire(t.Context(), "deal", dealID.String(), submitOffer{}, by)
+	var x *fsm.Rejection
+	if !errors.As(err, &x) || !errors.Is(err, fsm.ErrInvalidEvent) || x.Field != "payload" ||
+		x.Problem != "is of type engine_test.submitOffer, which is no payload of this machine" {
+		t.Errorf("the payload of another machine: %v", err)
+	}
+	if _, err := e.Fire(t.Context(), "deal", dealID.String(), fsm.Event{Name: "SUBMIT_OFFER", Payload: []byte(" {} ")}, by); err != nil {
+		t.Errorf("an event by its name: %v", err)
 	}
 }

@@ -46,6 +46,10 @@ func (e *Engine[T]) request(f Firing) (request[T], error) {
 	if f.Create && f.Call.IfVersion != 0 {
 		return request[T]{}, errors.New("engine: IfVersion is for a record that exists, and this call creates one: leave it out")
 	}
+	if _, raw := f.Event.(fsm.Event); !raw && !m.Owns(f.Event) {
+		x := &fsm.Rejection{Machine: m.Name(), Reason: fsm.ErrInvalidEvent, Event: f.Event.EventName(), Actor: f.Call.By.Role}
+		return request[T]{}, x.WithField("payload", fmt.Sprintf("is of type %T, which is no payload of this machine", f.Event))
+	}
 	event, err := fsm.EventOf(f.Event)
 	if err != nil {
 		return request[T]{}, err

@@ -307,12 +307,6 @@ func (l lines) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// payload is an event as a transcript writes it.
-type payload struct{ event fsm.Event }
-
-func (p payload) EventName() string            { return p.event.Name }
-func (p payload) MarshalJSON() ([]byte, error) { return p.event.Payload, nil }
-
 // parseEvent reads: NAME {json}, the payload being {} if it is left out.
 func parseEvent(text string) fsm.Event {
 	name, json_, _ := strings.Cut(strings.TrimSpace(text), " ")

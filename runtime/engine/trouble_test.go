@@ -293,7 +293,7 @@ func TestAHandlerIsToldWhatBecameOfItsTask(t *testing.T) {
 	}{
 		{"its state was left", func(s *stage, id string, _ *atomic.Bool) {
 			e := parseEvent(`EXTRACT_FAILED {"cause":"a person"}`)
-			if _, err := s.engine.Fire(s.t.Context(), "unpack", id, payload{e}, engine.Call{By: fsm.System()}); err != nil {
+			if _, err := s.engine.Fire(s.t.Context(), "unpack", id, e, engine.Call{By: fsm.System()}); err != nil {
 				s.t.Error(err)
 			}
 		}, engine.ErrStateLeft, "EXTRACT_FAILED", false},

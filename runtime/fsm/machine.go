@@ -19,19 +19,27 @@ type Record interface {
 	Pointers() []any   // where to scan
 }
 
-// Payload is a generated payload struct of an event.
+// Payload is a generated payload struct of an event, or an [Event].
 type Payload interface{ EventName() string }
 
-// Event is an event with its payload as JSON: what deadlines, answers and
-// histories store. The payload of an event that carries nothing is {}.
+// Event is an event with its payload as JSON: what deadlines, answers and histories store. The
+// payload of an event that carries nothing is {}. As a Payload it is for programs that know a
+// machine by name alone.
 type Event struct {
 	Name    string          `json:"name"`
 	Payload json.RawMessage `json:"payload"`
 }
 
-// EventOf encodes a payload struct.
+// EventName is the event's name in the spec.
+func (e Event) EventName() string { return e.Name }
+
+// EventOf encodes a payload struct. An Event stays as it is, in compact JSON.
 func EventOf(p Payload) (Event, error) {
-	text, err := json.Marshal(p)
+	var carried any = p
+	if e, ok := p.(Event); ok {
+		carried = e.Payload
+	}
+	text, err := json.Marshal(carried)
 	if err != nil {
 		return Event{}, fmt.Errorf("encode event %s: %w", p.EventName(), err)
 	}
