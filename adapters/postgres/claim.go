@@ -10,7 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-const letterColumns = `message_id::text, machine, record_id, version, seq, effect, lane, delivery, work, payload, record_state, correlation, created_at,
+const messageColumns = `message_id::text, machine, record_id, version, seq, effect, lane, delivery, work, payload, record_state, correlation, created_at,
 	state, attempts, cut, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
 // Both statements find their rows in an index that holds nothing that is done,
@@ -19,13 +19,14 @@ const letterColumns = `message_id::text, machine, record_id, version, seq, effec
 // join and scan the table; row addresses (ctid) would be wrong for a row that
 // another transaction changed after the snapshot.
 const (
-	// Of each lane the oldest rows that are due are looked at: suspects and the rest have
+	// Of each destination the oldest due rows are looked at: suspects and the rest have
 	// a place each. Rows that another worker is claiming are skipped; one that it has just
 	// claimed is not due any more when its lock is free.
 	//
 	// Rows are locked one by one until there are as many as depth. The limit that is
-	// a number is for the planner: without it a long lane seems so dear that the
-	// server compiles the statement (jit), which takes longer than to run it.
+	// a number is for the planner: without it a destination with many rows seems so
+	// expensive that the server compiles the statement (jit), which takes longer than to
+	// run it.
 	//
 	// A row with nothing open before it is a head and is claimed. Any other is
 	// parked, if there is a row before it that can be locked and is open and not
@@ -86,13 +87,13 @@ const (
 			lease_token = $11, lease_until = $12, worker = $13
 		WHERE message_id = ANY(ARRAY(SELECT message_id FROM heads)) AND (SELECT count(*) FROM waiting) >= 0
 	)
-	SELECT ` + letterColumns + `, place, message_id IN (SELECT message_id FROM heads), message_id IN (SELECT message_id FROM waiting) FROM due`
+	SELECT ` + messageColumns + `, place, message_id IN (SELECT message_id FROM heads), message_id IN (SELECT message_id FROM waiting) FROM due`
 
 	// What carries a token is among the rows that some worker holds.
 	claimedBefore = `UPDATE fsm_outbox SET lease_until = $2
 		WHERE message_id = ANY(ARRAY(
 			SELECT message_id FROM fsm_outbox WHERE due_at IS NOT NULL AND NOT parked AND lease_token = $1))
-		RETURNING ` + letterColumns
+		RETURNING ` + messageColumns
 
 	claimDeadlines = `WITH due AS (
 		SELECT *
@@ -136,7 +137,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) 
 			return nil, wrap("claim", err)
 		}
 		if len(found.tasks) > 0 {
-			if len(found.lanes) > 0 {
+			if len(found.destinations) > 0 {
 				s.listener.wakeAll() // for the rest
 			}
 			return found.tasks, nil

@@ -83,8 +83,8 @@ func message(n int, version int64) store.OutboxMessage {
 	}
 }
 
-// timer is a deadline of the n-th deal.
-func timer(n int, at time.Time) store.Deadline {
+// deadlineOf returns a deadline of the n-th deal.
+func deadlineOf(n int, at time.Time) store.Deadline {
 	return store.Deadline{
 		Machine: "deal", RecordID: id(n), Kind: store.DeadlineTimeout, Version: 1, DueAt: at,
 		Event: fsm.Event{Name: "EXPIRE", Payload: json.RawMessage(`{}`)}, Correlation: "c-1",

@@ -69,7 +69,7 @@ func TestStoresShareTheWork(t *testing.T) {
 	for n := range records {
 		c := creation(t, n)
 		second := message(n, 2)
-		c.Outbox, c.SetDeadlines = append(c.Outbox, second), []store.Deadline{timer(n, epoch)}
+		c.Outbox, c.SetDeadlines = append(c.Outbox, second), []store.Deadline{deadlineOf(n, epoch)}
 		must(t, save(s, c))
 	}
 	var mu sync.Mutex

@@ -259,21 +259,21 @@ func TestWaves(t *testing.T) {
 	step := func(machine, id string, by fsm.Caller, version int64, cause string) store.Commit {
 		return store.Commit{Machine: machine, ID: id, Steps: []store.StepWrite{{HistoryRow: store.HistoryRow{Version: version, By: by, Correlation: cause}}}}
 	}
-	person := fsm.Caller{Role: "external"}
+	other := fsm.Caller{Role: "external"}
 	for name, tt := range map[string]struct {
 		commits []store.Commit
 		want    [][]string
 	}{
-		"people create": {[]store.Commit{step("a", "1", person, 1, ""), step("b", "2", person, 1, ""), step("a", "3", person, 1, "")}, [][]string{{"1", "2", "3"}}},
+		"people create": {[]store.Commit{step("a", "1", other, 1, ""), step("b", "2", other, 1, ""), step("a", "3", other, 1, "")}, [][]string{{"1", "2", "3"}}},
 		"steps start": {
-			[]store.Commit{step("a", "1", person, 2, ""), step("b", "2", fsm.System(), 1, ""), step("a", "3", person, 5, ""), step("b", "4", fsm.System(), 1, ""), step("c", "5", fsm.System(), 1, "")},
+			[]store.Commit{step("a", "1", other, 2, ""), step("b", "2", fsm.System(), 1, ""), step("a", "3", other, 5, ""), step("b", "4", fsm.System(), 1, ""), step("c", "5", fsm.System(), 1, "")},
 			[][]string{{"1", "3"}, {"2", "4"}, {"5"}},
 		},
-		"another cause":      {[]store.Commit{step("a", "1", person, 2, "x"), step("b", "2", fsm.System(), 1, "y")}, [][]string{{"1", "2"}}},
+		"another cause":      {[]store.Commit{step("a", "1", other, 2, "x"), step("b", "2", fsm.System(), 1, "y")}, [][]string{{"1", "2"}}},
 		"the system creates": {[]store.Commit{step("a", "1", fsm.System(), 1, ""), step("a", "2", fsm.System(), 1, "")}, [][]string{{"1", "2"}}},
-		"two starts":         {[]store.Commit{step("a", "1", person, 2, ""), step("b", "2", fsm.System(), 1, ""), step("b", "3", fsm.System(), 1, "")}, [][]string{{"1"}, {"2", "3"}}},
-		"no steps":           {[]store.Commit{{Machine: "a", ID: "1"}, step("a", "2", person, 1, ""), {Machine: "a", ID: "3"}}, [][]string{{"1", "3"}, {"2"}}},
-		"a record twice":     {[]store.Commit{step("a", "1", person, 2, ""), step("a", "2", person, 2, ""), step("a", "1", person, 3, "")}, [][]string{{"1", "2"}, {"1"}}},
+		"two starts":         {[]store.Commit{step("a", "1", other, 2, ""), step("b", "2", fsm.System(), 1, ""), step("b", "3", fsm.System(), 1, "")}, [][]string{{"1"}, {"2", "3"}}},
+		"no steps":           {[]store.Commit{{Machine: "a", ID: "1"}, step("a", "2", other, 1, ""), {Machine: "a", ID: "3"}}, [][]string{{"1", "3"}, {"2"}}},
+		"a record twice":     {[]store.Commit{step("a", "1", other, 2, ""), step("a", "2", other, 2, ""), step("a", "1", other, 3, "")}, [][]string{{"1", "2"}, {"1"}}},
 	} {
 		var got [][]string
 		for _, wave := range waves(tt.commits) {

@@ -84,9 +84,9 @@ func TestALockedRecordHoldsUpNobodyForLong(t *testing.T) {
 	d := openDatabase(t)
 	s := d.migrated(t)
 	offers := offered(t, s)
-	person, err := d.pool.Begin(t.Context())
+	other, err := d.pool.Begin(t.Context())
 	must(t, err)
-	_, err = person.Exec(t.Context(), "SELECT 1 FROM deals WHERE deal_id = $1 FOR UPDATE", offers[0].ID)
+	_, err = other.Exec(t.Context(), "SELECT 1 FROM deals WHERE deal_id = $1 FOR UPDATE", offers[0].ID)
 	must(t, err)
 	offers[0].ShortLockWait = true
 	if err := save(s, offers...); !errors.Is(err, store.ErrConflict) || !strings.Contains(err.Error(), "lock timeout") {
@@ -97,9 +97,9 @@ func TestALockedRecordHoldsUpNobodyForLong(t *testing.T) {
 	offers[0].ShortLockWait = false
 	go func() { written <- save(s, offers[0]) }()
 	for n := 0; n == 0; time.Sleep(time.Millisecond) { // until it waits
-		must(t, d.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))", person.Conn().PgConn().PID()).Scan(&n))
+		must(t, d.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))", other.Conn().PgConn().PID()).Scan(&n))
 	}
-	must(t, person.Rollback(t.Context()))
+	must(t, other.Rollback(t.Context()))
 	must(t, <-written)
 }
 

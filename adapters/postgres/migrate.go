@@ -32,7 +32,7 @@ var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_row
 // committed.
 func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	var drift *store.DriftError
-	err := s.alone(ctx, func(tx pgx.Tx) error {
+	err := s.exclusively(ctx, func(tx pgx.Tx) error {
 		if err := migrate(ctx, tx, Version); err != nil {
 			return err
 		}
@@ -59,12 +59,12 @@ func (s *Store) MigrateTo(ctx context.Context, version int) error {
 		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, Version)
 	}
 	s.migrated.Store(false)
-	err := s.alone(ctx, func(tx pgx.Tx) error { return migrate(ctx, tx, version) })
+	err := s.exclusively(ctx, func(tx pgx.Tx) error { return migrate(ctx, tx, version) })
 	return wrapSchema("migrate", err)
 }
 
-// alone runs f in a transaction that no other process of this schema is in.
-func (s *Store) alone(ctx context.Context, f func(pgx.Tx) error) error {
+// exclusively runs f in a transaction while no other process of this schema is in one.
+func (s *Store) exclusively(ctx context.Context, f func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", lockOf(s.schema)); err != nil {
 			return err

@@ -77,7 +77,7 @@ func question(q store.Read) (statement, func(*store.Page, pgx.Rows) error, error
 			return err
 		}, nil
 	case store.ReadDeadLetters, store.ReadMessage:
-		return readLetters(q), func(p *store.Page, rows pgx.Rows) error {
+		return readMessages(q), func(p *store.Page, rows pgx.Rows) error {
 			l, err := scanLetter(rows)
 			p.Messages = append(p.Messages, l)
 			return err
@@ -124,8 +124,8 @@ func scanHistory(rows pgx.Rows) (h store.HistoryRow, err error) {
 	return h, err
 }
 
-func readLetters(q store.Read) (s statement) {
-	s.write("SELECT %s FROM fsm_outbox", letterColumns)
+func readMessages(q store.Read) (s statement) {
+	s.write("SELECT %s FROM fsm_outbox", messageColumns)
 	if q.Kind == store.ReadMessage {
 		s.write(" WHERE message_id = %s", s.param(q.MessageID))
 		return s

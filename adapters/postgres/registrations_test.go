@@ -97,7 +97,7 @@ func registered(t testing.TB, n int) store.Commit {
 	work := message(n, 6)
 	work.Machine, work.Version, work.Seq, work.Work = "registration", 5, 2, true
 	c.Outbox = []store.OutboxMessage{m, work}
-	arm := timer(n, epoch.Add(time.Minute))
+	arm := deadlineOf(n, epoch.Add(time.Minute))
 	arm.Machine = "registration"
 	c.SetDeadlines = []store.Deadline{arm}
 	return c

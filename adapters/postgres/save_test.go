@@ -29,7 +29,7 @@ func TestRoundTrips(t *testing.T) {
 				return err
 			}
 			c := creation(t, n)
-			c.SetDeadlines = []store.Deadline{timer(n, epoch)}
+			c.SetDeadlines = []store.Deadline{deadlineOf(n, epoch)}
 			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: id(n), RecordID: id(n), Event: "CREATE", Version: 1, CreatedAt: epoch}}
 			c.Last = last
 			return s.Save(ctx, tx, []store.Commit{c})

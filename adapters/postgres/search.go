@@ -9,24 +9,24 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// deep is how many rows of a lane a claim looks at that has found none to claim
+// deep is how many rows of a destination a claim looks at that has found none to claim
 // among the oldest. It parks those that wait behind others: a statement for so many
 // takes a few milliseconds.
 const deep = 500
 
-// deepest is how many rows of a lane one statement looks at: see claimEffects.
+// deepest is how many rows of a destination one statement looks at: see claimEffects.
 const deepest = 2000
 
 // search is a claim on its way through the rows that are due.
 type search struct {
-	claim     store.Claim
-	lanes     []laneSearch // that may have rows which no statement has looked at
-	deadlines bool         // still to be claimed
-	tasks     []store.Task
+	claim        store.Claim
+	destinations []destinationSearch // that may have rows which no statement has looked at
+	deadlines    bool                // still to be claimed
+	tasks        []store.Task
 }
 
-// laneSearch is where a search is in a lane, among its suspects or among the rest.
-type laneSearch struct {
+// destinationSearch is how far a search of a destination is, among its suspects or the rest.
+type destinationSearch struct {
 	store.Destination
 	suspects bool
 	depth    int // how many rows the statement looks at
@@ -40,10 +40,10 @@ func newSearch(c store.Claim) *search {
 	for _, l := range c.Destinations {
 		depth := min(l.Most, c.Effects, deepest)
 		if depth > 0 {
-			s.lanes = append(s.lanes, laneSearch{Destination: l, depth: depth})
+			s.destinations = append(s.destinations, destinationSearch{Destination: l, depth: depth})
 		}
 		if depth = min(depth, c.Suspects); depth > 0 {
-			s.lanes = append(s.lanes, laneSearch{Destination: l, suspects: true, depth: depth})
+			s.destinations = append(s.destinations, destinationSearch{Destination: l, suspects: true, depth: depth})
 		}
 	}
 	return s
@@ -52,15 +52,15 @@ func newSearch(c store.Claim) *search {
 // queue queues the next statements, if there is anything left to look at.
 func (s *search) queue(b *pgx.Batch) {
 	c := s.claim
-	if len(s.lanes) > 0 {
+	if len(s.destinations) > 0 {
 		b.Queue(claimEffects, c.Now,
-			column(s.lanes, func(l laneSearch) string { return l.Machine }),
-			column(s.lanes, func(l laneSearch) string { return l.Name }),
-			column(s.lanes, func(l laneSearch) any { return listText(l.Effects) }),
-			column(s.lanes, func(l laneSearch) any { return listText(l.States) }),
-			column(s.lanes, func(l laneSearch) bool { return l.suspects }),
-			column(s.lanes, func(l laneSearch) int64 { return int64(l.Most) }),
-			column(s.lanes, func(l laneSearch) int64 { return int64(l.depth) }),
+			column(s.destinations, func(l destinationSearch) string { return l.Machine }),
+			column(s.destinations, func(l destinationSearch) string { return l.Name }),
+			column(s.destinations, func(l destinationSearch) any { return listText(l.Effects) }),
+			column(s.destinations, func(l destinationSearch) any { return listText(l.States) }),
+			column(s.destinations, func(l destinationSearch) bool { return l.suspects }),
+			column(s.destinations, func(l destinationSearch) int64 { return int64(l.Most) }),
+			column(s.destinations, func(l destinationSearch) int64 { return int64(l.depth) }),
 			c.Suspects, c.Effects, c.Token.String(), c.Until, nullable(c.Worker))
 	}
 	if s.deadlines {
@@ -89,7 +89,7 @@ func statesOfEvents(e store.Events) (machine string, states []string)  { return 
 
 // read reads what the statements found, and decides where to look next.
 func (s *search) read(results pgx.BatchResults) error {
-	if len(s.lanes) > 0 {
+	if len(s.destinations) > 0 {
 		if err := s.readEffects(results); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func (s *search) readEffects(results pgx.BatchResults) error {
 		var head, parked bool
 		t := store.Task{Kind: store.TaskEffect, Token: s.claim.Token}
 		t.Effect, t.Err = scanLetter(rows, &place, &head, &parked)
-		l := &s.lanes[place-1]
+		l := &s.destinations[place-1]
 		l.seen++
 		switch {
 		case head:
@@ -125,21 +125,21 @@ func (s *search) readEffects(results pgx.BatchResults) error {
 	return err
 }
 
-// next keeps the lanes in which there may be more to claim. So many messages behind
+// next keeps the destinations in which there may be more to claim. So many messages behind
 // cancelled ones that are still under way as to fill a statement hold the others of
-// the lane up until these end.
+// the ordering key up until these end.
 func (s *search) next() {
 	full, suspects := len(s.tasks) == s.claim.Effects, 0
-	for _, l := range s.lanes {
+	for _, l := range s.destinations {
 		if l.suspects {
 			suspects += l.claimed
 		}
 	}
-	s.lanes = slices.DeleteFunc(s.lanes, func(l laneSearch) bool {
+	s.destinations = slices.DeleteFunc(s.destinations, func(l destinationSearch) bool {
 		return full || l.suspects && suspects == s.claim.Suspects || l.seen < l.depth || l.claimed == l.Most || l.left == deepest
 	})
-	for i, l := range s.lanes {
-		s.lanes[i] = laneSearch{Destination: l.Destination, suspects: l.suspects, depth: min(deep+l.left, deepest)}
+	for i, l := range s.destinations {
+		s.destinations[i] = destinationSearch{Destination: l.Destination, suspects: l.suspects, depth: min(deep+l.left, deepest)}
 	}
 }
 

@@ -27,15 +27,15 @@ func (s *Store) Settle(ctx context.Context, tx pgx.Tx, done store.Settlement) er
 }
 
 const (
-	letter = `UPDATE fsm_outbox SET state = $3, attempts = $4, available_at = $5, delivered_at = $6, discarded_at = $7,
+	updateMessage = `UPDATE fsm_outbox SET state = $3, attempts = $4, available_at = $5, delivered_at = $6, discarded_at = $7,
 		last_error = $8, resolution = $9, lease_token = NULL, lease_until = NULL, worker = NULL`
 
 	// The worker that holds the row ends its task.
-	settleEffect = `WITH r AS (` + letter + ` WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2 RETURNING 1)
+	settleEffect = `WITH r AS (` + updateMessage + ` WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2 RETURNING 1)
 		SELECT fsm_lease_lost($1::text) WHERE NOT EXISTS (SELECT FROM r)`
 
-	// A person decides about a row that nobody holds and that is in state $2.
-	settleByHand = `WITH r AS (` + letter + `, cut = $10 WHERE message_id = $1 AND state = $2 AND lease_token IS NULL AND NOT cancelled RETURNING 1)
+	// An operator decides about a message that is not leased and is in state $2.
+	settleByHand = `WITH r AS (` + updateMessage + `, cut = $10 WHERE message_id = $1 AND state = $2 AND lease_token IS NULL AND NOT cancelled RETURNING 1)
 		SELECT fsm_letter_moved($1::text) WHERE NOT EXISTS (SELECT FROM r)`
 
 	renewEffect = `WITH r AS (UPDATE fsm_outbox SET lease_until = $3 WHERE message_id = $1 AND state = 'delivering' AND lease_token = $2
@@ -126,6 +126,6 @@ func (p *pipeline) settle(about subject, t store.Settlement) {
 	} else {
 		p.add(about, settleEffect, args...)
 	}
-	// The lane goes on: what is behind this row may be due.
+	// The next message of the ordering key may be due.
 	p.work = true
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// ?1 are the machines, ?2 the lanes, ?3 is now; each part counts at most ?4 rows, in an
+// ?1 are the machines, ?2 the destinations, ?3 is now; each part counts at most ?4 rows, in an
 // index that holds few that are done. The parts that count do so in the order of their
 // index, so that an order is counted as a whole.
 //
@@ -56,8 +56,8 @@ const backlog = `WITH open AS MATERIALIZED (
 
 // backlogValues are the parameters of backlog.
 func backlogValues(q store.Read) ([]any, error) {
-	lanes, err := json.Marshal(q.Destinations)
-	return []any{jsonList(q.Machines()), string(lanes), instant(q.Now), q.Limit}, err
+	destinations, err := json.Marshal(q.Destinations)
+	return []any{jsonList(q.Machines()), string(destinations), instant(q.Now), q.Limit}, err
 }
 
 func readBacklog(c *cells) (b store.Backlog) {

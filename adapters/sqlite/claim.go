@@ -13,8 +13,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// What is due of a lane and not parked; ?2 is now. Suspects and the rest are found
-// separately.
+// The messages of a destination that are due and not parked. ?2 is now. Suspects and the
+// rest are found separately.
 // The conditions that look redundant are those of the indices, word for word. The
 // indices are named because statistics (ANALYZE) mislead the planner: of all rows
 // many may be due, and yet the first of them is all that is looked for.
@@ -31,13 +31,13 @@ const dueOf = ` AND coalesce(lease_until, available_at) <= +?2
 const overdueOf = `max(due_at, coalesce(lease_until, due_at)) <= +?2
 		AND event IN (SELECT value FROM json_each(%s)) AND (record_state IS NULL OR record_state IN (SELECT value FROM json_each(%s)))`
 
-// A row before o in its lane that is open.
+// An open message before o of the same ordering key.
 const before = `SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_lane
 			WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.lane = o.lane AND (p.version, p.seq) < (o.version, o.seq)
 				AND p.state <> 'delivered' AND (p.cancelled = 0 OR p.state = 'delivering')`
 
 var (
-	// dueEffects are at most ?3 messages of lane ?5 of machine ?1, oldest first: suspects
+	// dueEffects are at most ?3 messages of destination ?5 of machine ?1, oldest first: suspects
 	// or the rest, as ?6 says, with the effects ?4 and the states ?7; and for each whether
 	// a row before it is open and not cancelled, and whether a cancelled one is under way.
 	dueEffects = "SELECT " + outboxColumns + `, coalesce(lease_until, available_at),
@@ -48,8 +48,8 @@ var (
 	ORDER BY coalesce(lease_until, available_at), version, seq
 	LIMIT ?3`
 
-	// The places, in the list ?1, of the lanes of which something is due.
-	lanesWithEffects = `SELECT l.key FROM json_each(?1) AS l
+	// The places, in the list ?1, of the destinations with a due message.
+	destinationsWithEffects = `SELECT l.key FROM json_each(?1) AS l
 	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
 		WHERE machine = l.value ->> 'Machine' AND lane = l.value ->> 'Name'
 			AND (state = 'delivering' AND cut > 0) = (l.value ->> 'Suspects')` + fmt.Sprintf(dueOf, "l.value, '$.Effects'", "l.value, '$.States'") + `)`
@@ -86,8 +86,8 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) 
 	if c.Again {
 		return s.claimedBefore(ctx, c)
 	}
-	// Looking costs no lock, so many idle workers are in nobody's way.
-	lanes, err := dueAmong(ctx, s.readers, lanesWithEffects, c, c.Effects, places(c))
+	// Looking takes no lock, so idle workers do not block others.
+	destinations, err := dueAmong(ctx, s.readers, destinationsWithEffects, c, c.Effects, places(c))
 	if err != nil {
 		return nil, wrap("claim", err)
 	}
@@ -95,8 +95,8 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) 
 	if err != nil {
 		return nil, wrap("claim", err)
 	}
-	found := newSearch(c, lanes)
-	for len(found.lanes)+len(events) > 0 {
+	found := newSearch(c, destinations)
+	for len(found.destinations)+len(events) > 0 {
 		var tasks []store.Task
 		err := s.inTx(ctx, func(tx *sql.Tx) error {
 			effects, err := found.claim(ctx, tx)
@@ -112,7 +112,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) 
 		}
 		events = nil
 		if len(tasks) > 0 {
-			if len(found.lanes) > 0 {
+			if len(found.destinations) > 0 {
 				s.tell() // there may be more
 			}
 			return tasks, nil

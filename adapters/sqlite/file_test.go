@@ -196,7 +196,7 @@ func TestAnotherProcessThatKeepsTheLock(t *testing.T) {
 	}
 }
 
-// TestWaitingEndsWithTheContext has somebody keep the lock for longer than the
+// TestWaitingEndsWithTheContext has another process keep the lock for longer than the
 // caller has time, and the store much more.
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	t.Parallel()
@@ -257,7 +257,7 @@ func TestAReadThatWentStale(t *testing.T) {
 	}
 }
 
-// TestBrokenJSONIsItsOwnTask has somebody break a message: it is claimed with an
+// TestBrokenJSONIsItsOwnTask breaks a message by hand: it is claimed with an
 // error that names it, and the others as they are.
 func TestBrokenJSONIsItsOwnTask(t *testing.T) {
 	t.Parallel()

@@ -69,20 +69,20 @@ func much(n int) store.Commit {
 
 func plansGoByIndex(t *testing.T, s *Store, st *statements) {
 	for name, tt := range map[string]struct{ query, index string }{
-		"lanes with effects":      {lanesWithEffects, "fsm_outbox_due"},
-		"machines with deadlines": {machinesWithDeadlines, "fsm_deadlines_due"},
-		"effects that are due":    {dueEffects, "fsm_outbox_due"},
-		"the head of a lane":      {dueEffects, "fsm_outbox_lane"},
-		"deadlines that are due":  {dueDeadlines, "fsm_deadlines_due"},
-		"work to cancel":          {cancelWork, "fsm_outbox_lane"},
-		"what waits in a lane":    {firstParked, "fsm_outbox_parked"},
-		"parking":                 {park, "fsm_outbox USING PRIMARY KEY"},
-		"dead letters":            {deadLetters, "fsm_outbox_dead"},
-		"settling":                {settleEffect + ofWorker, "fsm_outbox USING PRIMARY KEY"},
-		"loading":                 {st.load, "deals USING PRIMARY KEY"},
-		"records above an id":     {st.list[0][1], "deals USING PRIMARY KEY (deal_id>?)"},
-		"moving":                  {st.updates.text([]int{1, 2}), "deals USING PRIMARY KEY"},
-		"history":                 {st.history, "h USING PRIMARY KEY (deal_id=? AND version>?)"},
+		"destinations with effects":   {destinationsWithEffects, "fsm_outbox_due"},
+		"machines with deadlines":     {machinesWithDeadlines, "fsm_deadlines_due"},
+		"effects that are due":        {dueEffects, "fsm_outbox_due"},
+		"the head of an ordering key": {dueEffects, "fsm_outbox_lane"},
+		"deadlines that are due":      {dueDeadlines, "fsm_deadlines_due"},
+		"work to cancel":              {cancelWork, "fsm_outbox_lane"},
+		"what waits behind a head":    {firstParked, "fsm_outbox_parked"},
+		"parking":                     {park, "fsm_outbox USING PRIMARY KEY"},
+		"dead letters":                {deadLetters, "fsm_outbox_dead"},
+		"settling":                    {settleEffect + ofWorker, "fsm_outbox USING PRIMARY KEY"},
+		"loading":                     {st.load, "deals USING PRIMARY KEY"},
+		"records above an id":         {st.list[0][1], "deals USING PRIMARY KEY (deal_id>?)"},
+		"moving":                      {st.updates.text([]int{1, 2}), "deals USING PRIMARY KEY"},
+		"history":                     {st.history, "h USING PRIMARY KEY (deal_id=? AND version>?)"},
 	} {
 		plan := explain(t, s, tt.query)
 		if scans(plan) || !strings.Contains(plan, tt.index) {

@@ -18,7 +18,7 @@ import (
 
 // The least SQLite is that of Debian 12, 3.40, whose program is a part.
 
-// program runs statements in the program sqlite3, as a person does.
+// program runs statements in the program sqlite3, as an operator does.
 func program(t *testing.T, file string, input string) (string, error) {
 	t.Helper()
 	path := os.Getenv("FSMGEN_SQLITE3")
@@ -80,7 +80,7 @@ func TestProgramFollowsTheGuide(t *testing.T) {
 	}
 }
 
-// TestProgramIsRefused: the rules hold for a person with the program, whose
+// TestProgramIsRefused: the rules hold for an operator with the program, whose
 // foreign keys and recursive triggers are off.
 func TestProgramIsRefused(t *testing.T) {
 	t.Parallel()
@@ -88,7 +88,7 @@ func TestProgramIsRefused(t *testing.T) {
 	const id = "'00000000-0000-4000-8000-000000000001'"
 	created := "INSERT INTO deals (deal_id, status, version, last_event, entered_at, advertiser_id, owner_id, price_nano, created_at, updated_at) VALUES (" +
 		id + ", 'DRAFT', 1, 'CREATE', '2026-01-02T03:04:05.000000Z', 7, 8, 100, '2026-01-02T03:04:05.000000Z', '2026-01-02T03:04:05.000000Z');"
-	const told = "INSERT INTO deal_events (event_id, deal_id, version, event_type, to_status, transition, actor_role, actor_id, created_at) VALUES (" +
+	const history = "INSERT INTO deal_events (event_id, deal_id, version, event_type, to_status, transition, actor_role, actor_id, created_at) VALUES (" +
 		id + ", " + id + ", 1, 'CREATE', 'DRAFT', 'create', 'advertiser', 7, '2026-01-02T03:04:05.000000Z');"
 	for _, c := range []struct{ statement, want string }{
 		{created, ""},
@@ -99,7 +99,7 @@ func TestProgramIsRefused(t *testing.T) {
 	} {
 		statement := c.statement
 		if statement != created {
-			statement = created + told + statement
+			statement = created + history + statement
 		}
 		out, err := program(t, file, "BEGIN; "+statement+" ROLLBACK;")
 		if (err == nil) != (c.want == "") || !strings.Contains(out, c.want) {

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	letter = "SELECT " + outboxColumns + " FROM fsm_outbox WHERE message_id = ?"
+	selectMessage = "SELECT " + outboxColumns + " FROM fsm_outbox WHERE message_id = ?"
 	// ?1 to ?6 a filter, each null where it lets everything through; ?7 to ?10 the
 	// place behind which to begin, null for the start; ?11 at most.
 	deadLetters = "SELECT " + outboxColumns + ` FROM fsm_outbox
@@ -58,7 +58,7 @@ func (s *Store) read(ctx context.Context, q store.Read) (store.Page, error) {
 	case store.ReadDeadLetters:
 		return ask(outbox, deadLetters, deadLetterValues(q)...)
 	case store.ReadMessage:
-		return ask(outbox, letter, q.MessageID)
+		return ask(outbox, selectMessage, q.MessageID)
 	case store.ReadBacklog:
 		values, err := backlogValues(q)
 		if err != nil {

@@ -10,17 +10,17 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// deep is how many rows of a lane a transaction looks at after one that has found
+// deep is how many rows of a destination a transaction looks at after one that has found
 // none to claim among the oldest. It parks those that wait behind others.
 const deep = 500
 
 // search is a claim on its way through the messages that are due.
 type search struct {
 	store.Claim
-	lanes []laneSearch // that may have rows which no transaction has looked at
+	destinations []destinationSearch // that may have rows which no transaction has looked at
 }
 
-// place is a lane, and whether its suspects are looked for or the rest.
+// place is a destination, and whether its suspects are searched or the rest.
 type place struct {
 	store.Destination
 	Suspects bool
@@ -37,8 +37,8 @@ func places(c store.Claim) (list []place) {
 	return list
 }
 
-// laneSearch is where a search is in a place.
-type laneSearch struct {
+// destinationSearch is how far a search of a place is.
+type destinationSearch struct {
 	place
 	depth   int // how many rows the transaction looks at
 	seen    int // how many it found
@@ -53,18 +53,18 @@ func newSearch(c store.Claim, places []place) *search {
 			p.Most = min(p.Most, c.Suspects)
 		}
 		if depth := min(p.Most, c.Effects); depth > 0 {
-			s.lanes = append(s.lanes, laneSearch{place: p, depth: depth})
+			s.destinations = append(s.destinations, destinationSearch{place: p, depth: depth})
 		}
 	}
 	return s
 }
 
-// claim claims heads of lanes, parks what waits behind others, and decides where to
+// claim claims heads of ordering keys, parks what waits behind others, and decides where to
 // look next.
 func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]store.Task, error) {
 	var heads []due
-	for i := range s.lanes {
-		found, err := s.look(ctx, tx, &s.lanes[i])
+	for i := range s.destinations {
+		found, err := s.look(ctx, tx, &s.destinations[i])
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]store.Task, error) {
 	return tasks, nil
 }
 
-// within returns those of the heads that the limits of suspects and of lanes allow.
+// within returns the heads that the limits of suspects and of destinations allow.
 func (s *search) within(heads []due) (allowed []due) {
 	slices.SortStableFunc(heads, func(a, b due) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
@@ -90,11 +90,11 @@ func (s *search) within(heads []due) (allowed []due) {
 		most[[2]string{l.Machine, l.Name}] = l.Most
 	}
 	for _, d := range heads {
-		lane, suspect := [2]string{d.Effect.Machine, d.Effect.Destination}, d.Suspect()
-		if most[lane] == 0 || suspect && suspects == 0 {
+		destination, suspect := [2]string{d.Effect.Machine, d.Effect.Destination}, d.Suspect()
+		if most[destination] == 0 || suspect && suspects == 0 {
 			continue
 		}
-		most[lane]--
+		most[destination]--
 		if suspect {
 			suspects--
 		}
@@ -103,8 +103,8 @@ func (s *search) within(heads []due) (allowed []due) {
 	return allowed
 }
 
-// look returns the heads among the oldest rows of a lane, at most Most.
-func (s *search) look(ctx context.Context, tx *sql.Tx, l *laneSearch) (heads []due, err error) {
+// look returns the heads among the oldest rows of a destination, at most Most.
+func (s *search) look(ctx context.Context, tx *sql.Tx, l *destinationSearch) (heads []due, err error) {
 	var waiting []string
 	err = each(ctx, tx, func(row *cells) {
 		r, err := readOutbox(row)
@@ -131,12 +131,12 @@ func (s *search) look(ctx context.Context, tx *sql.Tx, l *laneSearch) (heads []d
 	return heads, nil
 }
 
-// next keeps the lanes in which there may be more to claim.
+// next keeps the destinations in which there may be more to claim.
 func (s *search) next(claimed int) {
-	s.lanes = slices.DeleteFunc(s.lanes, func(l laneSearch) bool {
+	s.destinations = slices.DeleteFunc(s.destinations, func(l destinationSearch) bool {
 		return claimed == s.Effects || l.seen < l.depth || l.claimed == l.Most
 	})
-	for i, l := range s.lanes {
-		s.lanes[i] = laneSearch{place: l.place, depth: deep + l.left}
+	for i, l := range s.destinations {
+		s.destinations[i] = destinationSearch{place: l.place, depth: deep + l.left}
 	}
 }

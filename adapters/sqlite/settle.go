@@ -13,8 +13,8 @@ const (
 	settleEffect = `UPDATE fsm_outbox
 		SET state = ?, attempts = ?, available_at = ?, delivered_at = ?, discarded_at = ?, last_error = ?, resolution = ?,
 			lease_token = NULL, lease_until = NULL, worker = NULL`
-	ofWorker = " WHERE message_id = ? AND state = 'delivering' AND lease_token = ?"
-	ofPerson = ", cut = ?, parked = 0 WHERE message_id = ? AND state = ? AND lease_token IS NULL AND cancelled = 0"
+	ofWorker   = " WHERE message_id = ? AND state = 'delivering' AND lease_token = ?"
+	byOperator = ", cut = ?, parked = 0 WHERE message_id = ? AND state = ? AND lease_token IS NULL AND cancelled = 0"
 
 	renewEffect    = "UPDATE fsm_outbox SET lease_until = ? WHERE message_id = ? AND state = 'delivering' AND lease_token = ? AND (NOT cancelled OR lease_until > ?)"
 	renewDeadline  = "UPDATE fsm_deadlines SET lease_until = ? WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
@@ -24,7 +24,7 @@ const (
 // Settle stores the outcome of a task, if the row still carries its token.
 func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t store.Settlement) error {
 	if t.Renew.IsZero() {
-		s.work.Store(true) // the next of its lane may be due
+		s.work.Store(true) // the next message of its ordering key may be due
 	}
 	return settle(ctx, tx, t)
 }
@@ -65,7 +65,7 @@ func settlement(t store.Settlement) (query string, args []any, lost error) {
 		null(l.LastError), null(l.Resolution),
 	}
 	if t.Token == (fsm.UUID{}) {
-		return settleEffect + ofPerson, append(args, l.Cut, t.MessageID, t.From), store.ErrConflict
+		return settleEffect + byOperator, append(args, l.Cut, t.MessageID, t.From), store.ErrConflict
 	}
 	return settleEffect + ofWorker, append(args, t.MessageID, token), store.ErrLeaseLost
 }
