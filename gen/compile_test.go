@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -17,7 +18,7 @@ func TestAWordWithoutAFormIsAnError(t *testing.T) {
 		return nil
 	}
 	gap := ir.NoForm("golang.text", ir.Base("decimal"))
-	if err := stage(gap); err != error(gap) {
+	if err := stage(gap); !errors.Is(err, gap) {
 		t.Errorf("got %v", err)
 	}
 	if err := stage(nil); err != nil {

@@ -27,18 +27,27 @@ var (
 	ErrStore    = store.ErrStore
 )
 
-// The errors of a store that say more.
 type (
+	// ConflictError says that another writer was first, and what is there now.
 	ConflictError = store.ConflictError
-	ExistsError   = store.ExistsError
-	UniqueError   = store.UniqueError
-	KeyError      = store.KeyError
-	RefusedError  = store.RefusedError
-	CorruptError  = store.CorruptError
-	SchemaError   = store.SchemaError
-	TableError    = store.TableError
-	DriftError    = store.DriftError
-	Drift         = store.Drift
+	// ExistsError says that a record with this id exists.
+	ExistsError = store.ExistsError
+	// UniqueError says that another record has the values of a unique constraint.
+	UniqueError = store.UniqueError
+	// KeyError says that an idempotency key belongs to another call.
+	KeyError = store.KeyError
+	// RefusedError says that the database refused what an accepted event writes.
+	RefusedError = store.RefusedError
+	// CorruptError says that a row exists and can't be read.
+	CorruptError = store.CorruptError
+	// SchemaError says that the engine's tables have another version than the store.
+	SchemaError = store.SchemaError
+	// TableError says that a machine's table lacks what this version of the machine needs.
+	TableError = store.TableError
+	// DriftError says that the database differs from what this program was generated with.
+	DriftError = store.DriftError
+	// Drift lists the differences of one machine.
+	Drift = store.Drift
 )
 
 // ErrNested is returned by a call that needs its own transaction (Fire, Create, FireBatch,
