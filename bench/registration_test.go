@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/adapters/consul"
-	"github.com/fsmgen/fsmgen/adapters/consul/agent"
+	"github.com/fsmgen/fsmgen/internal/consulagent"
 	"github.com/fsmgen/fsmgen/internal/groupcommit"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/registration"
@@ -192,7 +192,7 @@ func (r *registrations) bare(ctx context.Context) error {
 // that one a node is the dearer the more it has already: there, a fleet is compared too.
 func BenchmarkRegistration(b *testing.B) {
 	b.Run("in-process", func(b *testing.B) {
-		server := httptest.NewServer(agent.New(agent.Options{}))
+		server := httptest.NewServer(consulagent.New(consulagent.Options{}))
 		b.Cleanup(server.Close)
 		compareModes(b, server.URL)
 	})

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/consul"
-	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
 const secret = "a-secret-token"
@@ -49,7 +49,7 @@ func saying(status int, body string) http.HandlerFunc {
 
 // every calls every method.
 func every(ctx context.Context, c *consul.Client) map[string]error {
-	s := registration.Service{ID: "api-1", Name: "api", TTL: time.Minute, RegistrationID: "life"}
+	s := discovery.Service{ID: "api-1", Name: "api", TTL: time.Minute, RegistrationID: "life"}
 	_, names := c.Names(ctx)
 	_, instances := c.Instances(ctx, "api")
 	_, checks := c.Checks(ctx)
@@ -58,8 +58,8 @@ func every(ctx context.Context, c *consul.Client) map[string]error {
 		"Register":       c.Register(ctx, s),
 		"Heartbeat":      c.Heartbeat(ctx, "life"),
 		"Deregister":     c.Deregister(ctx, "api-1", "life"),
-		"Withdraw":       c.Withdraw(ctx, registration.Instance{ID: "api-1", Name: "api", Node: "n", RegistrationID: "life"}),
-		"RemoveCheck":    c.RemoveCheck(ctx, registration.Check{ID: "check", Node: "n"}),
+		"Withdraw":       c.Withdraw(ctx, discovery.Instance{ID: "api-1", Name: "api", Node: "n", RegistrationID: "life"}),
+		"RemoveCheck":    c.RemoveCheck(ctx, discovery.Check{ID: "check", Node: "n"}),
 		"DestroySession": c.DestroySession(ctx, "00000000-0000-0000-0000-000000000000"),
 		"Names":          names, "Instances": instances, "Checks": checks, "Sessions": sessions,
 	}
@@ -73,17 +73,17 @@ func TestAnswersAreToldApart(t *testing.T) {
 		want   error
 		says   string
 	}{
-		{400, "Missing service name", registration.ErrInvalid, "Missing service name"},
-		{413, "too large", registration.ErrInvalid, "413"},
-		{401, "", registration.ErrNotPermitted, "401"},
-		{403, "Permission denied", registration.ErrNotPermitted, "token"},
-		{500, "rpc error making call: Permission denied", registration.ErrNotPermitted, "token"},
-		{500, "rpc error making call: ACL not found", registration.ErrNotPermitted, "token"},
-		{429, "slow down", registration.ErrServer, "slow down"},
-		{500, "No cluster leader", registration.ErrServer, "No cluster leader"},
-		{503, "", registration.ErrServer, "503"},
-		{301, "", registration.ErrServer, "no Consul agent"},
-		{404, "<html>not here</html>", registration.ErrServer, "no Consul agent"},
+		{400, "Missing service name", discovery.ErrInvalid, "Missing service name"},
+		{413, "too large", discovery.ErrInvalid, "413"},
+		{401, "", discovery.ErrNotPermitted, "401"},
+		{403, "Permission denied", discovery.ErrNotPermitted, "token"},
+		{500, "rpc error making call: Permission denied", discovery.ErrNotPermitted, "token"},
+		{500, "rpc error making call: ACL not found", discovery.ErrNotPermitted, "token"},
+		{429, "slow down", discovery.ErrServer, "slow down"},
+		{500, "No cluster leader", discovery.ErrServer, "No cluster leader"},
+		{503, "", discovery.ErrServer, "503"},
+		{301, "", discovery.ErrServer, "no Consul agent"},
+		{404, "<html>not here</html>", discovery.ErrServer, "no Consul agent"},
 	} {
 		for method, err := range every(t.Context(), answering(t, saying(tt.status, tt.body))) {
 			var told *consul.Error
@@ -113,7 +113,7 @@ func TestUnknownIsGone(t *testing.T) {
 		`Unknown check ID "registration:life". Ensure that the check ID is passed, not the check name.`: 404,
 		`CheckID "registration:life" does not have associated TTL`:                                      500,
 	} {
-		if err := answering(t, saying(status, body)).Heartbeat(t.Context(), "life"); !errors.Is(err, registration.ErrNotAdvertised) {
+		if err := answering(t, saying(status, body)).Heartbeat(t.Context(), "life"); !errors.Is(err, discovery.ErrNotAdvertised) {
 			t.Errorf("%d %s: %v", status, body, err)
 		}
 	}
@@ -146,14 +146,14 @@ func TestNonsenseIsNoAnswerOfConsul(t *testing.T) {
 					t.Errorf("%s after %q: %v", method, body, err)
 				}
 			case "RemoveCheck", "Withdraw", "Deregister", "Names", "Instances", "Checks", "Sessions":
-				if !errors.Is(err, registration.ErrServer) || !strings.Contains(err.Error(), "no Consul agent") {
+				if !errors.Is(err, discovery.ErrServer) || !strings.Contains(err.Error(), "no Consul agent") {
 					t.Errorf("%s after %q: %v", method, body, err)
 				}
 			}
 		}
 	}
 	for _, body := range []string{"null", "{}", `{"ID":"api-2","Meta":{"registration_id":"life"}}`} {
-		if err := answering(t, saying(200, body)).Deregister(t.Context(), "api-1", "life"); !errors.Is(err, registration.ErrServer) {
+		if err := answering(t, saying(200, body)).Deregister(t.Context(), "api-1", "life"); !errors.Is(err, discovery.ErrServer) {
 			t.Errorf("deregister after %s: %v", body, err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		http.Redirect(w, r, thief, http.StatusTemporaryRedirect)
 	})
 	for method, err := range every(t.Context(), c) {
-		if !errors.Is(err, registration.ErrServer) {
+		if !errors.Is(err, discovery.ErrServer) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestEndlessAnswerIsCutOff(t *testing.T) {
 			_, err = fmt.Fprint(w, tags)
 		}
 	})
-	if _, err := c.Names(t.Context()); !errors.Is(err, registration.ErrServer) {
+	if _, err := c.Names(t.Context()); !errors.Is(err, discovery.ErrServer) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestStallInTheAnswer(t *testing.T) {
 		<-r.Context().Done()
 	})
 	_, err := open(t, consul.Options{Address: stalling, Timeout: 50 * time.Millisecond}).Names(t.Context())
-	if !errors.Is(err, registration.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, discovery.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
 }

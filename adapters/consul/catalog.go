@@ -8,10 +8,10 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-// Names is the contract of registration.Catalog.
+// Names implements discovery.Catalog.
 func (c *Client) Names(ctx context.Context) ([]string, error) {
 	var names map[string][]string
 	err := c.call(ctx, "list the services", func(ctx context.Context) (err error) {
@@ -21,8 +21,8 @@ func (c *Client) Names(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), err
 }
 
-// Instances is the contract of registration.Catalog.
-func (c *Client) Instances(ctx context.Context, name string) ([]registration.Instance, error) {
+// Instances implements discovery.Catalog.
+func (c *Client) Instances(ctx context.Context, name string) ([]discovery.Instance, error) {
 	attempt := quoted("list the services named", name)
 	if err := checkID(attempt, name); err != nil {
 		return nil, err
@@ -35,12 +35,12 @@ func (c *Client) Instances(ctx context.Context, name string) ([]registration.Ins
 	if err != nil {
 		return nil, err
 	}
-	instances := make([]registration.Instance, 0, len(entries))
+	instances := make([]discovery.Instance, 0, len(entries))
 	for _, e := range entries {
 		if e == nil || e.Node == nil || e.Service == nil {
 			continue
 		}
-		instances = append(instances, registration.Instance{
+		instances = append(instances, discovery.Instance{
 			ID:             e.Service.ID,
 			Name:           e.Service.Service,
 			Tags:           e.Service.Tags,
@@ -57,20 +57,20 @@ func (c *Client) Instances(ctx context.Context, name string) ([]registration.Ins
 
 // worst is what the worst of the checks says. Maintenance counts as critical:
 // the service is not discovered either.
-func worst(checks api.HealthChecks) registration.Health {
+func worst(checks api.HealthChecks) discovery.Health {
 	switch checks.AggregatedStatus() {
 	case api.HealthPassing:
-		return registration.Passing
+		return discovery.Passing
 	case api.HealthWarning:
-		return registration.Warning
+		return discovery.Warning
 	}
-	return registration.Critical
+	return discovery.Critical
 }
 
-// Withdraw is the contract of registration.Catalog. What the agent of the Client
+// Withdraw implements discovery.Catalog. What the agent of the Client
 // does not have is taken out of the catalog, where the agent that had it would
 // put it again, if it lived.
-func (c *Client) Withdraw(ctx context.Context, i registration.Instance) error {
+func (c *Client) Withdraw(ctx context.Context, i discovery.Instance) error {
 	attempt := quoted("withdraw service", i.ID)
 	// Without the ID of the service Consul would remove the agent's node.
 	if err := checkID(attempt, i.Node, i.Name, i.ID, i.RegistrationID); err != nil {
@@ -84,7 +84,7 @@ func (c *Client) Withdraw(ctx context.Context, i registration.Instance) error {
 	if err != nil {
 		return err
 	}
-	same := func(other registration.Instance) bool {
+	same := func(other discovery.Instance) bool {
 		return other.Node == i.Node && other.ID == i.ID && other.RegistrationID == i.RegistrationID
 	}
 	if !slices.ContainsFunc(there, same) {
@@ -105,8 +105,8 @@ func (c *Client) remove(ctx context.Context, attempt string, what api.CatalogDer
 	return err
 }
 
-// Checks is the contract of registration.Catalog.
-func (c *Client) Checks(ctx context.Context) ([]registration.Check, error) {
+// Checks implements discovery.Catalog.
+func (c *Client) Checks(ctx context.Context) ([]discovery.Check, error) {
 	var all api.HealthChecks
 	err := c.call(ctx, "list the checks", func(ctx context.Context) (err error) {
 		all, _, err = c.api.Health().State(api.HealthAny, query(ctx))
@@ -115,7 +115,7 @@ func (c *Client) Checks(ctx context.Context) ([]registration.Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	checks := make([]registration.Check, 0, len(all))
+	checks := make([]discovery.Check, 0, len(all))
 	for _, check := range all {
 		if check == nil {
 			continue
@@ -124,7 +124,7 @@ func (c *Client) Checks(ctx context.Context) ([]registration.Check, error) {
 		if !ours {
 			id = ""
 		}
-		checks = append(checks, registration.Check{
+		checks = append(checks, discovery.Check{
 			ID: check.CheckID, Node: check.Node, ServiceID: check.ServiceID, RegistrationID: id,
 			Health: worst(api.HealthChecks{check}), Output: check.Output,
 		})
@@ -132,8 +132,8 @@ func (c *Client) Checks(ctx context.Context) ([]registration.Check, error) {
 	return checks, nil
 }
 
-// RemoveCheck is the contract of registration.Catalog.
-func (c *Client) RemoveCheck(ctx context.Context, check registration.Check) error {
+// RemoveCheck implements discovery.Catalog.
+func (c *Client) RemoveCheck(ctx context.Context, check discovery.Check) error {
 	attempt := quoted("remove check", check.ID)
 	// Without the ID of the check Consul would remove the agent's node.
 	if err := checkID(attempt, check.Node, check.ID); err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
 // Client talks to one Consul agent. It is safe for concurrent use.
@@ -19,8 +19,8 @@ type Client struct {
 }
 
 var (
-	_ registration.Discovery = (*Client)(nil)
-	_ registration.Catalog   = (*Client)(nil)
+	_ discovery.Discovery = (*Client)(nil)
+	_ discovery.Catalog   = (*Client)(nil)
 )
 
 // New makes a Client. It asks the agent nothing yet.
@@ -52,7 +52,7 @@ func (c *Client) Close() {
 
 // call does one request, within the timeout. attempt says what it is about.
 func (c *Client) call(ctx context.Context, attempt string, request func(context.Context) error) error {
-	if id := registration.Correlation(ctx); !fitsHeader(id) {
+	if id := discovery.Correlation(ctx); !fitsHeader(id) {
 		return invalid(attempt, fmt.Errorf("the correlation id %.80q fits no header", id))
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/consul"
-	"github.com/fsmgen/fsmgen/adapters/consul/agent"
-	"github.com/fsmgen/fsmgen/adapters/consul/consultest"
+	"github.com/fsmgen/fsmgen/adapters/discovery/discoverytest"
+	"github.com/fsmgen/fsmgen/internal/consulagent"
 	"github.com/fsmgen/fsmgen/internal/parts"
 )
 
@@ -33,11 +33,11 @@ func (c *clock) advance(d time.Duration) {
 // TestInProcess examines the agent of this repository, which is not Consul.
 func TestInProcess(t *testing.T) {
 	t.Parallel()
-	consultest.Run(t, func(t *testing.T) consultest.Subject {
+	discoverytest.Run(t, func(t *testing.T) discoverytest.Subject {
 		time := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-		server := httptest.NewServer(agent.New(agent.Options{Token: "all", Now: time.Now}))
+		server := httptest.NewServer(consulagent.New(consulagent.Options{Token: "all", Now: time.Now}))
 		t.Cleanup(server.Close)
-		return consultest.Subject{Options: consul.Options{Address: server.URL, Token: "all"}, Advance: time.advance}
+		return discoverytest.Subject{Options: consul.Options{Address: server.URL, Token: "all"}, Advance: time.advance}
 	})
 }
 
@@ -52,5 +52,5 @@ func TestConsul(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	consultest.Run(t, func(*testing.T) consultest.Subject { return consultest.Subject{Options: o} })
+	discoverytest.Run(t, func(*testing.T) discoverytest.Subject { return discoverytest.Subject{Options: o} })
 }

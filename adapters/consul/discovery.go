@@ -6,7 +6,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
 // What the Meta of a service says.
@@ -19,8 +19,8 @@ const (
 // checkPrefix begins the ID of a registration's check.
 const checkPrefix = "registration:"
 
-// Register is the contract of registration.Discovery.
-func (c *Client) Register(ctx context.Context, s registration.Service) error {
+// Register implements discovery.Discovery.
+func (c *Client) Register(ctx context.Context, s discovery.Service) error {
 	attempt := quoted("register service", s.ID)
 	if err := checkID(attempt, s.ID, s.RegistrationID); err != nil {
 		return err
@@ -42,9 +42,9 @@ func (c *Client) Register(ctx context.Context, s registration.Service) error {
 	return c.pass(ctx, attempt, s.RegistrationID)
 }
 
-func request(ctx context.Context, s registration.Service) *api.AgentServiceRegistration {
+func request(ctx context.Context, s discovery.Service) *api.AgentServiceRegistration {
 	meta := map[string]string{metaNode: s.NodeID, metaRegistration: s.RegistrationID}
-	if id := registration.Correlation(ctx); id != "" {
+	if id := discovery.Correlation(ctx); id != "" {
 		meta[metaCorrelation] = id
 	}
 	return &api.AgentServiceRegistration{
@@ -61,7 +61,7 @@ func request(ctx context.Context, s registration.Service) *api.AgentServiceRegis
 	}
 }
 
-// Heartbeat is the contract of registration.Discovery.
+// Heartbeat implements discovery.Discovery.
 func (c *Client) Heartbeat(ctx context.Context, registrationID string) error {
 	attempt := quoted("renew registration", registrationID)
 	if err := checkID(attempt, registrationID); err != nil {
@@ -76,7 +76,7 @@ func (c *Client) pass(ctx context.Context, attempt, registrationID string) error
 	})
 }
 
-// Deregister is the contract of registration.Discovery.
+// Deregister implements discovery.Discovery.
 func (c *Client) Deregister(ctx context.Context, serviceID, registrationID string) error {
 	_, err := c.deregister(ctx, serviceID, registrationID)
 	return err
@@ -100,7 +100,7 @@ func (c *Client) deregister(ctx context.Context, serviceID, registrationID strin
 		return false, err
 	case found == nil || found.ID != serviceID:
 		return false, &Error{
-			Attempt: attempt, Kind: registration.ErrServer, Advice: adviceNoConsul, Err: errors.New("the answer is about another service"),
+			Attempt: attempt, Kind: discovery.ErrServer, Advice: adviceNoConsul, Err: errors.New("the answer is about another service"),
 		}
 	case found.Meta[metaRegistration] != registrationID:
 		return false, nil
@@ -115,4 +115,4 @@ func (c *Client) deregister(ctx context.Context, serviceID, registrationID strin
 }
 
 // gone reports that Consul has no such thing.
-func gone(err error) bool { return errors.Is(err, registration.ErrNotAdvertised) }
+func gone(err error) bool { return errors.Is(err, discovery.ErrNotAdvertised) }

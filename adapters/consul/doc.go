@@ -1,5 +1,5 @@
-// Package consul advertises registrations in Consul: Client keeps the contracts
-// of registration.Discovery and registration.Catalog on a Consul agent.
+// Package consul advertises services in Consul: Client implements discovery.Discovery and
+// discovery.Catalog on a Consul agent.
 //
 // # What a caller can rely on
 //
@@ -14,7 +14,7 @@
 // away, and a registration that takes the ID over between the two is taken away
 // in its stead. Its next heartbeat says so.
 //
-// The correlation id of the context (registration.WithCorrelation) goes along
+// The correlation id of the context (discovery.WithCorrelation) goes along
 // with every request as X-Correlation-ID.
 //
 // # What it needs

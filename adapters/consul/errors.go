@@ -15,13 +15,13 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
 // Error is what became of a call. errors.Is finds its kind and its cause.
 type Error struct {
 	Attempt string // what was attempted: register service "api-1"
-	Kind    error  // of the errors of services/registration
+	Kind    error  // of the errors of package discovery
 	Status  int    // what Consul answered; 0: nothing
 	Advice  string // what to do
 	Err     error
@@ -35,7 +35,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() []error { return []error{e.Kind, e.Err} }
 
 func invalid(attempt string, err error) *Error {
-	return &Error{Attempt: attempt, Kind: registration.ErrInvalid, Advice: adviceInvalid, Err: err}
+	return &Error{Attempt: attempt, Kind: discovery.ErrInvalid, Advice: adviceInvalid, Err: err}
 }
 
 const (
@@ -52,7 +52,7 @@ const (
 
 // judge says what an error of the library is.
 func judge(ctx context.Context, attempt string, err error) *Error {
-	e := &Error{Attempt: attempt, Kind: registration.ErrUnreachable, Advice: adviceUnreachable, Err: err}
+	e := &Error{Attempt: attempt, Kind: discovery.ErrUnreachable, Advice: adviceUnreachable, Err: err}
 	var answer api.StatusError
 	var untrusted *tls.CertificateVerificationError
 	switch ended := context.Cause(ctx); {
@@ -63,13 +63,13 @@ func judge(ctx context.Context, attempt string, err error) *Error {
 	case errors.As(err, &answer):
 		e.judgeAnswer(answer)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		e.Kind, e.Advice = registration.ErrRefused, adviceRefused
+		e.Kind, e.Advice = discovery.ErrRefused, adviceRefused
 	case errors.As(err, &untrusted):
 		e.Advice = adviceUntrusted
 	case strings.Contains(err.Error(), "remote error: tls"):
-		e.Kind, e.Advice = registration.ErrNotPermitted, adviceCertificate
+		e.Kind, e.Advice = discovery.ErrNotPermitted, adviceCertificate
 	case garbled(err):
-		e.Kind, e.Advice = registration.ErrServer, adviceNoConsul
+		e.Kind, e.Advice = discovery.ErrServer, adviceNoConsul
 	}
 	return e
 }
@@ -79,15 +79,15 @@ func (e *Error) judgeAnswer(answer api.StatusError) {
 	e.Err = fmt.Errorf("status %d: %.200q", answer.Code, answer.Body)
 	switch {
 	case unknown(answer):
-		e.Kind, e.Advice = registration.ErrNotAdvertised, adviceRegister
+		e.Kind, e.Advice = discovery.ErrNotAdvertised, adviceRegister
 	case denied(answer):
-		e.Kind, e.Advice = registration.ErrNotPermitted, adviceToken
+		e.Kind, e.Advice = discovery.ErrNotPermitted, adviceToken
 	case answer.Code >= 300 && answer.Code < 400 || answer.Code == http.StatusNotFound:
-		e.Kind, e.Advice = registration.ErrServer, adviceNoConsul
+		e.Kind, e.Advice = discovery.ErrServer, adviceNoConsul
 	case answer.Code >= http.StatusInternalServerError || answer.Code == http.StatusTooManyRequests || answer.Code == http.StatusRequestTimeout:
-		e.Kind, e.Advice = registration.ErrServer, adviceServer
+		e.Kind, e.Advice = discovery.ErrServer, adviceServer
 	default:
-		e.Kind, e.Advice = registration.ErrInvalid, adviceInvalid
+		e.Kind, e.Advice = discovery.ErrInvalid, adviceInvalid
 	}
 }
 

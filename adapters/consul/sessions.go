@@ -7,11 +7,11 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-// Sessions is the contract of registration.Catalog.
-func (c *Client) Sessions(ctx context.Context) ([]registration.Session, error) {
+// Sessions implements discovery.Catalog.
+func (c *Client) Sessions(ctx context.Context) ([]discovery.Session, error) {
 	var entries []*api.SessionEntry
 	err := c.call(ctx, "list the sessions", func(ctx context.Context) (err error) {
 		entries, _, err = c.api.Session().List(query(ctx))
@@ -20,10 +20,10 @@ func (c *Client) Sessions(ctx context.Context) ([]registration.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	sessions := make([]registration.Session, 0, len(entries))
+	sessions := make([]discovery.Session, 0, len(entries))
 	for _, e := range entries {
 		if e != nil {
-			sessions = append(sessions, registration.Session{ID: e.ID, Name: e.Name, Node: e.Node})
+			sessions = append(sessions, discovery.Session{ID: e.ID, Name: e.Name, Node: e.Node})
 		}
 	}
 	return sessions, nil
@@ -33,7 +33,7 @@ func (c *Client) Sessions(ctx context.Context) ([]registration.Session, error) {
 // error.
 var sessionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
-// DestroySession is the contract of registration.Catalog.
+// DestroySession implements discovery.Catalog.
 func (c *Client) DestroySession(ctx context.Context, id string) error {
 	attempt := quoted("destroy session", id)
 	if !sessionID.MatchString(id) {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
 // maxAnswer bounds what an agent may answer: more is no answer of an agent.
@@ -42,7 +42,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.token != "" {
 		r.Header.Set("X-Consul-Token", t.token)
 	}
-	if id := registration.Correlation(r.Context()); id != "" {
+	if id := discovery.Correlation(r.Context()); id != "" {
 		r.Header.Set("X-Correlation-ID", id)
 	}
 	answer, err := t.next.RoundTrip(r)

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // controlNode is where the kernel takes the commands of device-mapper.
@@ -66,14 +66,14 @@ func openControlAt(node string) (*control, error) {
 	file, err := os.OpenFile(node, os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENXIO), errors.Is(err, unix.ENODEV):
-		return nil, &Error{Op: "open", Name: node, Kind: images.ErrUnsupported, Advice: adviceUnsupported, Err: err}
+		return nil, &Error{Op: "open", Name: node, Kind: volume.ErrUnsupported, Advice: adviceUnsupported, Err: err}
 	case err != nil:
 		return nil, explain("open", node, err)
 	}
 	c := &control{file: file, step: func(string) error { return nil }}
 	head, _, err := c.do(unix.DM_VERSION, command{})
 	if err == nil && head.Version[0] != protocolMajor {
-		err = &Error{Op: "version", Name: node, Kind: images.ErrUnsupported, Err: fmt.Errorf("the kernel speaks version %d of the protocol, this is for %d", head.Version[0], protocolMajor)}
+		err = &Error{Op: "version", Name: node, Kind: volume.ErrUnsupported, Err: fmt.Errorf("the kernel speaks version %d of the protocol, this is for %d", head.Version[0], protocolMajor)}
 	}
 	if err != nil {
 		return nil, errors.Join(explain("version", node, err), file.Close())

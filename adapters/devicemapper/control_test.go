@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 func TestEncodeCommand(t *testing.T) {
@@ -119,10 +119,10 @@ func TestErrors(t *testing.T) {
 		kind   error
 		advice string
 	}{
-		{unix.ENOSPC, images.ErrFull, "enlarge the pool"},
-		{unix.EBUSY, images.ErrBusy, "open or mounted"},
-		{unix.EPERM, images.ErrUnsupported, "needs root"},
-		{unix.EACCES, images.ErrUnsupported, "needs root"},
+		{unix.ENOSPC, volume.ErrFull, "enlarge the pool"},
+		{unix.EBUSY, volume.ErrBusy, "open or mounted"},
+		{unix.EPERM, volume.ErrUnsupported, "needs root"},
+		{unix.EACCES, volume.ErrUnsupported, "needs root"},
 		{unix.EIO, nil, "create device thin-1: input/output error"},
 	} {
 		err := explain("again", "other", explain("create device", "thin-1", c.errno))
@@ -142,6 +142,6 @@ func TestUnsupported(t *testing.T) {
 		t.Fatal("a control node that isn't there was opened", c.file.Close())
 	}
 	contains(t, err, adviceUnsupported)
-	wants(t, err, images.ErrUnsupported)
+	wants(t, err, volume.ErrUnsupported)
 	wants(t, err, unix.ENOENT)
 }

@@ -9,18 +9,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Mount implements images.Volumes.
-func (v *Volumes) Mount(ctx context.Context, name string) (images.Volume, error) {
+// Mount implements volume.Volumes.
+func (v *Volumes) Mount(ctx context.Context, name string) (volume.Volume, error) {
 	f, err := v.find(ctx, name)
 	switch {
 	case err != nil || f.Mounted != "":
 		return f.Volume, err
-	case f.Condition == images.Absent:
+	case f.Condition == volume.Absent:
 		return f.Volume, missing("mount", name, unix.ENODATA)
-	case f.Condition != images.Active:
+	case f.Condition != volume.Active:
 		return f.Volume, &Error{Op: "mount", Name: name, Advice: "activate it first", Err: errors.New("it is not active")}
 	}
 	if err := v.mount(name); err != nil {
@@ -40,7 +40,7 @@ func (v *Volumes) mount(name string) error {
 	return mount(nodeOf(name), v.place(name))
 }
 
-// Unmount implements images.Volumes. A volume that lost writes, because the
+// Unmount implements volume.Volumes. A volume that lost writes, because the
 // pool was full for example, stays mounted, read-only, and is refused again:
 // it can be destroyed only.
 func (v *Volumes) Unmount(ctx context.Context, name string) error {
@@ -74,7 +74,7 @@ func (v *Volumes) sound(m mountPoint) error {
 func (v *Volumes) unmountAll(f found) error {
 	for _, m := range slices.Backward(f.mounts) {
 		if m.place != v.place(f.Name) {
-			return &Error{Op: "unmount", Name: f.Name, Kind: images.ErrBusy, Advice: "unmount it there", Err: fmt.Errorf("it is mounted at %s as well: %w", m.place, unix.EBUSY)}
+			return &Error{Op: "unmount", Name: f.Name, Kind: volume.ErrBusy, Advice: "unmount it there", Err: fmt.Errorf("it is mounted at %s as well: %w", m.place, unix.EBUSY)}
 		}
 		if err := v.config.Step("unmount"); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (v *Volumes) unmountAll(f found) error {
 	return nil
 }
 
-// Destroy implements images.Volumes. What finds the rest again goes last: the
+// Destroy implements volume.Volumes. What finds the rest again goes last: the
 // number.
 func (v *Volumes) Destroy(ctx context.Context, name string) error {
 	f, err := v.find(ctx, name)
@@ -97,7 +97,7 @@ func (v *Volumes) Destroy(ctx context.Context, name string) error {
 	if err == nil && f.device.exists {
 		err = v.pool.switchOff(name, f.device)
 	}
-	if err == nil && f.Condition != images.Absent {
+	if err == nil && f.Condition != volume.Absent {
 		err = v.pool.delete(f.number)
 	}
 	if err == nil {

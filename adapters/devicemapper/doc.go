@@ -1,5 +1,5 @@
 // Package devicemapper keeps volumes as thin devices of a dm-thin pool, each
-// with an ext4 file system. It implements images.Volumes.
+// with an ext4 file system. It implements volume.Volumes.
 //
 // It talks to the kernel by the ioctls of /dev/mapper/control, so it needs root
 // (CAP_SYS_ADMIN), the kernel's thin-pool target and the program mkfs.ext4, but

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // Error is a step that failed. It wraps the sentence of images that it amounts
@@ -16,7 +16,7 @@ import (
 type Error struct {
 	Op     string // what was attempted, like "remove device"
 	Name   string // of the device or the place
-	Kind   error  // of images.Err…; nil: none of them
+	Kind   error  // of volume.Err…; nil: none of them
 	Advice string // what to do, if that is known
 	Err    error
 }
@@ -61,13 +61,13 @@ func explain(op, name string, err error) error {
 	e := &Error{Op: op, Name: name, Err: err}
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		e.Kind, e.Advice = images.ErrFull, adviceFull
+		e.Kind, e.Advice = volume.ErrFull, adviceFull
 	case errors.Is(err, syscall.EBUSY):
-		e.Kind, e.Advice = images.ErrBusy, adviceBusy
+		e.Kind, e.Advice = volume.ErrBusy, adviceBusy
 	case errors.Is(err, fs.ErrPermission):
-		e.Kind, e.Advice = images.ErrUnsupported, advicePermission
+		e.Kind, e.Advice = volume.ErrUnsupported, advicePermission
 	case errors.Is(err, exec.ErrNotFound):
-		e.Kind, e.Advice = images.ErrUnsupported, adviceMkfs
+		e.Kind, e.Advice = volume.ErrUnsupported, adviceMkfs
 	}
 	return e
 }

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/adapters/volume"
+	"github.com/fsmgen/fsmgen/adapters/volume/volumetest"
 	"github.com/fsmgen/fsmgen/internal/guest"
-	"github.com/fsmgen/fsmgen/services/images"
-	"github.com/fsmgen/fsmgen/services/images/volumetest"
 )
 
 // table is Numbers that outlive a driver. All names prefer the same number, so
@@ -68,7 +68,7 @@ const (
 	volumeBytes = 64 << 20
 )
 
-func openSubject(t *testing.T) (images.Volumes, volumetest.Tools) {
+func openSubject(t *testing.T) (volume.Volumes, volumetest.Tools) {
 	s := newSubject(t)
 	return s.reopen(nil), volumetest.Tools{Reopen: s.reopen, Reboot: s.reboot, Debris: s.debris, Capacity: poolBytes, Holds: true}
 }
@@ -85,7 +85,7 @@ func newSubject(t *testing.T) *subject {
 	return s
 }
 
-func (s *subject) reopen(step func(string) error) images.Volumes {
+func (s *subject) reopen(step func(string) error) volume.Volumes {
 	s.Helper()
 	config := s.config
 	config.Step = step

@@ -8,12 +8,12 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // found is a volume with what only this adapter knows of it.
 type found struct {
-	images.Volume
+	volume.Volume
 	number uint32 // that the name has, if numbered; unless it is Absent, of the device
 	device device
 	mounts []mountPoint
@@ -23,15 +23,15 @@ type found struct {
 
 var validName = regexp.MustCompile(`^[a-z0-9-]{1,100}$`)
 
-// Look implements images.Volumes.
-func (v *Volumes) Look(ctx context.Context, name string) (images.Volume, error) {
+// Look implements volume.Volumes.
+func (v *Volumes) Look(ctx context.Context, name string) (volume.Volume, error) {
 	f, err := v.find(ctx, name)
 	return f.Volume, err
 }
 
 // find tells what there is under a name.
 func (v *Volumes) find(ctx context.Context, name string) (found, error) {
-	f := found{Volume: images.Volume{Name: name, Condition: images.Absent}}
+	f := found{Volume: volume.Volume{Name: name, Condition: volume.Absent}}
 	if !validName.MatchString(name) || name == v.pool.name {
 		return f, fmt.Errorf("device-mapper: %q is no name of a volume: it holds a-z, 0-9 and - only", name)
 	}
@@ -54,7 +54,7 @@ func (v *Volumes) find(ctx context.Context, name string) (found, error) {
 	}
 	has, err := v.pool.has(f.number)
 	if has {
-		f.Condition = images.Known
+		f.Condition = volume.Known
 	}
 	return f, err
 }
@@ -74,10 +74,10 @@ func (v *Volumes) findDevice(f *found) (err error) {
 	}
 	// Of one that is suspended a mount would hang; one without its node was being
 	// activated by a process that died.
-	if f.Condition = images.Known; f.device.suspended || !hasNode(f.Name, f.device.number) {
+	if f.Condition = volume.Known; f.device.suspended || !hasNode(f.Name, f.device.number) {
 		return nil
 	}
-	f.Condition, f.Path = images.Active, nodeOf(f.Name)
+	f.Condition, f.Path = volume.Active, nodeOf(f.Name)
 	if f.mounts, err = mountsOf(f.device.number); err != nil {
 		return explain("look for mounts of", f.Name, err)
 	}
@@ -93,5 +93,5 @@ func (v *Volumes) findDevice(f *found) (err error) {
 func (v *Volumes) place(name string) string { return filepath.Join(v.config.Mounts, name) }
 
 func missing(op, name string, cause error) error {
-	return &Error{Op: op, Name: name, Kind: images.ErrNotExist, Err: cause}
+	return &Error{Op: op, Name: name, Kind: volume.ErrNotExist, Err: cause}
 }

@@ -5,8 +5,8 @@ package devicemapper
 import (
 	"testing"
 
+	"github.com/fsmgen/fsmgen/adapters/volume/volumetest"
 	"github.com/fsmgen/fsmgen/internal/guest"
-	"github.com/fsmgen/fsmgen/services/images/volumetest"
 )
 
 // TestKernel is everything that needs device-mapper. It runs in a guest.

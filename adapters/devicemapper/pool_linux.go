@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // pool is a thin-pool device.
@@ -107,7 +107,7 @@ func (c *control) createPool(config Config) error {
 	// The kernel looks for the module itself, so EINVAL without the driver
 	// means that there is none.
 	if errors.Is(err, unix.EINVAL) && !c.hasTarget("thin-pool") {
-		return &Error{Op: "create pool", Name: config.Pool, Kind: images.ErrUnsupported, Advice: adviceUnsupported, Err: err}
+		return &Error{Op: "create pool", Name: config.Pool, Kind: volume.ErrUnsupported, Advice: adviceUnsupported, Err: err}
 	}
 	return err
 }

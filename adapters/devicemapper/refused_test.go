@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fsmgen/fsmgen/adapters/volume"
 	"github.com/fsmgen/fsmgen/internal/guest"
-	"github.com/fsmgen/fsmgen/services/images"
 )
 
 // testMetadataFull makes devices until the metadata has no room for one more.
@@ -27,20 +27,20 @@ func testMetadataFull(t *testing.T, s *subject, v *Volumes) {
 	if err == nil {
 		t.Fatalf("the metadata has room for %d devices", more)
 	}
-	wants(t, err, images.ErrFull)
+	wants(t, err, volume.ErrFull)
 	wants(t, err, unix.EOPNOTSUPP)
 	contains(t, err, adviceFullMetadata)
 	_, err = v.Create(t.Context(), "thin-one-more")
-	wants(t, err, images.ErrFull)
+	wants(t, err, volume.ErrFull)
 	_, err = v.Snapshot(t.Context(), image, image+"-snap")
-	wants(t, err, images.ErrFull)
-	wants(t, v.Destroy(t.Context(), image), images.ErrFull)
+	wants(t, err, volume.ErrFull)
+	wants(t, v.Destroy(t.Context(), image), volume.ErrFull)
 	if all, err := v.List(t.Context()); err != nil || len(all) != 1 || all[0].Name != image {
 		t.Errorf("the volumes are %+v, %v", all, err)
 	}
 	_, err = v.Activate(t.Context(), image)
 	must(t, err)
-	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != images.Active {
+	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != volume.Active {
 		t.Errorf("the volume is %+v, %v", seen, err)
 	}
 	if _, reserved := s.numbers.numbers["thin-one-more"]; reserved {
@@ -62,7 +62,7 @@ func testNoPermission(t *testing.T, s *subject, _ *Volumes) {
 		opened <- err
 	}()
 	err := <-opened
-	wants(t, err, images.ErrUnsupported)
+	wants(t, err, volume.ErrUnsupported)
 	wants(t, err, unix.EACCES)
 	contains(t, err, advicePermission)
 }
@@ -72,7 +72,7 @@ func testNoThinPool(t *testing.T) {
 	must(t, unix.DeleteModule("dm_thin_pool", 0))
 	config := Config{Metadata: guest.LoopDevice(t, 4<<20), Data: guest.LoopDevice(t, poolBytes), Mounts: t.TempDir()}
 	_, err := New(config, &table{})
-	wants(t, err, images.ErrUnsupported)
+	wants(t, err, volume.ErrUnsupported)
 	wants(t, err, unix.EINVAL)
 	contains(t, err, adviceUnsupported)
 	c, err := openControl()

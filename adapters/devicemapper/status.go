@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // The sizes in which the kernel counts, in bytes: sectors everywhere, and
@@ -61,9 +61,9 @@ func (s poolStatus) writable(pool string) error {
 	case s.needsCheck || s.mode == "Fail":
 		return &Error{Op: "write to pool", Name: pool, Advice: adviceDamaged, Err: fmt.Errorf("the metadata is damaged: mode %s, needs_check %v", s.mode, s.needsCheck)}
 	case s.usedMeta >= s.totalMeta:
-		return &Error{Op: "write to pool", Name: pool, Kind: images.ErrFull, Advice: adviceFullMetadata, Err: fmt.Errorf("all %d blocks of metadata are used", s.totalMeta)}
+		return &Error{Op: "write to pool", Name: pool, Kind: volume.ErrFull, Advice: adviceFullMetadata, Err: fmt.Errorf("all %d blocks of metadata are used", s.totalMeta)}
 	case s.mode == "out_of_data_space" || s.usedData >= s.totalData:
-		return &Error{Op: "write to pool", Name: pool, Kind: images.ErrFull, Advice: adviceFull, Err: fmt.Errorf("%d of %d blocks of data are used", s.usedData, s.totalData)}
+		return &Error{Op: "write to pool", Name: pool, Kind: volume.ErrFull, Advice: adviceFull, Err: fmt.Errorf("%d of %d blocks of data are used", s.usedData, s.totalData)}
 	case s.mode != "rw":
 		return &Error{Op: "write to pool", Name: pool, Advice: adviceDamaged, Err: fmt.Errorf("it is in mode %s", s.mode)}
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 func TestPoolStatus(t *testing.T) {
@@ -26,7 +26,7 @@ func TestPoolStatus(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%q is %+v, %v", c.text, got, err)
 		}
-		if err := got.writable("pool"); (err == nil) != c.ok || errors.Is(err, images.ErrFull) != c.full {
+		if err := got.writable("pool"); (err == nil) != c.ok || errors.Is(err, volume.ErrFull) != c.full {
 			t.Errorf("%q: %v", c.text, err)
 		}
 	}

@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Volumes are the thin devices of one pool. It implements images.Volumes, and
+// Volumes are the thin devices of one pool. It implements volume.Volumes, and
 // may be used by any number of goroutines, beside other processes.
 type Volumes struct {
 	config  Config
@@ -20,9 +20,9 @@ type Volumes struct {
 	pool    *pool
 }
 
-var _ images.Volumes = (*Volumes)(nil)
+var _ volume.Volumes = (*Volumes)(nil)
 
-// New opens the pool, and makes it first if it isn't active. images.ErrUnsupported:
+// New opens the pool, and makes it first if it isn't active. volume.ErrUnsupported:
 // this kernel has no device-mapper or no thin-pool, or it needs root.
 func New(config Config, numbers Numbers) (*Volumes, error) {
 	config = config.withDefaults()
@@ -44,9 +44,9 @@ func New(config Config, numbers Numbers) (*Volumes, error) {
 // Close ends the use of the pool, which stays active with all its volumes.
 func (v *Volumes) Close() error { return v.pool.file.Close() }
 
-// Create implements images.Volumes. It reserves a number, makes the device,
+// Create implements volume.Volumes. It reserves a number, makes the device,
 // activates it, formats it and mounts it.
-func (v *Volumes) Create(ctx context.Context, name string) (images.Volume, error) {
+func (v *Volumes) Create(ctx context.Context, name string) (volume.Volume, error) {
 	number, err := v.reserve(ctx, "create", name)
 	if err == nil {
 		err = isNew("create", name, v.pool.create(number))
@@ -61,19 +61,19 @@ func (v *Volumes) Create(ctx context.Context, name string) (images.Volume, error
 		err = v.mount(name)
 	}
 	if err != nil {
-		return images.Volume{}, err
+		return volume.Volume{}, err
 	}
 	return v.Look(ctx, name)
 }
 
-// Snapshot implements images.Volumes.
-func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (images.Volume, error) {
+// Snapshot implements volume.Volumes.
+func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (volume.Volume, error) {
 	from, err := v.find(ctx, origin)
 	if err == nil {
 		err = v.isOrigin(from)
 	}
 	if err != nil {
-		return images.Volume{}, err
+		return volume.Volume{}, err
 	}
 	number, err := v.reserve(ctx, "snapshot", name)
 	if err == nil {
@@ -86,7 +86,7 @@ func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (images.Vol
 		err = v.switchOn(name, number)
 	}
 	if err != nil {
-		return images.Volume{}, err
+		return volume.Volume{}, err
 	}
 	return v.Look(ctx, name)
 }
@@ -94,19 +94,19 @@ func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (images.Vol
 // isOrigin refuses a volume that is mounted for writing, and one of ours that
 // became read-only because it lost writes.
 func (v *Volumes) isOrigin(from found) error {
-	if from.Condition == images.Absent {
+	if from.Condition == volume.Absent {
 		return noOrigin(from.Name, unix.ENODATA)
 	}
 	for _, m := range from.mounts {
 		if !m.readOnly || m.place == v.place(from.Name) {
-			return &Error{Op: "snapshot", Name: from.Name, Kind: images.ErrBusy, Advice: "unmount it first", Err: fmt.Errorf("it is mounted at %s: %w", m.place, unix.EBUSY)}
+			return &Error{Op: "snapshot", Name: from.Name, Kind: volume.ErrBusy, Advice: "unmount it first", Err: fmt.Errorf("it is mounted at %s: %w", m.place, unix.EBUSY)}
 		}
 	}
 	return nil
 }
 
 func noOrigin(name string, cause error) error {
-	return &Error{Op: "snapshot", Name: name, Kind: images.ErrNoOrigin, Err: cause}
+	return &Error{Op: "snapshot", Name: name, Kind: volume.ErrNoOrigin, Err: cause}
 }
 
 // reserve returns the number of a volume that is about to be made. A name that
@@ -114,7 +114,7 @@ func noOrigin(name string, cause error) error {
 // that is left of something.
 func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) {
 	f, err := v.find(ctx, name)
-	if err == nil && f.Condition != images.Absent {
+	if err == nil && f.Condition != volume.Absent {
 		err = isNew(op, name, unix.EEXIST)
 	}
 	if err == nil {
@@ -140,11 +140,11 @@ func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) 
 	return number, nil
 }
 
-// isNew makes images.ErrExists of EEXIST. The pool itself answers it where
+// isNew makes volume.ErrExists of EEXIST. The pool itself answers it where
 // another process was faster.
 func isNew(op, name string, err error) error {
 	if errors.Is(err, unix.EEXIST) {
-		return &Error{Op: op, Name: name, Kind: images.ErrExists, Advice: "use it, or destroy it first", Err: err}
+		return &Error{Op: op, Name: name, Kind: volume.ErrExists, Advice: "use it, or destroy it first", Err: err}
 	}
 	return err
 }
@@ -165,13 +165,13 @@ func (v *Volumes) format(ctx context.Context, name string) error {
 	return errors.Join(err, v.pool.writable())
 }
 
-// Activate implements images.Volumes.
-func (v *Volumes) Activate(ctx context.Context, name string) (images.Volume, error) {
+// Activate implements volume.Volumes.
+func (v *Volumes) Activate(ctx context.Context, name string) (volume.Volume, error) {
 	f, err := v.find(ctx, name)
 	if err != nil {
 		return f.Volume, err
 	}
-	if f.Condition == images.Absent {
+	if f.Condition == volume.Absent {
 		return f.Volume, missing("activate", name, unix.ENODATA)
 	}
 	err = v.switchOn(name, f.number)
@@ -185,7 +185,7 @@ func (v *Volumes) Activate(ctx context.Context, name string) (images.Volume, err
 }
 
 // Deactivate removes the device of a volume that isn't mounted, which stays
-// known. One that isn't active is no error. images.ErrBusy.
+// known. One that isn't active is no error. volume.ErrBusy.
 func (v *Volumes) Deactivate(ctx context.Context, name string) error {
 	f, err := v.find(ctx, name)
 	if err != nil || !f.device.exists {
@@ -194,9 +194,9 @@ func (v *Volumes) Deactivate(ctx context.Context, name string) error {
 	return v.pool.switchOff(name, f.device)
 }
 
-// List implements images.Volumes. What the pool has and no name has a number for
+// List implements volume.Volumes. What the pool has and no name has a number for
 // is listed by its number: Destroy takes such a name, too.
-func (v *Volumes) List(ctx context.Context) ([]images.Volume, error) {
+func (v *Volumes) List(ctx context.Context) ([]volume.Volume, error) {
 	// First what there is: every device had its number before.
 	inPool, err := v.pool.numbers()
 	if errors.Is(err, unix.EOPNOTSUPP) {
@@ -217,24 +217,24 @@ func (v *Volumes) List(ctx context.Context) ([]images.Volume, error) {
 		}
 	}
 	slices.Sort(names)
-	var all []images.Volume
+	var all []volume.Volume
 	for _, name := range names {
-		volume, err := v.Look(ctx, name)
+		found, err := v.Look(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if volume.Condition != images.Absent {
-			all = append(all, volume)
+		if found.Condition != volume.Absent {
+			all = append(all, found)
 		}
 	}
 	return all, nil
 }
 
-// Usage implements images.Volumes.
-func (v *Volumes) Usage(context.Context) (images.Usage, error) {
+// Usage implements volume.Volumes.
+func (v *Volumes) Usage(context.Context) (volume.Usage, error) {
 	s, err := v.pool.usage()
 	block := int64(v.pool.blockSectors) * sectorSize
-	return images.Usage{
+	return volume.Usage{
 		Used: s.usedData * block, Total: s.totalData * block,
 		UsedMeta: s.usedMeta * metadataBlock, TotalMeta: s.totalMeta * metadataBlock,
 	}, err

@@ -5,15 +5,15 @@ package devicemapper
 import (
 	"errors"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // Volumes are the thin devices of one pool. There are none without Linux.
-type Volumes struct{ images.Volumes }
+type Volumes struct{ volume.Volumes }
 
-// New returns images.ErrUnsupported: this is not Linux.
+// New returns volume.ErrUnsupported: this is not Linux.
 func New(config Config, _ Numbers) (*Volumes, error) {
-	return nil, &Error{Op: "open", Name: config.withDefaults().Pool, Kind: images.ErrUnsupported, Err: errors.ErrUnsupported}
+	return nil, &Error{Op: "open", Name: config.withDefaults().Pool, Kind: volume.ErrUnsupported, Err: errors.ErrUnsupported}
 }
 
 // Close does nothing.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // image is the volume of most tests.
@@ -55,7 +55,7 @@ func testLostNumbers(t *testing.T, s *subject, v *Volumes) {
 	s.reboot()
 	clear(s.numbers.numbers)
 	v = s.reopen(nil).(*Volumes)
-	if seen, err := v.Look(t.Context(), lost); err != nil || seen.Condition != images.Known {
+	if seen, err := v.Look(t.Context(), lost); err != nil || seen.Condition != volume.Known {
 		t.Errorf("what lost its name is %+v, %v", seen, err)
 	}
 	made, err = v.Create(t.Context(), image)
@@ -115,13 +115,13 @@ func testMountedElsewhere(t *testing.T, _ *subject, v *Volumes) {
 	if err != nil || seen.Mounted != elsewhere {
 		t.Errorf("the volume is %+v, %v", seen, err)
 	}
-	wants(t, v.Unmount(t.Context(), image), images.ErrBusy)
-	wants(t, v.Destroy(t.Context(), image), images.ErrBusy)
-	wants(t, v.Deactivate(t.Context(), image), images.ErrBusy)
+	wants(t, v.Unmount(t.Context(), image), volume.ErrBusy)
+	wants(t, v.Destroy(t.Context(), image), volume.ErrBusy)
+	wants(t, v.Deactivate(t.Context(), image), volume.ErrBusy)
 	must(t, unmount(elsewhere))
 	must(t, v.Deactivate(t.Context(), image))
 	must(t, v.Deactivate(t.Context(), image))
-	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != images.Known {
+	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != volume.Known {
 		t.Errorf("the volume is %+v, %v", seen, err)
 	}
 }
@@ -132,7 +132,7 @@ func testLeftSuspended(t *testing.T, s *subject, v *Volumes) {
 	must(t, err)
 	must(t, v.Unmount(t.Context(), image))
 	must(t, s.control.suspend(image))
-	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != images.Known {
+	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != volume.Known {
 		t.Errorf("a suspended volume is %+v, %v", seen, err)
 	}
 	_, err = v.Mount(t.Context(), image)
@@ -187,7 +187,7 @@ func testLostWrites(t *testing.T, s *subject, v *Volumes) {
 	// The page cache takes it; there is no room in the pool.
 	must(t, os.WriteFile(filepath.Join(made.Mounted, "file"), make([]byte, poolBytes+4<<20), 0o600))
 	first := v.Unmount(t.Context(), image)
-	wants(t, first, images.ErrFull)
+	wants(t, first, volume.ErrFull)
 	second := s.reopen(nil).Unmount(t.Context(), image)
 	contains(t, second, "destroy the volume")
 	_, err = v.Snapshot(t.Context(), image, image+"-snap")
@@ -206,9 +206,9 @@ func testNoMkfs(t *testing.T, s *subject, _ *Volumes) {
 	s.config.Mkfs = "no-such-mkfs"
 	v := s.reopen(nil).(*Volumes)
 	_, err := v.Create(t.Context(), image)
-	wants(t, err, images.ErrUnsupported)
+	wants(t, err, volume.ErrUnsupported)
 	contains(t, err, adviceMkfs)
-	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != images.Active || seen.Mounted != "" {
+	if seen, err := v.Look(t.Context(), image); err != nil || seen.Condition != volume.Active || seen.Mounted != "" {
 		t.Errorf("a volume that could not be formatted is %+v, %v", seen, err)
 	}
 }

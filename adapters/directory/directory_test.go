@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fsmgen/fsmgen/services/images"
-	"github.com/fsmgen/fsmgen/services/images/volumetest"
+	"github.com/fsmgen/fsmgen/adapters/volume"
+	"github.com/fsmgen/fsmgen/adapters/volume/volumetest"
 )
 
 // subject is a place under examination.
@@ -18,7 +18,7 @@ type subject struct {
 }
 
 func TestExam(t *testing.T) {
-	volumetest.Run(t, func(t *testing.T) (images.Volumes, volumetest.Tools) {
+	volumetest.Run(t, func(t *testing.T) (volume.Volumes, volumetest.Tools) {
 		s := &subject{t, filepath.Join(t.TempDir(), "place")}
 		return s.reopen(nil), s.tools()
 	})
@@ -29,7 +29,7 @@ func (s *subject) tools() volumetest.Tools {
 	return volumetest.Tools{Reopen: s.reopen, Reboot: func() {}, Debris: s.debris}
 }
 
-func (s *subject) reopen(step func(string) error) images.Volumes {
+func (s *subject) reopen(step func(string) error) volume.Volumes {
 	s.Helper()
 	v, err := New(Config{Root: s.root, Step: step})
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *subject) debris() []string {
 			s.Fatal(err)
 		}
 		for _, e := range entries {
-			if seen, err := v.Look(s.Context(), e.Name()); folder != volumesFolder || err != nil || seen.Condition == images.Absent {
+			if seen, err := v.Look(s.Context(), e.Name()); folder != volumesFolder || err != nil || seen.Condition == volume.Absent {
 				found = append(found, filepath.Join(folder, e.Name()))
 			}
 		}

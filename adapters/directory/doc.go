@@ -1,5 +1,5 @@
 // Package directory keeps volumes as plain directories, for machines without
-// device-mapper or root. It implements images.Volumes.
+// device-mapper or root. It implements volume.Volumes.
 //
 //	volumes/NAME/root     the content
 //	volumes/NAME/mounted  a marker: the volume is mounted

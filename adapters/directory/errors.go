@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"syscall"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // Error is a call that failed. It wraps the sentence of images that it amounts
@@ -14,7 +14,7 @@ import (
 type Error struct {
 	Op   string // what was attempted, like "snapshot"
 	Name string // of the volume
-	Kind error  // of images.Err…; nil: none of them
+	Kind error  // of volume.Err…; nil: none of them
 	Err  error
 }
 
@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 		text += e.Kind.Error() + ": "
 	}
 	text += e.Err.Error()
-	if errors.Is(e.Kind, images.ErrFull) {
+	if errors.Is(e.Kind, volume.ErrFull) {
 		text += " (destroy volumes that nobody needs, or enlarge the disk)"
 	}
 	return text
@@ -47,10 +47,10 @@ func explain(op, name string, err error) error {
 	e := &Error{Op: op, Name: name, Err: err}
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		e.Kind = images.ErrFull
+		e.Kind = volume.ErrFull
 	// A rename onto a folder that isn't empty; every volume has something in it.
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTEMPTY):
-		e.Kind = images.ErrExists
+		e.Kind = volume.ErrExists
 	}
 	return e
 }

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fsmgen/fsmgen/adapters/volume"
+	"github.com/fsmgen/fsmgen/adapters/volume/volumetest"
 	"github.com/fsmgen/fsmgen/internal/guest"
-	"github.com/fsmgen/fsmgen/services/images"
-	"github.com/fsmgen/fsmgen/services/images/volumetest"
 )
 
 // TestKernel sits the exam on file systems of its own. It runs in a guest.
@@ -21,7 +21,7 @@ func TestKernel(t *testing.T) {
 	t.Run("WithAnEnd", func(t *testing.T) { volumetest.Run(t, openSmall) })
 	btrfs := onBtrfs(t)
 	t.Run("WithReflinks", func(t *testing.T) {
-		volumetest.Run(t, func(t *testing.T) (images.Volumes, volumetest.Tools) {
+		volumetest.Run(t, func(t *testing.T) (volume.Volumes, volumetest.Tools) {
 			s := &subject{t, filepath.Join(btrfs, filepath.Base(t.Name()))}
 			return s.reopen(nil), s.tools()
 		})
@@ -31,7 +31,7 @@ func TestKernel(t *testing.T) {
 
 const smallBytes = 16 << 20
 
-func openSmall(t *testing.T) (images.Volumes, volumetest.Tools) {
+func openSmall(t *testing.T) (volume.Volumes, volumetest.Tools) {
 	s := &subject{t, filepath.Join(t.TempDir(), "place")}
 	s.mount("tmpfs", "tmpfs", "size=16m")
 	tools := s.tools()

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // make makes a volume aside, lets fill fill its content, and moves it to its
@@ -21,8 +21,8 @@ func (v *Volumes) make(ctx context.Context, op, name string, fill func(content s
 	if err != nil {
 		return err
 	}
-	if found.Condition != images.Absent {
-		return &Error{Op: op, Name: name, Kind: images.ErrExists, Err: fs.ErrExist}
+	if found.Condition != volume.Absent {
+		return &Error{Op: op, Name: name, Kind: volume.ErrExists, Err: fs.ErrExist}
 	}
 	if err := v.step(ctx, op+": make"); err != nil {
 		return err
@@ -106,14 +106,14 @@ func (v *Volumes) sweep() error {
 	return nil
 }
 
-// Destroy implements images.Volumes. It is never busy: a file that is open
+// Destroy implements volume.Volumes. It is never busy: a file that is open
 // stays readable to whoever has it.
 func (v *Volumes) Destroy(ctx context.Context, name string) error {
 	found, err := v.Look(ctx, name)
 	if err != nil {
 		return err
 	}
-	if found.Condition != images.Absent {
+	if found.Condition != volume.Absent {
 		if err := v.discard(ctx, name); err != nil {
 			return explain("destroy", name, err)
 		}

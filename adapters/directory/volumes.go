@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // The folders of the place, and what is in a volume's.
@@ -25,13 +25,13 @@ const (
 	mountedMarker = "mounted"
 )
 
-// Volumes are the directories of one place. It implements images.Volumes, and
+// Volumes are the directories of one place. It implements volume.Volumes, and
 // may be used by any number of goroutines, beside other processes.
 type Volumes struct {
 	config Config
 }
 
-var _ images.Volumes = (*Volumes)(nil)
+var _ volume.Volumes = (*Volumes)(nil)
 
 // New opens the place, makes it if there is none, and removes what processes
 // that died have left in it.
@@ -70,9 +70,9 @@ func (v *Volumes) step(ctx context.Context, point string) error {
 	return v.config.Step(point)
 }
 
-// Look implements images.Volumes.
-func (v *Volumes) Look(ctx context.Context, name string) (images.Volume, error) {
-	found := images.Volume{Name: name, Condition: images.Absent}
+// Look implements volume.Volumes.
+func (v *Volumes) Look(ctx context.Context, name string) (volume.Volume, error) {
+	found := volume.Volume{Name: name, Condition: volume.Absent}
 	if !validName.MatchString(name) {
 		return found, fmt.Errorf("%q is no name of a volume: it holds a-z, 0-9 and - only", name)
 	}
@@ -83,7 +83,7 @@ func (v *Volumes) Look(ctx context.Context, name string) (images.Volume, error) 
 	case err != nil || !there:
 		return found, explain("look at", name, err)
 	}
-	found.Condition, found.Path = images.Active, v.content(name)
+	found.Condition, found.Path = volume.Active, v.content(name)
 	mounted, err := exists(v.marker(name))
 	if mounted {
 		found.Mounted = found.Path
@@ -100,36 +100,36 @@ func exists(path string) (bool, error) {
 }
 
 // active is Look that wants a volume.
-func (v *Volumes) active(ctx context.Context, op, name string) (images.Volume, error) {
+func (v *Volumes) active(ctx context.Context, op, name string) (volume.Volume, error) {
 	found, err := v.Look(ctx, name)
-	if err == nil && found.Condition == images.Absent {
-		err = &Error{Op: op, Name: name, Kind: images.ErrNotExist, Err: fs.ErrNotExist}
+	if err == nil && found.Condition == volume.Absent {
+		err = &Error{Op: op, Name: name, Kind: volume.ErrNotExist, Err: fs.ErrNotExist}
 	}
 	return found, err
 }
 
-// Create implements images.Volumes.
-func (v *Volumes) Create(ctx context.Context, name string) (images.Volume, error) {
+// Create implements volume.Volumes.
+func (v *Volumes) Create(ctx context.Context, name string) (volume.Volume, error) {
 	err := v.make(ctx, "create", name, func(string) error { return nil })
 	if err == nil {
 		err = v.setMounted(ctx, name)
 	}
 	if err != nil {
-		return images.Volume{}, explain("create", name, err)
+		return volume.Volume{}, explain("create", name, err)
 	}
 	return v.Look(ctx, name)
 }
 
-// Snapshot implements images.Volumes.
-func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (images.Volume, error) {
+// Snapshot implements volume.Volumes.
+func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (volume.Volume, error) {
 	from, err := v.Look(ctx, origin)
 	switch {
 	case err != nil:
 		return from, err
-	case from.Condition == images.Absent:
-		return from, &Error{Op: "snapshot", Name: origin, Kind: images.ErrNoOrigin, Err: fs.ErrNotExist}
+	case from.Condition == volume.Absent:
+		return from, &Error{Op: "snapshot", Name: origin, Kind: volume.ErrNoOrigin, Err: fs.ErrNotExist}
 	case from.Mounted != "":
-		return from, &Error{Op: "snapshot", Name: origin, Kind: images.ErrBusy, Err: errors.New("it is mounted: unmount it first")}
+		return from, &Error{Op: "snapshot", Name: origin, Kind: volume.ErrBusy, Err: errors.New("it is mounted: unmount it first")}
 	}
 	err = v.make(ctx, "snapshot", name, func(content string) error {
 		if err := copyTree(ctx, from.Path, content); err != nil {
@@ -138,18 +138,18 @@ func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (images.Vol
 		return syncAll(content) // a power cut after the rename must find it whole
 	})
 	if err != nil {
-		return images.Volume{}, explain("snapshot", name, err)
+		return volume.Volume{}, explain("snapshot", name, err)
 	}
 	return v.Look(ctx, name)
 }
 
-// Activate implements images.Volumes: what exists is active.
-func (v *Volumes) Activate(ctx context.Context, name string) (images.Volume, error) {
+// Activate implements volume.Volumes: what exists is active.
+func (v *Volumes) Activate(ctx context.Context, name string) (volume.Volume, error) {
 	return v.active(ctx, "activate", name)
 }
 
-// Mount implements images.Volumes.
-func (v *Volumes) Mount(ctx context.Context, name string) (images.Volume, error) {
+// Mount implements volume.Volumes.
+func (v *Volumes) Mount(ctx context.Context, name string) (volume.Volume, error) {
 	found, err := v.active(ctx, "mount", name)
 	if err != nil || found.Mounted != "" {
 		return found, err
@@ -171,7 +171,7 @@ func (v *Volumes) setMounted(ctx context.Context, name string) error {
 	return marker.Close()
 }
 
-// Unmount implements images.Volumes.
+// Unmount implements volume.Volumes.
 func (v *Volumes) Unmount(ctx context.Context, name string) error {
 	found, err := v.Look(ctx, name)
 	if err != nil || found.Mounted == "" {
@@ -189,13 +189,13 @@ func (v *Volumes) Unmount(ctx context.Context, name string) error {
 	return nil
 }
 
-// List implements images.Volumes.
-func (v *Volumes) List(ctx context.Context) ([]images.Volume, error) {
+// List implements volume.Volumes.
+func (v *Volumes) List(ctx context.Context) ([]volume.Volume, error) {
 	entries, err := os.ReadDir(v.path(volumesFolder)) // sorted
 	if err != nil {
 		return nil, err
 	}
-	var all []images.Volume
+	var all []volume.Volume
 	for _, e := range entries {
 		if !validName.MatchString(e.Name()) {
 			continue // not ours
@@ -204,19 +204,19 @@ func (v *Volumes) List(ctx context.Context) ([]images.Volume, error) {
 		if err != nil {
 			return nil, err
 		}
-		if found.Condition != images.Absent {
+		if found.Condition != volume.Absent {
 			all = append(all, found)
 		}
 	}
 	return all, nil
 }
 
-// Usage implements images.Volumes: it is that of the whole file system.
-func (v *Volumes) Usage(context.Context) (images.Usage, error) {
+// Usage implements volume.Volumes: it is that of the whole file system.
+func (v *Volumes) Usage(context.Context) (volume.Usage, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(v.config.Root, &s); err != nil {
-		return images.Usage{}, fmt.Errorf("usage of %s: %w", v.config.Root, err)
+		return volume.Usage{}, fmt.Errorf("usage of %s: %w", v.config.Root, err)
 	}
 	block := blockSize(&s)
-	return images.Usage{Used: int64(s.Blocks-s.Bfree) * block, Total: int64(s.Blocks) * block}, nil
+	return volume.Usage{Used: int64(s.Blocks-s.Bfree) * block, Total: int64(s.Blocks) * block}, nil
 }

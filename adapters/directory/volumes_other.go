@@ -5,13 +5,13 @@ package directory
 import (
 	"errors"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
 // Volumes are the directories of one place. There are none on this system.
-type Volumes struct{ images.Volumes }
+type Volumes struct{ volume.Volumes }
 
-// New returns images.ErrUnsupported.
+// New returns volume.ErrUnsupported.
 func New(config Config) (*Volumes, error) {
-	return nil, &Error{Op: "open", Name: config.Root, Kind: images.ErrUnsupported, Err: errors.ErrUnsupported}
+	return nil, &Error{Op: "open", Name: config.Root, Kind: volume.ErrUnsupported, Err: errors.ErrUnsupported}
 }

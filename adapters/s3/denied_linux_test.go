@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/fsmgen/fsmgen/adapters/object"
 	"github.com/fsmgen/fsmgen/adapters/s3"
-	"github.com/fsmgen/fsmgen/services/images"
 )
 
 // Root may read everything, so as root the test reads as someone else.
@@ -37,7 +37,7 @@ func TestDirectoryDenied(t *testing.T) {
 			}
 		}()
 	}
-	if _, err := s.store.Fetch(t.Context(), s.bucket, "image.tar", l.temp, l.path, nil); !errors.Is(err, images.ErrDenied) {
+	if _, err := s.store.Fetch(t.Context(), s.bucket, "image.tar", l.temp, l.path, nil); !errors.Is(err, object.ErrDenied) {
 		t.Errorf("error = %v", err)
 	}
 }

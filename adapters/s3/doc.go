@@ -1,6 +1,5 @@
-// Package s3 fetches the tars of images: Store from any S3-compatible endpoint,
-// Directory from local directories, which is the embedded default. Both keep
-// the contract of images.Objects and sit one exam.
+// Package s3 fetches objects into files: Store from any S3-compatible endpoint, Directory from
+// local directories. Both implement object.Objects, and one conformance suite tests them.
 //
 // What a caller can rely on: the file at path is either not there or whole, and
 // it is on the disk, not only in the kernel's memory, when Fetch returns. Its

@@ -10,10 +10,10 @@ import (
 	smithy "github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
-// judge turns the failure of an attempt into the errors of images.Objects, and
+// judge turns the failure of an attempt into the errors of object.Objects, and
 // says whether another attempt may do better.
 func judge(err error) (judged error, again bool) {
 	var answer *smithyhttp.ResponseError
@@ -22,7 +22,7 @@ func judge(err error) (judged error, again bool) {
 	}
 	var untrusted *tls.CertificateVerificationError
 	var disk *diskError
-	final := errors.Is(err, images.ErrChanged) || errors.As(err, &disk) || errors.As(err, &untrusted)
+	final := errors.Is(err, object.ErrChanged) || errors.As(err, &disk) || errors.As(err, &untrusted)
 	return err, !final // a reset, a stall, a body that ended early
 }
 
@@ -33,12 +33,12 @@ func judgeAnswer(err error, status int) (error, bool) {
 	}
 	switch status {
 	case http.StatusNotFound:
-		return fmt.Errorf("%w: check the bucket and the key: %w", images.ErrNoObject, err), false
+		return fmt.Errorf("%w: check the bucket and the key: %w", object.ErrNoObject, err), false
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("%w: check the credentials, the policy of the bucket and this machine's clock; "+
-			"without s3:ListBucket a key that does not exist looks the same: %w", images.ErrDenied, err), false
+			"without s3:ListBucket a key that does not exist looks the same: %w", object.ErrDenied, err), false
 	case http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
-		return fmt.Errorf("%w: fetch it from the beginning: %w", images.ErrChanged, err), false
+		return fmt.Errorf("%w: fetch it from the beginning: %w", object.ErrChanged, err), false
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
 		return err, true
 	}

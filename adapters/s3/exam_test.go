@@ -17,14 +17,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/fsmgen/fsmgen/adapters/object"
 	"github.com/fsmgen/fsmgen/adapters/s3"
 	"github.com/fsmgen/fsmgen/internal/parts"
-	"github.com/fsmgen/fsmgen/services/images"
 )
 
 // shop is an object store with a bucket of its own.
 type shop struct {
-	store  images.Objects
+	store  object.Objects
 	bucket string
 	put    func(key, content string)
 	remove func(key string)
@@ -114,7 +114,7 @@ func newLanding(t *testing.T) landing {
 }
 
 // holds fails unless the directory has the fetched file and nothing else.
-func (l landing) holds(t *testing.T, object images.Object, content string) {
+func (l landing) holds(t *testing.T, object object.Object, content string) {
 	t.Helper()
 	got, err := os.ReadFile(l.path)
 	if err != nil {
@@ -158,7 +158,7 @@ func TestStore(t *testing.T) {
 	exam(t, func(t *testing.T) shop { return remote(t, nil) })
 }
 
-// exam is what every images.Objects must pass.
+// exam is what every object.Objects must pass.
 func exam(t *testing.T, open func(*testing.T) shop) {
 	t.Run("contents", func(t *testing.T) { examContents(t, open(t)) })
 	t.Run("keys", func(t *testing.T) { examKeys(t, open(t)) })
@@ -205,7 +205,7 @@ func examAbsent(t *testing.T, s shop) {
 	} {
 		l := newLanding(t)
 		_, err := s.store.Fetch(t.Context(), tt[0], tt[1], l.temp, l.path, nil)
-		if !errors.Is(err, images.ErrNoObject) {
+		if !errors.Is(err, object.ErrNoObject) {
 			t.Errorf("%q: %v", tt, err)
 		} else if !strings.Contains(err.Error(), fmt.Sprintf("%q", tt[1])) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: the message does not quote the key: %v", tt, err)

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/adapters/object"
 	"github.com/fsmgen/fsmgen/adapters/s3"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
-	"github.com/fsmgen/fsmgen/services/images"
 )
 
 // faulty is a shop behind a proxy. Pauses are recorded instead of made.
@@ -155,12 +155,12 @@ func TestStoreNoticesAnotherObject(t *testing.T) {
 		want error // of Fetch
 		do   func(s shop)
 	}{
-		"replaced between HEAD and GET":    {1, images.ErrChanged, func(s shop) { s.put("image.tar", random(size-1)) }},
-		"replaced between two ranges":      {2, images.ErrChanged, func(s shop) { s.put("image.tar", random(size+1)) }},
-		"replaced by one of the same size": {2, images.ErrChanged, func(s shop) { s.put("image.tar", strings.ToUpper(random(size))) }},
-		"replaced by a shorter one":        {2, images.ErrChanged, func(s shop) { s.put("image.tar", "short") }},
-		"removed between HEAD and GET":     {1, images.ErrNoObject, func(s shop) { s.remove("image.tar") }},
-		"removed between two ranges":       {2, images.ErrNoObject, func(s shop) { s.remove("image.tar") }},
+		"replaced between HEAD and GET":    {1, object.ErrChanged, func(s shop) { s.put("image.tar", random(size-1)) }},
+		"replaced between two ranges":      {2, object.ErrChanged, func(s shop) { s.put("image.tar", random(size+1)) }},
+		"replaced by one of the same size": {2, object.ErrChanged, func(s shop) { s.put("image.tar", strings.ToUpper(random(size))) }},
+		"replaced by a shorter one":        {2, object.ErrChanged, func(s shop) { s.put("image.tar", "short") }},
+		"removed between HEAD and GET":     {1, object.ErrNoObject, func(s shop) { s.remove("image.tar") }},
+		"removed between two ranges":       {2, object.ErrNoObject, func(s shop) { s.remove("image.tar") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s shop
@@ -253,7 +253,7 @@ func TestStoreDenied(t *testing.T) {
 			s.put("image.tar", "content")
 			l := newLanding(t)
 			_, err := s.store.Fetch(t.Context(), s.bucket, "image.tar", l.temp, l.path, nil)
-			if !errors.Is(err, images.ErrDenied) || !strings.Contains(err.Error(), "check the credentials") {
+			if !errors.Is(err, object.ErrDenied) || !strings.Contains(err.Error(), "check the credentials") {
 				t.Errorf("error = %v", err)
 			}
 			l.entries(t)

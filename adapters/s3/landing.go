@@ -10,7 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
 const (
@@ -30,12 +30,12 @@ type landing struct {
 	size       int64 // what is written
 	begun      int64 // what the disk is at, of it
 	total      int64 // what is expected
-	progress   images.Progress
+	progress   object.Progress
 	buffer     []byte
 }
 
 // land opens temp, forgetting what it held.
-func land(temp, path string, total int64, progress images.Progress) (*landing, error) {
+func land(temp, path string, total int64, progress object.Progress) (*landing, error) {
 	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, &diskError{err}
@@ -75,20 +75,20 @@ func (l *landing) take(r io.Reader) error {
 }
 
 // finish makes the file durable, then visible, then durably visible.
-func (l *landing) finish(etag string) (images.Object, error) {
+func (l *landing) finish(etag string) (object.Object, error) {
 	if err := l.file.Sync(); err != nil {
-		return images.Object{}, &diskError{err}
+		return object.Object{}, &diskError{err}
 	}
 	if err := l.file.Close(); err != nil {
-		return images.Object{}, &diskError{err}
+		return object.Object{}, &diskError{err}
 	}
 	if err := os.Rename(l.temp, l.path); err != nil {
-		return images.Object{}, &diskError{err}
+		return object.Object{}, &diskError{err}
 	}
 	if err := syncDir(filepath.Dir(l.path)); err != nil {
-		return images.Object{}, &diskError{err}
+		return object.Object{}, &diskError{err}
 	}
-	return images.Object{Size: l.size, Checksum: hex.EncodeToString(l.hash.Sum(nil)), ETag: etag}, nil
+	return object.Object{Size: l.size, Checksum: hex.EncodeToString(l.hash.Sum(nil)), ETag: etag}, nil
 }
 
 // abandon removes what finish has not moved away. What can't be removed is

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
 // Directory is an object store of plain files: a bucket is a directory below
@@ -24,31 +24,31 @@ type Directory struct {
 	Root string
 }
 
-var _ images.Objects = Directory{}
+var _ object.Objects = Directory{}
 
-// Fetch is the contract of images.Objects.
-func (d Directory) Fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
-	object, err := d.fetch(ctx, bucket, key, temp, path, progress)
+// Fetch implements object.Objects.
+func (d Directory) Fetch(ctx context.Context, bucket, key, temp, path string, progress object.Progress) (object.Object, error) {
+	fetched, err := d.fetch(ctx, bucket, key, temp, path, progress)
 	if err != nil {
-		return images.Object{}, fmt.Errorf("fetch object %q of bucket %q below %s: %w", key, bucket, d.Root, err)
+		return object.Object{}, fmt.Errorf("fetch object %q of bucket %q below %s: %w", key, bucket, d.Root, err)
 	}
-	return object, nil
+	return fetched, nil
 }
 
-func (d Directory) fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
+func (d Directory) fetch(ctx context.Context, bucket, key, temp, path string, progress object.Progress) (object.Object, error) {
 	root, file, err := d.open(bucket, key)
 	if err != nil {
-		return images.Object{}, err
+		return object.Object{}, err
 	}
 	defer root.Close()
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return images.Object{}, err
+		return object.Object{}, err
 	}
 	l, err := land(temp, path, info.Size(), progress)
 	if err != nil {
-		return images.Object{}, err
+		return object.Object{}, err
 	}
 	defer l.abandon()
 	err = l.take(readerFunc(func(p []byte) (int, error) {
@@ -58,10 +58,10 @@ func (d Directory) fetch(ctx context.Context, bucket, key, temp, path string, pr
 		return file.Read(p)
 	}))
 	if err != nil {
-		return images.Object{}, fmt.Errorf("after %d of %d bytes: %w", l.size, info.Size(), err)
+		return object.Object{}, fmt.Errorf("after %d of %d bytes: %w", l.size, info.Size(), err)
 	}
 	if err := unchanged(root, key, info, l.size); err != nil {
-		return images.Object{}, err
+		return object.Object{}, err
 	}
 	return l.finish(etagOf(info))
 }
@@ -69,10 +69,10 @@ func (d Directory) fetch(ctx context.Context, bucket, key, temp, path string, pr
 // open opens the file of a key, and its bucket.
 func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
 	if !fs.ValidPath(bucket) || bucket == "." || filepath.Base(bucket) != bucket {
-		return nil, nil, fmt.Errorf("%w: a bucket is the name of a directory", images.ErrNoObject)
+		return nil, nil, fmt.Errorf("%w: a bucket is the name of a directory", object.ErrNoObject)
 	}
 	if !fs.ValidPath(key) || key == "." {
-		return nil, nil, fmt.Errorf("%w: a key is a clean relative path here, without . and .. in it", images.ErrNoObject)
+		return nil, nil, fmt.Errorf("%w: a key is a clean relative path here, without . and .. in it", object.ErrNoObject)
 	}
 	root, err := os.OpenRoot(filepath.Join(d.Root, bucket))
 	if err != nil {
@@ -87,7 +87,7 @@ func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
 		root.Close()
-		return nil, nil, errors.Join(fmt.Errorf("%w: the key names something that is no regular file", images.ErrNoObject), err)
+		return nil, nil, errors.Join(fmt.Errorf("%w: the key names something that is no regular file", object.ErrNoObject), err)
 	}
 	return root, file, nil
 }
@@ -97,10 +97,10 @@ func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
 func unchanged(root *os.Root, key string, before fs.FileInfo, read int64) error {
 	after, err := root.Stat(filepath.FromSlash(key))
 	if err != nil {
-		return fmt.Errorf("%w: %w", images.ErrChanged, err)
+		return fmt.Errorf("%w: %w", object.ErrChanged, err)
 	}
 	if read != before.Size() || etagOf(before) != etagOf(after) || !os.SameFile(before, after) {
-		return fmt.Errorf("%w: it had %d bytes when reading began: fetch it again when it is at rest", images.ErrChanged, before.Size())
+		return fmt.Errorf("%w: it had %d bytes when reading began: fetch it again when it is at rest", object.ErrChanged, before.Size())
 	}
 	return nil
 }
@@ -115,10 +115,10 @@ func judgeLocal(err error) error {
 	var errno syscall.Errno
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: check the rights of the file and of the directories above it: %w", images.ErrDenied, err)
+		return fmt.Errorf("%w: check the rights of the file and of the directories above it: %w", object.ErrDenied, err)
 	case !errors.As(err, &errno), // a bucket that is a file, a link out of the bucket
 		errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.EINVAL):
-		return fmt.Errorf("%w: check the bucket and the key; links out of a bucket are not followed: %w", images.ErrNoObject, err)
+		return fmt.Errorf("%w: check the bucket and the key; links out of a bucket are not followed: %w", object.ErrNoObject, err)
 	}
 	return err
 }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/adapters/object"
 	"github.com/fsmgen/fsmgen/adapters/s3"
-	"github.com/fsmgen/fsmgen/services/images"
 )
 
 // No key and no link leads out of a bucket, and what is no file is no object.
@@ -43,7 +43,7 @@ func TestDirectoryKeepsItsBuckets(t *testing.T) {
 		{"bucket", ""}, {"bucket", "."}, {"bucket", "nul\x00"}, {"..", "store/secret"}, {".", "secret"}, {"", "secret"}, {"bucket/dir", "x"}, {"/etc", "passwd"}, {"secret", "x"},
 	} {
 		l := newLanding(t)
-		if _, err := d.Fetch(t.Context(), tt[0], tt[1], l.temp, l.path, nil); !errors.Is(err, images.ErrNoObject) {
+		if _, err := d.Fetch(t.Context(), tt[0], tt[1], l.temp, l.path, nil); !errors.Is(err, object.ErrNoObject) {
 			t.Errorf("%q: %v", tt, err)
 		}
 		l.entries(t)
@@ -84,7 +84,7 @@ func TestDirectoryNoticesChanges(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if !errors.Is(err, images.ErrChanged) {
+		if !errors.Is(err, object.ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
 		l.entries(t)

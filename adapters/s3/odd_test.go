@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/adapters/object"
 	"github.com/fsmgen/fsmgen/adapters/s3"
-	"github.com/fsmgen/fsmgen/services/images"
 )
 
 // Endpoints that speak less of S3 than they should. The real server does not,
@@ -42,7 +42,7 @@ func TestOddEndpoints(t *testing.T) {
 		"ignores If-Match": {head, broken, func(w http.ResponseWriter) {
 			w.Header().Set("ETag", `"two"`)
 			fmt.Fprint(w, content)
-		}, images.ErrChanged, "from the beginning"},
+		}, object.ErrChanged, "from the beginning"},
 		"sends another range": {head, broken, func(w http.ResponseWriter) {
 			w.Header().Set("ETag", `"one"`)
 			w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", len(content)-1, len(content)))
@@ -52,7 +52,7 @@ func TestOddEndpoints(t *testing.T) {
 		"sends more than it announced": {head, func(w http.ResponseWriter) {
 			w.Header().Set("ETag", `"one"`)
 			fmt.Fprint(w, content, "more")
-		}, nil, images.ErrChanged, "longer"},
+		}, nil, object.ErrChanged, "longer"},
 		"has no ETag": {func(w http.ResponseWriter) { w.Header().Set("Content-Length", "5") }, nil, nil, nil, "does not speak S3"},
 		"has no length": {func(w http.ResponseWriter) {
 			w.Header().Set("ETag", `"one"`)

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
 // read makes one attempt to bring what l lacks of v.
@@ -49,7 +49,7 @@ func (s *Store) read(ctx context.Context, v version, l *landing) error {
 func fits(v version, offset int64, out *s3.GetObjectOutput) (skip int64, err error) {
 	// An endpoint that does not know If-Match sends what it has.
 	if etag := aws.ToString(out.ETag); etag != v.etag {
-		return 0, fmt.Errorf("%w: its ETag was %s and is %s: fetch it from the beginning", images.ErrChanged, v.etag, etag)
+		return 0, fmt.Errorf("%w: its ETag was %s and is %s: fetch it from the beginning", object.ErrChanged, v.etag, etag)
 	}
 	length := v.size - offset
 	if out.ContentRange == nil {
@@ -70,7 +70,7 @@ func complete(v version, size int64) error {
 	case size < v.size:
 		return fmt.Errorf("%w after %d of %d bytes", errTruncated, size, v.size)
 	case size > v.size:
-		return fmt.Errorf("%w: it is longer than the %d bytes that were announced", images.ErrChanged, v.size)
+		return fmt.Errorf("%w: it is longer than the %d bytes that were announced", object.ErrChanged, v.size)
 	}
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/fsmgen/fsmgen/services/images"
+	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
 // refill is how much an attempt brings that was not in vain: a large object on
@@ -27,7 +27,7 @@ type Store struct {
 	o      Options
 }
 
-var _ images.Objects = (*Store)(nil)
+var _ object.Objects = (*Store)(nil)
 
 // New makes a Store. It asks the endpoint nothing yet.
 func New(o Options) (*Store, error) {
@@ -51,23 +51,23 @@ func New(o Options) (*Store, error) {
 	return &Store{client: s3.New(options), o: o}, nil
 }
 
-// Fetch is the contract of images.Objects.
-func (s *Store) Fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
-	object, err := s.fetch(ctx, bucket, key, temp, path, progress)
+// Fetch implements object.Objects.
+func (s *Store) Fetch(ctx context.Context, bucket, key, temp, path string, progress object.Progress) (object.Object, error) {
+	fetched, err := s.fetch(ctx, bucket, key, temp, path, progress)
 	if err != nil {
-		return images.Object{}, fmt.Errorf("fetch object %q of bucket %q: %w", key, bucket, err)
+		return object.Object{}, fmt.Errorf("fetch object %q of bucket %q: %w", key, bucket, err)
 	}
-	return object, nil
+	return fetched, nil
 }
 
-func (s *Store) fetch(ctx context.Context, bucket, key, temp, path string, progress images.Progress) (images.Object, error) {
+func (s *Store) fetch(ctx context.Context, bucket, key, temp, path string, progress object.Progress) (object.Object, error) {
 	v, err := s.look(ctx, bucket, key)
 	if err != nil {
-		return images.Object{}, err
+		return object.Object{}, err
 	}
 	l, err := land(temp, path, v.size, progress)
 	if err != nil {
-		return images.Object{}, err
+		return object.Object{}, err
 	}
 	defer l.abandon()
 
@@ -77,11 +77,11 @@ func (s *Store) fetch(ctx context.Context, bucket, key, temp, path string, progr
 		return l.size - before, err
 	})
 	if err != nil {
-		return images.Object{}, fmt.Errorf("after %d of %d bytes: %w", l.size, v.size, err)
+		return object.Object{}, fmt.Errorf("after %d of %d bytes: %w", l.size, v.size, err)
 	}
-	object, err := l.finish(strings.Trim(v.etag, `"`))
-	object.Stated = v.sha256
-	return object, err
+	fetched, err := l.finish(strings.Trim(v.etag, `"`))
+	fetched.Stated = v.sha256
+	return fetched, err
 }
 
 // version is one version of an object: what every answer about it must match.

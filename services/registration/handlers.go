@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -76,7 +77,7 @@ func (h handlers) ConsulRegister(ctx context.Context, d fsm.Dispatch, e registra
 }
 
 func (h handlers) ConsulDeregister(ctx context.Context, d fsm.Dispatch, e registration.ConsulDeregisterEffect) (registration.ConsulDeregisterAnswer, error) {
-	ctx = WithCorrelation(ctx, d.Correlation)
+	ctx = discovery.WithCorrelation(ctx, d.Correlation)
 	if err := h.s.discovery.Deregister(ctx, e.ConsulServiceID.V, e.RegistrationID.String()); err != nil {
 		return nil, h.s.tellCleanup(ctx, d, "consul", err)
 	}
@@ -90,7 +91,7 @@ var errAdvertised = errors.New("the service may still be advertised, so the row 
 // service is gone: service discovery advertises only tracked nodes (document
 // 001, Dual Registration Order), so what may still be advertised keeps its row.
 func (h handlers) PostgresDeleteRegistration(ctx context.Context, d fsm.Dispatch, e registration.PostgresDeleteRegistrationEffect) (registration.PostgresDeleteRegistrationAnswer, error) {
-	ctx = WithCorrelation(ctx, d.Correlation)
+	ctx = discovery.WithCorrelation(ctx, d.Correlation)
 	switch gone, err := h.s.awaitWithdrawal(ctx, d.Record); {
 	case err != nil:
 		return nil, err
@@ -134,7 +135,7 @@ const (
 // attempt bounds one attempt of an effect that is repeated, so that a system
 // that does not answer leaves time for another within the state's timeout.
 func (s *Server) attempt(ctx context.Context, d fsm.Dispatch) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(WithCorrelation(ctx, d.Correlation), s.options.AttemptTimeout)
+	return context.WithTimeout(discovery.WithCorrelation(ctx, d.Correlation), s.options.AttemptTimeout)
 }
 
 // awaitWithdrawal waits until the record knows what came of the service, or has

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/fsmgen/fsmgen/adapters/discovery"
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -50,7 +51,7 @@ func (s *Server) pass(ctx context.Context, nodes []held) error {
 		if n.state != registration.Registered {
 			continue
 		}
-		err := s.passOne(WithCorrelation(ctx, n.correlation), n)
+		err := s.passOne(discovery.WithCorrelation(ctx, n.correlation), n)
 		if err != nil {
 			s.log.WarnContext(ctx, "no heartbeat", "node", n.NodeID, "registration", n.RegistrationID, "error", err, "correlation", n.correlation)
 			all = errors.Join(all, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/fsmgen/fsmgen/adapters/consul/agent"
+	"github.com/fsmgen/fsmgen/internal/consulagent"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
@@ -44,7 +44,7 @@ type watch struct {
 // watches until the test ends. One statement of its registry is one request.
 func (s *stage) watched() *watch {
 	s.t.Helper()
-	w := &watch{pool: s.watcher(), schema: s.options.Schema, agent: agent.New(agent.Options{Now: s.clock.Now})}
+	w := &watch{pool: s.watcher(), schema: s.options.Schema, agent: consulagent.New(consulagent.Options{Now: s.clock.Now})}
 	server := httptest.NewServer(w)
 	s.t.Cleanup(server.Close)
 	s.url = server.URL

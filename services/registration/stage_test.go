@@ -14,8 +14,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/adapters/consul"
-	"github.com/fsmgen/fsmgen/adapters/consul/agent"
 	"github.com/fsmgen/fsmgen/adapters/postgres"
+	"github.com/fsmgen/fsmgen/internal/consulagent"
 	"github.com/fsmgen/fsmgen/internal/parts"
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
@@ -134,7 +134,7 @@ func openPool(t *testing.T, config *pgxpool.Config) *pgxpool.Pool {
 func bareStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{t: t, clock: newClock(), metrics: &metrics{}, logs: &logs{}}
-	http := httptest.NewServer(agent.New(agent.Options{Now: s.clock.Now}))
+	http := httptest.NewServer(consulagent.New(consulagent.Options{Now: s.clock.Now}))
 	t.Cleanup(http.Close)
 	s.consul = proxytest.New(t, "tcp", strings.TrimPrefix(http.URL, "http://"))
 	s.url = http.URL

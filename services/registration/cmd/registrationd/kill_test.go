@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/fsmgen/fsmgen/adapters/consul/agent"
+	"github.com/fsmgen/fsmgen/internal/consulagent"
 )
 
 // unhurried are timeouts that pass on no machine, however busy it is: the nodes stay
@@ -87,7 +87,7 @@ func (d *process) comesToItsEnd(node string) {
 // pickyConsul does not take the node that is to be partial_registered.
 func pickyConsul(t *testing.T) string {
 	t.Helper()
-	consul := agent.New(agent.Options{})
+	consul := consulagent.New(consulagent.Options{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fsmgen/fsmgen/adapters/consul/agent"
+	"github.com/fsmgen/fsmgen/internal/consulagent"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
@@ -139,7 +139,7 @@ const event = `{"envelope": {"correlation_id": "3f2b7a7c-0d7e-4a51-9d5c-0d7e4a51
 
 func inProcessConsul(t *testing.T) string {
 	t.Helper()
-	server := httptest.NewServer(agent.New(agent.Options{}))
+	server := httptest.NewServer(consulagent.New(consulagent.Options{}))
 	t.Cleanup(server.Close)
 	return server.URL
 }
@@ -227,7 +227,7 @@ func TestConsulComesLater(t *testing.T) {
 // TestConsulWithTLSAndToken: the agent's CA is in a file, the token in the
 // environment, where no list of processes shows it.
 func TestConsulWithTLSAndToken(t *testing.T) {
-	server := httptest.NewTLSServer(agent.New(agent.Options{Token: "secret"}))
+	server := httptest.NewTLSServer(consulagent.New(consulagent.Options{Token: "secret"}))
 	t.Cleanup(server.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
