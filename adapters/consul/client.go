@@ -58,7 +58,7 @@ func (c *Client) call(ctx context.Context, attempt string, request func(context.
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if err := request(bounded); err != nil {
-		return judge(bounded, attempt, err)
+		return classify(bounded, attempt, err)
 	}
 	return nil
 }

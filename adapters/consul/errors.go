@@ -50,8 +50,8 @@ const (
 	adviceRegister    = "register it again"
 )
 
-// judge says what an error of the library is.
-func judge(ctx context.Context, attempt string, err error) *Error {
+// classify says what an error of the library is.
+func classify(ctx context.Context, attempt string, err error) *Error {
 	e := &Error{Attempt: attempt, Kind: discovery.ErrUnreachable, Advice: adviceUnreachable, Err: err}
 	var answer api.StatusError
 	var untrusted *tls.CertificateVerificationError
@@ -61,7 +61,7 @@ func judge(ctx context.Context, attempt string, err error) *Error {
 			e.Err = fmt.Errorf("%w: %w", ended, err)
 		}
 	case errors.As(err, &answer):
-		e.judgeAnswer(answer)
+		e.classifyAnswer(answer)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.Kind, e.Advice = discovery.ErrRefused, adviceRefused
 	case errors.As(err, &untrusted):
@@ -74,7 +74,7 @@ func judge(ctx context.Context, attempt string, err error) *Error {
 	return e
 }
 
-func (e *Error) judgeAnswer(answer api.StatusError) {
+func (e *Error) classifyAnswer(answer api.StatusError) {
 	e.Status = answer.Code
 	e.Err = fmt.Errorf("status %d: %.200q", answer.Code, answer.Body)
 	switch {

@@ -23,9 +23,9 @@ type copier struct {
 	files    chan<- func() error // those with one name, for whoever is free
 }
 
-// hands is how many files are copied at once: making one is mostly waiting for
+// copiers is how many files are copied at once: making one is mostly waiting for
 // the file system.
-const hands = 4
+const copiers = 4
 
 // inode is what the names of one file have in common.
 type inode struct{ device, number uint64 }
@@ -41,7 +41,7 @@ func copyTree(ctx context.Context, from, to string) error {
 	defer fail(nil)
 	files := make(chan func() error)
 	var copying sync.WaitGroup
-	for range hands {
+	for range copiers {
 		copying.Go(func() {
 			for file := range files {
 				if err := file(); err != nil {

@@ -150,7 +150,7 @@ func (s *Store) claimedBefore(ctx context.Context, c store.Claim) (tasks []store
 	rows, err := s.pool.Query(ctx, claimedBefore, c.Token.String(), c.Until)
 	err = scanAll(rows, err, func(rows pgx.Rows) error {
 		t := store.Task{Kind: store.TaskEffect, Token: c.Token}
-		t.Effect, t.Err = scanLetter(rows)
+		t.Effect, t.Err = scanMessage(rows)
 		t.Effect.MessageState = t.Effect.BeforeClaim()
 		tasks = append(tasks, t)
 		return nil
@@ -158,9 +158,9 @@ func (s *Store) claimedBefore(ctx context.Context, c store.Claim) (tasks []store
 	return tasks, wrap("claim", err)
 }
 
-// scanLetter reads letterColumns, and more. What it could read is returned with the
+// scanMessage reads messageColumns, and more. What it could read is returned with the
 // error.
-func scanLetter(rows pgx.Rows, more ...any) (r store.OutboxMessage, err error) {
+func scanMessage(rows pgx.Rows, more ...any) (r store.OutboxMessage, err error) {
 	var payload []byte
 	var seq int64
 	var delivery string

@@ -49,7 +49,7 @@ const (
 	uniqueViolation     = "23505"
 	stateConflict       = "FS101"
 	stateLeaseLost      = "FS102"
-	stateLetterMoved    = "FS103"
+	stateMessageMoved   = "FS103"
 )
 
 // wrap says that the store failed, unless err is about a race.
@@ -134,7 +134,7 @@ func explain(about subject, err error) error {
 	switch {
 	case refused.Code == stateLeaseLost:
 		return store.ErrLeaseLost
-	case refused.Code == stateLetterMoved:
+	case refused.Code == stateMessageMoved:
 		return store.ErrConflict
 	case refused.Code == uniqueViolation:
 		return taken(about, refused)

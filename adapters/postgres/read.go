@@ -78,7 +78,7 @@ func question(q store.Read) (statement, func(*store.Page, pgx.Rows) error, error
 		}, nil
 	case store.ReadDeadLetters, store.ReadMessage:
 		return readMessages(q), func(p *store.Page, rows pgx.Rows) error {
-			l, err := scanLetter(rows)
+			l, err := scanMessage(rows)
 			p.Messages = append(p.Messages, l)
 			return err
 		}, nil

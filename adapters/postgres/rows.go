@@ -108,7 +108,7 @@ func (p *pipeline) outbox(wave []*store.Commit) {
 	}
 	p.messages(wave[0], outboxInserts, waiting)
 	p.messages(wave[0], heldInserts, inHand)
-	p.messages(wave[0], letterInserts, others)
+	p.messages(wave[0], deliveryInserts, others)
 }
 
 func outboxOf(c *store.Commit) []store.OutboxMessage { return c.Outbox }
@@ -190,7 +190,7 @@ var (
 		{"correlation", "text", func(r *store.OutboxMessage) any { return nullable(r.Correlation) }},
 		{"created_at", "timestamptz", func(r *store.OutboxMessage) any { return r.CreatedAt }},
 	}
-	letterFields = []field[store.OutboxMessage]{
+	deliveryFields = []field[store.OutboxMessage]{
 		{"state", "text", func(r *store.OutboxMessage) any { return r.State }},
 		{"attempts", "bigint", func(r *store.OutboxMessage) any { return r.Attempts }},
 		{"available_at", "timestamptz", func(r *store.OutboxMessage) any { return nullableInstant(r.AvailableAt) }},
@@ -213,7 +213,7 @@ var (
 	heldInserts = newInserts("fsm_outbox", ", state, attempts, available_at", ", 'delivering', 1, created_at", "",
 		slices.Concat(stepFields, messageFields, leaseFields)...)
 	// letterInserts insert effects that are neither.
-	letterInserts = newInserts("fsm_outbox", "", "", "", slices.Concat(stepFields, messageFields, letterFields)...)
+	deliveryInserts = newInserts("fsm_outbox", "", "", "", slices.Concat(stepFields, messageFields, deliveryFields)...)
 )
 
 const (

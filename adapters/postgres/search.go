@@ -107,7 +107,7 @@ func (s *search) readEffects(results pgx.BatchResults) error {
 		var place int64
 		var head, parked bool
 		t := store.Task{Kind: store.TaskEffect, Token: s.claim.Token}
-		t.Effect, t.Err = scanLetter(rows, &place, &head, &parked)
+		t.Effect, t.Err = scanMessage(rows, &place, &head, &parked)
 		l := &s.destinations[place-1]
 		l.seen++
 		switch {

@@ -13,12 +13,12 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
-// judge turns the failure of an attempt into the errors of object.Objects, and
+// classify turns the failure of an attempt into the errors of object.Objects, and
 // says whether another attempt may do better.
-func judge(err error) (judged error, again bool) {
+func classify(err error) (judged error, again bool) {
 	var answer *smithyhttp.ResponseError
 	if errors.As(err, &answer) && answer.HTTPStatusCode() != 0 { // 0: there was no answer
-		return judgeAnswer(err, answer.HTTPStatusCode())
+		return classifyAnswer(err, answer.HTTPStatusCode())
 	}
 	var untrusted *tls.CertificateVerificationError
 	var disk *diskError
@@ -26,7 +26,7 @@ func judge(err error) (judged error, again bool) {
 	return err, !final // a reset, a stall, a body that ended early
 }
 
-func judgeAnswer(err error, status int) (error, bool) {
+func classifyAnswer(err error, status int) (error, bool) {
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorCode() == "RequestTimeout" {
 		return err, true // a 400 all the same

@@ -76,13 +76,13 @@ func (d Directory) open(bucket, key string) (*os.Root, *os.File, error) {
 	}
 	root, err := os.OpenRoot(filepath.Join(d.Root, bucket))
 	if err != nil {
-		return nil, nil, judgeLocal(err)
+		return nil, nil, classifyLocal(err)
 	}
 	// Without O_NONBLOCK a named pipe would keep open waiting for a writer.
 	file, err := root.OpenFile(filepath.FromSlash(key), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		root.Close()
-		return nil, nil, judgeLocal(err)
+		return nil, nil, classifyLocal(err)
 	}
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		file.Close()
@@ -105,9 +105,9 @@ func unchanged(root *os.Root, key string, before fs.FileInfo, read int64) error 
 	return nil
 }
 
-// judgeLocal leaves the name out of what the system says: the key is told
+// classifyLocal leaves the name out of what the system says: the key is told
 // already, in quotes.
-func judgeLocal(err error) error {
+func classifyLocal(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = path.Err

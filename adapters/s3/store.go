@@ -140,7 +140,7 @@ func (s *Store) insist(ctx context.Context, attempt func() (int64, error)) error
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		err, again := judge(err)
+		err, again := classify(err)
 		if !again {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // legality emits what an actor may do with a record now, and why not the rest. The
-// rows of a state are data there; what follows from them is decided by fsm.Judge.
+// rows of a state are data there; what follows from them is decided by fsm.Verdicts.
 func (g *generator) legality(f *jen.File) {
 	g.legalMethod(f)
 	g.optionsMethod(f)
@@ -22,7 +22,7 @@ func (g *generator) legality(f *jen.File) {
 //
 //	func (r *Record) Legal(c Call) []fsm.Verdict {
 //		options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-//		return fsm.Judge(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
+//		return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
 //			payload, err := DecodeEvent(event, []byte("{}"))
 //			if err != nil {
 //				return err
@@ -58,7 +58,7 @@ func (g *generator) legalMethod(f *jen.File) {
 		"time, and why not the rest. A record without a state is one before its creation.", "",
 		jen.Func().Add(receiver()).Id("Legal").Params(jen.Id("c").Id("Call")).Index().Add(g.fsm("Verdict")).Block(
 			jen.Id("options").Op(":=").Id("r").Dot("options").Call(args...),
-			jen.Return(g.fsm("Judge").Call(jen.Id("r").Dot("reject").Call(reject...), jen.Id("eventWords").Dot("List"), jen.Id("options"), try))))
+			jen.Return(g.fsm("Verdicts").Call(jen.Id("r").Dot("reject").Call(reject...), jen.Id("eventWords").Dot("List"), jen.Id("options"), try))))
 }
 
 // optionsMethod emits:

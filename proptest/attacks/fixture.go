@@ -29,8 +29,8 @@ type mute[Tx any] struct{ engine.Machine[Tx] }
 // HandleTx does nothing.
 func (mute[Tx]) HandleTx(context.Context, Tx, fsm.Dispatch) error { return nil }
 
-// story is a record of the fixture: what was fired at it, creation first.
-type story struct {
+// scenario is a record of the fixture: what was fired at it, creation first.
+type scenario struct {
 	name, machine string
 	fires         []fire
 }
@@ -48,7 +48,7 @@ var (
 )
 
 // stories are the records of the fixture, by the names that attacks use.
-func stories() []story {
+func scenarios() []scenario {
 	draft := []fire{{deal.Create{OwnerID: 8, PriceNano: 100}, advertiser}}
 	pending := after(draft, fire{deal.SubmitOffer{}, advertiser})
 	accepted := after(pending, fire{deal.Accept{}, owner})
@@ -64,7 +64,7 @@ func stories() []story {
 			fire{registration.PostgresSucceeded{PostgresApplied: true}, fsm.System()})
 	}
 	consulFailed := fire{registration.ConsulFailed{ErrorType: registration.FailureTypeTimeout, ConsulError: "timeout"}, fsm.System()}
-	list := []story{
+	list := []scenario{
 		{"draft", "deal", draft}, {"offered", "deal", pending}, {"accepted", "deal", accepted},
 		{"unregistered", "registration", unregistered("a")}, {"validating", "registration", validating("b")},
 		{"applied", "registration", applied("c")}, {"partial", "registration", after(applied("d"), consulFailed)},
@@ -78,12 +78,12 @@ func stories() []story {
 	submitted := func(name string) []fire { return after(funded(name), fire{deal.SubmitDraft{Creative: `{}`}, owner}) }
 	approved := func(name string) []fire { return after(submitted(name), fire{deal.Approve{}, advertiser}) }
 	return append(list,
-		story{"payable", "deal", payable("payable")},
-		story{"funded", "deal", funded("funded")},
-		story{"half_cancelled", "deal", after(funded("half_cancelled"), fire{deal.MutualCancel{}, owner})},
-		story{"submitted", "deal", submitted("submitted")},
-		story{"approved", "deal", approved("approved")},
-		story{"disputed", "deal", after(submitted("disputed"), fire{deal.Dispute{Complaint: "late"}, advertiser})},
+		scenario{"payable", "deal", payable("payable")},
+		scenario{"funded", "deal", funded("funded")},
+		scenario{"half_cancelled", "deal", after(funded("half_cancelled"), fire{deal.MutualCancel{}, owner})},
+		scenario{"submitted", "deal", submitted("submitted")},
+		scenario{"approved", "deal", approved("approved")},
+		scenario{"disputed", "deal", after(submitted("disputed"), fire{deal.Dispute{Complaint: "late"}, advertiser})},
 	)
 }
 
@@ -108,7 +108,7 @@ func Prepare[Tx any](ctx context.Context, db store.Store[Tx]) (map[string]string
 		return nil, err
 	}
 	ids := map[string]string{}
-	for i, s := range stories() {
+	for i, s := range scenarios() {
 		ids[s.name] = id(i + 1)
 		for n, f := range s.fires {
 			fire := e.Fire

@@ -14,7 +14,7 @@ import (
 func onlyAtVersion[Tx any]() []engineCase[Tx] {
 	return []engineCase[Tx]{
 		{"ALateApprovalApprovesNoDraftThatItHasNotSeen", lateApproval[Tx]},
-		{"ARedeliveredDraftDoesNotReviveARejectedOne", redeliveredDraft[Tx]},
+		{"ARedeliveredDraftDoesNotReviveARejectedOne", redeliveredCreation[Tx]},
 		{"EveryWayToFireChecks", everyWayChecks[Tx]},
 		{"WithinATransactionItsOwnEventsCount", versionsWithinTransaction[Tx]},
 		{"AnAcceptedKeyAnswersAtAnyVersion", keyAtAnyVersion[Tx]},
@@ -67,7 +67,7 @@ func lateApproval[Tx any](f *engineFixture[Tx]) {
 }
 
 // redeliveredDraft delivers a draft again that was rejected meanwhile.
-func redeliveredDraft[Tx any](f *engineFixture[Tx]) {
+func redeliveredCreation[Tx any](f *engineFixture[Tx]) {
 	id := f.paid()
 	submit := func() error {
 		_, err := f.engine.Fire(f.ctx, "deal", id, deal.SubmitDraft{Creative: `{"draft":1}`}, at(5, owner))

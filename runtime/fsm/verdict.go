@@ -36,21 +36,21 @@ type Option struct {
 	Status     int
 }
 
-// Judge judges the events of a machine, in their order. Options are those of the
+// Verdicts decides for each event of a machine, in their order, whether it is legal. Options are those of the
 // record's state, in the order in which they are tried; base begins each rejection;
 // try fires an event without a payload at a copy of the record.
-func Judge(base *Rejection, events []string, options []Option, try func(event string) error) []Verdict {
+func Verdicts(base *Rejection, events []string, options []Option, try func(event string) error) []Verdict {
 	verdicts := make([]Verdict, len(events))
 	for i, event := range events {
 		why := *base
 		why.Event = event
 		verdicts[i] = Verdict{Event: event, Why: &why}
-		verdicts[i].judge(options, try)
+		verdicts[i].decide(options, try)
 	}
 	return verdicts
 }
 
-func (v *Verdict) judge(options []Option, try func(event string) error) {
+func (v *Verdict) decide(options []Option, try func(event string) error) {
 	var open []Option // those that can still be chosen
 	for _, o := range options {
 		if o.Event != v.Event {

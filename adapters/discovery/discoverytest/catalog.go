@@ -79,8 +79,8 @@ func (l *lab) ghost(s discovery.Service) string {
 	return node
 }
 
-// lives reports whether a node is in the catalog.
-func (l *lab) lives(node string) bool {
+// inCatalog reports whether a node is in the catalog.
+func (l *lab) inCatalog(node string) bool {
 	l.Helper()
 	nodes, _, err := l.raw.Catalog().Nodes(nil)
 	l.must(err)
@@ -109,7 +109,7 @@ func withdrawLost(l *lab) {
 	l.nothing()
 	i.ID = "" // Consul would remove the node
 	l.fails(l.client.Withdraw(l.Context(), i), discovery.ErrInvalid)
-	if !l.lives(node) {
+	if !l.inCatalog(node) {
 		l.Error("its node is gone, too")
 	}
 }
@@ -155,7 +155,7 @@ func removeCheck(l *lab) {
 		c.ID = "" // Consul would remove the node
 		l.fails(l.client.RemoveCheck(l.Context(), c), discovery.ErrInvalid)
 	}
-	if !l.lives(node) || len(l.instances()) != 2 {
+	if !l.inCatalog(node) || len(l.instances()) != 2 {
 		l.Error("more than the checks is gone")
 	}
 	l.fails(l.client.Heartbeat(l.Context(), s.RegistrationID), discovery.ErrNotAdvertised)

@@ -191,7 +191,7 @@ func requestsTwice(l *lab) {
 func requestsLate(l *lab) {
 	c, p := l.through(long)
 	s := l.service(1)
-	again := nextLife(s)
+	again := reregistered(s)
 	l.must(c.Register(l.Context(), s))
 
 	release := l.late(p, func(ctx context.Context) error { return c.Heartbeat(ctx, s.RegistrationID) })

@@ -28,7 +28,7 @@ func withoutPermission(l *lab) {
 	for _, token := range []string{"", unknownToken} {
 		c := l.stranger(token)
 		for what, err := range map[string]error{
-			"register":        c.Register(l.Context(), nextLife(s)),
+			"register":        c.Register(l.Context(), reregistered(s)),
 			"heartbeat":       c.Heartbeat(l.Context(), s.RegistrationID),
 			"deregister":      c.Deregister(l.Context(), s.ID, s.RegistrationID),
 			"withdraw":        c.Withdraw(l.Context(), i),

@@ -40,7 +40,7 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"HeartbeatOfWhatIsUnknown", heartbeatUnknown},
 		{"DeregisterTakesAway", deregister},
 		{"ADeregisteredNodeComesBack", comesBack},
-		{"AnEarlierLifeTouchesNothing", earlierLife},
+		{"AnEarlierLifeTouchesNothing", earlierRegistration},
 		{"ALateRegistrationIsNoticed", lateRegistration},
 		{"Names", names},
 		{"Strangers", strangers},
@@ -162,8 +162,8 @@ func (l *lab) service(n int) discovery.Service {
 	}
 }
 
-// nextLife is the same node, registered again.
-func nextLife(s discovery.Service) discovery.Service {
+// reregistered returns the service of the same node after another registration.
+func reregistered(s discovery.Service) discovery.Service {
 	s.RegistrationID = "later-" + s.RegistrationID
 	return s
 }

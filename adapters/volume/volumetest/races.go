@@ -46,7 +46,7 @@ func race(b *bench) {
 
 func parallel(b *bench) {
 	b.origin()
-	for _, err := range b.together(6, func(i int, v volume.Volumes) error { return life(b, v, fmt.Sprintf("thin-%d", i)) }) {
+	for _, err := range b.together(6, func(i int, v volume.Volumes) error { return sequence(b, v, fmt.Sprintf("thin-%d", i)) }) {
 		b.must(err)
 	}
 	all, err := b.List(b.ctx)
@@ -56,8 +56,8 @@ func parallel(b *bench) {
 	}
 }
 
-// life takes a volume through most of what can happen to one, beside others.
-func life(b *bench, v volume.Volumes, name string) error {
+// sequence takes a volume through most of what can happen to one, beside others.
+func sequence(b *bench, v volume.Volumes, name string) error {
 	if _, err := v.Create(b.ctx, name); err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func comesBack(l *lab) {
 	s := l.registered(1)
 	l.must(l.client.Deregister(l.Context(), s.ID, s.RegistrationID))
 	l.nothing()
-	again := nextLife(s)
+	again := reregistered(s)
 	l.must(l.client.Register(l.Context(), again))
 	l.there(again, discovery.Passing)
 	l.must(l.client.Deregister(l.Context(), again.ID, again.RegistrationID))
@@ -86,9 +86,9 @@ func comesBack(l *lab) {
 }
 
 // What an ended registration still does must not touch the next one of its node.
-func earlierLife(l *lab) {
+func earlierRegistration(l *lab) {
 	s := l.registered(1)
-	again := nextLife(s)
+	again := reregistered(s)
 	again.TTL = brief
 	l.must(l.client.Register(l.Context(), again))
 	l.fails(l.client.Heartbeat(l.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
@@ -105,7 +105,7 @@ func earlierLife(l *lab) {
 // heartbeat of the later one says so, and registering again heals it.
 func lateRegistration(l *lab) {
 	s := l.registered(1)
-	again := nextLife(s)
+	again := reregistered(s)
 	l.must(l.client.Register(l.Context(), again))
 	l.must(l.client.Register(l.Context(), s)) // late
 	l.fails(l.client.Heartbeat(l.Context(), again.RegistrationID), discovery.ErrNotAdvertised)
