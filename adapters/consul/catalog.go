@@ -67,9 +67,8 @@ func worst(checks api.HealthChecks) discovery.Health {
 	return discovery.Critical
 }
 
-// Withdraw implements discovery.Catalog. What the agent of the Client
-// does not have is taken out of the catalog, where the agent that had it would
-// put it again, if it lived.
+// Withdraw implements discovery.Catalog. A service that the agent of the Client does not have is
+// removed from the catalog; its own agent would register it again if it still ran.
 func (c *Client) Withdraw(ctx context.Context, i discovery.Instance) error {
 	attempt := quoted("withdraw service", i.ID)
 	// Without the ID of the service Consul would remove the agent's node.

@@ -23,7 +23,7 @@ var (
 	_ discovery.Catalog   = (*Client)(nil)
 )
 
-// New makes a Client. It asks the agent nothing yet.
+// New returns a Client. It sends no request.
 func New(o Options) (*Client, error) {
 	o = o.withDefaults()
 	address, err := o.validate()
@@ -45,7 +45,7 @@ func New(o Options) (*Client, error) {
 	return &Client{api: client, http: carrier, timeout: o.Timeout}, nil
 }
 
-// Close ends connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() {
 	c.http.CloseIdleConnections()
 }

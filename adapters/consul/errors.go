@@ -18,7 +18,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-// Error is what became of a call. errors.Is finds its kind and its cause.
+// Error is a failed call. errors.Is finds its kind and its cause.
 type Error struct {
 	Attempt string // what was attempted: register service "api-1"
 	Kind    error  // of the errors of package discovery

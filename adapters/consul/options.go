@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// Options say which agent a Client talks to, and how patiently. The zero value
-// is the agent of this machine, without ACLs.
+// Options configures a Client. The zero value is the agent of this machine, without ACLs.
 type Options struct {
 	// Address is the URL of the agent's HTTP API. Default:
 	// http://127.0.0.1:8500.

@@ -10,9 +10,8 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Error is a step that failed. It wraps the sentence of images that it amounts
-// to, if any, and its cause, which is a syscall.Errno for everything that the
-// kernel refused.
+// Error is a failed operation. It wraps an error of package volume, if one applies, and its cause,
+// which is a syscall.Errno for everything that the kernel refused.
 type Error struct {
 	Op     string // what was attempted, like "remove device"
 	Name   string // of the device or the place

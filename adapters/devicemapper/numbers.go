@@ -2,15 +2,12 @@ package devicemapper
 
 import "context"
 
-// Numbers keeps which number each volume has in the pool: dm-thin knows
-// devices by numbers of 24 bits only. What it keeps must be durable when Number
-// returns, because the kernel is told next.
+// Numbers keeps the number of each volume in the pool: dm-thin knows devices by numbers of 24 bits
+// only. A number must be stored durably when Number returns, because the kernel gets it next.
 //
-// A number is chosen once and stays until it is released, so a name always
-// means the same device, however often a call is repeated. The one to choose is
-// derived from a hash of the name. Hashes of 24 bits collide among a few thousand
-// names; the name that comes second has the next number that is free, which is
-// why the choice has to be kept.
+// A number is chosen once and stays until it is released, so a name always means the same device.
+// It is derived from a hash of the name. Hashes of 24 bits collide among a few thousand names; the
+// second name gets the next free number, so the choice must be stored.
 type Numbers interface {
 	// Number returns the number of a name, and reserves one first if it has none:
 	// none that another name has, whoever asks at the same time, and none of

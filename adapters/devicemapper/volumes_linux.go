@@ -12,8 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Volumes are the thin devices of one pool. It implements volume.Volumes, and
-// may be used by any number of goroutines, beside other processes.
+// Volumes implements volume.Volumes. It is safe for concurrent use, also beside other processes.
 type Volumes struct {
 	config  Config
 	numbers Numbers
@@ -22,8 +21,8 @@ type Volumes struct {
 
 var _ volume.Volumes = (*Volumes)(nil)
 
-// New opens the pool, and makes it first if it isn't active. volume.ErrUnsupported:
-// this kernel has no device-mapper or no thin-pool, or it needs root.
+// New opens the pool, and creates it if it is not active. It returns volume.ErrUnsupported if this
+// kernel has no device-mapper or no thin-pool, or if the process is not root.
 func New(config Config, numbers Numbers) (*Volumes, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -184,8 +183,8 @@ func (v *Volumes) Activate(ctx context.Context, name string) (volume.Volume, err
 	return v.Look(ctx, name)
 }
 
-// Deactivate removes the device of a volume that isn't mounted, which stays
-// known. One that isn't active is no error. volume.ErrBusy.
+// Deactivate removes the device of a volume that is not mounted. The volume stays known. A volume
+// that is not active is no error. It returns volume.ErrBusy.
 func (v *Volumes) Deactivate(ctx context.Context, name string) error {
 	f, err := v.find(ctx, name)
 	if err != nil || !f.device.exists {
@@ -194,8 +193,8 @@ func (v *Volumes) Deactivate(ctx context.Context, name string) error {
 	return v.pool.switchOff(name, f.device)
 }
 
-// List implements volume.Volumes. What the pool has and no name has a number for
-// is listed by its number: Destroy takes such a name, too.
+// List implements volume.Volumes. A device of the pool without a name is listed by its number;
+// Destroy takes such a name, too.
 func (v *Volumes) List(ctx context.Context) ([]volume.Volume, error) {
 	// First what there is: every device had its number before.
 	inPool, err := v.pool.numbers()

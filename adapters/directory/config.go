@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Config says where volumes are kept.
+// Config configures Volumes.
 type Config struct {
 	Root string // an absolute folder on one file system, made if it is missing
 

@@ -9,8 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Error is a call that failed. It wraps the sentence of images that it amounts
-// to, if any, and its cause.
+// Error is a failed operation. It wraps an error of package volume, if one applies, and its cause.
 type Error struct {
 	Op   string // what was attempted, like "snapshot"
 	Name string // of the volume

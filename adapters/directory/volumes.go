@@ -25,16 +25,15 @@ const (
 	mountedMarker = "mounted"
 )
 
-// Volumes are the directories of one place. It implements volume.Volumes, and
-// may be used by any number of goroutines, beside other processes.
+// Volumes implements volume.Volumes. It is safe for concurrent use, also beside other processes.
 type Volumes struct {
 	config Config
 }
 
 var _ volume.Volumes = (*Volumes)(nil)
 
-// New opens the place, makes it if there is none, and removes what processes
-// that died have left in it.
+// New opens the folder, makes it if it does not exist, and removes what dead processes have left
+// in it.
 func New(config Config) (*Volumes, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {

@@ -3,7 +3,7 @@
 //	engine.New(store, engine.Config{Trace: otel.Trace(provider)}, machines...)
 //
 // Each creation, firing and batch of a caller is a span within the caller's own.
-// Each effect and each deadline in the hands of a worker is one, with the
+// Each effect and each deadline in a worker is one, with the
 // handler and the event that came of it as spans within; a handler finds its
 // span in its context. An effect is carried out later and elsewhere than the
 // event that asked for it, so it begins a trace of its own: the attribute

@@ -14,9 +14,9 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// UnknownOutcomeError says that the connection broke while a commit was under
-// way: it may or may not have happened. Fire again with the same idempotency
-// key: it is answered as a replay if it had. errors.Is finds engine.ErrStore.
+// UnknownOutcomeError says that the connection broke during a commit, which may have succeeded.
+// Fire again with the same idempotency key: if it had, the answer is a replay. errors.Is finds
+// ErrStore.
 type UnknownOutcomeError struct{ Err error }
 
 func (e *UnknownOutcomeError) Error() string {
@@ -29,8 +29,8 @@ func (e *UnknownOutcomeError) Is(target error) bool { return target == store.Err
 // Unwrap returns what broke the connection.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// SearchPathError says that the connections of the pool would not find the
-// tables.
+// SearchPathError says that the connections of the pool have another search path than the store's
+// schema.
 type SearchPathError struct {
 	Schema  string // of the store
 	Current string // that unqualified names mean

@@ -29,8 +29,8 @@ func newListener(pool *pgxpool.Pool, channel string) *listener {
 	return &listener{pool: pool, channel: channel, turn: make(chan struct{}, 1), heard: make(chan struct{})}
 }
 
-// Wait returns when a process that shares the database left work, at the latest
-// after d. While the server can't be reached it just lets d pass.
+// Wait returns when a process that shares the database has left work, and after d at the latest.
+// While the server can't be reached it waits for d.
 func (s *Store) Wait(ctx context.Context, d time.Duration) error {
 	waiting, cancel := context.WithTimeout(ctx, d)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Load reads what the queries ask for, in one round trip. Records of one table
-// that are all that is asked for are read by one statement.
+// Load answers queries in one round trip. If it reads nothing but records of one table, it needs
+// one statement.
 func (s *Store) Load(ctx context.Context, tx pgx.Tx, queries []store.Query) ([]store.Row, error) {
 	if err := s.current(ctx, tx); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (l *loading) rest() {
 	}
 }
 
-// held queues whether effects are still in the hands that hold them.
+// held queues whether messages still carry the tokens of their tasks.
 func (l *loading) held(which []int) {
 	messages := column(which, func(i int) string { return l.queries[i].Task.MessageID })
 	l.add(func(results pgx.BatchResults) error {

@@ -22,14 +22,12 @@ const Version = 11
 // names of the migrations, in their order.
 var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_cut_twice", "0011_states"}
 
-// Migrate creates the schema, brings the engine's tables to the current version,
-// creates what the machines lack, and writes what their steps may leave in the
-// engine's tables, in one transaction under an advisory lock: of several processes
-// that start at once, one does it and the others wait for it. Tables may refer to
-// tables of another machine, whatever the order of the list. A record table that is
-// there and lacks columns of its machine is an *engine.TableError. What the database has
-// otherwise than the schema of a machine is an *engine.DriftError, after all else is
-// committed.
+// Migrate creates the schema, brings the engine's tables to the current version, creates the
+// missing tables of the machines, and installs the rules of their rows, in one transaction under
+// an advisory lock: of several processes that start at the same time one migrates and the others
+// wait. Tables may refer to tables of another machine, in any order. A record table that lacks
+// columns of its machine is a *store.TableError. If the database differs from the schema of a
+// machine, Migrate commits everything else and returns a *store.DriftError.
 func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	var drift *store.DriftError
 	err := s.exclusively(ctx, func(tx pgx.Tx) error {
@@ -52,8 +50,8 @@ func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	return wrapSchema("migrate", err)
 }
 
-// MigrateTo brings the engine's tables, and only those, to another version.
-// Version 0 is without them: what they hold is lost.
+// MigrateTo brings the engine's tables, and only those, to another version. Version 0 removes them
+// with their content.
 func (s *Store) MigrateTo(ctx context.Context, version int) error {
 	if version < 0 || version > Version {
 		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, Version)

@@ -126,7 +126,7 @@ func fresh(r *store.OutboxMessage) bool {
 	return r.Lease == nil && r.MessageState == store.MessageState{State: "pending", AvailableAt: fsm.Some(r.CreatedAt)}
 }
 
-// held reports whether r is as an event leaves it in the hands of a worker.
+// held reports whether r is inserted already claimed by a worker.
 func held(r *store.OutboxMessage) bool {
 	return r.Lease != nil && r.MessageState == store.MessageState{State: "delivering", Attempts: 1, AvailableAt: fsm.Some(r.CreatedAt)}
 }

@@ -13,13 +13,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Options is what a store can be told. The zero value of a field means its
-// default.
+// Options configures a store. The zero value of a field means its default.
 type Options struct {
 	// Schema holds the tables; Migrate creates it. Default: public.
 	Schema string
-	// NotifyInterval is the least time between two NOTIFYs of this process: each
-	// is a transaction, beside those of the events. Default: 25 milliseconds.
+	// NotifyInterval is the shortest time between two NOTIFYs of this process. Each is a
+	// transaction of its own. Default: 25 milliseconds.
 	NotifyInterval time.Duration
 }
 
@@ -46,11 +45,10 @@ func (o Options) validate() error {
 	return nil
 }
 
-// PoolConfig reads a connection string and sets the search path to the schema
-// of o, and the isolation level that transactions have by themselves. It makes the
-// planner prefer indices (enable_seqscan, jit: off): a connection keeps the plans that it
-// has made, and for tables that were empty then a scan looked best. Adjust the rest as
-// you like, and make the pool with pgxpool.NewWithConfig.
+// PoolConfig parses a connection string. It sets the search path to the schema of o, and the
+// default isolation level of transactions. It makes the planner prefer indices (enable_seqscan and
+// jit: off), because a connection keeps its plans, and a plan made for an empty table would scan
+// it. Other settings may be changed; make the pool with pgxpool.NewWithConfig.
 func PoolConfig(dsn string, o Options) (*pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
@@ -78,8 +76,8 @@ var (
 	_ store.TimeTeller    = (*Store)(nil)
 )
 
-// New makes a store of a pool, which stays the caller's: close the store first,
-// then the pool. It does not connect.
+// New returns a store on a pool, which stays the caller's: close the store first, then the pool.
+// It does not connect.
 func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if pool == nil {
 		return nil, errors.New("postgres: a pool is needed")
@@ -96,9 +94,8 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	}, nil
 }
 
-// Close sends the notification that is left to be sent, and closes the
-// connection on which the store listens. It is called after the last use of the
-// store, and may be called again.
+// Close sends the pending notification and closes the connection that listens. Call it after the
+// last use of the store. It may be called again.
 func (s *Store) Close(ctx context.Context) error {
 	s.notifier.close()
 	return s.listener.close(ctx)

@@ -9,17 +9,16 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Dropped is the name of the counter of measurements that were not taken. Its
-// labels are machine and metric.
+// Dropped is the name of the counter of dropped measurements. Its labels are machine and metric.
 const Dropped = "fsm_measurements_dropped_total"
 
-// Machine is what is asked of a machine: every engine.Machine is one.
+// Machine is the part of an engine.Machine that New needs.
 type Machine interface {
 	Name() string
 	Effects() []fsm.EffectInfo
 }
 
-// Metrics keeps what an engine measures. It is safe for concurrent use.
+// Metrics exports the measurements of an engine. It is safe for concurrent use.
 type Metrics struct {
 	engine  map[string]*family // never written after New
 	specs   map[specKey]*family
@@ -79,8 +78,8 @@ func register(registry prometheus.Registerer, collectors []prometheus.Collector)
 	return nil
 }
 
-// Record takes one measurement: it is the hook for engine.Config.Metrics. A
-// service uses it too, for the metrics that its spec leaves to it.
+// Record stores one measurement: pass it as engine.Config.Metrics. A service also calls it for the
+// metrics that its spec leaves to the service.
 func (m *Metrics) Record(x engine.Metric) {
 	f, labels := m.specs[specKey{x.Machine, x.Name}], x.Labels
 	if own := m.engine[x.Name]; f == nil && own != nil {

@@ -12,14 +12,12 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/object"
 )
 
-// Directory is an object store of plain files: a bucket is a directory below
-// Root, a key a path below that. No key and no symbolic link leads out of its
-// bucket. A key that is no clean relative path ("a//b", "../c", "/d") names
-// nothing here, although S3 knows such keys.
+// Directory is an object store of plain files: a bucket is a directory below Root, a key a path
+// below that. Neither keys nor symbolic links lead out of a bucket. A key that is not a clean
+// relative path ("a//b", "../c", "/d") does not exist here, although S3 knows such keys.
 //
-// The ETag of a file tells its length and the time of its last change. A file
-// that is rewritten or replaced while it is read is noticed by these and by its
-// inode.
+// The ETag of a file is made of its length and the time of its last change. Fetch notices by these
+// and by the inode that a file is rewritten or replaced while it is read.
 type Directory struct {
 	Root string
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Options say which endpoint a Store talks to, and how patiently. The zero
-// value is AWS itself, without credentials.
+// Options configures a Store. The zero value is AWS, without credentials.
 type Options struct {
 	// Endpoint is the URL of the service. Default: that of AWS for the region.
 	Endpoint string
@@ -26,18 +25,17 @@ type Options struct {
 	// PathStyle puts the bucket into the path instead of the host name, as most
 	// endpoints other than AWS want it.
 	PathStyle bool
-	// HTTPClient carries the requests. Default: one that gives up on a
-	// connection, and on a handshake, after ten seconds. It must not limit the
-	// time of a whole request: objects are large.
+	// HTTPClient sends the requests. Default: a client with limits of ten seconds for connecting
+	// and for the handshake. It must not limit the time of a whole request, since objects are
+	// large.
 	HTTPClient *http.Client
-	// StallTimeout is how long an attempt may go without an answer, or without
-	// a byte of the body, before it is broken off. Default: 30 s.
+	// StallTimeout is how long an attempt may go without an answer, or without a byte of the body,
+	// before it is cancelled. Default: 30 seconds.
 	StallTimeout time.Duration
-	// Attempts bounds how often in a row the endpoint is asked in vain. An
-	// attempt that brought eight megabytes was not in vain. Default: 8.
+	// Attempts is how many attempts in a row may fail. An attempt that read eight megabytes does
+	// not count. Default: 8.
 	Attempts int
-	// Pause waits between two attempts; failed counts those in vain, from 1.
-	// Default: Backoff.
+	// Pause waits between two attempts; failed counts those that failed, from 1. Default: Backoff.
 	Pause func(ctx context.Context, failed int) error
 }
 
@@ -131,9 +129,8 @@ func withoutURL(err error) error {
 	return fmt.Errorf("the endpoint is no URL: %w", err)
 }
 
-// Backoff pauses a fifth of a second, twice as long each time up to ten
-// seconds, less up to a half at random: many that failed together come back one
-// by one. It ends early, with an error, when the context does.
+// Backoff waits a fifth of a second, twice as long each time up to ten seconds, less up to a half
+// at random. If ctx ends, it returns its error at once.
 func Backoff(ctx context.Context, failed int) error {
 	const first, longest = 200 * time.Millisecond, 10 * time.Second
 	pause := min(first<<min(failed-1, 16), longest)

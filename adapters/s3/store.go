@@ -29,7 +29,7 @@ type Store struct {
 
 var _ object.Objects = (*Store)(nil)
 
-// New makes a Store. It asks the endpoint nothing yet.
+// New returns a Store. It sends no request.
 func New(o Options) (*Store, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("open the object store: %w", err)

@@ -77,8 +77,8 @@ const (
 		WHERE machine = ? AND record_id = ? AND kind = ?`
 )
 
-// Claim leases due work. One transaction writes at a time, so two workers never
-// see the same row as free.
+// Claim leases due work. One transaction writes at a time, so two workers never see the same row
+// as free.
 func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if err := s.current(ctx, s.readers); err != nil {
 		return nil, err

@@ -23,12 +23,11 @@ const known = 10
 // names of the migrations, in their order.
 var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked", "0005_suspects", "0006_pauses", "0007_forced", "0008_cancel", "0009_cut_twice", "0010_states"}
 
-// Migrate brings the engine's tables to the current version and creates what
-// the machines lack, in one transaction. Tables may refer to tables of another
-// machine, in any order; a table that refers to one that is nowhere, or that
-// lacks columns of the machine, is an *engine.TableError. Triggers and indices that are
-// not those of the schema of a machine are an *engine.DriftError, after all else is
-// committed.
+// Migrate brings the engine's tables to the current version and creates the missing tables of the
+// machines, in one transaction. Tables may refer to tables of another machine, in any order. A
+// table that refers to a missing one, or that lacks columns of the machine, is a
+// *store.TableError. If triggers or indices differ from the schema of a machine, Migrate commits
+// everything else and returns a *store.DriftError.
 func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	var differs *store.DriftError
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
@@ -58,8 +57,8 @@ func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	return wrapTable("migrate", err)
 }
 
-// MigrateTo brings the engine's tables, and only those, to another version.
-// Version 0 is without them: what they hold is lost.
+// MigrateTo brings the engine's tables, and only those, to another version. Version 0 removes them
+// with their content.
 func (s *Store) MigrateTo(ctx context.Context, version int) error {
 	if version < 0 || version > known {
 		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, known)

@@ -26,23 +26,23 @@ const (
 	Normal Synchronous = "NORMAL" // at the next checkpoint
 )
 
-// Options of a store. The zero value means the defaults.
+// Options configures a store. The zero value of a field means its default.
 type Options struct {
-	// BusyTimeout is how long a transaction waits for those of other processes
-	// before it fails with ErrBusy; those of this store queue up without a
-	// limit but their contexts. Default 30s.
+	// BusyTimeout is how long a transaction waits for those of other processes before it fails
+	// with ErrBusy. Transactions of the same store wait until their contexts end. Default: 30
+	// seconds.
 	BusyTimeout time.Duration
-	// Synchronous is Full by default.
+	// Synchronous says when a commit is on the disk. Default: Full.
 	Synchronous Synchronous
-	// Readers is how many questions are answered at once, beside the one
-	// transaction that writes. Default 4.
+	// Readers is how many reads run at the same time, beside the one transaction that writes.
+	// Default: 4.
 	Readers int
-	// MaxBytes bounds the size of the file; a write beyond it is ErrFull.
-	// Default 0: the disk is the bound.
+	// MaxBytes bounds the size of the file. A write beyond it returns ErrFull. Default: 0, no
+	// bound.
 	MaxBytes int64
 }
 
-// WithDefaults returns o with a value for everything that was left out.
+// WithDefaults returns o with defaults in its zero fields.
 func (o Options) WithDefaults() Options {
 	if o.BusyTimeout == 0 {
 		o.BusyTimeout = 30 * time.Second
@@ -89,8 +89,7 @@ type Store struct {
 
 var _ store.Store[*sql.Tx] = (*Store)(nil)
 
-// Open opens the file at path, or creates it. The engine's tables are made by
-// Migrate.
+// Open opens the file at path, or creates it. Migrate makes the engine's tables.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	o = o.WithDefaults()
 	if err := o.validate(); err != nil {
@@ -199,8 +198,7 @@ func pool(path string, o Options, writes bool, setup ...string) (*sql.DB, error)
 	return sql.OpenDB(connector{inner, setup}), nil
 }
 
-// Close closes the file, and removes that of Temporary. Transactions that are under way
-// are rolled back.
+// Close closes the file, and removes that of Temporary. It rolls back running transactions.
 func (s *Store) Close() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.readers, s.writer} {

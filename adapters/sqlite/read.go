@@ -22,8 +22,8 @@ const (
 		LIMIT ?11`
 )
 
-// Read answers a question, beside the transaction that writes. Each question is
-// one statement, and so one snapshot.
+// Read answers a question, beside the transaction that writes. Each question is one statement, and
+// so one snapshot.
 func (s *Store) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	if err := s.current(ctx, s.readers); err != nil {
 		return store.Page{}, err

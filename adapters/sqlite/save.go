@@ -9,8 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Save writes accepted events. After an error the transaction is to be rolled
-// back.
+// Save writes accepted events. After an error the caller must roll back.
 func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	for i := range commits {
 		if !commits[i].NoWakeup {

@@ -21,7 +21,7 @@ const (
 	settleDeadline = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
 )
 
-// Settle stores the outcome of a task, if the row still carries its token.
+// Settle stores the outcome of a task, if its row still carries the token.
 func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t store.Settlement) error {
 	if t.Renew.IsZero() {
 		s.work.Store(true) // the next message of its ordering key may be due

@@ -36,5 +36,5 @@ func Temporary(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Path is where the file is.
+// Path returns the path of the file.
 func (s *Store) Path() string { return s.path }

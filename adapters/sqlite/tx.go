@@ -15,9 +15,9 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// InTx runs f in one transaction that holds the write lock from its beginning,
-// so nothing that f reads changes before the commit. A transaction within f
-// would wait for it in vain.
+// InTx runs f in one transaction. It holds the write lock from its beginning, so nothing that f
+// reads changes before the commit. A transaction begun inside f would wait for that lock until
+// BusyTimeout.
 func (s *Store) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 	if err := s.current(ctx, s.readers); err != nil {
 		return err
@@ -104,10 +104,9 @@ func (s *Store) tell() {
 	s.alarm = make(chan struct{})
 }
 
-// Wait returns when this process has committed what may be work since the last
-// Wait, and at the latest after d: what other processes commit is found by
-// polling. What a caller saves in a transaction of its own, not of InTx, is
-// told with the next commit of InTx or found by polling.
+// Wait returns when this process has committed possible work since the last Wait, and after d at
+// the latest. Work of other processes is found by polling. So is work that a caller saves in its
+// own transaction, unless a commit of InTx follows.
 func (s *Store) Wait(ctx context.Context, d time.Duration) error {
 	s.mu.Lock()
 	alarm, news := s.alarm, s.news

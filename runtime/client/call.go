@@ -7,42 +7,39 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Call is what a caller says about an event besides its payload.
+// Call is what a caller passes with an event besides its payload.
 type Call struct {
-	// By is who fires; a machine without actors records it only.
+	// By is the caller; a machine without actors only records it.
 	By fsm.Caller
-	// IdempotencyKey makes firing again safe: once an event with it was accepted, the same
-	// key answers with that outcome and changes nothing. It is kept for ever. Each
-	// caller (By) has keys of its own. The same key with another event, payload or
-	// record is an error; but a creation with it answers with the record that it
-	// created, also where this call has another id. It may have 1,024 bytes.
-	// "": none.
+	// IdempotencyKey makes firing again safe: after an event with it was accepted, the same key
+	// returns that outcome and changes nothing. It is kept for ever. Each caller (By) has its own
+	// keys. The same key with another event, payload or record is an error; but a creation returns
+	// the record that it created, also if this call has another id. It may have 1,024 bytes. "":
+	// none.
 	IdempotencyKey string
-	// IfVersion, unless it is 0, is the version that the record must have when the
-	// event is stored: at any other nothing is changed, and the call fails. A key that
-	// was accepted before answers all the same, whatever the version is by then. In a
-	// transaction it is the version that the events of the transaction so far lead to.
-	// Create refuses it.
+	// IfVersion is the version that the record must have when the event is stored; 0: any. At
+	// another version the call fails and changes nothing. A key that was accepted before returns
+	// its outcome whatever the version is. Inside a transaction it is the version after the
+	// transaction's events so far. Create returns an error for it.
 	IfVersion int64
-	// Correlation names the whole of what this call sets off: it is found in
-	// histories, in dispatches, in logs, and in whatever they fire in turn. "":
-	// one is made.
+	// Correlation identifies everything that this call causes: it is in histories, dispatches and
+	// logs, and in the events that follow. "": the engine makes one.
 	Correlation string
 }
 
-// Apply makes a Call an option too: all of it, also what is not set.
+// Apply makes a Call an Option: it replaces the whole Call.
 func (c Call) Apply(to *Call) { *to = c }
 
-// Option says something about an event besides its payload. An Actor of a generated
-// package is one, which says who fires, and so is a Call.
+// Option sets a part of a Call. An Actor of a generated package is an Option that names the
+// caller, and a Call is an Option.
 type Option interface{ Apply(*Call) }
 
 type option func(*Call)
 
 func (o option) Apply(c *Call) { o(c) }
 
-// By says who fires. A machine with actors has functions of its own for that, which
-// know its roles.
+// By names the caller. A machine with actors has functions for that in its own package, which know
+// its roles.
 func By(caller fsm.Caller) Option { return option(func(c *Call) { c.By = caller }) }
 
 // Key makes firing again safe: see [Call].
@@ -51,10 +48,10 @@ func Key(key string) Option { return option(func(c *Call) { c.IdempotencyKey = k
 // IfVersion fires only at a record of this version: see [Call].
 func IfVersion(version int64) Option { return option(func(c *Call) { c.IfVersion = version }) }
 
-// Correlation names the whole of what the event sets off: see [Call].
+// Correlation identifies everything that the event causes: see Call.
 func Correlation(id string) Option { return option(func(c *Call) { c.Correlation = id }) }
 
-// CallOf gathers options. Of two that say the same thing the later one counts.
+// CallOf returns a Call with the options applied in order.
 func CallOf(with ...Option) (c Call) {
 	for _, o := range with {
 		o.Apply(&c)
@@ -62,24 +59,23 @@ func CallOf(with ...Option) (c Call) {
 	return c
 }
 
-// Outcome is an event that was accepted. R is the type of the record.
+// Outcome is an accepted event. R is the type of the record.
 type Outcome[R any] struct {
 	ID      string     // of the record: that of the call, unless a creation is Replayed
 	Record  R          // after the event
 	Version int64      // of the record after the event
 	Steps   []fsm.Step // the transitions taken
-	// AlreadyThere: the record was in the state to which the event leads.
-	// Nothing was changed, and a key is still unused.
+	// AlreadyThere reports that the record was in the state to which the event leads. Nothing
+	// changed, and a key is still unused.
 	AlreadyThere bool
-	// Replayed: the event was accepted by an earlier call with the same key.
-	// Version is what it led to; Record is the record as it is now.
+	// Replayed reports that an earlier call with the same key was accepted. Version is the version
+	// after that event; Record is the current record.
 	Replayed    bool
 	Correlation string
-	// Err says, in the outcomes of a batch only, why this event was not
-	// accepted. The rest of the outcome is empty then.
+	// Err, only in the outcomes of a batch, is why this event was not accepted. The other fields
+	// are empty then.
 	Err error
-	// Pending belongs to the engine: what it does when the transaction of the caller is
-	// committed.
+	// Pending is for the engine: what it does after the commit of the caller's transaction.
 	Pending any
 }
 
@@ -107,7 +103,7 @@ type HistoryRow struct {
 	Forced      *Forced // by an operator: a row of fsm_forced; nil: it was not
 }
 
-// Forced says who forced a step, and why.
+// Forced names who forced a step, and why.
 type Forced struct{ Who, Why string }
 
 // Firing is one event of a batch, with the names of the machine and the event as text.

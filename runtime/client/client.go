@@ -9,7 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Words reads the words of a machine that a store has as text.
+// Words parses the words of a machine that a store has as text.
 type Words[S, E any, P fsm.Payload] struct {
 	State  func(string) (S, error)
 	Event  func(string) (E, error)
@@ -25,8 +25,8 @@ type Records[Tx any, ID any, S fmt.Stringer, E any, P fsm.Payload, R fsm.Record]
 	words   Words[S, E, P]
 }
 
-// Client is what a generated Client is of besides its Calls. An event that is called like
-// a method of Records hides it there: orders.Client.List reads where orders.List fires.
+// Client is embedded in the generated Client of a machine, beside its Calls. An event with the
+// name of a method of Records hides it: orders.List fires, orders.Client.List reads.
 type Client[Tx any, ID any, S fmt.Stringer, E any, P fsm.Payload, R fsm.Record] struct {
 	Records[Tx, ID, S, E, P, R]
 }
@@ -36,11 +36,11 @@ func NewClient[ID any, R fsm.Record, Tx any, S fmt.Stringer, E any, P fsm.Payloa
 	return Client[Tx, ID, S, E, P, R]{Records[Tx, ID, S, E, P, R]{machine: machine, engine: e, words: words}}
 }
 
-// FirerIn fires within a transaction of the caller.
+// FirerIn returns a Firer inside a transaction of the caller.
 func (c Records[Tx, ID, S, E, P, R]) FirerIn(tx Tx) Firer { return inTx[Tx]{c.engine, tx} }
 
-// Committed is called with the outcomes of a transaction of the caller, once that is
-// committed: the engine then looks for what they ask for, and logs them.
+// Committed must be called with the outcomes of a transaction of the caller after its commit. The
+// engine logs them and wakes its workers.
 func (c Records[Tx, ID, S, E, P, R]) Committed(ctx context.Context, outcomes ...Outcome[R]) {
 	list := make([]Outcome[fsm.Record], len(outcomes))
 	for i, o := range outcomes {
@@ -149,7 +149,7 @@ func (c Records[Tx, ID, S, E, P, R]) snapshot(s Snapshot[fsm.Record]) (Snapshot[
 	return t, err
 }
 
-// Taken is one transition that a record took: a row of its history.
+// Taken is one transition of a record: a row of its history.
 type Taken[S, P any] struct {
 	EventID     fsm.UUID
 	Version     int64  // after the step; 1: creation
@@ -161,8 +161,8 @@ type Taken[S, P any] struct {
 	Correlation string
 	At          time.Time
 	Forced      *Forced // by an operator; nil: it was not
-	// Err says that the row has a state or an event of another version of the machine,
-	// which is left out. Row has it as text.
+	// Err says that the row has a state or an event of another version of the machine. That field
+	// is empty then; Row has it as text.
 	Err error
 	Row HistoryRow
 }
@@ -198,15 +198,15 @@ func (c Records[Tx, ID, S, E, P, R]) taken(row HistoryRow) Taken[S, P] {
 	return t
 }
 
-// Verdict says whether a caller may fire an event at a record now.
+// Verdict reports whether a caller may fire an event at a record now.
 type Verdict[E any] struct {
 	Event E
 	fsm.Verdict
 }
 
-// Legal says which events a caller may fire at a record now, what that depends on in
-// their payloads, and why it may not fire the others. The snapshot is the record that
-// this is about: with [IfVersion] an event meets no other.
+// Legal reports which events a caller may fire at a record now, what that depends on in their
+// payloads, and why the other events are not legal. It returns the record too: with IfVersion an
+// event is applied to that version or not at all.
 func (c Records[Tx, ID, S, E, P, R]) Legal(ctx context.Context, id ID, by Option) ([]Verdict[E], Snapshot[R], error) {
 	found, s, err := c.engine.Legal(ctx, c.machine, text(id), CallOf(by).By)
 	if err != nil {

@@ -33,6 +33,6 @@ type Engine[Tx any] interface {
 	List(ctx context.Context, machine, state, after string, limit int) ([]Snapshot[fsm.Record], error)
 	// History returns the steps of a record in their order, those above version after.
 	History(ctx context.Context, machine, id string, after int64, limit int) ([]HistoryRow, error)
-	// Legal says which events a caller may fire at a record now, and why not the others.
+	// Legal reports which events a caller may fire at a record now, and why not the others.
 	Legal(ctx context.Context, machine, id string, by fsm.Caller) ([]fsm.Verdict, Snapshot[fsm.Record], error)
 }

@@ -78,7 +78,7 @@ func (e *Engine[T]) applyGrouped(ctx context.Context, r request[T]) error {
 	}
 	mine := &firing[T]{request: r}
 	err := e.firings.Do(place{r.machine.Name(), r.id}, mine, e.config.Batch, func(all []*firing[T]) error { return e.applyAll(ctx, all) })
-	if errors.Is(err, ErrConflict) { // somebody has the record in hand, or had: by itself it may wait for that
+	if errors.Is(err, ErrConflict) { // another transaction has or had the record: alone, this one may wait for it
 		r.known, r.lock = nil, true
 		_, err := e.apply(ctx, r)
 		return err
@@ -127,7 +127,7 @@ func later(a, b time.Time) time.Time {
 // is kept with the row.
 //
 // An unrecordable error leaves the row as it is, for the caller to settle; any
-// other means that somebody else will: the lease is lost or will run out.
+// other means that another worker will: the lease is lost or will end.
 func (e *Engine[T]) answer(ctx context.Context, m *definition[T], task effectTask, event fsm.Event, note string) error {
 	s, err := task.delivered(note, e.now())
 	if err != nil {

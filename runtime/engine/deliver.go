@@ -16,7 +16,7 @@ import (
 // it. It calls handled between the two, unless the effect has failed.
 func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 	msg, now := t.Effect, e.now()
-	if !now.Before(t.until) { // it waited for its turn too long: somebody else may be at it
+	if !now.Before(t.until) { // it waited too long for its turn: another worker may have it
 		return store.ErrLeaseLost
 	}
 	m, err := e.lookup(msg.Machine)

@@ -37,7 +37,7 @@ type Operation struct {
 // quick, safe for concurrent use, and must not panic.
 type TraceFunc func(ctx context.Context, op Operation) (traced context.Context, end func(error))
 
-// untraced is the TraceFunc of an engine that nobody traces.
+// untraced is the TraceFunc of an engine without one.
 func untraced(ctx context.Context, _ Operation) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// mostUnknown is how many kinds of unknown work a worker tells of.
+// mostUnknown is how many kinds of unknown work a worker reports.
 const mostUnknown = 100
 
-// watcher tells of work that is due and that this process does not know: it waits for
+// watcher reports work that is due and that this process does not know: it waits for
 // a process that does.
 type watcher[T any] struct {
 	engine *Engine[T]

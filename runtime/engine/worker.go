@@ -22,7 +22,7 @@ type worker[T any] struct {
 	busy     map[store.TaskKind]int
 	open     map[store.TaskKind]int
 	reserved int                     // of the open ones: those of transactions under way
-	behind   map[store.TaskKind]bool // there is more of a kind than there were hands for
+	behind   map[store.TaskKind]bool // more of a kind is due than there were slots
 	due      bool                    // there may be something to claim
 	wakeups  wakeups                 // of the store
 	stopped  bool                    // it takes nothing more

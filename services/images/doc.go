@@ -1,6 +1,6 @@
 // Package images carries images from an object store to a snapshot that is
 // ready to run: the machines download, unpack and activate of document 002,
-// with the hands that do their work.
+// with the handlers of their effects.
 //
 // # Use
 //

@@ -144,7 +144,7 @@ func (s *Server) engineConfig() engine.Config {
 		// What a daemon that was killed had under way is somebody else's soon enough
 		// for the shortest timeout of a state.
 		Lease: 2 * time.Second,
-		// A Consul that does not answer keeps hands busy, and the database must not
+		// A Consul that does not answer keeps slots busy, and the database must not
 		// wait for them.
 		Concurrency: 64,
 		// A deregistration ends by the timeout of its state, never by that of its
