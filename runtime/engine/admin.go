@@ -39,8 +39,8 @@ func (e *Engine[T]) Discard(ctx context.Context, messageID, who, why string) err
 	return e.resolve(ctx, "discard", messageID, outbox.Discard{Resolution: tidy(who + ": " + why)})
 }
 
-// resolve lets the machine outbox decide what an operator wants of a message. One
-// that is no dead letter is a *fsm.Rejection, a text that is no id ErrBadID.
+// resolve applies an operator's event of the machine outbox to a message. A message that is not in
+// the right state is a *fsm.Rejection, and a text that is no id ErrBadID.
 func (e *Engine[T]) resolve(ctx context.Context, what, messageID string, event outbox.Payload) error {
 	if err := checkNested(ctx); err != nil {
 		return err

@@ -63,7 +63,7 @@ func (e *Engine[T]) fireTask(ctx context.Context, r request[T]) (err error) {
 	})
 }
 
-// firing is the event of a task on its way to the store, and what it is refused for.
+// firing is the event of a task that is being stored, and why it was refused.
 type firing[T any] struct {
 	request request[T]
 	refused error
@@ -121,13 +121,12 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// answer fires the event that an effect answered with, by the system, and
-// completes the outbox row in the same transaction. An answer that comes after
-// its state was left, or that the record refuses, completes the row alone. note
-// is kept with the row.
+// answer fires the event of an effect's answer and settles the message, in one transaction. If the
+// state was left, or the record refuses the event, only the message is settled. note is kept with
+// the message.
 //
-// An unrecordable error leaves the row as it is, for the caller to settle; any
-// other means that another worker will: the lease is lost or will end.
+// After an unrecordable error the message is unchanged, and the caller settles it. After any other
+// error another worker will: the lease is lost or will end.
 func (e *Engine[T]) answer(ctx context.Context, m *definition[T], task effectTask, event fsm.Event, note string) error {
 	s, err := task.delivered(note, e.now())
 	if err != nil {
@@ -159,7 +158,7 @@ func (e *Engine[T]) answer(ctx context.Context, m *definition[T], task effectTas
 	return err
 }
 
-// taskRequest is an event that the system fires because of a task.
+// taskRequest returns the request of an event that the system fires for a task.
 func (e *Engine[T]) taskRequest(m *definition[T], id string, event fsm.Event, correlation string, s *store.Settlement) (request[T], error) {
 	_, key, err := e.machine(m.Name(), id)
 	if err != nil {
@@ -170,10 +169,9 @@ func (e *Engine[T]) taskRequest(m *definition[T], id string, event fsm.Event, co
 	}, nil
 }
 
-// unrecordable reports whether an answer is no event of the machine, or was
-// accepted and can't be stored, or meets a record that can't be read: trying
-// again at once would not help, and to forget it would leave the record waiting. A
-// store that failed, or another writer, says nothing about the answer.
+// unrecordable reports whether an answer can't be stored however often it is tried: it is no event
+// of the machine, the database refuses it, or the record can't be read. A store that failed, or a
+// conflict, is not that.
 func unrecordable(err error) bool {
 	var handler *HandlerError
 	if errors.Is(err, ErrStore) || errors.Is(err, ErrConflict) {

@@ -8,16 +8,16 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// mostCounted is how many messages, and deadlines, one look counts at most: a backlog of
-// more shows as so many.
+// mostCounted bounds the messages, and the deadlines, that one measurement counts. A larger
+// backlog is reported as mostCounted.
 const mostCounted = 100_000
 
-// backlog measures what waits. The zero value has measured nothing.
+// backlog keeps the gauges of what waits. The zero value has none.
 type backlog struct {
 	shown map[string]Metric // the gauges that are not 0
 }
 
-// measureBacklog measures what waits. Gauges of what is gone become 0.
+// measureBacklog measures what waits. A gauge whose work is gone becomes 0.
 func (e *Engine[T]) measureBacklog(ctx context.Context, b *backlog) {
 	now := e.now()
 	page, err := e.store.Read(ctx, store.Read{Kind: store.ReadBacklog, Now: now, Destinations: e.wanted.destinations, Events: e.wanted.events, Limit: mostCounted})
@@ -41,7 +41,7 @@ func (e *Engine[T]) measureBacklog(ctx context.Context, b *backlog) {
 	}
 }
 
-// key tells a gauge from others.
+// key identifies the gauge.
 func (m Metric) key() string {
 	parts := []string{m.Machine, m.Name}
 	for _, l := range m.Labels {
@@ -73,7 +73,7 @@ func (e *Engine[T]) Watch(ctx context.Context) error {
 	return nil
 }
 
-// gaugeOf returns what a line of the backlog measures.
+// gaugeOf returns the gauge of a line of the backlog.
 func gaugeOf(b store.Backlog, now time.Time) Metric {
 	m := Metric{Machine: b.Machine, Type: "gauge", Value: float64(b.Count)}
 	switch {

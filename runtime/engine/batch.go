@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// abreast is how many transactions of a batch are under way at once: while the
-// database writes one, the engine decides another.
+// abreast is how many transactions of a batch run at the same time: while the database writes one,
+// the engine decides another.
 const abreast = 4
 
 // FireBatch applies many events, Config.Batch of them in a transaction, and returns their outcomes
@@ -95,9 +95,9 @@ type item[T any] struct {
 	request request[T]
 }
 
-// layers splits a batch so that none has two events of one record: the n-th
-// layer holds the n-th event of each. Each is sorted by record, so that two
-// batches lock in the same order.
+// layers splits a batch into layers of which none has two events of one record: the n-th layer has
+// the n-th event of each record. Each is sorted by record, so that two batches lock in the same
+// order.
 func layers[T any](items []item[T]) (layers [][]item[T]) {
 	slices.SortStableFunc(items, byRecord)
 	layers = append(layers, make([]item[T], 0, len(items))) // mostly it is the only one

@@ -16,8 +16,8 @@ type Bulk struct {
 	Failed map[string]error // the others, by the id of the message or record
 }
 
-// add notes what became of one of them. An error that the next one would meet too is
-// returned instead.
+// add notes the result for one message or record. It returns an error that the next one would meet
+// too.
 func (b *Bulk) add(ctx context.Context, id string, err error) error {
 	if err == nil {
 		b.Done++
@@ -55,8 +55,8 @@ func (e *Engine[T]) DiscardAll(ctx context.Context, f Filter, who, why string) (
 	return e.resolveAll(ctx, "discard all", f, func(id string) error { return e.Discard(ctx, id, who, why) })
 }
 
-// resolveAll calls resolve for every dead letter, page by page. A message keeps its
-// place when it is given up again meanwhile, so none is met twice.
+// resolveAll calls resolve for every dead letter, page by page. A message that becomes a dead
+// letter again keeps its place, so none is met twice.
 func (e *Engine[T]) resolveAll(ctx context.Context, what string, f Filter, resolve func(messageID string) error) (did Bulk, err error) {
 	if err := checkNested(ctx); err != nil {
 		return did, err

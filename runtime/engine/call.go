@@ -63,7 +63,7 @@ func IfVersion(version int64) Option { return client.IfVersion(version) }
 // Correlation is the option that names the whole of what the event sets off: see [Call].
 func Correlation(id string) Option { return client.Correlation(id) }
 
-// pending is what an outcome leaves for when its transaction is committed.
+// pending is what an outcome leaves to do after the commit.
 type pending struct {
 	tells []func(context.Context) // log lines and metrics
 	wakes bool                    // it leaves something for a worker to look for
@@ -71,7 +71,7 @@ type pending struct {
 
 func (p *pending) then(tell func(context.Context)) { p.tells = append(p.tells, tell) }
 
-// pendingOf returns what o leaves, which is nothing at first.
+// pendingOf returns what o leaves to do after the commit.
 func pendingOf(o *Outcome) *pending {
 	p, ok := o.Pending.(*pending)
 	if !ok {

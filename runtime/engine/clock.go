@@ -42,7 +42,7 @@ const (
 	noteworthy   = time.Second
 )
 
-// storeClock is the clock of a store, kept by a local one between measurements.
+// storeClock is the clock of a store. A local clock carries it on between measurements.
 type storeClock struct {
 	local  Clock
 	teller store.TimeTeller
@@ -56,9 +56,9 @@ func (c *storeClock) Now() time.Time {
 	return c.local.Now().Add(time.Duration(c.offset.Load()))
 }
 
-// measure finds the offset, and reports whether it did: not where that was done a
-// moment ago, or is being done. The first to come wait for it. A store that does not
-// answer leaves the offset as it is; it is an error where there is none yet.
+// measure measures the offset, and reports whether it did. It does not if that was done within
+// measureEvery, or is being done; only the first measurement blocks concurrent calls. If the store
+// does not answer, the offset stays; without an earlier measurement that is an error.
 func (c *storeClock) measure(ctx context.Context) (offset time.Duration, done bool, err error) {
 	last := c.measured.Load()
 	switch {
@@ -87,9 +87,8 @@ func (c *storeClock) measure(ctx context.Context) (offset time.Duration, done bo
 	return offset, true, nil
 }
 
-// synchronise makes sure that the engine's clock agrees with the store's. It fails
-// where the store has never told its time: a lease that began by another clock could
-// take work from a worker that has it in hand.
+// synchronise makes the engine's clock agree with the store's. It fails if the store has never
+// told its time: a lease by another clock could take a message from a worker that holds it.
 func (e *Engine[T]) synchronise(ctx context.Context) error {
 	if e.storeClock == nil {
 		return nil

@@ -8,12 +8,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// expire fires the event of a due deadline, by the system. The deadline is
-// consumed in the same transaction; also, alone, when the event is refused.
+// expire fires the event of a due deadline, by the system. The transaction consumes the deadline;
+// if the event is refused, it is consumed alone.
 //
-// One that was disarmed or armed anew meanwhile is left alone: its token is
-// gone. One that can't be recorded stays, and comes due again when its lease
-// runs out: a person may have mended by then what stands against it.
+// A deadline that was cleared or replaced meanwhile has another token, and expire changes nothing.
+// If the event can't be recorded, the deadline stays and is due again when its lease ends:
+// somebody may have repaired the cause by then.
 func (e *Engine[T]) expire(ctx context.Context, t store.Task) error {
 	row := t.Deadline
 	m, err := e.lookup(row.Machine)

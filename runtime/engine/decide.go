@@ -19,9 +19,8 @@ type loaded struct {
 	holderID string
 }
 
-// load reads what the requests need, a row each, as far as it can't be foreseen. The
-// key that an event has of its own may depend on the record, so it is looked up again
-// where knowing the record changes it.
+// load returns a row for each request. It asks the store only for what can't be foreseen. An
+// event's own key may depend on the record, so it is looked up again if the record changes it.
 func (e *Engine[T]) load(ctx context.Context, tx T, requests ...request[T]) ([]loaded, error) {
 	rows := make([]loaded, len(requests))
 	queries := make([]store.Query, 0, len(requests))
@@ -101,9 +100,8 @@ func (e *Engine[T]) loadHolder(ctx context.Context, tx T, r request[T], row *loa
 	return r.machine.unreadable(found[0].Err)
 }
 
-// foreseen is what a load would find for an event without a key: nothing for a
-// creation, and the record where it is known. Whether that is right turns out when
-// the event is written.
+// foreseen returns what a load would find for an event without a key: nothing for a creation, and
+// the record if the task has it. The write finds out whether that was right.
 func (r request[T]) foreseen() (row store.Row, ok bool) {
 	switch {
 	case r.create:
@@ -115,8 +113,7 @@ func (r request[T]) foreseen() (row store.Row, ok bool) {
 	return row, len(r.keys(row.Record)) == 0
 }
 
-// decide asks the machine and turns its decision into a plan. It touches
-// nothing outside.
+// decide asks the machine and turns its decision into a plan. It has no side effects.
 func (e *Engine[T]) decide(r request[T], row loaded) (plan[T], error) {
 	if r.task != nil && !row.Held {
 		return plan[T]{}, store.ErrLeaseLost
@@ -162,7 +159,7 @@ func (r request[T]) ask(row store.Row, single bool) (d fsm.Decision, err error) 
 	return d, err
 }
 
-// ended is the plan of an event that changes nothing: only its task ends.
+// ended returns the plan of an event that changes nothing: only its task ends.
 func (e *Engine[T]) ended(r request[T], o Outcome, onlyPending bool) plan[T] {
 	p := plan[T]{outcome: o}
 	if r.task != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// deliver carries out one effect, and stores what came of
-// it. It calls handled between the two, unless the effect has failed.
+// deliver carries out one effect and stores the outcome. It calls handled between the two, unless
+// the effect has failed.
 func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 	msg, now := t.Effect, e.now()
 	if !now.Before(t.until) { // it waited too long for its turn: another worker may have it
@@ -53,8 +53,8 @@ func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 	return e.fail(ctx, m, info, task, r.err)
 }
 
-// report tells the breaker of the effect's destination how an attempt ended. A failure
-// that another attempt would meet again is an answer of the destination.
+// report counts the result of an attempt for the breaker of its destination. An error that a
+// repeat would meet again is an answer of the destination, not a failure of it.
 func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, msg OutboxMessage, err error) {
 	open, changed := e.destinations.report(msg.Destination, err != nil && (unknownOutcome(err) || repeatable(info, err)))
 	if !changed {
@@ -68,7 +68,7 @@ func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, msg OutboxM
 	e.config.Logger.Log(ctx, level, message, "destination", msg.Destination, "machine", msg.Machine, "effect", msg.Effect, "error", err)
 }
 
-// policy is how often an effect is repeated, and when.
+// policy returns the retry policy of an effect.
 func (e *Engine[T]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 	if info.HasRetry || info.Delivery == fsm.AtMostOnce {
 		return info.Retry
@@ -76,9 +76,9 @@ func (e *Engine[T]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 	return e.config.Retry
 }
 
-// attempt brings the effect about, heeding its delivery class: a queryable one is
-// asked for unless this is certainly its first attempt, what an attempt left behind
-// is cleaned up, and an at_most_once one that was cut short is not repeated.
+// attempt carries out the effect by its delivery class. A queryable effect is queried first,
+// unless this is certainly its first attempt. What an earlier attempt left behind is cleaned up.
+// An at_most_once effect that was cut short is not repeated.
 func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.EffectInfo, task effectTask) reply {
 	dispatch := task.dispatch()
 	if task.cutShort() && info.Delivery == fsm.AtMostOnce {
@@ -111,9 +111,8 @@ func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.Effe
 	return e.handle(ctx, m, dispatch)
 }
 
-// stillHeld renews the lease of d. Asking and cleaning up took time, perhaps more
-// than the lease: a worker that can't tell whether it still holds the message
-// leaves it alone.
+// stillHeld renews the lease of a task. The query and the cleanup may have taken longer than the
+// lease; a worker that can't tell whether it still holds the message leaves it alone.
 func (e *Engine[T]) stillHeld(ctx context.Context, task effectTask) error {
 	_, _, err := e.renew(ctx, task)
 	switch {
@@ -170,9 +169,9 @@ func (e *Engine[T]) conclude(ctx context.Context, m *definition[T], task effectT
 	return e.settle(ctx, s)
 }
 
-// fail stores that the attempt has failed: the effect is repeated later, or its
-// failure is answered, or it becomes a dead letter. A queryable effect that the
-// outside could not be asked about has not failed: see unknown.
+// fail stores that the attempt has failed: the effect is repeated later, or its failure event is
+// fired, or the message becomes a dead letter. A queryable effect whose query failed has not
+// failed: see unknown.
 func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectInfo, task effectTask, cause error) error {
 	e.tellFailure(ctx, task, cause)
 	var unasked *queryError
@@ -227,10 +226,10 @@ func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.Effe
 	return e.finish(ctx, m, task, m.LostEvent(info.Name), cause)
 }
 
-// leave ends an attempt whose payload, or the state of whose record, is one of another
-// version of the machine: a program of that version may claim it next. No failure is
-// reported, since the effect has not failed. The message is a dead letter when its attempts
-// are used up, and at once where there is one.
+// leave ends an attempt whose payload, or whose record's state, is of another version of the
+// machine. A process of that version may claim the message next. The effect has not failed, so no
+// failure is reported. When its attempts are used up the message is a dead letter; an at_most_once
+// message is one at once.
 func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, task effectTask, cause error) error {
 	if task.spent() || info.Delivery == fsm.AtMostOnce {
 		return e.giveUp(ctx, task, cause)
@@ -238,8 +237,7 @@ func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, task effectT
 	return e.retryLater(ctx, task, task.policy, int(task.used()), cause)
 }
 
-// retryLater stores that d is claimed again after the delay that the policy has
-// before repeat number n.
+// retryLater stores that the message is due again after the delay of repeat number n.
 func (e *Engine[T]) retryLater(ctx context.Context, task effectTask, policy fsm.RetryPolicy, n int, cause error) error {
 	wait, _ := policy.Backoff(n, e.config.Rand())
 	s, err := task.failed(task.failureText(cause), e.now(), wait)
@@ -250,10 +248,9 @@ func (e *Engine[T]) retryLater(ctx context.Context, task effectTask, policy fsm.
 	return e.settle(ctx, s)
 }
 
-// repeatable reports whether a failed attempt may be followed by another. An
-// effect that names no failure class and has an event for its failure is not
-// repeated when its handler says that it failed: the table decides what then.
-// It is repeated when nobody could say.
+// repeatable reports whether a failed attempt may be repeated. If an effect names no failure class
+// and has an event for its failure, the table decides what follows a reported failure; only a
+// failure that no handler reported is repeated.
 func repeatable(info fsm.EffectInfo, cause error) bool {
 	var permanent *PermanentError
 	switch {
@@ -273,8 +270,8 @@ func foreign(cause error) bool {
 	return errors.As(cause, &payload) && payload.Foreign || errors.Is(cause, ErrUnknownState)
 }
 
-// finish ends an effect that has failed for good by the event that says so; a
-// dead letter where there is none, or where it can't be recorded.
+// finish fires the event of an effect that has failed for good. Without one, or if it can't be
+// recorded, the message is a dead letter.
 func (e *Engine[T]) finish(ctx context.Context, m *definition[T], task effectTask, event *fsm.Event, cause error) error {
 	if event == nil {
 		return e.giveUp(ctx, task, cause)
@@ -302,9 +299,9 @@ func (e *Engine[T]) giveUp(ctx context.Context, task effectTask, cause error) er
 	return nil
 }
 
-// interrupt ends an attempt that Run gave up when it was stopped. Another worker
-// may begin at once where a repeat does no harm. Where it could, the lease runs
-// out first: by then the handler has ended with its process, or has returned.
+// interrupt ends an attempt that was cancelled because Run stopped. If a repeat is harmless,
+// another worker may start it at once. Else the lease must end first: by then the handler has
+// returned or has ended with its process.
 func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, task effectTask, cause error) error {
 	if info.Delivery != fsm.Idempotent && info.Delivery != fsm.Keyed || errors.Is(cause, errNoReturn) {
 		return nil
@@ -317,10 +314,10 @@ func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, task eff
 	return e.settle(ctx, s)
 }
 
-// dispatch is d on its way to its handler.
+// dispatch returns what the handler gets.
 func (task effectTask) dispatch() fsm.Dispatch { return dispatchOf(task.msg, task.record.Attempts) }
 
-// failure is a failure of d that no handler reported.
+// failure returns the error of an attempt that no handler reported.
 func (task effectTask) failure(err error, unknown bool) error {
 	return &HandlerError{Machine: task.msg.Machine, ID: task.msg.RecordID, Effect: task.msg.Effect, Unknown: unknown, Err: err}
 }
@@ -351,7 +348,7 @@ func (e *Engine[T]) tellFailure(ctx context.Context, task effectTask, cause erro
 	e.config.Logger.WarnContext(ctx, "effect failed", attrs...)
 }
 
-// firstLine is what a record may keep of a failure: not what was joined to it.
+// firstLine returns the part of a failure that a record may keep, without joined errors.
 func firstLine(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	return line

@@ -44,7 +44,7 @@ type destinationUse struct {
 	short    bool // a claim left messages behind for want of room
 }
 
-// newDestinations limits the destinations of lanes.
+// newDestinations returns the destinations of a list with their limits.
 func newDestinations(list []store.Destination, c Config) *destinations {
 	d := &destinations{clock: c.Clock, all: map[string]*destinationUse{}}
 	for _, l := range list {
@@ -64,7 +64,7 @@ func newDestinations(list []store.Destination, c Config) *destinations {
 	return d
 }
 
-// checkLimits refuses limits of what the machines do not know.
+// checkLimits returns an error for a limit of an unknown destination.
 func (d *destinations) checkLimits(limits map[string]Limit) error {
 	for name := range limits {
 		if d.all[name] == nil {
@@ -74,14 +74,14 @@ func (d *destinations) checkLimits(limits map[string]Limit) error {
 	return nil
 }
 
-// burst is how many attempts may begin at once after a pause.
+// burst is how many attempts may start at the same time after a pause.
 func (d *destinationUse) burst() float64 { return max(1, d.limit.PerSecond) }
 
 // open reports whether the breaker is open.
 func (d *destinationUse) open() bool { return d.failures >= tripsAfter }
 
-// room is how many attempts may begin now. Its caller has the lock, as that of
-// whatever follows without one of its own.
+// room is how many attempts may start now. The caller holds the lock; so do the callers of all
+// methods here that do not take it.
 func (d *destinationUse) room(now time.Time) int {
 	atOnce := d.limit.AtOnce
 	if d.open() {
@@ -90,7 +90,7 @@ func (d *destinationUse) room(now time.Time) int {
 	return max(0, min(atOnce-d.busy, d.allowance(now)))
 }
 
-// allowance is how many attempts the limit per second lets begin now.
+// allowance is how many attempts the limit per second allows now.
 func (d *destinationUse) allowance(now time.Time) int {
 	if d.limit.PerSecond == 0 {
 		return math.MaxInt
@@ -102,7 +102,7 @@ func (d *destinationUse) allowance(now time.Time) int {
 	return max(0, int(math.Floor(d.tokens)))
 }
 
-// take takes a place at a destination, if there is one.
+// take takes a slot at a destination, if one is free.
 func (d *destinations) take(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,7 +116,7 @@ func (d *destinations) take(name string) bool {
 	return true
 }
 
-// giveBack returns a place that nothing was begun at.
+// giveBack returns a slot that was not used.
 func (d *destinations) giveBack(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,8 +127,8 @@ func (d *destinations) giveBack(name string) {
 // isSet reports whether a destination has a limit of its own.
 func (d *destinations) isSet(name string) bool { return d.all[name].set }
 
-// leave ends an attempt, and reports whether a claim should look for what was left
-// behind: half of the places are free again.
+// leave ends an attempt. It reports whether to claim what was left behind: half of the slots are
+// free again.
 func (d *destinations) leave(name string) (look bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,8 +154,8 @@ func (d *destinations) report(name string, failed bool) (open, changed bool) {
 	return of.open(), of.open() != before
 }
 
-// reserve takes places for a claim of at most so many messages, and returns the lanes
-// that have some. Destinations of several machines with one name share its places.
+// reserve takes slots for a claim of at most so many messages, and returns the destinations that
+// have some. Destinations of several machines with one name share their slots.
 func (d *destinations) reserve(list []store.Destination, most int) []store.Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,8 +181,8 @@ func (d *destinations) reserve(list []store.Destination, most int) []store.Desti
 	return reserved
 }
 
-// claimed gives back what a claim left of its places. A lane of which it took all may
-// have more.
+// claimed gives back the slots that a claim did not use. A destination of which it used all may
+// have more messages.
 func (d *destinations) claimed(reserved []store.Destination, tasks []store.Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -199,8 +199,8 @@ func (d *destinations) claimed(reserved []store.Destination, tasks []store.Task)
 	}
 }
 
-// allowed returns the lanes with as many messages as their limits per second allow, at
-// most so many, for who carries out one after the other.
+// allowed returns the destinations with as many messages as their limits per second allow, at most
+// so many, for a caller that carries them out one after the other.
 func (d *destinations) allowed(list []store.Destination, most int) []store.Destination {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -213,7 +213,7 @@ func (d *destinations) allowed(list []store.Destination, most int) []store.Desti
 	return allowed
 }
 
-// spent notes attempts that are carried out one after the other.
+// spent counts attempts that are carried out one after the other.
 func (d *destinations) spent(tasks []store.Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -222,7 +222,7 @@ func (d *destinations) spent(tasks []store.Task) {
 	}
 }
 
-// messagesOf counts the messages of each machine and lane.
+// messagesOf counts the messages of each machine and destination.
 func messagesOf(tasks []store.Task) map[[2]string]int {
 	n := map[[2]string]int{}
 	for _, t := range tasks {

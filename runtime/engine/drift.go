@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// tellDrift logs where a later version than this program's was deployed, which is no
-// error: the program may have started again while others are being updated. What differs
-// else is returned.
+// tellDrift logs that a later version of a machine was deployed, which is no error: this process
+// may have restarted during an update. It returns the other differences.
 func (e *Engine[T]) tellDrift(ctx context.Context, err error) error {
 	var drift *DriftError
 	if !errors.As(err, &drift) {

@@ -11,7 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// asking is where an effect was asked for.
+// asking is the step that asks for an effect.
 type asking[T any] struct {
 	request request[T]
 	step    fsm.Step
@@ -20,9 +20,8 @@ type asking[T any] struct {
 	seq     int // its place among the effects of the transition, metrics left out
 }
 
-// id derives what a thing that comes of an effect is called. It follows from the
-// random id of the history row, and not from the version: a version can be reached a
-// second time after the database has lost commits.
+// id derives an id from the random id of the history row, and not from the version: after the
+// database has lost commits, a version can be reached a second time.
 func (at asking[T]) id(purpose string) fsm.UUID {
 	return identity(purpose, at.eventID.String(), strconv.Itoa(at.seq))
 }
@@ -33,9 +32,8 @@ type txCall[T any] struct {
 	dispatch fsm.Dispatch
 }
 
-// addEffect adds an effect to where its kind and delivery put it: the writes of
-// c, the outbox, the calls inside the transaction, the records to start, or what
-// waits for the commit.
+// addEffect adds an effect to the writes of c, the outbox, the calls inside the transaction, the
+// records to start, or what follows the commit, by its kind and delivery.
 func (e *Engine[T]) addEffect(p *plan[T], c *store.Commit, at asking[T], effect fsm.Effect) ([]start[T], error) {
 	m := at.request.machine
 	info, ok := m.effects[effect.Name]
@@ -108,7 +106,7 @@ func (e *Engine[T]) tellLog(at asking[T], effect fsm.Effect, info fsm.EffectInfo
 // LevelCritical is the level of a log effect that a spec calls CRITICAL.
 const LevelCritical = slog.LevelError + 4
 
-// logLevel is the level that the spec calls so.
+// logLevel returns the level of a log effect.
 func logLevel(name string) slog.Level {
 	switch name {
 	case "DEBUG":

@@ -32,7 +32,7 @@ type Engine[T any] struct {
 	storeClock   *storeClock // nil: the clock is not the store's
 }
 
-// definition is a machine with its tables at hand.
+// definition is a machine with its tables.
 type definition[T any] struct {
 	Machine[T]
 	tables   fsm.Tables
@@ -100,7 +100,7 @@ func (e *Engine[T]) checkStarts() error {
 	return nil
 }
 
-// names lists the machines in alphabetical order.
+// names returns the machines, sorted.
 func (e *Engine[T]) names() []string { return slices.Sorted(maps.Keys(e.machines)) }
 
 // Migrate creates or updates the engine's tables and creates those of its machines. If the
@@ -141,5 +141,5 @@ func (e *Engine[T]) lookup(name string) (*definition[T], error) {
 	return nil, fmt.Errorf("engine: %w: %q; there are %v", ErrUnknownMachine, name, e.names())
 }
 
-// now is the time that decisions and rows are made with.
+// now returns the time for decisions and rows.
 func (e *Engine[T]) now() time.Time { return fsm.Instant(e.config.Clock.Now()) }

@@ -8,12 +8,11 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// fatal handles an event that was accepted and could not be recorded: the
-// database refused it, or a handler inside the transaction failed. The event is
-// rolled back by now; if the machine has a fatal event, that one is fired once,
-// in a transaction of its own. The cause is returned either way. A handler whose
-// transaction broke under it (ErrStore), or was given up for the sake of another
-// (ErrConflict), says nothing about the event.
+// fatal handles an accepted event that could not be recorded, because the database refused it or a
+// handler inside the transaction failed. The event is rolled back by now. If the machine has a
+// fatal event, it is fired once, in its own transaction. fatal returns the cause either way. If
+// the transaction itself broke (ErrStore) or lost against another (ErrConflict), no fatal event is
+// fired.
 func (e *Engine[T]) fatal(ctx context.Context, r request[T], cause error) error {
 	var handler *HandlerError
 	recordable := !errors.Is(cause, ErrRefused) && !errors.As(cause, &handler)

@@ -126,8 +126,8 @@ func (e *Engine[T]) apply(ctx context.Context, r request[T]) (o Outcome, err err
 	return o, err
 }
 
-// consider loads and decides: nothing is written before the machine has decided,
-// and no handler runs before the record's row is ours.
+// consider loads and decides. Nothing is written before the machine has decided, and no handler
+// runs before the record's row is locked.
 func (e *Engine[T]) consider(ctx context.Context, tx T, r request[T]) (plan[T], error) {
 	rows, err := e.load(ctx, tx, r)
 	if err != nil {
@@ -136,8 +136,8 @@ func (e *Engine[T]) consider(ctx context.Context, tx T, r request[T]) (plan[T], 
 	return e.decide(r, rows[0])
 }
 
-// replayed looks whether r lost a race against itself: the same call with the
-// same key, sent twice, of which the other was accepted.
+// replayed looks for the outcome of the same call with the same key, sent twice, if the other one
+// was accepted first.
 func (e *Engine[T]) replayed(ctx context.Context, r request[T], cause error) (o Outcome, ok bool) {
 	lost := errors.Is(cause, ErrConflict) || errors.Is(cause, ErrVersion)
 	if !lost && !errors.Is(cause, ErrExists) && !errors.Is(cause, ErrKeyUsed) {

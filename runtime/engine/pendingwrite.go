@@ -23,7 +23,7 @@ type pendingWrite struct {
 	writes      int       // number of Writes that are written
 }
 
-// place is where a record is.
+// place names a record.
 type place struct{ machine, id string }
 
 func (w *pendingWrite) place() place { return place{w.Machine, w.ID} }

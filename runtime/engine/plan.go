@@ -98,7 +98,7 @@ func (e *Engine[T]) addWrite(p *plan[T], r request[T], row store.Row, d fsm.Deci
 	return nil
 }
 
-// step is what is written about a transition.
+// step returns the write of a transition.
 func (r request[T]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm.Record) store.StepWrite {
 	return store.StepWrite{
 		HistoryRow: HistoryRow{
@@ -111,8 +111,8 @@ func (r request[T]) step(s fsm.Step, eventID fsm.UUID, version int64, before fsm
 	}
 }
 
-// setDeadline makes c set the deadline that s sets, and clear the one that s leaves behind. Of the
-// steps of a chain the last one counts.
+// setDeadline makes c set the deadline of s and clear the one before it. Of a chain of steps the
+// last one counts.
 func (r request[T]) setDeadline(c *store.Commit, s fsm.Step, version int64) {
 	if s.KeepDeadline {
 		return
@@ -137,7 +137,7 @@ func (r request[T]) deadline(kind store.DeadlineKind, version int64, state strin
 	}
 }
 
-// start is a record of another machine that a step asks for.
+// start is a record of another machine that a step creates.
 type start[T any] struct {
 	machine *definition[T]
 	id      string
@@ -166,9 +166,9 @@ func (e *Engine[T]) addStart(p *plan[T], parent request[T], s start[T], depth in
 	return e.addWrite(p, r, store.Row{}, d, depth)
 }
 
-// tellStep returns what is measured and logged about a step once it is
-// committed. entered is when the state that it begins in was entered; first, that
-// the event itself led to it, and not a step before it.
+// tellStep returns the measurement and log line of a step, for after the commit. entered is when
+// the state before it was entered; first reports that the event itself led to the step, and no
+// raised one.
 func (e *Engine[T]) tellStep(r request[T], s fsm.Step, entered time.Time, first bool) func(context.Context) {
 	return func(ctx context.Context) {
 		name := r.machine.Name()

@@ -9,9 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// pageLimit is how much one question returns at most: more is read page by
-// page, so that an answer fits in memory. Half of that is returned when the
-// caller names no limit.
+// pageLimit is the largest page of an answer. Half of it is the default.
 const pageLimit = 1000
 
 // Get returns a record. It returns ErrNotFound if there is none, ErrCorrupt if it can't be read,

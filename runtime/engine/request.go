@@ -15,7 +15,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// request is one event on its way to a record.
+// request is one event to apply to a record.
 type request[T any] struct {
 	machine     *definition[T]
 	id          string // canonical text
@@ -34,7 +34,7 @@ type request[T any] struct {
 	known       *store.Row        // what a load would find, unless there is something newer; nil: not known
 }
 
-// request checks what a caller says.
+// request checks a caller's event.
 func (e *Engine[T]) request(f Firing) (request[T], error) {
 	m, key, err := e.machine(f.Machine, f.ID)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r request[T]) checkKeys(keys []string) error {
 	return nil
 }
 
-// tooLong rejects the event for a part of it.
+// tooLong returns the rejection of an event with a part that is too long.
 func (r request[T]) tooLong(what string, bytes, allowed int) error {
 	x := &fsm.Rejection{Machine: r.machine.Name(), Reason: fsm.ErrInvalidEvent, Event: r.event.Name, Actor: r.by.Role}
 	return x.WithField(what, fmt.Sprintf("has %d bytes, more than the %d allowed", bytes, allowed))
@@ -111,8 +111,8 @@ func (r request[T]) timedOut() bool {
 	return r.task != nil && r.task.Kind == store.TaskDeadline && r.task.Deadline == store.DeadlineTimeout
 }
 
-// keys lists the idempotency keys that the event consumes. The prefixes keep a
-// caller from using up the key of an event, or of another caller.
+// keys returns the idempotency keys that the event uses. The prefixes keep the keys of events, and
+// of different callers, apart.
 func (r request[T]) keys(record fsm.Record) []string {
 	var keys []string
 	if r.callKey != "" {
@@ -129,7 +129,7 @@ func (r request[T]) scopedKey() string {
 	return "call:" + url.QueryEscape(r.by.Role) + ":" + url.QueryEscape(r.by.ID) + ":" + r.callKey
 }
 
-// query asks for the record, the keys and the task of r.
+// query returns the query for the record, the keys and the task of r.
 func (r request[T]) query() store.Query {
 	q := store.Query{
 		Machine: r.machine.Name(), Tables: r.machine.tables, ID: r.id, IDValue: r.idValue,
@@ -165,7 +165,7 @@ func (r request[T]) replay(row loaded) (Outcome, bool, error) {
 	return Outcome{}, false, nil
 }
 
-// sameJSON reports whether two payloads say the same. No payload is an empty one.
+// sameJSON reports whether two payloads are equal. No payload equals an empty one.
 func sameJSON(a, b json.RawMessage) bool {
 	x, okX := parsed(a)
 	y, okY := parsed(b)

@@ -10,8 +10,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// conflictRetry is how RetryConflicts repeats: within half a second, since the other
-// writer has committed already.
+// conflictRetry is the policy of RetryConflicts: within half a second, since the other writer has
+// committed already.
 var conflictRetry = fsm.RetryPolicy{First: 2 * time.Millisecond, Factor: 2, Max: 100 * time.Millisecond, Jitter: 0.5, Attempts: 9}
 
 // RetryConflicts calls f, and repeats it while f returns ErrConflict, up to ten times in all. f
@@ -40,7 +40,7 @@ func RetryConflicts(ctx context.Context, f func(context.Context) error) error {
 	}
 }
 
-// retriable reports whether the same call may succeed on what is there now.
+// retriable reports whether the same call may succeed if it is repeated.
 func retriable(err error) bool {
 	var refused *fsm.Rejection
 	return errors.Is(err, ErrConflict) && !errors.Is(err, ErrVersion) && !errors.As(err, &refused)

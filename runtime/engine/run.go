@@ -70,8 +70,8 @@ func (e *Engine[T]) Step(ctx context.Context) (n int, err error) {
 	return len(tasks), nil
 }
 
-// claim leases due work until a time. A claim that has begun is finished though ctx
-// ends, since the store may have granted it: it has StopTimeout for that.
+// claim leases due work and returns the end of the leases. If ctx ends, a running claim goes on
+// for StopTimeout, since the store may have granted it.
 func (e *Engine[T]) claim(ctx context.Context, c store.Claim) (tasks []store.Task, until time.Time, err error) {
 	claiming, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.config.StoreTimeout)
 	defer cancel()
@@ -92,9 +92,8 @@ type task struct {
 	known *store.Row // the record, as the step left it that asked for this effect; nil: not known
 }
 
-// do carries out a task. An error is that of its
-// record alone: it is reported, and the worker goes on with the others. handled
-// is called when all that is left is to store that an effect has happened.
+// do carries out a task. It reports an error, and the worker goes on with other tasks. It calls
+// handled when only the outcome is left to be stored.
 func (e *Engine[T]) do(ctx context.Context, t task, handled func()) {
 	machine, record, what, correlation := t.Effect.Machine, t.Effect.RecordID, t.Effect.Effect, t.Effect.Correlation
 	if t.Kind == store.TaskDeadline {
@@ -114,8 +113,8 @@ func (e *Engine[T]) do(ctx context.Context, t task, handled func()) {
 		"task", what, "error", err, "correlation", correlation)
 }
 
-// survive carries out a task and turns a panic on the way, be it of a machine, a
-// store or a metrics hook, into an error: the lease runs out then.
+// survive carries out a task and returns a panic of a machine, a store or a metrics hook as an
+// error. The lease ends by itself then.
 func (e *Engine[T]) survive(ctx context.Context, t task, handled func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -128,12 +127,11 @@ func (e *Engine[T]) survive(ctx context.Context, t task, handled func()) (err er
 	return e.deliver(ctx, t, handled)
 }
 
-// longestBackOff is how long a worker leaves a store alone that failed: not much
-// longer than a person would, since deadlines go by meanwhile.
+// longestBackOff is the longest wait after a failure of the store, since deadlines pass meanwhile.
 const longestBackOff = 5 * time.Second
 
-// backOff says that the store failed and waits: PollInterval, and twice as long
-// each time, up to longestBackOff.
+// backOff logs that the store failed and waits: PollInterval, and twice as long each time, up to
+// longestBackOff.
 func (e *Engine[T]) backOff(ctx context.Context, failures int, err error) {
 	const factor, most = 2, 20
 	longest := max(longestBackOff, e.config.PollInterval)

@@ -10,13 +10,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// settle stores the outcome of a task that fires nothing, together with others that
-// come at the same time. No two are of one record: an event that leaves the state
-// locks all of its record's, and in no order that one could keep to. An outcome whose
-// row something else has locked is stored by itself, so that it keeps no other from
-// being stored.
+// settle stores the outcome of a task that fires no event. Outcomes that arrive at the same time
+// share a transaction, but no two of one record: an event that leaves a state locks the messages
+// of its record in no particular order. An outcome whose row is locked is stored alone, so that it
+// delays no other.
 //
-// What an operator decides is tried once: a conflict says that the message has moved.
+// What an operator decides is tried once: a conflict means that the message has changed.
 func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
 	onlyPending := func(ctx context.Context) error {
 		defer e.workers.wake() // its lane goes on

@@ -6,15 +6,15 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// suspects counts the tasks of a process whose messages were cut short twice. Each may have
-// ended the processes that carried it out, so a worker claims one only while there is no
-// other: what ends the process uses up no attempt of another suspect.
+// suspects counts the running tasks whose messages were cut short twice. Each may have ended the
+// processes that carried it out. A worker claims one only if no other is running, so that the end
+// of the process uses up no attempt of another suspect.
 type suspects struct {
 	mu    sync.Mutex
 	tasks int
 }
 
-// ask returns how many a claim may take, which counts until claimed.
+// ask returns how many suspects a claim may take. They count as running until claimed.
 func (s *suspects) ask() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,7 +25,7 @@ func (s *suspects) ask() int {
 	return 1
 }
 
-// claimed counts what a claim that asked for some was granted.
+// claimed counts the suspects that a claim returned.
 func (s *suspects) claimed(asked int, tasks []store.Task) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *suspects) claimed(asked int, tasks []store.Task) {
 	}
 }
 
-// done ends the attempt at one.
+// done ends the task of a suspect.
 func (s *suspects) done() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

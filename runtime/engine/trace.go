@@ -42,7 +42,7 @@ func untraced(ctx context.Context, _ Operation) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }
 
-// operation is r as a trace shows it.
+// operation returns r as a trace shows it.
 func (r request[T]) operation() Operation {
 	op := Operation{Kind: OpFire, Machine: r.machine.Name(), Record: r.id, Name: r.event.Name, Correlation: r.correlation}
 	if r.create {
@@ -51,7 +51,7 @@ func (r request[T]) operation() Operation {
 	return op
 }
 
-// refusals joins what a batch refused, for its trace.
+// refusals joins the errors of a batch, for its trace.
 func refusals(outcomes []Outcome) error {
 	var errs []error
 	for _, o := range outcomes {

@@ -19,7 +19,7 @@ type watcher[T any] struct {
 	told map[store.UnknownWork]bool // without record and count
 }
 
-// look looks, if it is time to. A store that fails is asked again next time.
+// look measures, once a WatchInterval. If the store fails, it tries again next time.
 func (w *watcher[T]) look(ctx context.Context) {
 	if time.Since(w.looked) < w.engine.config.WatchInterval {
 		return

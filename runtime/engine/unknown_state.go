@@ -26,7 +26,7 @@ func (e *UnknownStateError) Is(target error) bool { return target == ErrUnknownS
 // Unwrap returns what the store said.
 func (e *UnknownStateError) Unwrap() error { return e.Err }
 
-// unreadable says why a record can't be read: err, or that its state is unknown.
+// unreadable returns why a record can't be read: err, or an *UnknownStateError.
 func (d *definition[T]) unreadable(err error) error {
 	var corrupt *CorruptError
 	var state *fsm.StateError

@@ -6,7 +6,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// demand is a version that a caller demands of a record.
+// demand is the version that a caller requires.
 type demand struct {
 	at      place
 	version int64 // 0: any
@@ -14,12 +14,13 @@ type demand struct {
 
 type demands []demand
 
-// demand returns what the caller of r demands.
+// demand returns the version that the caller requires.
 func (r request[T]) demand() demand {
 	return demand{place{r.machine.Name(), r.id}, r.ifVersion}
 }
 
-// checkVersion compares the record with the version that the caller demands.
+// checkVersion returns a *VersionError if the record is not at the version that the caller
+// requires.
 func (r request[T]) checkVersion(row store.Row) error {
 	if r.ifVersion == 0 || row.Record == nil || row.Version == r.ifVersion {
 		return nil
@@ -29,8 +30,7 @@ func (r request[T]) checkVersion(row store.Row) error {
 	}
 }
 
-// explain turns a conflict over a record into a *VersionError where a caller
-// demanded the version that was lost: the record had it when it was read.
+// explain turns a conflict into a *VersionError if a caller required the version that was lost.
 func (all demands) explain(err error) error {
 	var c *ConflictError
 	if !errors.As(err, &c) {

@@ -10,9 +10,9 @@ const (
 	longestDelay = time.Second
 )
 
-// wakeups decides when a worker heeds the wake-ups of the store. Each wakes every
-// worker of every process, and one of them gets the work. So a worker whose claims find
-// nothing waits ever longer, and leaves it to those whose claims do.
+// wakeups decides when a worker follows the wake-ups of the store. Each wakes every worker of
+// every process, and one of them gets the work. A worker whose claims find nothing waits longer
+// each time, and leaves the work to others.
 type wakeups struct {
 	most   time.Duration // that it waits
 	delay  time.Duration // 0: the last claim found something
@@ -25,13 +25,13 @@ func newWakeups(pollInterval time.Duration) wakeups {
 	return wakeups{most: min(pollInterval/4, longestDelay)}
 }
 
-// pause is how long a wake-up waits: the delay, of which share, in [0, 1), spreads the
-// second half.
+// pause returns how long to wait after a wake-up: half of the delay, and share, in [0, 1), of the
+// other half.
 func (u *wakeups) pause(share float64) time.Duration {
 	return time.Duration(float64(u.delay) * (1 + share) / 2)
 }
 
-// heed reports whether a wake-up that came after so many claims is to lead to one: no
+// heed reports whether a wake-up that arrived after so many claims should lead to a claim: no
 // claim has begun since.
 func (u *wakeups) heed(claims int) bool {
 	if u.claims > claims {
@@ -47,8 +47,8 @@ func (u *wakeups) begin() {
 	u.woken, u.heeded = u.heeded, false
 }
 
-// end notes whether the claim found something. What a worker looks for without having
-// been woken says nothing about wake-ups.
+// end notes whether the claim found something. A claim without a wake-up says nothing about
+// wake-ups.
 func (u *wakeups) end(found bool) {
 	switch {
 	case found:

@@ -7,8 +7,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// write carries out a plan within a transaction. The store comes first: a conflict
-// is found there, before any handler has run.
+// write carries out a plan inside a transaction. It writes first, so that a conflict is found
+// before any handler runs.
 func (e *Engine[T]) write(ctx context.Context, tx T, p plan[T]) error {
 	if len(p.writes) == 0 {
 		return nil
@@ -34,8 +34,8 @@ func runCalls[T any](ctx context.Context, tx T, calls []txCall[T]) error {
 	return nil
 }
 
-// callTx runs a handler inside the transaction. The handler's error, or its
-// panic, fails the whole event.
+// callTx runs a handler inside the transaction. An error or a panic of the handler fails the whole
+// event.
 func callTx[T any](ctx context.Context, tx T, call txCall[T]) (err error) {
 	d := call.dispatch
 	defer func() {
