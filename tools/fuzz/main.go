@@ -1,10 +1,11 @@
-// Command fuzz runs each fuzz target below the current folder for a time, from the inputs in
-// testdata/fuzz.
+// Command fuzz runs each fuzz target below the current folder, from the inputs in testdata/fuzz.
 //
-//	go -C tools run ./fuzz -root .. -time 10s
+//	fuzz [-time 10s]
 //
 // A target that fails keeps its input in testdata/fuzz, and go's output says how to run it again.
-// The other targets go on. The exit status is 1 if a target failed.
+// The other targets go on.
+//
+// The exit code is 1 when a target failed or the run was interrupted, 2 for wrong usage.
 package main
 
 import (
@@ -16,16 +17,21 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 )
 
 func main() {
-	root := flag.String("root", ".", "the folder whose targets are run")
-	duration := flag.Duration("time", 10*time.Second, "how long each target is run")
+	duration := flag.Duration("time", 10*time.Second, "how long each target runs")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, *root, goTest(*duration))
+	if *duration <= 0 || flag.NArg() > 0 {
+		fmt.Fprintln(os.Stderr, "usage: fuzz [-time DURATION], with a duration above zero, as in 10s")
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Stdout, ".", goTest(".", *duration))
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,7 +41,7 @@ func main() {
 
 // run fuzzes each target below root. Its error names those that failed.
 func run(ctx context.Context, out io.Writer, root string, fuzz fuzzer) error {
-	targets, err := find(root)
+	targets, err := find(os.DirFS(root))
 	if err != nil {
 		return err
 	}
@@ -45,26 +51,27 @@ func run(ctx context.Context, out io.Writer, root string, fuzz fuzzer) error {
 	var failed []string
 	for _, t := range targets {
 		fmt.Fprintln(out, "fuzz", t)
-		if output, err := repeat(ctx, t, fuzz); err != nil {
-			fmt.Fprint(out, output)
-			failed = append(failed, t.String())
+		output, err := repeat(ctx, out, t, fuzz)
+		if interrupted := ctx.Err(); interrupted != nil {
+			return fmt.Errorf("fuzzing was interrupted at %s: %w", t, interrupted)
 		}
-		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("fuzzing was interrupted at %s: %w", t, err)
+		if err != nil {
+			fmt.Fprintf(out, "%s%s: %v\n", output, t, err)
+			failed = append(failed, t.String())
 		}
 	}
 	if failed != nil {
-		return errors.New("fuzzing found inputs that fail: " + strings.Join(failed, " "))
+		return errors.New("fuzz targets that failed: " + strings.Join(failed, ", "))
 	}
 	return nil
 }
 
-// goTest returns a fuzzer that runs "go test -fuzz" for a duration.
-func goTest(duration time.Duration) fuzzer {
+// goTest returns a fuzzer that runs "go test -fuzz" for a duration on a target below root.
+func goTest(root string, duration time.Duration) fuzzer {
 	return func(ctx context.Context, t target) (string, error) {
 		cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$",
 			"-fuzztime", duration.String(), "-fuzzminimizetime", "1s", ".")
-		cmd.Dir = t.dir
+		cmd.Dir = filepath.Join(root, t.dir)
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		output, err := cmd.CombinedOutput()
 		return string(output), err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 )
 
@@ -44,7 +45,8 @@ func TestRepeat(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			runs := 0
-			_, err := repeat(t.Context(), target{}, func(context.Context, target) (string, error) {
+			var out strings.Builder
+			_, err := repeat(t.Context(), &out, target{"gen", "FuzzGuard"}, func(context.Context, target) (string, error) {
 				output := test.outputs[runs]
 				runs++
 				if output != "" {
@@ -55,31 +57,53 @@ func TestRepeat(t *testing.T) {
 			if (err != nil) != test.fails || runs != test.runs {
 				t.Errorf("%d runs, error %v; want %d runs, failure %t", runs, err, test.runs, test.fails)
 			}
+			if told := strings.Count(out.String(), "fuzz gen FuzzGuard again"); told != runs-1 {
+				t.Errorf("%d repetitions are told, want %d:\n%s", told, runs-1, out.String())
+			}
 		})
 	}
 }
 
 func TestTheOthersGoOn(t *testing.T) {
-	root := t.TempDir()
-	write(t, root, "a_test.go", "package a\n\nfunc FuzzOne(f *testing.F) {}\n\nfunc FuzzTwo(f *testing.F) {}\n")
-	write(t, root, "testdata/b_test.go", "package b\n\nfunc FuzzLeftOut(f *testing.F) {}\n")
+	root := folder(t, fstest.MapFS{
+		"gen/a_test.go":         {Data: []byte("package a\n\nfunc FuzzOne(f *testing.F) {}\n\nfunc FuzzTwo(f *testing.F) {}\n")},
+		"gen/a.go":              {Data: []byte("package a\n\nfunc FuzzNoTest(f *testing.F) {}\n")},
+		"testdata/b_test.go":    {Data: []byte("package b\n\nfunc FuzzOfAnExample(f *testing.F) {}\n")},
+		"node_modules/_test.go": {Data: []byte("package c\n\nfunc FuzzFetched(f *testing.F) {}\n")},
+	})
 	var ran []string
 	var out strings.Builder
 	err := run(t.Context(), &out, root, func(_ context.Context, tg target) (string, error) {
-		ran = append(ran, tg.name)
+		ran = append(ran, tg.String())
 		if tg.name == "FuzzOne" {
 			return found, errExit
 		}
 		return "", nil
 	})
-	if err == nil || err.Error() != "fuzzing found inputs that fail: "+root+" FuzzOne" {
+	if err == nil || err.Error() != "fuzz targets that failed: gen FuzzOne" {
 		t.Errorf("error %v", err)
 	}
-	if got := strings.Join(ran, " "); got != "FuzzOne FuzzTwo" {
+	if got := strings.Join(ran, ", "); got != "gen FuzzOne, gen FuzzTwo" {
 		t.Errorf("ran %s", got)
 	}
-	if !strings.Contains(out.String(), "Failing input written to") {
+	if !strings.Contains(out.String(), found) {
 		t.Errorf("the output of go is not shown:\n%s", out.String())
+	}
+}
+
+func TestInterruptionIsNoFailureOfATarget(t *testing.T) {
+	root := folder(t, fstest.MapFS{
+		"a_test.go": {Data: []byte("package a\n\nfunc FuzzOne(f *testing.F) {}\n\nfunc FuzzTwo(f *testing.F) {}\n")},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	runs := 0
+	err := run(ctx, &strings.Builder{}, root, func(context.Context, target) (string, error) {
+		runs++
+		cancel()
+		return "", errExit
+	})
+	if !errors.Is(err, context.Canceled) || err.Error() != "fuzzing was interrupted at . FuzzOne: context canceled" || runs != 1 {
+		t.Errorf("%d runs, error %v", runs, err)
 	}
 }
 
@@ -92,28 +116,28 @@ func TestNoTarget(t *testing.T) {
 
 // TestGo fuzzes a target that fails for every input but its first, and finds the input kept.
 func TestGo(t *testing.T) {
-	root := t.TempDir()
-	write(t, root, "go.mod", "module example.com/fails\n\ngo 1.26.0\n")
-	write(t, root, "fails_test.go", "package fails\n\nimport \"testing\"\n\nfunc FuzzFails(f *testing.F) {\n"+
-		"\tf.Add(\"\")\n"+
-		"\tf.Fuzz(func(t *testing.T, s string) {\n\t\tif s != \"\" {\n\t\t\tt.Error(\"not empty\")\n\t\t}\n\t})\n}\n")
+	root := folder(t, fstest.MapFS{
+		"go.mod": {Data: []byte("module example.com/fails\n\ngo 1.26.0\n")},
+		"fails/fails_test.go": {Data: []byte("package fails\n\nimport \"testing\"\n\nfunc FuzzFails(f *testing.F) {\n" +
+			"\tf.Add(\"\")\n" +
+			"\tf.Fuzz(func(t *testing.T, s string) {\n\t\tif s != \"\" {\n\t\t\tt.Error(\"not empty\")\n\t\t}\n\t})\n}\n")},
+	})
 	var out strings.Builder
-	if err := run(t.Context(), &out, root, goTest(time.Minute)); err == nil {
+	if err := run(t.Context(), &out, root, goTest(root, time.Minute)); err == nil {
 		t.Fatalf("no input fails:\n%s", out.String())
 	}
-	inputs, err := filepath.Glob(filepath.Join(root, "testdata", "fuzz", "FuzzFails", "*"))
+	inputs, err := filepath.Glob(filepath.Join(root, "fails", "testdata", "fuzz", "FuzzFails", "*"))
 	if err != nil || len(inputs) != 1 {
 		t.Errorf("%d inputs are kept (error %v):\n%s", len(inputs), err, out.String())
 	}
 }
 
-func write(t *testing.T, root, name, text string) {
+// folder writes a tree into a folder of the test.
+func folder(t *testing.T, tree fstest.MapFS) string {
 	t.Helper()
-	path := filepath.Join(root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	root := t.TempDir()
+	if err := os.CopyFS(root, tree); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return root
 }

@@ -2,13 +2,12 @@ package main
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"strings"
 )
 
-// A target is one fuzz function of the package in a folder.
+// A target is one fuzz function of the package in a folder, which is relative to the root.
 type target struct {
 	dir  string
 	name string
@@ -16,30 +15,27 @@ type target struct {
 
 func (t target) String() string { return t.dir + " " + t.name }
 
-var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w*)\(`)
+var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
-// find returns the targets below root, in the order of their files. Folders named testdata and
+// find returns the targets of a tree in the order of their files. Folders named testdata and
 // node_modules are left out.
-func find(root string) (targets []target, err error) {
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+func find(tree fs.FS) (targets []target, err error) {
+	err = fs.WalkDir(tree, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() {
-			if name := entry.Name(); name == "testdata" || name == "node_modules" {
-				return fs.SkipDir
-			}
+		if name := entry.Name(); entry.IsDir() && (name == "testdata" || name == "node_modules") {
+			return fs.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
-		if !strings.HasSuffix(path, "_test.go") {
-			return nil
-		}
-		source, err := os.ReadFile(path)
+		source, err := fs.ReadFile(tree, file)
 		if err != nil {
 			return err
 		}
 		for _, m := range declaration.FindAllSubmatch(source, -1) {
-			targets = append(targets, target{dir: filepath.Dir(path), name: string(m[1])})
+			targets = append(targets, target{dir: path.Dir(file), name: string(m[1])})
 		}
 		return nil
 	})
