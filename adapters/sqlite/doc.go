@@ -14,6 +14,10 @@
 // for each other's transactions for at most Options.BusyTimeout and learn of
 // each other's work by polling. A commit of the same process wakes its workers.
 //
+// While another file or none is at the path, a read by a new connection and each
+// commit fail with [ErrGone]. The store goes on when the file is back, and no
+// commit is lost.
+//
 // # What it needs
 //
 // Read and write permission for the file and its folder, in which SQLite keeps

@@ -102,8 +102,13 @@ func duplicate(err error) (table string, columns []string, ok bool) {
 }
 
 // here returns ErrGone if the file that was opened is no longer at its path:
-// SQLite would go on writing to what nobody can open again.
+// SQLite would go on writing to what can't be opened again, and a new connection
+// would apply the write-ahead log to another file, or remove it. While Open makes
+// the first connection there is nothing to compare with.
 func (s *Store) here() error {
+	if s.file == nil {
+		return nil
+	}
 	now, err := os.Stat(s.path)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrGone, err)

@@ -74,7 +74,7 @@ func (o Options) validate() error {
 type Store struct {
 	path     string
 	patience time.Duration // Options.BusyTimeout
-	file     os.FileInfo   // what path was when it was opened
+	file     os.FileInfo   // what path was when it was opened; nil: Open has not come so far
 	folder   string        // removed by Close; "": none
 	writer   *sql.DB       // one connection; its transactions begin with the write lock
 	readers  *sql.DB
@@ -128,13 +128,13 @@ func (s *Store) connect(ctx context.Context, o Options) (err error) {
 	}
 	setup := []string{"PRAGMA busy_timeout = 0"} // see begin
 	if o.MaxBytes > 0 {
-		size, err := pageSize(ctx, s.path, o)
+		size, err := s.pageSize(ctx, o)
 		if err != nil {
 			return err
 		}
 		setup = append(setup, fmt.Sprintf("PRAGMA max_page_count = %d", max(o.MaxBytes/size, 1)))
 	}
-	if s.writer, err = pool(s.path, o, true, setup...); err != nil {
+	if s.writer, err = s.pool(o, true, setup...); err != nil {
 		return err
 	}
 	s.writer.SetMaxOpenConns(1)
@@ -145,7 +145,7 @@ func (s *Store) connect(ctx context.Context, o Options) (err error) {
 	if s.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
-	if s.readers, err = pool(s.path, o, false); err != nil {
+	if s.readers, err = s.pool(o, false); err != nil {
 		return err
 	}
 	s.readers.SetMaxOpenConns(o.Readers)
@@ -163,10 +163,9 @@ func private(path string) error {
 	return nil // it is there, or SQLite will say what stands against it
 }
 
-// pageSize returns how many bytes a page of the file has, which it makes if it
-// is not there.
-func pageSize(ctx context.Context, path string, o Options) (size int64, err error) {
-	db, err := pool(path, o, true)
+// pageSize returns how many bytes a page of the file has.
+func (s *Store) pageSize(ctx context.Context, o Options) (size int64, err error) {
+	db, err := s.pool(o, true)
 	if err != nil {
 		return 0, err
 	}
@@ -176,9 +175,11 @@ func pageSize(ctx context.Context, path string, o Options) (size int64, err erro
 }
 
 // pool opens a pool whose connections are all set up alike. The statements of
-// setup are the last that each begins with.
-func pool(path string, o Options, writes bool, setup ...string) (*sql.DB, error) {
+// setup are the last that each begins with. No connection makes the file: SQLite
+// would remove the write-ahead log of one that was moved away for a while.
+func (s *Store) pool(o Options, writes bool, setup ...string) (*sql.DB, error) {
 	q := url.Values{}
+	q.Set("mode", "rw")
 	q.Set("_busy_timeout", fmt.Sprint(o.BusyTimeout.Milliseconds()))
 	q.Set("_foreign_keys", "on")
 	q.Set("_synchronous", string(o.Synchronous))
@@ -190,12 +191,12 @@ func pool(path string, o Options, writes bool, setup ...string) (*sql.DB, error)
 	} else {
 		q.Set("_query_only", "on")
 	}
-	dsn := url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}
+	dsn := url.URL{Scheme: "file", Path: s.path, RawQuery: q.Encode()}
 	inner, err := sqlite3.NewConnector(dsn.String())
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(connector{inner, setup}), nil
+	return sql.OpenDB(connector{Connector: inner, here: s.here, setup: setup}), nil
 }
 
 // Close closes the file, and removes that of Temporary. It rolls back running transactions.

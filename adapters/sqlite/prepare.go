@@ -16,11 +16,15 @@ const mostPrepared = 500
 // several times as long as the write.
 type connector struct {
 	driver.Connector
-	setup []string // statements that each connection begins with
+	here  func() error // the error of a file that is not the one that was opened
+	setup []string     // statements that each connection begins with
 }
 
 // Connect opens a connection.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := c.here(); err != nil {
+		return nil, err
+	}
 	opened, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
