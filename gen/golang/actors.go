@@ -28,12 +28,11 @@ func (g *generator) actors(f *jen.File) {
 	if !g.hasActors() {
 		return
 	}
-	w := &wordType{name: "Role", noun: "role", recv: "r"}
+	w := &wordType{name: "Role", noun: "role", recv: "r", list: "Roles"}
 	for _, a := range g.roles() {
 		w.words = append(w.words, word{constant: naming.GoRole.Of(a.Text), text: a.Text, doc: a.Doc})
 	}
 	g.words(f, w, "Role is what an actor may be.", "")
-	g.wordList(f, w, "Roles")
 	idType := g.actorIDType()
 	idType.Optional = true
 	declare(f, "Actor is who fires an event. The system has no id.", "", jen.Type().Id("Actor").Struct(

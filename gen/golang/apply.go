@@ -13,10 +13,10 @@ import (
 // an engine calls, whose events come by name.
 func (g *generator) apply(f *jen.File) {
 	g.call(f)
-	g.dispatch(f, "Fire", "applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: deadlines and the answers of effects come this way.",
+	g.dispatch(f, "Fire", "applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: deadlines and the answers of effects come this way.", "fire",
 		func(ev *ir.Event) string { return g.method(ev).whole })
 	if g.stepFunc() == "Step" {
-		g.dispatch(f, "Step", "applies e alone and leaves out what the step raises: see Raised.",
+		g.dispatch(f, "Step", "applies e alone and leaves out what the step raises: see Raised.", "step",
 			func(ev *ir.Event) string { return g.method(ev).step })
 		g.raisedPayload(f)
 	}
@@ -94,23 +94,29 @@ func typeSwitchOver(events []*ir.Event) *jen.Statement {
 // dispatch emits:
 //
 //	func Fire(r *Record, e Payload, c Call) (Steps, error) {
-//		switch e := e.(type) {
-//		case CommitUpload:
-//			return r.CommitUpload(e, c.Now)
+//		if e == nil {
+//			return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 //		}
-//		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0)
+//		return e.fire(r, c)
 //	}
-func (g *generator) dispatch(f *jen.File, name, doc string, method func(*ir.Event) string) {
+//
+//	func (e CommitUpload) fire(r *Record, c Call) (Steps, error) { return r.CommitUpload(e, c.Now) }
+func (g *generator) dispatch(f *jen.File, name, doc, each string, method func(*ir.Event) string) {
+	missing := refuse(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing")))
 	declare(f, name+" "+doc, "",
 		jen.Func().Id(name).Params(jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).Add(results()).Block(
-			typeSwitchOver(g.m.Events).BlockFunc(func(cases *jen.Group) {
-				for _, ev := range g.m.Events {
-					cases.Case(jen.Id(naming.Exported(ev.Text))).Block(
-						jen.Return(jen.Id("r").Dot(method(ev)).Call(g.callArguments(ev)...)))
-				}
-			}),
-			refuse(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing"))),
-		))
+			jen.If(jen.Id("e").Op("==").Nil()).Block(missing),
+			jen.Return(jen.Id("e").Dot(each).Call(jen.Id("r"), jen.Id("c")))))
+	f.Comment("// Each event by its own method.")
+	for _, ev := range g.m.Events {
+		e := jen.Id(naming.Exported(ev.Text))
+		if hasPayload(ev) {
+			e = jen.Id("e").Add(e)
+		}
+		f.Func().Params(e).Id(each).Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Add(results()).Block(
+			jen.Return(jen.Id("r").Dot(method(ev)).Call(g.callArguments(ev)...)))
+	}
+	f.Line()
 }
 
 // raisedPayload emits what the two-step execution fires after a step.

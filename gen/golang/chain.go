@@ -54,7 +54,7 @@ func (g *generator) raise(row *ir.Row) []jen.Code {
 	raised := row.Raise.Event
 	s := g.raised(row, "next", g.instant(id("now")), id("by"), id("p"))
 	code, payload := g.bind(row.Raise, s, func(f *ir.Field) *jen.Statement {
-		rejection := jen.Id("next").Dot("reject").Call(g.rejectionArgs("ErrInvalidEvent", raised, jen.Id("BySystem").Call())...)
+		rejection := jen.Id("next").Dot("reject").Call(append([]jen.Code{g.fsm("ErrInvalidEvent")}, g.rejectionArgs(raised, jen.Id("BySystem").Call())...)...)
 		return refuse(rejection.Dot("WithField").Call(jen.Lit(f.Text), jen.Lit("overflows")))
 	})
 	args := g.arguments(raised, payload, jen.Id("BySystem").Call(), jen.Id("p"), jen.Id("now"))

@@ -71,7 +71,8 @@ func (g *generator) tableFacts(f *jen.File) {
 	coreMethod(f, "States", "names every state in the order of the spec.", nil, strings.Clone(), names(func(*ir.State) bool { return true }))
 	coreMethod(f, "TerminalStates", "names the states that no transition leaves.", nil, strings.Clone(),
 		names(func(s *ir.State) bool { return s.Terminal }))
-	g.transitionInfos(f)
+	coreMethod(f, "Transitions", "lists every transition in the order of the spec.", nil, jen.Index().Add(g.fsm("TransitionInfo")),
+		jen.Return(jen.Id("table").Dot("Infos").Call()))
 	g.timeouts(f)
 	coreMethod(f, "Tables", "names the SQL objects of the machine.", nil, g.fsm("Tables"), jen.Return(g.tables()))
 	schema := func(dialect, accessor string) jen.Code {
@@ -81,40 +82,6 @@ func (g *generator) tableFacts(f *jen.File) {
 		jen.Params(jen.String(), jen.Error()),
 		jen.Switch(jen.Id("dialect")).Block(schema("postgres", "PostgresSchema"), schema("sqlite", "SQLiteSchema")),
 		jen.Return(jen.Lit(""), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": no schema for dialect %q"), jen.Id("dialect"))))
-}
-
-// transitionInfos emits:
-//
-//	func (m core) Transitions() []fsm.TransitionInfo {
-//		all := Transitions()
-//		infos := make([]fsm.TransitionInfo, len(all))
-//		for i, t := range all {
-//			infos[i] = fsm.TransitionInfo{Name: t.String(), Event: t.Event().String(), To: t.To().String(), Effects: t.Effects()}
-//			if from := t.From(); from != 0 {
-//				infos[i].From = from.String()
-//			}
-//			if raises := t.Raises(); raises != 0 {
-//				infos[i].Raises = raises.String()
-//			}
-//		}
-//		return infos
-//	}
-func (g *generator) transitionInfos(f *jen.File) {
-	info := func() *jen.Statement { return g.fsm("TransitionInfo") }
-	text := func(of string) *jen.Statement { return jen.Id("t").Dot(of).Call().Dot("String").Call() }
-	optional := func(name, of string) jen.Code {
-		return jen.If(jen.Id(name).Op(":=").Id("t").Dot(of).Call(), jen.Id(name).Op("!=").Lit(0)).Block(
-			jen.Id("infos").Index(jen.Id("i")).Dot(of).Op("=").Id(name).Dot("String").Call())
-	}
-	coreMethod(f, "Transitions", "lists every transition in the order of the spec.", nil, jen.Index().Add(info()),
-		jen.Id("all").Op(":=").Id("Transitions").Call(),
-		jen.Id("infos").Op(":=").Make(jen.Index().Add(info()), jen.Len(jen.Id("all"))),
-		jen.For(jen.List(jen.Id("i"), jen.Id("t")).Op(":=").Range().Id("all")).Block(
-			jen.Id("infos").Index(jen.Id("i")).Op("=").Add(info()).Values(
-				jen.Id("Name").Op(":").Id("t").Dot("String").Call(), jen.Id("Event").Op(":").Add(text("Event")),
-				jen.Id("To").Op(":").Add(text("To")), jen.Id("Effects").Op(":").Id("t").Dot("Effects").Call()),
-			optional("from", "From"), optional("raises", "Raises")),
-		jen.Return(jen.Id("infos")))
 }
 
 // timeouts emits the events that states fire.

@@ -32,24 +32,28 @@ func payload(ev *ir.Event) []payloadField {
 
 // events emits Event, the payload structs and how they are decoded.
 func (g *generator) events(f *jen.File) {
-	w := &wordType{name: "Event", noun: "event", recv: "e"}
+	w := &wordType{name: "Event", noun: "event", recv: "e", list: "Events"}
 	for _, ev := range g.m.Events {
 		w.words = append(w.words, word{constant: naming.GoEvent.Of(ev.Text), text: ev.Text})
 	}
 	g.words(f, w, "Event names an event of the machine.", "")
-	g.wordList(f, w, "Events")
 	g.internalEvents(f)
 	declare(f, "Payload is an event with what it carries: one of the structs below.", "",
-		jen.Type().Id("Payload").Interface(
-			jen.Comment("// Event names the event."),
-			jen.Id("Event").Params().Id("Event"),
-			jen.Comment("// EventName is the event's name in the spec."),
-			jen.Id("EventName").Params().String(),
-		))
+		jen.Type().Id("Payload").InterfaceFunc(func(p *jen.Group) {
+			p.Comment("// Event names the event.")
+			p.Id("Event").Params().Id("Event")
+			p.Comment("// EventName is the event's name in the spec.")
+			p.Id("EventName").Params().String()
+			p.Id("fire").Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Add(results())
+			if g.stepFunc() == "Step" {
+				p.Id("step").Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Add(results())
+			}
+		}))
 	for _, ev := range g.m.Events {
 		g.payloadStruct(f, ev)
 		g.payloadCheck(f, ev)
 	}
+	g.payloadNames(f)
 	g.decode(f)
 }
 
@@ -90,10 +94,20 @@ func (g *generator) payloadStruct(f *jen.File, ev *ir.Event) {
 				g.structField(s, p.field.Text, p.field.Doc, p.typ)
 			}
 		}))
-	declare(f, "Event returns "+naming.GoEvent.Of(ev.Text)+".", "",
-		jen.Func().Params(jen.Id(name)).Id("Event").Params().Id("Event").Block(jen.Return(jen.Id(naming.GoEvent.Of(ev.Text)))))
-	declare(f, "EventName returns the event's name in the spec.", "",
-		jen.Func().Params(jen.Id(name)).Id("EventName").Params().String().Block(jen.Return(jen.Lit(ev.Text))))
+}
+
+// payloadNames emits what each payload says of itself.
+func (g *generator) payloadNames(f *jen.File) {
+	f.Comment("// The event of each payload.")
+	for _, ev := range g.m.Events {
+		f.Func().Params(jen.Id(naming.Exported(ev.Text))).Id("Event").Params().Id("Event").Block(jen.Return(jen.Id(naming.GoEvent.Of(ev.Text))))
+	}
+	f.Line()
+	f.Comment("// The event's name in the spec.")
+	for _, ev := range g.m.Events {
+		f.Func().Params(jen.Id(naming.Exported(ev.Text))).Id("EventName").Params().String().Block(jen.Return(jen.Lit(ev.Text)))
+	}
+	f.Line()
 }
 
 // structField emits a field whose JSON name is the spec's.

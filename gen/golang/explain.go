@@ -40,22 +40,22 @@ func (g *generator) explain(f *jen.File) {
 //		switch r.State {
 //		case Initiated:
 //			x.Candidate("start", fsm.Check("session_valid == true", e.SessionValid, fsm.Read("session_valid", e.SessionValid)))
-//		case PartsUploading, ...:
 //		}
 //		return x
 //	}
 func (g *generator) explainEvent(f *jen.File, ev *ir.Event) {
-	var failing, others sharedCases
+	var failing sharedCases
 	for _, s := range g.m.States {
-		name := jen.Id(naming.Exported(s.Text))
 		if g.explained(s, ev) {
-			failing.add(name, g.explainRows(s, ev))
-		} else {
-			others.add(name, []jen.Code{jen.Comment("// never asked: a row is taken, or there is none")})
+			failing.add(jen.Id(naming.Exported(s.Text)), g.explainRows(s, ev))
 		}
 	}
-	if len(failing.list) > 0 {
-		g.explainFunc(f, ev, false, jen.Switch(jen.Id("r").Dot("State")).Block(append(failing.code(), others.code()...)...))
+	switch len(failing.list) {
+	case 0:
+	case 1: // no other state asks
+		g.explainFunc(f, ev, false, failing.list[0].body...)
+	default:
+		g.explainFunc(f, ev, false, jen.Switch(jen.Id("r").Dot("State")).Block(failing.code()...))
 	}
 }
 

@@ -18,13 +18,10 @@ func receiver() *jen.Statement { return jen.Params(jen.Id("r").Op("*").Id("Recor
 //
 //	// CommitUpload applies commit_upload. It changes r only when it returns a step.
 //	func (r *Record) CommitUpload(e CommitUpload, now time.Time) (Steps, error) {
-//		switch r.State {
-//		case PendingCommit:
-//			...
-//		case Initiated, PartsUploading, Committed, Aborted:
-//			return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCommitUpload)
+//		if r.State != PendingCommit {
+//			return Steps{}, r.misplaced(EventCommitUpload)
 //		}
-//		return Steps{}, r.reject(fsm.ErrCorrupt, EventCommitUpload)
+//		...
 //	}
 func (g *generator) fire(f *jen.File) {
 	g.patterns.declare(f)
@@ -51,37 +48,53 @@ func (g *generator) decide(f *jen.File, ev *ir.Event) {
 		sentence = fmt.Sprintf("%s takes the step of %s and leaves out what it raises.", m.step, ev.Text)
 		doc = ""
 	}
-	whole := func(cases []jen.Code) *jen.Statement {
+	whole := func(acting, repeated sharedCases) *jen.Statement {
 		return jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
 			g.prologue(b, ev, false)
-			b.Switch(jen.Id("r").Dot("State")).Block(cases...)
-			b.Add(refuse(g.rejection("ErrCorrupt", ev)))
+			for _, code := range g.byState(ev, acting, repeated) {
+				b.Add(code)
+			}
 		})
 	}
-	acting, idle := g.cases(ev)
-	decision := whole(slices.Concat(acting.code(), idle.code()))
+	acting, repeated := g.cases(ev)
+	decision := whole(acting, repeated)
 	if readable(decision) {
 		declare(f, sentence, doc, decision)
 		return
 	}
 	calls, methods := g.split(ev, acting)
-	declare(f, sentence, doc, whole(slices.Concat(calls, idle.code())))
+	declare(f, sentence, doc, whole(calls, repeated))
 	for _, method := range methods {
 		f.Add(method)
 		f.Line()
 	}
 }
 
+// byState is what ev does in each state. Where one state has rows, all others are refused first.
+func (g *generator) byState(ev *ir.Event, acting, repeated sharedCases) []jen.Code {
+	misplaced := func() *jen.Statement { return refuse(jen.Id("r").Dot("misplaced").Call(g.rejectionArgs(ev, jen.Id("by"))...)) }
+	if len(repeated.list) == 0 {
+		switch {
+		case len(acting.list) == 0:
+			return []jen.Code{misplaced()}
+		case len(acting.list) == 1 && len(acting.list[0].values) == 1:
+			only := acting.list[0]
+			return append([]jen.Code{jen.If(jen.Id("r").Dot("State").Op("!=").Add(only.values[0])).Block(misplaced())}, only.body...)
+		}
+	}
+	return []jen.Code{jen.Switch(jen.Id("r").Dot("State")).Block(slices.Concat(acting.code(), repeated.code())...), misplaced()}
+}
+
 // split moves what ev does in each state into a method of its own:
 //
 //	case Funded:
 //		return r.inFundedDepositConfirmed(e, by, now)
-func (g *generator) split(ev *ir.Event, acting sharedCases) (calls, methods []jen.Code) {
+func (g *generator) split(ev *ir.Event, acting sharedCases) (calls sharedCases, methods []jen.Code) {
 	args := g.arguments(ev, jen.Id("e"), jen.Id("by"), jen.Id("p"), jen.Id("now"))
 	for _, c := range acting.list {
 		state := fmt.Sprintf("%#v", c.values[0])
 		name := "in" + state + naming.Exported(ev.Text)
-		calls = append(calls, jen.Case(c.values...).Block(jen.Return(jen.Id("r").Dot(name).Call(args...))))
+		calls.list = append(calls.list, &sharedCase{values: c.values, body: []jen.Code{jen.Return(jen.Id("r").Dot(name).Call(args...))}})
 		methods = append(methods, comment(fmt.Sprintf("%s decides %s in %s.", name, ev.Text, state), "").
 			Func().Add(receiver()).Id(name).Params(g.inputs(ev)...).Add(results()).Block(c.body...))
 	}
@@ -159,19 +172,19 @@ func instantOf(t ir.Type) string {
 
 const instantList = "InstantList"
 
-// cases are the cases of ev: states with rows first, in spec order, then those
-// without, together where they answer alike.
-func (g *generator) cases(ev *ir.Event) (acting, idle sharedCases) {
+// cases are the states with rows of ev, in spec order, and those in which its repetition
+// succeeds, together where they answer alike.
+func (g *generator) cases(ev *ir.Event) (acting, repeated sharedCases) {
 	done := g.repeats(ev)
 	for _, s := range g.m.States {
 		name := jen.Id(naming.Exported(s.Text))
 		if len(g.rowsOf(s, ev)) > 0 {
 			acting.add(name, g.candidates(ev, s))
-		} else {
-			idle.add(name, g.alreadyThere(ev, done[s]))
+		} else if rows := done[s]; len(rows) > 0 {
+			repeated.add(name, g.alreadyThere(rows))
 		}
 	}
-	return acting, idle
+	return acting, repeated
 }
 
 // repeats lists, by target, the rows whose repetition succeeds where the
@@ -188,10 +201,9 @@ func (g *generator) repeats(ev *ir.Event) map[*ir.State][]*ir.Row {
 	return out
 }
 
-// alreadyThere is the answer of a state without a row for ev: no steps for who
-// might have fired one of rows, which lead there, else a rejection.
-func (g *generator) alreadyThere(ev *ir.Event, rows []*ir.Row) []jen.Code {
-	reject := refuse(g.rejection("ErrInvalidTransition", ev))
+// alreadyThere is the answer of a state without a row for an event: no steps for who might
+// have fired one of rows, which lead there.
+func (g *generator) alreadyThere(rows []*ir.Row) []jen.Code {
 	done := jen.Return(jen.Id("Steps").Values(), jen.Nil())
 	var mayBe []test
 	for _, row := range rows {
@@ -201,10 +213,7 @@ func (g *generator) alreadyThere(ev *ir.Event, rows []*ir.Row) []jen.Code {
 		}
 		mayBe = append(mayBe, t)
 	}
-	if len(mayBe) == 0 {
-		return []jen.Code{reject}
-	}
-	return []jen.Code{jen.If(either(distinct(mayBe)).code()).Block(done), reject}
+	return []jen.Code{jen.If(either(distinct(mayBe)).code()).Block(done)}
 }
 
 // distinct drops tests that read alike.

@@ -69,7 +69,6 @@ func (g *generator) legalMethod(f *jen.File) {
 //			return []fsm.Option{{Event: "CREATE", ...}}
 //		case Draft:
 //			return []fsm.Option{...}
-//		case Cancelled, ...:
 //		}
 //		return nil
 //	}
@@ -84,7 +83,7 @@ func (g *generator) optionsMethod(f *jen.File) {
 	in = append(in, jen.Id("now").Qual("time", "Time"))
 	declare(f, "options are the transitions of the state of r, in the order in which they are tried.", "",
 		jen.Func().Add(receiver()).Id("options").Params(in...).Index().Add(g.fsm("Option")).Block(
-			g.byState(func(s *ir.State) []jen.Code {
+			g.optionsByState(func(s *ir.State) []jen.Code {
 				var options []jen.Code
 				for _, ev := range g.m.Events {
 					for _, row := range g.rowsOf(s, ev) {
@@ -99,10 +98,10 @@ func (g *generator) optionsMethod(f *jen.File) {
 			jen.Return(jen.Nil())))
 }
 
-// byState emits a switch over the state of r, creation first. States whose code is
-// empty come last.
-func (g *generator) byState(code func(*ir.State) []jen.Code) *jen.Statement {
-	var acting, idle sharedCases
+// optionsByState emits a switch over the state of r, creation first, without the states whose
+// code is empty.
+func (g *generator) optionsByState(code func(*ir.State) []jen.Code) *jen.Statement {
+	var acting sharedCases
 	for _, s := range append([]*ir.State{nil}, g.m.States...) {
 		name := jen.Lit(0)
 		if s != nil {
@@ -110,11 +109,9 @@ func (g *generator) byState(code func(*ir.State) []jen.Code) *jen.Statement {
 		}
 		if body := code(s); len(body) > 0 {
 			acting.add(name, body)
-		} else {
-			idle.add(name, nil)
 		}
 	}
-	return jen.Switch(jen.Id("r").Dot("State")).Block(append(acting.code(), idle.code()...)...)
+	return jen.Switch(jen.Id("r").Dot("State")).Block(acting.code()...)
 }
 
 // option is a row as an actor meets it.
@@ -183,7 +180,7 @@ func (g *generator) offerMethod(f *jen.File) {
 		in = append(in, jen.Id("by").Id("Actor"))
 	}
 	declare(f, "offer tells x the events that can be fired in the state of r, as far as guards allow.", "",
-		jen.Func().Add(receiver()).Id("offer").Params(in...).Block(g.byState(func(s *ir.State) []jen.Code {
+		jen.Func().Add(receiver()).Id("offer").Params(in...).Block(g.optionsByState(func(s *ir.State) []jen.Code {
 			var code []jen.Code
 			for _, ev := range g.m.Events {
 				if !g.leaves(s, ev) {

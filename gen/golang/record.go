@@ -129,14 +129,14 @@ func (g *generator) blank(f *jen.File) {
 		jen.Func().Id("blank").Params(jen.Id("id").Add(g.goType(g.m.ID.Type))).Id("Record").Block(jen.Return(literal)))
 }
 
-// reject emits the beginning of every rejection, and the table of legal events.
+// reject emits the beginning of every rejection, and the list of legal events.
 func (g *generator) reject(f *jen.File) {
-	in := []jen.Code{jen.Id("reason").Add(g.fsm("Reason")), jen.Id("event").Id("Event")}
+	begin := []jen.Code{jen.Id("reason").Add(g.fsm("Reason")), jen.Id("event").Id("Event")}
 	if g.hasActors() {
-		in = append(in, jen.Id("by").Id("Actor"))
+		begin = append(begin, jen.Id("by").Id("Actor"))
 	}
 	declare(f, "reject begins the rejection of an event; r stays as it is.", "",
-		jen.Func().Add(receiver()).Id("reject").Params(in...).Op("*").Add(g.fsm("Rejection")).BlockFunc(func(b *jen.Group) {
+		jen.Func().Add(receiver()).Id("reject").Params(begin...).Op("*").Add(g.fsm("Rejection")).BlockFunc(func(b *jen.Group) {
 			b.Id("x").Op(":=").Op("&").Add(g.fsm("Rejection")).Values(
 				jen.Id("Machine").Op(":").Id("MachineName"), jen.Id("Reason").Op(":").Id("reason"),
 				jen.Id("Event").Op(":").Id("event").Dot("String").Call())
@@ -149,30 +149,20 @@ func (g *generator) reject(f *jen.File) {
 			b.Id("r").Dot("offer").Call(g.offered(jen.Id("x"))...)
 			b.Return(jen.Id("x"))
 		}))
+	in, args := []jen.Code{jen.Id("event").Id("Event")}, []jen.Code{jen.Id("event")}
+	if g.hasActors() {
+		in, args = append(in, jen.Id("by").Id("Actor")), append(args, jen.Id("by"))
+	}
+	with := func(reason string) *jen.Statement {
+		return jen.Return(jen.Id("r").Dot("reject").Call(append([]jen.Code{g.fsm(reason)}, args...)...))
+	}
+	declare(f, "misplaced rejects an event that has no transition in the state of r.", "",
+		jen.Func().Add(receiver()).Id("misplaced").Params(in...).Op("*").Add(g.fsm("Rejection")).Block(
+			jen.If(jen.Op("!").Id("r").Dot("State").Dot("Valid").Call()).Block(with("ErrCorrupt")),
+			with("ErrInvalidTransition")))
 	declare(f, "Legal lists the events that have a transition in s, in the order of the spec. Guards and\nactors may still refuse them. The zero State lists the events that create a record.", "",
 		jen.Func().Params(jen.Id("s").Id("State")).Id("Legal").Params().Index().Id("Event").Block(
-			jen.Switch(jen.Id("s")).BlockFunc(func(cases *jen.Group) {
-				cases.Case(jen.Lit(0)).Block(jen.Return(g.legal(nil)))
-				for _, s := range g.m.States {
-					cases.Case(jen.Id(naming.Exported(s.Text))).Block(jen.Return(g.legal(s)))
-				}
-			}),
-			jen.Return(jen.Nil()),
-		))
-}
-
-// legal lists the events with a row from s that is not a rejection.
-func (g *generator) legal(s *ir.State) *jen.Statement {
-	var events []jen.Code
-	for _, ev := range g.m.Events {
-		if g.leaves(s, ev) {
-			events = append(events, jen.Id(naming.GoEvent.Of(ev.Text)))
-		}
-	}
-	if len(events) == 0 {
-		return jen.Nil()
-	}
-	return jen.Index().Id("Event").Values(events...)
+			jen.Return(jen.Id("table").Dot("Events").Call(jen.Id("s")))))
 }
 
 // leaves reports whether a row of (s, ev) can be taken.

@@ -25,7 +25,7 @@ func source(code jen.Code) string {
 	return b.String()
 }
 
-// render formats f, with what only returns, and structs of one embedded type, on one line
+// render formats f, with what only returns, and types of one embedded type, on one line
 // where gofmt lets it.
 func render(f *jen.File) ([]byte, error) {
 	f.NoFormat = true // it would be formatted twice
@@ -50,6 +50,10 @@ func render(f *jen.File) ([]byte, error) {
 		case *ast.StructType:
 			if n.Fields.NumFields() == 1 && len(n.Fields.List[0].Names) == 0 {
 				lines.join(n.Fields, n.Fields.List[0])
+			}
+		case *ast.InterfaceType:
+			if n.Methods.NumFields() == 1 && len(n.Methods.List[0].Names) == 0 {
+				lines.join(n.Methods, n.Methods.List[0])
 			}
 		}
 		return true

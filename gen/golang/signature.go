@@ -108,11 +108,11 @@ func rowReadsNow(row *ir.Row) bool {
 
 // rejection begins a rejection of ev by r.
 func (g *generator) rejection(reason string, ev *ir.Event) *jen.Statement {
-	return jen.Id("r").Dot("reject").Call(g.rejectionArgs(reason, ev, jen.Id("by"))...)
+	return jen.Id("r").Dot("reject").Call(append([]jen.Code{g.fsm(reason)}, g.rejectionArgs(ev, jen.Id("by"))...)...)
 }
 
-func (g *generator) rejectionArgs(reason string, ev *ir.Event, by jen.Code) []jen.Code {
-	args := []jen.Code{g.fsm(reason), jen.Id(naming.GoEvent.Of(ev.Text))}
+func (g *generator) rejectionArgs(ev *ir.Event, by jen.Code) []jen.Code {
+	args := []jen.Code{jen.Id(naming.GoEvent.Of(ev.Text))}
 	if g.hasActors() {
 		args = append(args, by)
 	}

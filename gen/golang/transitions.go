@@ -1,8 +1,6 @@
 package golang
 
 import (
-	"fmt"
-
 	"github.com/dave/jennifer/jen"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -13,17 +11,11 @@ import (
 func (g *generator) transitions(f *jen.File) {
 	declare(f, "Transition is one concrete transition: a row of the spec from one state on one event.", "",
 		jen.Type().Id("Transition").Uint16())
-	f.Comment("// The transitions, in the order of the spec. Zero is none of them.")
+	f.Comment("// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.")
 	f.Const().DefsFunc(func(defs *jen.Group) {
 		defs.Id("_").Id("Transition").Op("=").Iota()
-		group := -1
 		for _, row := range g.taken {
-			doc := row.Doc
-			if row.Group == group { // said at the first
-				doc = ""
-			}
-			group = row.Group
-			defs.Add(comment(fmt.Sprintf("%s is %s: %s.", g.transition[row], row.Text, arrow(row)), doc).Id(g.transition[row]))
+			defs.Id(g.transition[row])
 		}
 	})
 	f.Line()
@@ -32,35 +24,14 @@ func (g *generator) transitions(f *jen.File) {
 	g.steps(f)
 }
 
-// arrow renders a row as: from --event--> to.
-func arrow(row *ir.Row) string {
-	from := "none"
-	if row.From != nil {
-		from = row.From.Text
-	}
-	if row.To == nil {
-		return fmt.Sprintf("%s stays in %s", row.Event.Text, from)
-	}
-	return fmt.Sprintf("%s leads from %s to %s", row.Event.Text, from, row.To.Text)
-}
-
 // table emits:
 //
-//	var table = [...]row{
-//		TransitionCommitVerified: {name: "commit_verified", from: PendingCommit, ...},
+//	var table = fsm.Table[Transition, State, Event]{
+//		TransitionCommitVerified: {Name: "commit_verified", From: PendingCommit, ...},
 //	}
 func (g *generator) table(f *jen.File) {
-	declare(f, "row is what the spec says about a transition.", "", jen.Type().Id("row").Struct(
-		jen.Id("name").String(),
-		jen.Id("from").Id("State").Comment("// zero: creation"),
-		jen.Id("event").Id("Event"),
-		jen.Id("to").Id("State"),
-		jen.Id("internal").Bool().Comment("// stays in from: no exit, no entry, timer kept"),
-		jen.Id("raises").Id("Event").Comment("// zero: nothing"),
-		jen.Id("effects").Index().String(),
-	))
-	f.Comment("// table is never written.")
-	f.Var().Id("table").Op("=").Index(jen.Op("...")).Id("row").ValuesFunc(func(t *jen.Group) {
+	f.Comment("// table tells what each transition is. It is never written.")
+	f.Var().Id("table").Op("=").Add(g.fsm("Table")).Types(jen.Id("Transition"), jen.Id("State"), jen.Id("Event")).ValuesFunc(func(t *jen.Group) {
 		for _, row := range g.taken {
 			t.Line().Id(g.transition[row]).Op(":").Values(tableRow(row)...)
 		}
@@ -70,25 +41,26 @@ func (g *generator) table(f *jen.File) {
 }
 
 func tableRow(row *ir.Row) []jen.Code {
-	cells := []jen.Code{jen.Id("name").Op(":").Lit(row.Text)}
+	cell := func(name string, value *jen.Statement) jen.Code { return jen.Id(name).Op(":").Add(value) }
+	cells := []jen.Code{cell("Name", jen.Lit(row.Text))}
 	if row.From != nil {
-		cells = append(cells, jen.Id("from").Op(":").Id(naming.Exported(row.From.Text)))
+		cells = append(cells, cell("From", jen.Id(naming.Exported(row.From.Text))))
 	}
 	cells = append(cells,
-		jen.Id("event").Op(":").Id(naming.GoEvent.Of(row.Event.Text)),
-		jen.Id("to").Op(":").Id(naming.Exported(row.Target().Text)))
+		cell("Event", jen.Id(naming.GoEvent.Of(row.Event.Text))),
+		cell("To", jen.Id(naming.Exported(row.Target().Text))))
 	if row.To == nil {
-		cells = append(cells, jen.Id("internal").Op(":").True())
+		cells = append(cells, cell("Internal", jen.True()))
 	}
 	if row.Raise != nil {
-		cells = append(cells, jen.Id("raises").Op(":").Id(naming.GoEvent.Of(row.Raise.Event.Text)))
+		cells = append(cells, cell("Raises", jen.Id(naming.GoEvent.Of(row.Raise.Event.Text))))
 	}
 	if len(row.Actions) > 0 {
-		cells = append(cells, jen.Id("effects").Op(":").Index().String().ValuesFunc(func(list *jen.Group) {
+		cells = append(cells, cell("Effects", jen.Index().String().ValuesFunc(func(list *jen.Group) {
 			for _, a := range row.Actions {
 				list.Lit(actionName(a))
 			}
-		}))
+		})))
 	}
 	return cells
 }
@@ -101,29 +73,23 @@ func actionName(a ir.Action) string {
 }
 
 func (g *generator) tableReaders(f *jen.File) {
-	method := func(name, doc string, result *jen.Statement, body ...jen.Code) {
-		declare(f, doc, "", jen.Func().Params(jen.Id("t").Id("Transition")).Id(name).Params().Add(result).Block(body...))
+	on := func() *jen.Statement { return jen.Func().Params(jen.Id("t").Id("Transition")) }
+	f.Comment("// What the table says about t. The caller must not change the list of Effects.")
+	for _, cell := range []struct {
+		method, field string
+		result        *jen.Statement
+	}{
+		{"String", "Name", jen.String()}, {"From", "From", jen.Id("State")}, {"Event", "Event", jen.Id("Event")},
+		{"To", "To", jen.Id("State")}, {"Internal", "Internal", jen.Bool()}, {"Raises", "Raises", jen.Id("Event")},
+		{"Effects", "Effects", jen.Index().String()},
+	} {
+		f.Add(on().Id(cell.method).Params().Add(cell.result).Block(
+			jen.Return(jen.Id("table").Dot("Row").Call(jen.Id("t")).Dot(cell.field))))
 	}
-	cell := func(name string) *jen.Statement {
-		return jen.Return(jen.Id("t").Dot("row").Call().Dot(name))
-	}
-	method("row", "row looks t up; an undeclared transition has an empty row.", jen.Op("*").Id("row"),
-		jen.If(jen.Int().Call(jen.Id("t")).Op(">=").Len(jen.Id("table"))).Block(jen.Return(jen.Op("&").Id("table").Index(jen.Lit(0)))),
-		jen.Return(jen.Op("&").Id("table").Index(jen.Id("t"))))
-	method("String", "String returns the name of the row in the spec.", jen.String(), cell("name"))
-	method("From", "From is the state that t leaves, zero for a creation.", jen.Id("State"), cell("from"))
-	method("Event", "Event is the event that t answers.", jen.Id("Event"), cell("event"))
-	method("To", "To is the state in which t ends.", jen.Id("State"), cell("to"))
-	method("Internal", "Internal reports whether t stays in its state: no exit, no entry, timer kept.", jen.Bool(), cell("internal"))
-	method("Raises", "Raises is the event that follows t in the same call, zero for none.", jen.Id("Event"), cell("raises"))
-	method("Effects", "Effects names the effects and metrics of t in their order. The caller must not change the list.",
-		jen.Index().String(), cell("effects"))
+	f.Line()
 	declare(f, "Transitions lists every transition in the order of the spec.", "",
 		jen.Func().Id("Transitions").Params().Index().Id("Transition").Block(
-			jen.Id("all").Op(":=").Make(jen.Index().Id("Transition"), jen.Len(jen.Id("table")).Op("-").Lit(1)),
-			jen.For(jen.Id("i").Op(":=").Range().Id("all")).Block(
-				jen.Id("all").Index(jen.Id("i")).Op("=").Id("Transition").Call(jen.Id("i").Op("+").Lit(1))),
-			jen.Return(jen.Id("all"))))
+			jen.Return(jen.Id("table").Dot("All").Call())))
 }
 
 // steps emits the answer of a decision.
@@ -132,23 +98,21 @@ func (g *generator) steps(f *jen.File) {
 		jen.Const().Id("MaxSteps").Op("=").Lit(g.longestChain()))
 	declare(f, "Steps are the transitions of one accepted call. None means that the record was there already.", "",
 		jen.Type().Id("Steps").Struct(jen.Id("list").Index(jen.Id("MaxSteps")).Id("Transition"), jen.Id("n").Uint8()))
-	recv := func() *jen.Statement { return jen.Params(jen.Id("s").Id("Steps")) }
+	on := func() *jen.Statement { return jen.Func().Params(jen.Id("s").Id("Steps")) }
+	list, n := func() *jen.Statement { return jen.Id("s").Dot("list") }, func() *jen.Statement { return jen.Id("s").Dot("n") }
+	f.Comment("// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.")
+	f.Add(on().Id("Len").Params().Int().Block(jen.Return(jen.Int().Call(n()))))
+	f.Add(on().Id("At").Params(jen.Id("i").Int()).Id("Transition").Block(jen.Return(list().Index(jen.Id("i")))))
+	f.Add(on().Id("Last").Params().Id("Transition").Block(jen.Return(g.fsm("Last").Call(list().Index(jen.Empty(), n())))))
+	f.Line()
 	declare(f, "took is a single step.", "", jen.Func().Id("took").Params(jen.Id("t").Id("Transition")).Id("Steps").Block(
 		jen.Return(jen.Id("Steps").Values(
 			jen.Id("list").Op(":").Index(jen.Id("MaxSteps")).Id("Transition").Values(jen.Id("t")), jen.Id("n").Op(":").Lit(1)))))
-	declare(f, "Len returns how many transitions were taken.", "",
-		jen.Func().Add(recv()).Id("Len").Params().Int().Block(jen.Return(jen.Int().Call(jen.Id("s").Dot("n")))))
-	declare(f, "At returns transition i, which counts from 0.", "",
-		jen.Func().Add(recv()).Id("At").Params(jen.Id("i").Int()).Id("Transition").Block(jen.Return(jen.Id("s").Dot("list").Index(jen.Id("i")))))
-	declare(f, "Last returns the last transition, zero if there was none.", "",
-		jen.Func().Add(recv()).Id("Last").Params().Id("Transition").Block(
-			jen.If(jen.Id("s").Dot("n").Op("==").Lit(0)).Block(jen.Return(jen.Lit(0))),
-			jen.Return(jen.Id("s").Dot("list").Index(jen.Id("s").Dot("n").Op("-").Lit(1)))))
 	if g.longestChain() > 1 {
 		declare(f, "then appends the steps that were raised.", "",
-			jen.Func().Add(recv()).Id("then").Params(jen.Id("more").Id("Steps")).Id("Steps").Block(
-				jen.Id("s").Dot("n").Op("+=").Uint8().Call(jen.Copy(
-					jen.Id("s").Dot("list").Index(jen.Id("s").Dot("n"), jen.Empty()),
+			on().Id("then").Params(jen.Id("more").Id("Steps")).Id("Steps").Block(
+				n().Op("+=").Uint8().Call(jen.Copy(
+					list().Index(n(), jen.Empty()),
 					jen.Id("more").Dot("list").Index(jen.Empty(), jen.Id("more").Dot("n")))),
 				jen.Return(jen.Id("s"))))
 	}

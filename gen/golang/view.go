@@ -36,14 +36,28 @@ func (g *generator) view(f *jen.File) {
 			jen.Return(jen.Nil()),
 		))
 	declare(f, "fired returns the view after an event, nil if it was refused.", "",
-		jen.Func().Add(receiver()).Id("fired").Params(jen.Err().Error()).Params(jen.Id("View"), jen.Error()).Block(
+		jen.Func().Add(receiver()).Id("fired").Params(jen.Id("_").Id("Steps"), jen.Err().Error()).Params(jen.Id("View"), jen.Error()).Block(
 			jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
 			jen.Return(jen.Id("r").Dot("View").Call(), jen.Nil()),
 		))
+	var events []*ir.Event
 	for _, ev := range g.m.Events {
-		if sources := g.sources(ev); g.public(ev) && len(sources) > 0 {
-			g.typedFire(f, ev, sources)
+		if g.public(ev) && len(g.sources(ev)) > 0 {
+			events = append(events, ev)
 		}
+	}
+	if len(events) == 0 {
+		return
+	}
+	f.Comment("// The states in which each event has a transition. With a record in any other state its function does\n// not compile.")
+	f.Type().DefsFunc(func(defs *jen.Group) {
+		for _, ev := range events {
+			defs.Id(naming.GoFrom.Of(ev.Text)).Interface(g.typeSet(ev)...)
+		}
+	})
+	f.Line()
+	for _, ev := range events {
+		g.typedFire(f, ev)
 	}
 }
 
@@ -77,51 +91,53 @@ func (g *generator) sources(ev *ir.Event) []*ir.State {
 
 // typedFire emits:
 //
-//	// AbortUploadFrom are the states in which abort_upload has a transition.
-//	type AbortUploadFrom interface {
-//		InInitiated | InPartsUploading
-//		View
+//	// FireAbortUpload applies abort_upload.
+//	func FireAbortUpload[S AbortUploadFrom](v S, e AbortUpload, now time.Time) (View, error) {
+//		r := struct{ in }(v).record
+//		return r.fired(r.AbortUpload(e, now))
 //	}
-//
-//	func FireAbortUpload[S AbortUploadFrom](in S, e AbortUpload, now time.Time) (View, error) {
-//		r := in.Record()
-//		_, err := r.AbortUpload(e, now)
-//		return r.fired(err)
-//	}
-func (g *generator) typedFire(f *jen.File, ev *ir.Event, sources []*ir.State) {
-	from, fire := naming.GoFrom.Of(ev.Text), naming.GoFire.Of(ev.Text)
-	declare(f, fmt.Sprintf("%s are the states in which %s has a transition.", from, ev.Text), "",
-		jen.Type().Id(from).Interface(g.typeSet(f, ev, sources), jen.Id("View")))
-	in := append([]jen.Code{jen.Id("in").Id("S")}, g.inputs(ev)...)
+func (g *generator) typedFire(f *jen.File, ev *ir.Event) {
+	in := append([]jen.Code{jen.Id("v").Id("S")}, g.inputs(ev)...)
 	args := g.arguments(ev, jen.Id("e"), jen.Id("by"), jen.Id("p"), jen.Id("now"))
-	declare(f, fmt.Sprintf("%s applies %s. For a record in any other state it does not compile.", fire, ev.Text), "",
-		jen.Func().Id(fire).Types(jen.Id("S").Id(from)).Params(in...).Params(jen.Id("View"), jen.Error()).Block(
-			jen.Id("r").Op(":=").Id("in").Dot("Record").Call(),
-			jen.List(jen.Id("_"), jen.Err()).Op(":=").Id("r").Dot(naming.Exported(ev.Text)).Call(args...),
-			jen.Return(jen.Id("r").Dot("fired").Call(jen.Err())),
+	record := jen.Struct(jen.Id("in")).Call(jen.Id("v")).Dot("record")
+	if g.marked(ev) {
+		g.marks(f, ev)
+		record = jen.Id("v").Dot("Record").Call()
+	}
+	declare(f, fmt.Sprintf("%s applies %s.", naming.GoFire.Of(ev.Text), ev.Text), "",
+		jen.Func().Id(naming.GoFire.Of(ev.Text)).Types(jen.Id("S").Id(naming.GoFrom.Of(ev.Text))).Params(in...).Params(jen.Id("View"), jen.Error()).Block(
+			jen.Id("r").Op(":=").Add(record),
+			jen.Return(jen.Id("r").Dot("fired").Call(jen.Id("r").Dot(naming.Exported(ev.Text)).Call(args...))),
 		))
 }
 
 // maxUnion is how many types the compiler accepts in a union.
 const maxUnion = 100
 
-// typeSet is what makes a view of one of the sources. Where they are too many
-// for a union it is a method that only their views have.
-func (g *generator) typeSet(f *jen.File, ev *ir.Event, sources []*ir.State) jen.Code {
-	if len(sources) > maxUnion {
-		mark := "from" + naming.Exported(ev.Text)
-		for _, s := range sources {
-			f.Func().Params(jen.Id(naming.GoIn.Of(s.Text))).Id(mark).Params().Block()
-			f.Line()
-		}
-		return jen.Id(mark).Params()
+// marked reports whether the states of ev are too many for a union: a method that only their
+// views have stands for it.
+func (g *generator) marked(ev *ir.Event) bool { return len(g.sources(ev)) > maxUnion }
+
+func mark(ev *ir.Event) string { return "from" + naming.Exported(ev.Text) }
+
+func (g *generator) marks(f *jen.File, ev *ir.Event) {
+	for _, s := range g.sources(ev) {
+		f.Func().Params(jen.Id(naming.GoIn.Of(s.Text))).Id(mark(ev)).Params().Block()
+	}
+	f.Line()
+}
+
+// typeSet is what makes a view of a state one that ev may leave.
+func (g *generator) typeSet(ev *ir.Event) []jen.Code {
+	if g.marked(ev) {
+		return []jen.Code{jen.Id(mark(ev)).Params(), jen.Id("View")}
 	}
 	var union []jen.Code
-	for _, s := range sources {
+	for _, s := range g.sources(ev) {
 		union = append(union, jen.Id(naming.GoIn.Of(s.Text)))
 	}
 	if len(union) == 1 {
 		union = append(union, jen.Id("nowhere"))
 	}
-	return jen.Union(union...)
+	return []jen.Code{jen.Union(union...)}
 }

@@ -17,6 +17,7 @@ type wordType struct {
 	name  string // State
 	noun  string // state
 	recv  string // s
+	list  string // States: the function that lists the values, empty for none
 	words []word
 }
 
@@ -81,44 +82,38 @@ func (g *generator) wordTable(f *jen.File, w *wordType) {
 // table is the variable that holds the words: stateWords.
 func (w *wordType) table() string { return strings.ToLower(w.name[:1]) + w.name[1:] + "Words" }
 
-// wordMethods emits the methods of a word type, each a call of its table:
+// wordMethods emits the methods of a word type, each a call of its table, and the functions
+// that make values:
 //
+//	// String returns the word of the spec, ParseState the state of a word, States every state in
+//	// the order of the spec. The other methods carry the word through JSON and SQL.
 //	func (s State) String() string { return stateWords.String(s) }
 func (g *generator) wordMethods(f *jen.File, w *wordType) {
 	table := func(method string, args ...jen.Code) *jen.Statement {
 		return jen.Return(jen.Id(w.table()).Dot(method).Call(args...))
 	}
-	method := func(sentence, name string) *jen.Statement {
-		return comment(sentence, "").Func().Params(jen.Id(w.recv).Id(w.name)).Id(name)
-	}
-	pointer := func(sentence, name string) *jen.Statement {
-		return comment(sentence, "").Func().Params(jen.Id(w.recv).Op("*").Id(w.name)).Id(name)
+	method := func(name string) *jen.Statement { return jen.Func().Params(jen.Id(w.recv).Id(w.name)).Id(name) }
+	pointer := func(name string) *jen.Statement {
+		return jen.Func().Params(jen.Id(w.recv).Op("*").Id(w.name)).Id(name)
 	}
 	recv, parse := jen.Id(w.recv), naming.GoParse.Prefix+w.name
-	for _, m := range []*jen.Statement{
-		method(fmt.Sprintf("String returns the word of the spec for %s.", w.recv), "String").Params().String().Block(table("String", recv)),
-		method(fmt.Sprintf("Valid reports whether %s is one of the declared values.", w.recv), "Valid").Params().Bool().Block(
-			jen.Return(jen.Id(w.first()).Op("<=").Id(w.recv).Op("&&").Id(w.recv).Op("<=").Id(w.last()))),
-		comment(fmt.Sprintf("%s returns the %s that the spec calls name.", parse, w.noun), "").Func().Id(parse).
-			Params(jen.Id("name").String()).Params(jen.Id(w.name), jen.Error()).Block(table("Parse", jen.Id("name"))),
-		method("MarshalText implements encoding.TextMarshaler; JSON uses it too.", "MarshalText").
-			Params().Params(jen.Index().Byte(), jen.Error()).Block(table("MarshalText", recv)),
-		pointer("UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.", "UnmarshalText").
-			Params(jen.Id("text").Index().Byte()).Error().Block(table("UnmarshalText", jen.Id("text"), recv)),
-		method("Value implements driver.Valuer.", "Value").
-			Params().Params(jen.Qual("database/sql/driver", "Value"), jen.Error()).Block(table("Value", recv)),
-		pointer("Scan implements sql.Scanner.", "Scan").
-			Params(jen.Id("src").Any()).Error().Block(table("Scan", jen.Id("src"), recv)),
-	} {
-		f.Add(m)
-		f.Line()
+	says := fmt.Sprintf("String returns the word of the spec, %s the %s of a word.", parse, w.noun)
+	if w.list != "" {
+		says = fmt.Sprintf("String returns the word of the spec, %s the %s of a word, %s every %s in the order of\nthe spec.", parse, w.noun, w.list, w.noun)
 	}
-}
-
-// wordList emits a function that lists all values.
-func (g *generator) wordList(f *jen.File, w *wordType, name string) {
-	declare(f, fmt.Sprintf("%s lists every %s in the order of the spec.", name, w.noun), "",
-		jen.Func().Id(name).Params().Index().Id(w.name).Block(jen.Return(jen.Id(w.table()).Dot("Values").Call())))
+	f.Add(comment(says+" The other methods carry the word through JSON and SQL.", "").
+		Add(method("String").Params().String().Block(table("String", recv))))
+	f.Add(method("Valid").Params().Bool().Block(
+		jen.Return(jen.Id(w.first()).Op("<=").Id(w.recv).Op("&&").Id(w.recv).Op("<=").Id(w.last()))))
+	f.Add(method("MarshalText").Params().Params(jen.Index().Byte(), jen.Error()).Block(table("MarshalText", recv)))
+	f.Add(pointer("UnmarshalText").Params(jen.Id("text").Index().Byte()).Error().Block(table("UnmarshalText", jen.Id("text"), recv)))
+	f.Add(method("Value").Params().Params(jen.Qual("database/sql/driver", "Value"), jen.Error()).Block(table("Value", recv)))
+	f.Add(pointer("Scan").Params(jen.Id("src").Any()).Error().Block(table("Scan", jen.Id("src"), recv)))
+	f.Func().Id(parse).Params(jen.Id("name").String()).Params(jen.Id(w.name), jen.Error()).Block(table("Parse", jen.Id("name")))
+	if w.list != "" {
+		f.Func().Id(w.list).Params().Index().Id(w.name).Block(table("Values"))
+	}
+	f.Line()
 }
 
 // enums emits the enum types of the spec.
@@ -134,12 +129,11 @@ func (g *generator) enums(f *jen.File) {
 
 // states emits State with what the table says about each state.
 func (g *generator) states(f *jen.File) {
-	w := &wordType{name: "State", noun: "state", recv: "s"}
+	w := &wordType{name: "State", noun: "state", recv: "s", list: "States"}
 	for _, s := range g.m.States {
 		w.words = append(w.words, word{constant: naming.Exported(s.Text), text: s.Text, doc: s.Doc})
 	}
 	g.words(f, w, "State is a state of the machine.", "")
-	g.wordList(f, w, "States")
 	g.stateKinds(f)
 	g.stateFlag(f, "Terminal", "no transition leads out of s. Rows without a target may still act there.",
 		func(s *ir.State) bool { return s.Terminal })
@@ -161,19 +155,31 @@ func (g *generator) stateKinds(f *jen.File) {
 		))
 }
 
-// stateFlag emits a predicate whose switch names every state.
+// stateFlag emits a predicate of a state, false of what is none.
 func (g *generator) stateFlag(f *jen.File, name, meaning string, holds func(*ir.State) bool) {
 	declare(f, name+" reports whether "+meaning, "",
-		jen.Func().Params(jen.Id("s").Id("State")).Id(name).Params().Bool().Block(
-			jen.Switch(jen.Id("s")).BlockFunc(func(cases *jen.Group) {
-				for _, want := range []bool{true, false} {
-					if list := g.statesWith(func(s *ir.State) bool { return holds(s) == want }); len(list) > 0 {
-						cases.Case(list...).Block(jen.Return(jen.Lit(want)))
-					}
-				}
-			}),
-			jen.Return(jen.False()),
-		))
+		jen.Func().Params(jen.Id("s").Id("State")).Id(name).Params().Bool().Block(jen.Return(g.stateIs(holds))))
+}
+
+// stateIs tests the state s by the shorter of two lists: those that hold, and those that don't.
+func (g *generator) stateIs(holds func(*ir.State) bool) *jen.Statement {
+	compare := func(op string, states []jen.Code) []func() *jen.Statement {
+		var tests []func() *jen.Statement
+		for _, s := range states {
+			tests = append(tests, func() *jen.Statement { return jen.Id("s").Op(op).Add(s) })
+		}
+		return tests
+	}
+	yes := g.statesWith(holds)
+	no := g.statesWith(func(s *ir.State) bool { return !holds(s) })
+	switch {
+	case len(yes) == 0:
+		return jen.False()
+	case len(yes) <= len(no):
+		return join(compare("==", yes), "||")
+	}
+	valid := func() *jen.Statement { return jen.Id("s").Dot("Valid").Call() }
+	return join(append([]func() *jen.Statement{valid}, compare("!=", no)...), "&&")
 }
 
 func (g *generator) statesWith(holds func(*ir.State) bool) []jen.Code {

@@ -26,27 +26,15 @@ var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "Abort
 	"check_failed", "pool_full", "origin_missing", "snapshot_failed",
 }}
 
-// String returns the word of the spec for v.
+// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods carry the word through JSON and SQL.
 func (v AbortReason) String() string { return abortReasonWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
 func (v AbortReason) Valid() bool {
 	return AbortReasonCheckFailed <= v && v <= AbortReasonSnapshotFailed
 }
-
-// ParseAbortReason returns the abort_reason that the spec calls name.
-func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v AbortReason) MarshalText() ([]byte, error) { return abortReasonWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
 func (v *AbortReason) UnmarshalText(text []byte) error {
 	return abortReasonWords.UnmarshalText(text, v)
 }
-
-// Value implements driver.Valuer.
-func (v AbortReason) Value() (driver.Value, error) { return abortReasonWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *AbortReason) Scan(src any) error { return abortReasonWords.Scan(src, v) }
+func (v AbortReason) Value() (driver.Value, error)      { return abortReasonWords.Value(v) }
+func (v *AbortReason) Scan(src any) error               { return abortReasonWords.Scan(src, v) }
+func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }

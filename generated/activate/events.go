@@ -26,29 +26,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"START", "CHECKED", "CHECK_FAILED", "SNAPSHOT_READY", "SNAPSHOT_FAILED", "STORE",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventStart <= e && e <= EventStore }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventStart <= e && e <= EventStore }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventStore }
@@ -59,6 +46,8 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
+	step(r *Record, c Call) (Steps, error)
 }
 
 // Start is the payload of START.
@@ -81,12 +70,6 @@ type Start struct {
 	DeviceName string `json:"device_name"`
 }
 
-// Event returns EventStart.
-func (Start) Event() Event { return EventStart }
-
-// EventName returns the event's name in the spec.
-func (Start) EventName() string { return "START" }
-
 // Checked is the payload of CHECKED.
 //
 // row_active: snapshots.active; row_checksum: what its row says is in the snapshot; image_active: images.activation_status is
@@ -99,33 +82,15 @@ type Checked struct {
 	FoundPath    fsm.Optional[string] `json:"found_path,omitzero"`
 }
 
-// Event returns EventChecked.
-func (Checked) Event() Event { return EventChecked }
-
-// EventName returns the event's name in the spec.
-func (Checked) EventName() string { return "CHECKED" }
-
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {
 	Cause string `json:"cause"`
 }
 
-// Event returns EventCheckFailed.
-func (CheckFailed) Event() Event { return EventCheckFailed }
-
-// EventName returns the event's name in the spec.
-func (CheckFailed) EventName() string { return "CHECK_FAILED" }
-
 // SnapshotReady is the payload of SNAPSHOT_READY.
 type SnapshotReady struct {
 	DevicePath string `json:"device_path"`
 }
-
-// Event returns EventSnapshotReady.
-func (SnapshotReady) Event() Event { return EventSnapshotReady }
-
-// EventName returns the event's name in the spec.
-func (SnapshotReady) EventName() string { return "SNAPSHOT_READY" }
 
 // SnapshotFailed is the payload of SNAPSHOT_FAILED.
 type SnapshotFailed struct {
@@ -133,20 +98,24 @@ type SnapshotFailed struct {
 	Cause  fsm.Optional[string] `json:"cause,omitzero"`
 }
 
-// Event returns EventSnapshotFailed.
-func (SnapshotFailed) Event() Event { return EventSnapshotFailed }
-
-// EventName returns the event's name in the spec.
-func (SnapshotFailed) EventName() string { return "SNAPSHOT_FAILED" }
-
 // Store is the payload of STORE.
 type Store struct{}
 
-// Event returns EventStore.
-func (Store) Event() Event { return EventStore }
+// The event of each payload.
+func (Start) Event() Event          { return EventStart }
+func (Checked) Event() Event        { return EventChecked }
+func (CheckFailed) Event() Event    { return EventCheckFailed }
+func (SnapshotReady) Event() Event  { return EventSnapshotReady }
+func (SnapshotFailed) Event() Event { return EventSnapshotFailed }
+func (Store) Event() Event          { return EventStore }
 
-// EventName returns the event's name in the spec.
-func (Store) EventName() string { return "STORE" }
+// The event's name in the spec.
+func (Start) EventName() string          { return "START" }
+func (Checked) EventName() string        { return "CHECKED" }
+func (CheckFailed) EventName() string    { return "CHECK_FAILED" }
+func (SnapshotReady) EventName() string  { return "SNAPSHOT_READY" }
+func (SnapshotFailed) EventName() string { return "SNAPSHOT_FAILED" }
+func (Store) EventName() string          { return "STORE" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -35,22 +35,15 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 	if e.Checksum == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("checksum", "is empty")
 	}
-	switch r.State {
-	case CheckSnapshot, CreateSnapshot, Register, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStart)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventStart)
+	return Steps{}, r.misplaced(EventStart)
 }
 
 // stepChecked takes the step of CHECKED and leaves out what it raises.
 func (r *Record) stepChecked(e Checked, now time.Time) (Steps, error) {
-	switch r.State {
-	case CheckSnapshot:
-		return r.inCheckSnapshotChecked(e, now)
-	case CreateSnapshot, Register, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventChecked)
+	if r.State != CheckSnapshot {
+		return Steps{}, r.misplaced(EventChecked)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventChecked)
+	return r.inCheckSnapshotChecked(e, now)
 }
 
 // inCheckSnapshotChecked decides CHECKED in CheckSnapshot.
@@ -115,26 +108,20 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 
 // CheckFailed applies CHECK_FAILED. It changes r only when it returns a step.
 func (r *Record) CheckFailed(e CheckFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case CheckSnapshot:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonCheckFailed), fsm.Some(e.Cause)
-		return took(TransitionCheckFailed), nil
-	case CreateSnapshot, Register, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCheckFailed)
+	if r.State != CheckSnapshot {
+		return Steps{}, r.misplaced(EventCheckFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCheckFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonCheckFailed), fsm.Some(e.Cause)
+	return took(TransitionCheckFailed), nil
 }
 
 // stepSnapshotReady takes the step of SNAPSHOT_READY and leaves out what it raises.
 func (r *Record) stepSnapshotReady(e SnapshotReady, now time.Time) (Steps, error) {
-	switch r.State {
-	case CreateSnapshot:
-		r.State, r.DevicePath = Register, fsm.Some(e.DevicePath)
-		return took(TransitionReady), nil
-	case CheckSnapshot, Register, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSnapshotReady)
+	if r.State != CreateSnapshot {
+		return Steps{}, r.misplaced(EventSnapshotReady)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSnapshotReady)
+	r.State, r.DevicePath = Register, fsm.Some(e.DevicePath)
+	return took(TransitionReady), nil
 }
 
 // SnapshotReady applies SNAPSHOT_READY and the events that its step raises: all of them or none.
@@ -161,28 +148,22 @@ func (r *Record) SnapshotFailed(e SnapshotFailed, now time.Time) (Steps, error) 
 	if !e.Reason.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSnapshotFailed).WithField("reason", "is not an abort_reason")
 	}
-	switch r.State {
-	case CreateSnapshot:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(e.Reason), e.Cause
-		return took(TransitionNotCreated), nil
-	case CheckSnapshot, Register, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSnapshotFailed)
+	if r.State != CreateSnapshot {
+		return Steps{}, r.misplaced(EventSnapshotFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSnapshotFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(e.Reason), e.Cause
+	return took(TransitionNotCreated), nil
 }
 
 // fireStore applies STORE. It changes r only when it returns a step.
 func (r *Record) fireStore(now time.Time) (Steps, error) {
-	switch r.State {
-	case Register:
-		// "Two-table update, transactional", against Scenario 2, "may have partial records" (F-002-23).
-		if !r.DevicePath.IsSet {
-			return Steps{}, r.unheldStored()
-		}
-		r.State = Complete
-		return took(TransitionStored), nil
-	case CheckSnapshot, CreateSnapshot, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStore)
+	if r.State != Register {
+		return Steps{}, r.misplaced(EventStore)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventStore)
+	// "Two-table update, transactional", against Scenario 2, "may have partial records" (F-002-23).
+	if !r.DevicePath.IsSet {
+		return Steps{}, r.unheldStored()
+	}
+	r.State = Complete
+	return took(TransitionStored), nil
 }

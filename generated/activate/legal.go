@@ -55,7 +55,6 @@ func (r *Record) options(now time.Time) []fsm.Option {
 		return []fsm.Option{
 			{Event: "STORE", Row: "stored", May: true},
 		}
-	case Complete, Aborted:
 	}
 	return nil
 }
@@ -73,7 +72,6 @@ func (r *Record) offer(x *fsm.Rejection) {
 		x.May("SNAPSHOT_FAILED", true)
 	case Register:
 		x.May("STORE", true)
-	case Complete, Aborted:
 	}
 }
 

@@ -2,117 +2,55 @@
 
 package activate
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionStart is start: START leads from none to check-snapshot.
 	TransitionStart
-	// TransitionHandoff is handoff: CHECKED leads from check-snapshot to COMPLETE.
-	//
-	// Both exist: Skip (Handoff). The recovery column asks for the row and the device, the fields column and Scenario 3 also for
-	// images: all three, or Rule 4 would stay broken (F-002-21). Added: what is in the snapshot is what is on the origin (F-002-28).
 	TransitionHandoff
-	// TransitionHalfRegistered is half_registered: CHECKED leads from check-snapshot to register.
-	//
-	// The snapshot is there, the registration only half: "Skip to register".
 	TransitionHalfRegistered
-	// TransitionUnregistered is unregistered: CHECKED leads from check-snapshot to create-snapshot.
-	//
-	// Added: a snapshot without a row may be of an earlier device, and one whose row says so is of another download: neither may be
-	// taken for the image that is reported. "If snapshot already exists: Skip to register" remains for the crash within
-	// `create-snapshot` (F-002-28).
 	TransitionUnregistered
-	// TransitionReplaced is replaced: CHECKED leads from check-snapshot to create-snapshot.
 	TransitionReplaced
-	// TransitionStaleRow is stale_row: CHECKED leads from check-snapshot to create-snapshot.
-	//
-	// Row without a device: Cleanup (active = false), Retry. Scenario 4 leaves images alone, Rule 4 does not (F-002-22).
 	TransitionStaleRow
-	// TransitionNeeded is needed: CHECKED leads from check-snapshot to create-snapshot.
 	TransitionNeeded
-	// TransitionReady is ready: SNAPSHOT_READY leads from create-snapshot to register.
 	TransitionReady
-	// TransitionNotCreated is not_created: SNAPSHOT_FAILED leads from create-snapshot to aborted.
 	TransitionNotCreated
-	// TransitionStored is stored: STORE leads from register to COMPLETE.
-	//
-	// "Two-table update, transactional", against Scenario 2, "may have partial records" (F-002-23).
 	TransitionStored
-	// TransitionUnusableCheck is unusable_check: CHECKED leads from check-snapshot to aborted.
-	//
-	// Added: a check that cannot be made (F-002-11). It says nothing about the snapshot, so images stays as it is.
 	TransitionUnusableCheck
-	// TransitionCheckFailed is check_failed: CHECK_FAILED leads from check-snapshot to aborted.
 	TransitionCheckFailed
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionStart:          {Name: "start", Event: EventStart, To: CheckSnapshot, Effects: []string{"check_snapshot"}},
+	TransitionHandoff:        {Name: "handoff", From: CheckSnapshot, Event: EventChecked, To: Complete},
+	TransitionHalfRegistered: {Name: "half_registered", From: CheckSnapshot, Event: EventChecked, To: Register, Raises: EventStore},
+	TransitionUnregistered:   {Name: "unregistered", From: CheckSnapshot, Event: EventChecked, To: CreateSnapshot, Effects: []string{"destroy_snapshot", "create_snapshot"}},
+	TransitionReplaced:       {Name: "replaced", From: CheckSnapshot, Event: EventChecked, To: CreateSnapshot, Effects: []string{"destroy_snapshot", "deactivate_row", "image_inactive", "create_snapshot"}},
+	TransitionStaleRow:       {Name: "stale_row", From: CheckSnapshot, Event: EventChecked, To: CreateSnapshot, Effects: []string{"deactivate_row", "image_inactive", "create_snapshot"}},
+	TransitionNeeded:         {Name: "needed", From: CheckSnapshot, Event: EventChecked, To: CreateSnapshot, Effects: []string{"create_snapshot"}},
+	TransitionReady:          {Name: "ready", From: CreateSnapshot, Event: EventSnapshotReady, To: Register, Raises: EventStore},
+	TransitionNotCreated:     {Name: "not_created", From: CreateSnapshot, Event: EventSnapshotFailed, To: Aborted, Effects: []string{"image_failed"}},
+	TransitionStored:         {Name: "stored", From: Register, Event: EventStore, To: Complete, Effects: []string{"snapshot_row", "image_active"}},
+	TransitionUnusableCheck:  {Name: "unusable_check", From: CheckSnapshot, Event: EventChecked, To: Aborted},
+	TransitionCheckFailed:    {Name: "check_failed", From: CheckSnapshot, Event: EventCheckFailed, To: Aborted},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionStart:          {name: "start", event: EventStart, to: CheckSnapshot, effects: []string{"check_snapshot"}},
-	TransitionHandoff:        {name: "handoff", from: CheckSnapshot, event: EventChecked, to: Complete},
-	TransitionHalfRegistered: {name: "half_registered", from: CheckSnapshot, event: EventChecked, to: Register, raises: EventStore},
-	TransitionUnregistered:   {name: "unregistered", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"destroy_snapshot", "create_snapshot"}},
-	TransitionReplaced:       {name: "replaced", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"destroy_snapshot", "deactivate_row", "image_inactive", "create_snapshot"}},
-	TransitionStaleRow:       {name: "stale_row", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"deactivate_row", "image_inactive", "create_snapshot"}},
-	TransitionNeeded:         {name: "needed", from: CheckSnapshot, event: EventChecked, to: CreateSnapshot, effects: []string{"create_snapshot"}},
-	TransitionReady:          {name: "ready", from: CreateSnapshot, event: EventSnapshotReady, to: Register, raises: EventStore},
-	TransitionNotCreated:     {name: "not_created", from: CreateSnapshot, event: EventSnapshotFailed, to: Aborted, effects: []string{"image_failed"}},
-	TransitionStored:         {name: "stored", from: Register, event: EventStore, to: Complete, effects: []string{"snapshot_row", "image_active"}},
-	TransitionUnusableCheck:  {name: "unusable_check", from: CheckSnapshot, event: EventChecked, to: Aborted},
-	TransitionCheckFailed:    {name: "check_failed", from: CheckSnapshot, event: EventCheckFailed, to: Aborted},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 2
@@ -123,22 +61,13 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}
 
 // then appends the steps that were raised.
 func (s Steps) then(more Steps) Steps {

@@ -58,61 +58,42 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// CheckedFrom are the states in which CHECKED has a transition.
-type CheckedFrom interface {
-	InCheckSnapshot | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	CheckedFrom        interface{ InCheckSnapshot | nowhere }
+	CheckFailedFrom    interface{ InCheckSnapshot | nowhere }
+	SnapshotReadyFrom  interface{ InCreateSnapshot | nowhere }
+	SnapshotFailedFrom interface{ InCreateSnapshot | nowhere }
+)
+
+// FireChecked applies CHECKED.
+func FireChecked[S CheckedFrom](v S, e Checked, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Checked(e, now))
 }
 
-// FireChecked applies CHECKED. For a record in any other state it does not compile.
-func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Checked(e, now)
-	return r.fired(err)
+// FireCheckFailed applies CHECK_FAILED.
+func FireCheckFailed[S CheckFailedFrom](v S, e CheckFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.CheckFailed(e, now))
 }
 
-// CheckFailedFrom are the states in which CHECK_FAILED has a transition.
-type CheckFailedFrom interface {
-	InCheckSnapshot | nowhere
-	View
+// FireSnapshotReady applies SNAPSHOT_READY.
+func FireSnapshotReady[S SnapshotReadyFrom](v S, e SnapshotReady, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.SnapshotReady(e, now))
 }
 
-// FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
-func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.CheckFailed(e, now)
-	return r.fired(err)
-}
-
-// SnapshotReadyFrom are the states in which SNAPSHOT_READY has a transition.
-type SnapshotReadyFrom interface {
-	InCreateSnapshot | nowhere
-	View
-}
-
-// FireSnapshotReady applies SNAPSHOT_READY. For a record in any other state it does not compile.
-func FireSnapshotReady[S SnapshotReadyFrom](in S, e SnapshotReady, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.SnapshotReady(e, now)
-	return r.fired(err)
-}
-
-// SnapshotFailedFrom are the states in which SNAPSHOT_FAILED has a transition.
-type SnapshotFailedFrom interface {
-	InCreateSnapshot | nowhere
-	View
-}
-
-// FireSnapshotFailed applies SNAPSHOT_FAILED. For a record in any other state it does not compile.
-func FireSnapshotFailed[S SnapshotFailedFrom](in S, e SnapshotFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.SnapshotFailed(e, now)
-	return r.fired(err)
+// FireSnapshotFailed applies SNAPSHOT_FAILED.
+func FireSnapshotFailed[S SnapshotFailedFrom](v S, e SnapshotFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.SnapshotFailed(e, now))
 }

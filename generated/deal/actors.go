@@ -37,29 +37,16 @@ var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role"
 	"advertiser", "owner", "admin", "operator", "system",
 }}
 
-// String returns the word of the spec for r.
-func (r Role) String() string { return roleWords.String(r) }
-
-// Valid reports whether r is one of the declared values.
-func (r Role) Valid() bool { return RoleAdvertiser <= r && r <= RoleSystem }
-
-// ParseRole returns the role that the spec calls name.
-func ParseRole(name string) (Role, error) { return roleWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (r Role) MarshalText() ([]byte, error) { return roleWords.MarshalText(r) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseRole the role of a word, Roles every role in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (r Role) String() string                   { return roleWords.String(r) }
+func (r Role) Valid() bool                      { return RoleAdvertiser <= r && r <= RoleSystem }
+func (r Role) MarshalText() ([]byte, error)     { return roleWords.MarshalText(r) }
 func (r *Role) UnmarshalText(text []byte) error { return roleWords.UnmarshalText(text, r) }
-
-// Value implements driver.Valuer.
-func (r Role) Value() (driver.Value, error) { return roleWords.Value(r) }
-
-// Scan implements sql.Scanner.
-func (r *Role) Scan(src any) error { return roleWords.Scan(src, r) }
-
-// Roles lists every role in the order of the spec.
-func Roles() []Role { return roleWords.Values() }
+func (r Role) Value() (driver.Value, error)     { return roleWords.Value(r) }
+func (r *Role) Scan(src any) error              { return roleWords.Scan(src, r) }
+func ParseRole(name string) (Role, error)       { return roleWords.Parse(name) }
+func Roles() []Role                             { return roleWords.Values() }
 
 // Actor is who fires an event. The system has no id.
 type Actor struct {

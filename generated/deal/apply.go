@@ -18,61 +18,50 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Create:
-		return r.fireCreate(e, c.By, c.Now)
-	case SubmitOffer:
-		return r.SubmitOffer(c.By, c.Now)
-	case CounterOffer:
-		return r.CounterOffer(e, c.By, c.Now)
-	case Accept:
-		return r.Accept(c.By, c.Now)
-	case Reject:
-		return r.Reject(c.By, c.Now)
-	case Withdraw:
-		return r.Withdraw(c.By, c.Now)
-	case Agree:
-		return r.Agree(c.By, c.Now)
-	case Cancel:
-		return r.Cancel(c.By, c.Now)
-	case MutualCancel:
-		return r.MutualCancel(c.By, c.Now)
-	case Expire:
-		return r.Expire(c.By, c.Now)
-	case AddressReady:
-		return r.AddressReady(e, c.By, c.Now)
-	case DepositConfirmed:
-		return r.DepositConfirmed(e, c.By, c.Now)
-	case SubmitDraft:
-		return r.SubmitDraft(e, c.By, c.Now)
-	case Approve:
-		return r.Approve(c.By, c.Now)
-	case RequestRevision:
-		return r.RequestRevision(c.By, c.Now)
-	case Dispute:
-		return r.Dispute(e, c.By, c.Now)
-	case SetPublishTime:
-		return r.SetPublishTime(e, c.By, c.Now)
-	case PublishNow:
-		return r.PublishNow(c.By, c.Now)
-	case AutoPublished:
-		return r.AutoPublished(c.By, c.Now)
-	case StartVerification:
-		return r.fireStartVerification(c.By, c.Now)
-	case PublishFailed:
-		return r.firePublishFailed(c.By, c.Now)
-	case VerificationPassed:
-		return r.VerificationPassed(c.By, c.Now)
-	case VerificationFailed:
-		return r.VerificationFailed(c.By, c.Now)
-	case AutoApprove:
-		return r.AutoApprove(c.By, c.Now)
-	case ResolveForOwner:
-		return r.ResolveForOwner(c.By, c.Now)
-	case ResolveForAdvertiser:
-		return r.ResolveForAdvertiser(c.By, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
+	return e.fire(r, c)
+}
+
+// Each event by its own method.
+func (e Create) fire(r *Record, c Call) (Steps, error)       { return r.fireCreate(e, c.By, c.Now) }
+func (SubmitOffer) fire(r *Record, c Call) (Steps, error)    { return r.SubmitOffer(c.By, c.Now) }
+func (e CounterOffer) fire(r *Record, c Call) (Steps, error) { return r.CounterOffer(e, c.By, c.Now) }
+func (Accept) fire(r *Record, c Call) (Steps, error)         { return r.Accept(c.By, c.Now) }
+func (Reject) fire(r *Record, c Call) (Steps, error)         { return r.Reject(c.By, c.Now) }
+func (Withdraw) fire(r *Record, c Call) (Steps, error)       { return r.Withdraw(c.By, c.Now) }
+func (Agree) fire(r *Record, c Call) (Steps, error)          { return r.Agree(c.By, c.Now) }
+func (Cancel) fire(r *Record, c Call) (Steps, error)         { return r.Cancel(c.By, c.Now) }
+func (MutualCancel) fire(r *Record, c Call) (Steps, error)   { return r.MutualCancel(c.By, c.Now) }
+func (Expire) fire(r *Record, c Call) (Steps, error)         { return r.Expire(c.By, c.Now) }
+func (e AddressReady) fire(r *Record, c Call) (Steps, error) { return r.AddressReady(e, c.By, c.Now) }
+func (e DepositConfirmed) fire(r *Record, c Call) (Steps, error) {
+	return r.DepositConfirmed(e, c.By, c.Now)
+}
+func (e SubmitDraft) fire(r *Record, c Call) (Steps, error)   { return r.SubmitDraft(e, c.By, c.Now) }
+func (Approve) fire(r *Record, c Call) (Steps, error)         { return r.Approve(c.By, c.Now) }
+func (RequestRevision) fire(r *Record, c Call) (Steps, error) { return r.RequestRevision(c.By, c.Now) }
+func (e Dispute) fire(r *Record, c Call) (Steps, error)       { return r.Dispute(e, c.By, c.Now) }
+func (e SetPublishTime) fire(r *Record, c Call) (Steps, error) {
+	return r.SetPublishTime(e, c.By, c.Now)
+}
+func (PublishNow) fire(r *Record, c Call) (Steps, error)    { return r.PublishNow(c.By, c.Now) }
+func (AutoPublished) fire(r *Record, c Call) (Steps, error) { return r.AutoPublished(c.By, c.Now) }
+func (StartVerification) fire(r *Record, c Call) (Steps, error) {
+	return r.fireStartVerification(c.By, c.Now)
+}
+func (PublishFailed) fire(r *Record, c Call) (Steps, error) { return r.firePublishFailed(c.By, c.Now) }
+func (VerificationPassed) fire(r *Record, c Call) (Steps, error) {
+	return r.VerificationPassed(c.By, c.Now)
+}
+func (VerificationFailed) fire(r *Record, c Call) (Steps, error) {
+	return r.VerificationFailed(c.By, c.Now)
+}
+func (AutoApprove) fire(r *Record, c Call) (Steps, error)     { return r.AutoApprove(c.By, c.Now) }
+func (ResolveForOwner) fire(r *Record, c Call) (Steps, error) { return r.ResolveForOwner(c.By, c.Now) }
+func (ResolveForAdvertiser) fire(r *Record, c Call) (Steps, error) {
+	return r.ResolveForAdvertiser(c.By, c.Now)
 }
 
 // NewRecord creates a record by CREATE.

@@ -108,13 +108,7 @@ func stepOf(t Transition, r Record, e Payload, c Call, by fsm.Caller) (fsm.Step,
 
 // keepsDeadline reports whether s has a deadline that counts from the entry, so that a step that stays leaves it alone.
 func (s State) keepsDeadline() bool {
-	switch s {
-	case OfferPending, Negotiating, AwaitingPayment, Funded, CreativeSubmitted, DeliveryVerifying:
-		return true
-	case Draft, Accepted, CreativeApproved, Scheduled, Published, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return false
-	}
-	return false
+	return s == OfferPending || s == Negotiating || s == AwaitingPayment || s == Funded || s == CreativeSubmitted || s == DeliveryVerifying
 }
 
 // deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.

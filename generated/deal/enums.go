@@ -27,23 +27,11 @@ var escrowWords = fsm.Words[Escrow]{Machine: MachineName, Type: "Escrow", Noun: 
 	"none", "held", "frozen", "released", "returned",
 }}
 
-// String returns the word of the spec for v.
-func (v Escrow) String() string { return escrowWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v Escrow) Valid() bool { return EscrowNone <= v && v <= EscrowReturned }
-
-// ParseEscrow returns the escrow that the spec calls name.
-func ParseEscrow(name string) (Escrow, error) { return escrowWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Escrow) MarshalText() ([]byte, error) { return escrowWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEscrow the escrow of a word. The other methods carry the word through JSON and SQL.
+func (v Escrow) String() string                   { return escrowWords.String(v) }
+func (v Escrow) Valid() bool                      { return EscrowNone <= v && v <= EscrowReturned }
+func (v Escrow) MarshalText() ([]byte, error)     { return escrowWords.MarshalText(v) }
 func (v *Escrow) UnmarshalText(text []byte) error { return escrowWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v Escrow) Value() (driver.Value, error) { return escrowWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *Escrow) Scan(src any) error { return escrowWords.Scan(src, v) }
+func (v Escrow) Value() (driver.Value, error)     { return escrowWords.Value(v) }
+func (v *Escrow) Scan(src any) error              { return escrowWords.Scan(src, v) }
+func ParseEscrow(name string) (Escrow, error)     { return escrowWords.Parse(name) }

@@ -51,29 +51,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"AUTO_APPROVE", "RESOLVE_FOR_OWNER", "RESOLVE_FOR_ADVERTISER",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventCreate <= e && e <= EventResolveForAdvertiser }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventCreate <= e && e <= EventResolveForAdvertiser }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventStartVerification || e == EventPublishFailed }
@@ -84,6 +71,7 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
 }
 
 // Create is the payload of CREATE.
@@ -92,109 +80,43 @@ type Create struct {
 	PriceNano int64 `json:"price_nano"`
 }
 
-// Event returns EventCreate.
-func (Create) Event() Event { return EventCreate }
-
-// EventName returns the event's name in the spec.
-func (Create) EventName() string { return "CREATE" }
-
 // SubmitOffer is the payload of SUBMIT_OFFER.
 type SubmitOffer struct{}
-
-// Event returns EventSubmitOffer.
-func (SubmitOffer) Event() Event { return EventSubmitOffer }
-
-// EventName returns the event's name in the spec.
-func (SubmitOffer) EventName() string { return "SUBMIT_OFFER" }
 
 // CounterOffer is the payload of COUNTER_OFFER.
 type CounterOffer struct {
 	PriceNano int64 `json:"price_nano"`
 }
 
-// Event returns EventCounterOffer.
-func (CounterOffer) Event() Event { return EventCounterOffer }
-
-// EventName returns the event's name in the spec.
-func (CounterOffer) EventName() string { return "COUNTER_OFFER" }
-
 // Accept is the payload of ACCEPT.
 type Accept struct{}
-
-// Event returns EventAccept.
-func (Accept) Event() Event { return EventAccept }
-
-// EventName returns the event's name in the spec.
-func (Accept) EventName() string { return "ACCEPT" }
 
 // Reject is the payload of REJECT.
 type Reject struct{}
 
-// Event returns EventReject.
-func (Reject) Event() Event { return EventReject }
-
-// EventName returns the event's name in the spec.
-func (Reject) EventName() string { return "REJECT" }
-
 // Withdraw is the payload of WITHDRAW.
 type Withdraw struct{}
-
-// Event returns EventWithdraw.
-func (Withdraw) Event() Event { return EventWithdraw }
-
-// EventName returns the event's name in the spec.
-func (Withdraw) EventName() string { return "WITHDRAW" }
 
 // Agree is the payload of AGREE.
 type Agree struct{}
 
-// Event returns EventAgree.
-func (Agree) Event() Event { return EventAgree }
-
-// EventName returns the event's name in the spec.
-func (Agree) EventName() string { return "AGREE" }
-
 // Cancel is the payload of CANCEL.
 type Cancel struct{}
-
-// Event returns EventCancel.
-func (Cancel) Event() Event { return EventCancel }
-
-// EventName returns the event's name in the spec.
-func (Cancel) EventName() string { return "CANCEL" }
 
 // MutualCancel is the payload of MUTUAL_CANCEL.
 //
 // Apart from CANCEL: a CANCEL that comes too late is rejected, and must not count as half of a mutual one (F-003-6).
 type MutualCancel struct{}
 
-// Event returns EventMutualCancel.
-func (MutualCancel) Event() Event { return EventMutualCancel }
-
-// EventName returns the event's name in the spec.
-func (MutualCancel) EventName() string { return "MUTUAL_CANCEL" }
-
 // Expire is the payload of EXPIRE.
 //
 // Deal Timeout Worker (F-003-22)
 type Expire struct{}
 
-// Event returns EventExpire.
-func (Expire) Event() Event { return EventExpire }
-
-// EventName returns the event's name in the spec.
-func (Expire) EventName() string { return "EXPIRE" }
-
 // AddressReady is the payload of ADDRESS_READY.
 type AddressReady struct {
 	DepositAddress string `json:"deposit_address"`
 }
-
-// Event returns EventAddressReady.
-func (AddressReady) Event() Event { return EventAddressReady }
-
-// EventName returns the event's name in the spec.
-func (AddressReady) EventName() string { return "ADDRESS_READY" }
 
 // DepositConfirmed is the payload of DEPOSIT_CONFIRMED.
 //
@@ -204,51 +126,21 @@ type DepositConfirmed struct {
 	AmountNano int64  `json:"amount_nano"`
 }
 
-// Event returns EventDepositConfirmed.
-func (DepositConfirmed) Event() Event { return EventDepositConfirmed }
-
-// EventName returns the event's name in the spec.
-func (DepositConfirmed) EventName() string { return "DEPOSIT_CONFIRMED" }
-
 // SubmitDraft is the payload of SUBMIT_DRAFT.
 type SubmitDraft struct {
 	Creative fsm.JSON `json:"creative"`
 }
 
-// Event returns EventSubmitDraft.
-func (SubmitDraft) Event() Event { return EventSubmitDraft }
-
-// EventName returns the event's name in the spec.
-func (SubmitDraft) EventName() string { return "SUBMIT_DRAFT" }
-
 // Approve is the payload of APPROVE.
 type Approve struct{}
 
-// Event returns EventApprove.
-func (Approve) Event() Event { return EventApprove }
-
-// EventName returns the event's name in the spec.
-func (Approve) EventName() string { return "APPROVE" }
-
 // RequestRevision is the payload of REQUEST_REVISION.
 type RequestRevision struct{}
-
-// Event returns EventRequestRevision.
-func (RequestRevision) Event() Event { return EventRequestRevision }
-
-// EventName returns the event's name in the spec.
-func (RequestRevision) EventName() string { return "REQUEST_REVISION" }
 
 // Dispute is the payload of DISPUTE.
 type Dispute struct {
 	Complaint string `json:"complaint"`
 }
-
-// Event returns EventDispute.
-func (Dispute) Event() Event { return EventDispute }
-
-// EventName returns the event's name in the spec.
-func (Dispute) EventName() string { return "DISPUTE" }
 
 // SetPublishTime is the payload of SET_PUBLISH_TIME.
 //
@@ -257,97 +149,93 @@ type SetPublishTime struct {
 	PublishAt time.Time `json:"publish_at"`
 }
 
-// Event returns EventSetPublishTime.
-func (SetPublishTime) Event() Event { return EventSetPublishTime }
-
-// EventName returns the event's name in the spec.
-func (SetPublishTime) EventName() string { return "SET_PUBLISH_TIME" }
-
 // PublishNow is the payload of PUBLISH_NOW.
 type PublishNow struct{}
-
-// Event returns EventPublishNow.
-func (PublishNow) Event() Event { return EventPublishNow }
-
-// EventName returns the event's name in the spec.
-func (PublishNow) EventName() string { return "PUBLISH_NOW" }
 
 // AutoPublished is the payload of AUTO_PUBLISHED.
 //
 // callback of the Post Scheduler: the post is there
 type AutoPublished struct{}
 
-// Event returns EventAutoPublished.
-func (AutoPublished) Event() Event { return EventAutoPublished }
-
-// EventName returns the event's name in the spec.
-func (AutoPublished) EventName() string { return "AUTO_PUBLISHED" }
-
 // StartVerification is the payload of START_VERIFICATION.
 type StartVerification struct{}
 
-// Event returns EventStartVerification.
-func (StartVerification) Event() Event { return EventStartVerification }
-
-// EventName returns the event's name in the spec.
-func (StartVerification) EventName() string { return "START_VERIFICATION" }
-
 // PublishFailed is the payload of PUBLISH_FAILED.
 type PublishFailed struct{}
-
-// Event returns EventPublishFailed.
-func (PublishFailed) Event() Event { return EventPublishFailed }
-
-// EventName returns the event's name in the spec.
-func (PublishFailed) EventName() string { return "PUBLISH_FAILED" }
 
 // VerificationPassed is the payload of VERIFICATION_PASSED.
 //
 // Delivery Verifier
 type VerificationPassed struct{}
 
-// Event returns EventVerificationPassed.
-func (VerificationPassed) Event() Event { return EventVerificationPassed }
-
-// EventName returns the event's name in the spec.
-func (VerificationPassed) EventName() string { return "VERIFICATION_PASSED" }
-
 // VerificationFailed is the payload of VERIFICATION_FAILED.
 type VerificationFailed struct{}
-
-// Event returns EventVerificationFailed.
-func (VerificationFailed) Event() Event { return EventVerificationFailed }
-
-// EventName returns the event's name in the spec.
-func (VerificationFailed) EventName() string { return "VERIFICATION_FAILED" }
 
 // AutoApprove is the payload of AUTO_APPROVE.
 //
 // Not VERIFICATION_PASSED: the history must tell who released the money, the verifier or the clock (F-003-3).
 type AutoApprove struct{}
 
-// Event returns EventAutoApprove.
-func (AutoApprove) Event() Event { return EventAutoApprove }
-
-// EventName returns the event's name in the spec.
-func (AutoApprove) EventName() string { return "AUTO_APPROVE" }
-
 // ResolveForOwner is the payload of RESOLVE_FOR_OWNER.
 type ResolveForOwner struct{}
-
-// Event returns EventResolveForOwner.
-func (ResolveForOwner) Event() Event { return EventResolveForOwner }
-
-// EventName returns the event's name in the spec.
-func (ResolveForOwner) EventName() string { return "RESOLVE_FOR_OWNER" }
 
 // ResolveForAdvertiser is the payload of RESOLVE_FOR_ADVERTISER.
 type ResolveForAdvertiser struct{}
 
-// Event returns EventResolveForAdvertiser.
+// The event of each payload.
+func (Create) Event() Event               { return EventCreate }
+func (SubmitOffer) Event() Event          { return EventSubmitOffer }
+func (CounterOffer) Event() Event         { return EventCounterOffer }
+func (Accept) Event() Event               { return EventAccept }
+func (Reject) Event() Event               { return EventReject }
+func (Withdraw) Event() Event             { return EventWithdraw }
+func (Agree) Event() Event                { return EventAgree }
+func (Cancel) Event() Event               { return EventCancel }
+func (MutualCancel) Event() Event         { return EventMutualCancel }
+func (Expire) Event() Event               { return EventExpire }
+func (AddressReady) Event() Event         { return EventAddressReady }
+func (DepositConfirmed) Event() Event     { return EventDepositConfirmed }
+func (SubmitDraft) Event() Event          { return EventSubmitDraft }
+func (Approve) Event() Event              { return EventApprove }
+func (RequestRevision) Event() Event      { return EventRequestRevision }
+func (Dispute) Event() Event              { return EventDispute }
+func (SetPublishTime) Event() Event       { return EventSetPublishTime }
+func (PublishNow) Event() Event           { return EventPublishNow }
+func (AutoPublished) Event() Event        { return EventAutoPublished }
+func (StartVerification) Event() Event    { return EventStartVerification }
+func (PublishFailed) Event() Event        { return EventPublishFailed }
+func (VerificationPassed) Event() Event   { return EventVerificationPassed }
+func (VerificationFailed) Event() Event   { return EventVerificationFailed }
+func (AutoApprove) Event() Event          { return EventAutoApprove }
+func (ResolveForOwner) Event() Event      { return EventResolveForOwner }
 func (ResolveForAdvertiser) Event() Event { return EventResolveForAdvertiser }
 
-// EventName returns the event's name in the spec.
+// The event's name in the spec.
+func (Create) EventName() string               { return "CREATE" }
+func (SubmitOffer) EventName() string          { return "SUBMIT_OFFER" }
+func (CounterOffer) EventName() string         { return "COUNTER_OFFER" }
+func (Accept) EventName() string               { return "ACCEPT" }
+func (Reject) EventName() string               { return "REJECT" }
+func (Withdraw) EventName() string             { return "WITHDRAW" }
+func (Agree) EventName() string                { return "AGREE" }
+func (Cancel) EventName() string               { return "CANCEL" }
+func (MutualCancel) EventName() string         { return "MUTUAL_CANCEL" }
+func (Expire) EventName() string               { return "EXPIRE" }
+func (AddressReady) EventName() string         { return "ADDRESS_READY" }
+func (DepositConfirmed) EventName() string     { return "DEPOSIT_CONFIRMED" }
+func (SubmitDraft) EventName() string          { return "SUBMIT_DRAFT" }
+func (Approve) EventName() string              { return "APPROVE" }
+func (RequestRevision) EventName() string      { return "REQUEST_REVISION" }
+func (Dispute) EventName() string              { return "DISPUTE" }
+func (SetPublishTime) EventName() string       { return "SET_PUBLISH_TIME" }
+func (PublishNow) EventName() string           { return "PUBLISH_NOW" }
+func (AutoPublished) EventName() string        { return "AUTO_PUBLISHED" }
+func (StartVerification) EventName() string    { return "START_VERIFICATION" }
+func (PublishFailed) EventName() string        { return "PUBLISH_FAILED" }
+func (VerificationPassed) EventName() string   { return "VERIFICATION_PASSED" }
+func (VerificationFailed) EventName() string   { return "VERIFICATION_FAILED" }
+func (AutoApprove) EventName() string          { return "AUTO_APPROVE" }
+func (ResolveForOwner) EventName() string      { return "RESOLVE_FOR_OWNER" }
 func (ResolveForAdvertiser) EventName() string { return "RESOLVE_FOR_ADVERTISER" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

@@ -16,30 +16,25 @@ func (r *Record) explainCreateCreate(e Create, by Actor) *fsm.Rejection {
 // explainMutualCancel tells why no row accepted MUTUAL_CANCEL.
 func (r *Record) explainMutualCancel(by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventMutualCancel, by)
-	switch r.State {
-	case Funded:
-		if by.isAdvertiser(r) {
-			x.Candidate("mutual_by_advertiser",
-				fsm.Check("owner_cancels == true", r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels)),
-			)
-		}
-		if by.isOwner(r) {
-			x.Candidate("mutual_by_owner",
-				fsm.Check("advertiser_cancels == true", r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels)),
-			)
-		}
-		if by.isAdvertiser(r) {
-			x.Candidate("consent_by_advertiser",
-				fsm.Check("owner_cancels == false", !r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels)),
-			)
-		}
-		if by.isOwner(r) {
-			x.Candidate("consent_by_owner",
-				fsm.Check("advertiser_cancels == false", !r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels)),
-			)
-		}
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		// never asked: a row is taken, or there is none
+	if by.isAdvertiser(r) {
+		x.Candidate("mutual_by_advertiser",
+			fsm.Check("owner_cancels == true", r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels)),
+		)
+	}
+	if by.isOwner(r) {
+		x.Candidate("mutual_by_owner",
+			fsm.Check("advertiser_cancels == true", r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels)),
+		)
+	}
+	if by.isAdvertiser(r) {
+		x.Candidate("consent_by_advertiser",
+			fsm.Check("owner_cancels == false", !r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels)),
+		)
+	}
+	if by.isOwner(r) {
+		x.Candidate("consent_by_owner",
+			fsm.Check("advertiser_cancels == false", !r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels)),
+		)
 	}
 	return x
 }
@@ -47,20 +42,15 @@ func (r *Record) explainMutualCancel(by Actor) *fsm.Rejection {
 // explainDepositConfirmed tells why no row accepted DEPOSIT_CONFIRMED.
 func (r *Record) explainDepositConfirmed(e DepositConfirmed, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
-	switch r.State {
-	case AwaitingPayment:
-		x.Candidate("fund",
-			fsm.Check("amount_nano == $price_nano", e.AmountNano == r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
-		)
-		x.Candidate("fund_overpaid",
-			fsm.Check("amount_nano > $price_nano", e.AmountNano > r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
-		)
-		x.Candidate("refund_underpaid",
-			fsm.Check("amount_nano < $price_nano", e.AmountNano < r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
-		)
-	case Draft, OfferPending, Negotiating, Accepted, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("fund",
+		fsm.Check("amount_nano == $price_nano", e.AmountNano == r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
+	)
+	x.Candidate("fund_overpaid",
+		fsm.Check("amount_nano > $price_nano", e.AmountNano > r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
+	)
+	x.Candidate("refund_underpaid",
+		fsm.Check("amount_nano < $price_nano", e.AmountNano < r.PriceNano, fsm.Read("amount_nano", e.AmountNano), fsm.Read("price_nano", r.PriceNano)),
+	)
 	return x
 }
 

@@ -38,11 +38,8 @@ func (r *Record) fireCreate(e Create, by Actor, now time.Time) (Steps, error) {
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCreate, by)
-	case OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCreate, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCreate, by)
+	return Steps{}, r.misplaced(EventCreate, by)
 }
 
 // SubmitOffer applies SUBMIT_OFFER. It changes r only when it returns a step.
@@ -61,11 +58,8 @@ func (r *Record) SubmitOffer(by Actor, now time.Time) (Steps, error) {
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSubmitOffer, by)
-	case Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSubmitOffer, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSubmitOffer, by)
+	return Steps{}, r.misplaced(EventSubmitOffer, by)
 }
 
 // CounterOffer applies COUNTER_OFFER. It changes r only when it returns a step.
@@ -83,15 +77,12 @@ func (r *Record) CounterOffer(e CounterOffer, by Actor, now time.Time) (Steps, e
 		}
 		r.State, r.PriceNano = Negotiating, e.PriceNano
 		return took(TransitionCounterOffer), nil
-	case Draft, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCounterOffer, by)
 	case Negotiating:
 		if by.isOwner(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCounterOffer, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCounterOffer, by)
+	return Steps{}, r.misplaced(EventCounterOffer, by)
 }
 
 // Accept applies ACCEPT. It changes r only when it returns a step.
@@ -106,15 +97,12 @@ func (r *Record) Accept(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = Accepted
 		return took(TransitionAccept), nil
-	case Draft, Negotiating, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAccept, by)
 	case Accepted:
 		if by.isOwner(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAccept, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAccept, by)
+	return Steps{}, r.misplaced(EventAccept, by)
 }
 
 // Reject applies REJECT. It changes r only when it returns a step.
@@ -129,15 +117,12 @@ func (r *Record) Reject(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = Cancelled
 		return took(TransitionReject), nil
-	case Draft, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventReject, by)
 	case Cancelled:
 		if by.isOwner(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventReject, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventReject, by)
+	return Steps{}, r.misplaced(EventReject, by)
 }
 
 // Withdraw applies WITHDRAW. It changes r only when it returns a step.
@@ -152,15 +137,12 @@ func (r *Record) Withdraw(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = Cancelled
 		return took(TransitionWithdraw), nil
-	case Draft, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventWithdraw, by)
 	case Cancelled:
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventWithdraw, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventWithdraw, by)
+	return Steps{}, r.misplaced(EventWithdraw, by)
 }
 
 // Agree applies AGREE. It changes r only when it returns a step.
@@ -176,15 +158,12 @@ func (r *Record) Agree(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = Accepted
 		return took(TransitionAgree), nil
-	case Draft, OfferPending, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAgree, by)
 	case Accepted:
 		if by.isAdvertiser(r) || by.isOwner(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAgree, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAgree, by)
+	return Steps{}, r.misplaced(EventAgree, by)
 }
 
 // Cancel applies CANCEL. It changes r only when it returns a step.
@@ -200,15 +179,12 @@ func (r *Record) Cancel(by Actor, now time.Time) (Steps, error) {
 		return r.inAwaitingPaymentCancel(by, now)
 	case Funded:
 		return r.inFundedCancel(by, now)
-	case OfferPending, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel, by)
 	case Cancelled:
 		if by.isAdvertiser(r) || by.isOwner(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCancel, by)
+	return Steps{}, r.misplaced(EventCancel, by)
 }
 
 // inDraftCancel decides CANCEL in Draft.
@@ -290,15 +266,12 @@ func (r *Record) MutualCancel(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case Funded:
 		return r.inFundedMutualCancel(by, now)
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventMutualCancel, by)
 	case Cancelled:
 		if by.isAdvertiser(r) || by.isOwner(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventMutualCancel, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventMutualCancel, by)
+	return Steps{}, r.misplaced(EventMutualCancel, by)
 }
 
 // inFundedMutualCancel decides MUTUAL_CANCEL in Funded.
@@ -351,15 +324,12 @@ func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 		return r.inFundedExpire(by, now)
 	case CreativeSubmitted:
 		return r.inCreativeSubmittedExpire(by, now)
-	case Draft, Accepted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventExpire, by)
 	case Expired:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventExpire, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventExpire, by)
+	return Steps{}, r.misplaced(EventExpire, by)
 }
 
 // inOfferPendingExpire decides EXPIRE in OfferPending.
@@ -441,15 +411,12 @@ func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, e
 		}
 		r.State, r.DepositAddress = AwaitingPayment, fsm.Some(e.DepositAddress)
 		return took(TransitionAddressReady), nil
-	case Draft, OfferPending, Negotiating, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAddressReady, by)
 	case AwaitingPayment:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAddressReady, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAddressReady, by)
+	return Steps{}, r.misplaced(EventAddressReady, by)
 }
 
 // DepositConfirmed applies DEPOSIT_CONFIRMED. It changes r only when it returns a step.
@@ -487,10 +454,8 @@ func (r *Record) DepositConfirmed(e DepositConfirmed, by Actor, now time.Time) (
 		return r.inRefundedDepositConfirmed(e, by, now)
 	case Expired:
 		return r.inExpiredDepositConfirmed(e, by, now)
-	case Draft, OfferPending, Negotiating, Accepted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDepositConfirmed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDepositConfirmed, by)
+	return Steps{}, r.misplaced(EventDepositConfirmed, by)
 }
 
 // inAwaitingPaymentDepositConfirmed decides DEPOSIT_CONFIRMED in AwaitingPayment.
@@ -687,15 +652,12 @@ func (r *Record) SubmitDraft(e SubmitDraft, by Actor, now time.Time) (Steps, err
 		r.AdvertiserCancels = false
 		r.OwnerCancels = false
 		return took(TransitionSubmitDraft), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSubmitDraft, by)
 	case CreativeSubmitted:
 		if by.isOwner(r) || by.Role == RoleAdmin {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSubmitDraft, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSubmitDraft, by)
+	return Steps{}, r.misplaced(EventSubmitDraft, by)
 }
 
 // Approve applies APPROVE. It changes r only when it returns a step.
@@ -710,15 +672,12 @@ func (r *Record) Approve(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = CreativeApproved
 		return took(TransitionApprove), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventApprove, by)
 	case CreativeApproved:
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventApprove, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventApprove, by)
+	return Steps{}, r.misplaced(EventApprove, by)
 }
 
 // RequestRevision applies REQUEST_REVISION. It changes r only when it returns a step.
@@ -734,15 +693,12 @@ func (r *Record) RequestRevision(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = Funded
 		return took(TransitionRequestRevision), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRequestRevision, by)
 	case Funded:
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRequestRevision, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRequestRevision, by)
+	return Steps{}, r.misplaced(EventRequestRevision, by)
 }
 
 // Dispute applies DISPUTE. It changes r only when it returns a step.
@@ -757,15 +713,12 @@ func (r *Record) Dispute(e Dispute, by Actor, now time.Time) (Steps, error) {
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
 		return took(TransitionDisputeQuality), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDispute, by)
 	case Disputed:
 		if by.isAdvertiser(r) {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDispute, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDispute, by)
+	return Steps{}, r.misplaced(EventDispute, by)
 }
 
 // SetPublishTime applies SET_PUBLISH_TIME. It changes r only when it returns a step.
@@ -786,15 +739,12 @@ func (r *Record) SetPublishTime(e SetPublishTime, by Actor, now time.Time) (Step
 		}
 		r.State, r.PublishAt = Scheduled, fsm.Some(e.PublishAt)
 		return took(TransitionSchedule), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, Published, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSetPublishTime, by)
 	case Scheduled:
 		if by.isOwner(r) || by.Role == RoleAdmin {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSetPublishTime, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSetPublishTime, by)
+	return Steps{}, r.misplaced(EventSetPublishTime, by)
 }
 
 // PublishNow applies PUBLISH_NOW. It changes r only when it returns a step.
@@ -809,15 +759,12 @@ func (r *Record) PublishNow(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = Published
 		return took(TransitionPublishNow), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, Scheduled, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPublishNow, by)
 	case Published:
 		if by.isOwner(r) || by.Role == RoleAdmin {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPublishNow, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPublishNow, by)
+	return Steps{}, r.misplaced(EventPublishNow, by)
 }
 
 // AutoPublished applies AUTO_PUBLISHED. It changes r only when it returns a step.
@@ -834,15 +781,12 @@ func (r *Record) AutoPublished(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = Published
 		return took(TransitionAutoPublish), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, DeliveryVerifying, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAutoPublished, by)
 	case Published:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAutoPublished, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAutoPublished, by)
+	return Steps{}, r.misplaced(EventAutoPublished, by)
 }
 
 // fireStartVerification applies START_VERIFICATION. It changes r only when it returns a step.
@@ -857,15 +801,12 @@ func (r *Record) fireStartVerification(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State = DeliveryVerifying
 		return took(TransitionStartVerification), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStartVerification, by)
 	case DeliveryVerifying:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStartVerification, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventStartVerification, by)
+	return Steps{}, r.misplaced(EventStartVerification, by)
 }
 
 // firePublishFailed applies PUBLISH_FAILED. It changes r only when it returns a step.
@@ -881,15 +822,12 @@ func (r *Record) firePublishFailed(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
 		return took(TransitionPublishFailed), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, DeliveryVerifying, CompletedReleased, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPublishFailed, by)
 	case Disputed:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPublishFailed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPublishFailed, by)
+	return Steps{}, r.misplaced(EventPublishFailed, by)
 }
 
 // VerificationPassed applies VERIFICATION_PASSED. It changes r only when it returns a step.
@@ -907,15 +845,12 @@ func (r *Record) VerificationPassed(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State, r.Escrow = CompletedReleased, EscrowReleased
 		return took(TransitionVerified), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventVerificationPassed, by)
 	case CompletedReleased:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventVerificationPassed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventVerificationPassed, by)
+	return Steps{}, r.misplaced(EventVerificationPassed, by)
 }
 
 // VerificationFailed applies VERIFICATION_FAILED. It changes r only when it returns a step.
@@ -930,15 +865,12 @@ func (r *Record) VerificationFailed(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State, r.Escrow = Disputed, EscrowFrozen
 		return took(TransitionVerifyFailed), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, CompletedReleased, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventVerificationFailed, by)
 	case Disputed:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventVerificationFailed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventVerificationFailed, by)
+	return Steps{}, r.misplaced(EventVerificationFailed, by)
 }
 
 // AutoApprove applies AUTO_APPROVE. It changes r only when it returns a step.
@@ -955,15 +887,12 @@ func (r *Record) AutoApprove(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State, r.Escrow = CompletedReleased, EscrowReleased
 		return took(TransitionAutoApprove), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, Disputed, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAutoApprove, by)
 	case CompletedReleased:
 		if by.Role == RoleSystem {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAutoApprove, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAutoApprove, by)
+	return Steps{}, r.misplaced(EventAutoApprove, by)
 }
 
 // ResolveForOwner applies RESOLVE_FOR_OWNER. It changes r only when it returns a step.
@@ -979,15 +908,12 @@ func (r *Record) ResolveForOwner(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State, r.Escrow = CompletedReleased, EscrowReleased
 		return took(TransitionResolveForOwner), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, Cancelled, Refunded, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventResolveForOwner, by)
 	case CompletedReleased:
 		if by.Role == RoleOperator {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventResolveForOwner, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventResolveForOwner, by)
+	return Steps{}, r.misplaced(EventResolveForOwner, by)
 }
 
 // ResolveForAdvertiser applies RESOLVE_FOR_ADVERTISER. It changes r only when it returns a step.
@@ -1002,13 +928,10 @@ func (r *Record) ResolveForAdvertiser(by Actor, now time.Time) (Steps, error) {
 		}
 		r.State, r.Escrow = Refunded, EscrowReturned
 		return took(TransitionResolveForAdvertiser), nil
-	case Draft, OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, Published, DeliveryVerifying, CompletedReleased, Cancelled, Expired:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventResolveForAdvertiser, by)
 	case Refunded:
 		if by.Role == RoleOperator {
 			return Steps{}, nil
 		}
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventResolveForAdvertiser, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventResolveForAdvertiser, by)
+	return Steps{}, r.misplaced(EventResolveForAdvertiser, by)
 }

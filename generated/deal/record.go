@@ -78,44 +78,14 @@ func (r *Record) reject(reason fsm.Reason, event Event, by Actor) *fsm.Rejection
 	return x
 }
 
+// misplaced rejects an event that has no transition in the state of r.
+func (r *Record) misplaced(event Event, by Actor) *fsm.Rejection {
+	if !r.State.Valid() {
+		return r.reject(fsm.ErrCorrupt, event, by)
+	}
+	return r.reject(fsm.ErrInvalidTransition, event, by)
+}
+
 // Legal lists the events that have a transition in s, in the order of the spec. Guards and
 // actors may still refuse them. The zero State lists the events that create a record.
-func (s State) Legal() []Event {
-	switch s {
-	case 0:
-		return []Event{EventCreate}
-	case Draft:
-		return []Event{EventSubmitOffer, EventCancel}
-	case OfferPending:
-		return []Event{EventCounterOffer, EventAccept, EventReject, EventWithdraw, EventExpire}
-	case Negotiating:
-		return []Event{EventAgree, EventCancel, EventExpire}
-	case Accepted:
-		return []Event{EventCancel, EventAddressReady}
-	case AwaitingPayment:
-		return []Event{EventCancel, EventExpire, EventDepositConfirmed}
-	case Funded:
-		return []Event{EventMutualCancel, EventExpire, EventDepositConfirmed, EventSubmitDraft}
-	case CreativeSubmitted:
-		return []Event{EventExpire, EventDepositConfirmed, EventApprove, EventRequestRevision, EventDispute}
-	case CreativeApproved:
-		return []Event{EventDepositConfirmed, EventSetPublishTime, EventPublishNow}
-	case Scheduled:
-		return []Event{EventDepositConfirmed, EventAutoPublished}
-	case Published:
-		return []Event{EventDepositConfirmed, EventStartVerification, EventPublishFailed}
-	case DeliveryVerifying:
-		return []Event{EventDepositConfirmed, EventVerificationPassed, EventVerificationFailed, EventAutoApprove}
-	case CompletedReleased:
-		return []Event{EventDepositConfirmed}
-	case Disputed:
-		return []Event{EventDepositConfirmed, EventResolveForOwner, EventResolveForAdvertiser}
-	case Cancelled:
-		return []Event{EventDepositConfirmed}
-	case Refunded:
-		return []Event{EventDepositConfirmed}
-	case Expired:
-		return []Event{EventDepositConfirmed}
-	}
-	return nil
-}
+func (s State) Legal() []Event { return table.Events(s) }

@@ -2,247 +2,133 @@
 
 package deal
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionCreate is create: CREATE leads from none to DRAFT.
-	//
-	// Pre-Payment Transitions
-	// Two parties: who deals with himself gives both consents of a mutual cancellation (F-003-28).
 	TransitionCreate
-	// TransitionSubmitOffer is submit_offer: SUBMIT_OFFER leads from DRAFT to OFFER_PENDING.
 	TransitionSubmitOffer
-	// TransitionCancelDraft is cancel_draft: CANCEL leads from DRAFT to CANCELLED.
 	TransitionCancelDraft
-	// TransitionCounterOffer is counter_offer: COUNTER_OFFER leads from OFFER_PENDING to NEGOTIATING.
 	TransitionCounterOffer
-	// TransitionAccept is accept: ACCEPT leads from OFFER_PENDING to ACCEPTED.
 	TransitionAccept
-	// TransitionReject is reject: REJECT leads from OFFER_PENDING to CANCELLED.
 	TransitionReject
-	// TransitionWithdraw is withdraw: WITHDRAW leads from OFFER_PENDING to CANCELLED.
 	TransitionWithdraw
-	// TransitionOfferExpired is offer_expired: EXPIRE leads from OFFER_PENDING to EXPIRED.
 	TransitionOfferExpired
-	// TransitionAgree is agree: AGREE leads from NEGOTIATING to ACCEPTED.
-	//
-	// Actor "Either" against the diagram's "Parties agree": either of the two (F-003-10).
 	TransitionAgree
-	// TransitionNegotiationCancelledByAdvertiser is negotiation_cancelled_by_advertiser: CANCEL leads from NEGOTIATING to CANCELLED.
 	TransitionNegotiationCancelledByAdvertiser
-	// TransitionNegotiationCancelledByOwner is negotiation_cancelled_by_owner: CANCEL leads from NEGOTIATING to CANCELLED.
 	TransitionNegotiationCancelledByOwner
-	// TransitionNegotiationExpired is negotiation_expired: EXPIRE leads from NEGOTIATING to EXPIRED.
 	TransitionNegotiationExpired
-	// TransitionAddressReady is address_ready: ADDRESS_READY leads from ACCEPTED to AWAITING_PAYMENT.
 	TransitionAddressReady
-	// TransitionAcceptedCancelledByAdvertiser is accepted_cancelled_by_advertiser: CANCEL leads from ACCEPTED to CANCELLED.
 	TransitionAcceptedCancelledByAdvertiser
-	// TransitionAcceptedCancelledByOwner is accepted_cancelled_by_owner: CANCEL leads from ACCEPTED to CANCELLED.
 	TransitionAcceptedCancelledByOwner
-	// TransitionFund is fund: DEPOSIT_CONFIRMED leads from AWAITING_PAYMENT to FUNDED.
-	//
-	// Payment Transitions. The document confirms a deposit without a word on its amount (F-003-8).
 	TransitionFund
-	// TransitionFundOverpaid is fund_overpaid: DEPOSIT_CONFIRMED leads from AWAITING_PAYMENT to FUNDED.
 	TransitionFundOverpaid
-	// TransitionPaymentCancelled is payment_cancelled: CANCEL leads from AWAITING_PAYMENT to CANCELLED.
-	//
-	// The advertiser alone, where before either can (F-003-23).
 	TransitionPaymentCancelled
-	// TransitionPaymentExpired is payment_expired: EXPIRE leads from AWAITING_PAYMENT to EXPIRED.
 	TransitionPaymentExpired
-	// TransitionSubmitDraft is submit_draft: SUBMIT_DRAFT leads from FUNDED to CREATIVE_SUBMITTED.
-	//
-	// Creative & Delivery Transitions
 	TransitionSubmitDraft
-	// TransitionMutualByAdvertiser is mutual_by_advertiser: MUTUAL_CANCEL leads from FUNDED to CANCELLED.
-	//
-	// "Mutual cancel", actor "Both": the second consent ends the deal.
 	TransitionMutualByAdvertiser
-	// TransitionMutualByOwner is mutual_by_owner: MUTUAL_CANCEL leads from FUNDED to CANCELLED.
 	TransitionMutualByOwner
-	// TransitionCreativeExpired is creative_expired: EXPIRE leads from FUNDED to EXPIRED.
 	TransitionCreativeExpired
-	// TransitionApprove is approve: APPROVE leads from CREATIVE_SUBMITTED to CREATIVE_APPROVED.
 	TransitionApprove
-	// TransitionRequestRevision is request_revision: REQUEST_REVISION leads from CREATIVE_SUBMITTED to FUNDED.
-	//
-	// Enters FUNDED again, and with it a new creative_timeout: revisions have no limit (F-003-11).
 	TransitionRequestRevision
-	// TransitionDisputeQuality is dispute_quality: DISPUTE leads from CREATIVE_SUBMITTED to DISPUTED.
 	TransitionDisputeQuality
-	// TransitionSchedule is schedule: SET_PUBLISH_TIME leads from CREATIVE_APPROVED to SCHEDULED.
 	TransitionSchedule
-	// TransitionPublishNow is publish_now: PUBLISH_NOW leads from CREATIVE_APPROVED to PUBLISHED.
 	TransitionPublishNow
-	// TransitionAutoPublish is auto_publish: AUTO_PUBLISHED leads from SCHEDULED to PUBLISHED.
 	TransitionAutoPublish
-	// TransitionStartVerification is start_verification: START_VERIFICATION leads from PUBLISHED to DELIVERY_VERIFYING.
 	TransitionStartVerification
-	// TransitionVerified is verified: VERIFICATION_PASSED leads from DELIVERY_VERIFYING to COMPLETED_RELEASED.
-	//
-	// Completion Transitions
 	TransitionVerified
-	// TransitionVerifyFailed is verify_failed: VERIFICATION_FAILED leads from DELIVERY_VERIFYING to DISPUTED.
 	TransitionVerifyFailed
-	// TransitionResolveForOwner is resolve_for_owner: RESOLVE_FOR_OWNER leads from DISPUTED to COMPLETED_RELEASED.
-	//
-	// The table deducts no commission here, States deducts it in COMPLETED_RELEASED whatever led there (F-003-9).
 	TransitionResolveForOwner
-	// TransitionResolveForAdvertiser is resolve_for_advertiser: RESOLVE_FOR_ADVERTISER leads from DISPUTED to REFUNDED.
 	TransitionResolveForAdvertiser
-	// TransitionReviewExpired is review_expired: EXPIRE leads from CREATIVE_SUBMITTED to EXPIRED.
-	//
-	// Added: two rows of Timeouts that the transition tables lack. The money must not wait for ever (F-003-1, F-003-2).
 	TransitionReviewExpired
-	// TransitionAutoApprove is auto_approve: AUTO_APPROVE leads from DELIVERY_VERIFYING to COMPLETED_RELEASED.
 	TransitionAutoApprove
-	// TransitionConsentByAdvertiser is consent_by_advertiser: MUTUAL_CANCEL stays in FUNDED.
-	//
-	// Added: the first consent of "Both".
 	TransitionConsentByAdvertiser
-	// TransitionConsentByOwner is consent_by_owner: MUTUAL_CANCEL stays in FUNDED.
 	TransitionConsentByOwner
-	// TransitionRefundLateDepositCancelled is refund_late_deposit: DEPOSIT_CONFIRMED stays in CANCELLED.
-	//
-	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
-	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
 	TransitionRefundLateDepositCancelled
-	// TransitionRefundLateDepositExpired is refund_late_deposit: DEPOSIT_CONFIRMED stays in EXPIRED.
 	TransitionRefundLateDepositExpired
-	// TransitionRefundUnderpaid is refund_underpaid: DEPOSIT_CONFIRMED stays in AWAITING_PAYMENT.
 	TransitionRefundUnderpaid
-	// TransitionRefundExtraFunded is refund_extra: DEPOSIT_CONFIRMED stays in FUNDED.
 	TransitionRefundExtraFunded
-	// TransitionRefundExtraCreativeSubmitted is refund_extra: DEPOSIT_CONFIRMED stays in CREATIVE_SUBMITTED.
 	TransitionRefundExtraCreativeSubmitted
-	// TransitionRefundExtraCreativeApproved is refund_extra: DEPOSIT_CONFIRMED stays in CREATIVE_APPROVED.
 	TransitionRefundExtraCreativeApproved
-	// TransitionRefundExtraScheduled is refund_extra: DEPOSIT_CONFIRMED stays in SCHEDULED.
 	TransitionRefundExtraScheduled
-	// TransitionRefundExtraPublished is refund_extra: DEPOSIT_CONFIRMED stays in PUBLISHED.
 	TransitionRefundExtraPublished
-	// TransitionRefundExtraDeliveryVerifying is refund_extra: DEPOSIT_CONFIRMED stays in DELIVERY_VERIFYING.
 	TransitionRefundExtraDeliveryVerifying
-	// TransitionRefundExtraDisputed is refund_extra: DEPOSIT_CONFIRMED stays in DISPUTED.
 	TransitionRefundExtraDisputed
-	// TransitionRefundExtraCompletedReleased is refund_extra: DEPOSIT_CONFIRMED stays in COMPLETED_RELEASED.
 	TransitionRefundExtraCompletedReleased
-	// TransitionRefundExtraRefunded is refund_extra: DEPOSIT_CONFIRMED stays in REFUNDED.
 	TransitionRefundExtraRefunded
-	// TransitionPublishFailed is publish_failed: PUBLISH_FAILED leads from PUBLISHED to DISPUTED.
-	//
-	// Added: a post that cannot be published is a delivery that failed; without the row the money would hang (F-003-7).
 	TransitionPublishFailed
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionCreate:                           {Name: "create", Event: EventCreate, To: Draft, Effects: []string{"deal.events"}},
+	TransitionSubmitOffer:                      {Name: "submit_offer", From: Draft, Event: EventSubmitOffer, To: OfferPending, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionCancelDraft:                      {Name: "cancel_draft", From: Draft, Event: EventCancel, To: Cancelled, Effects: []string{"deal.events"}},
+	TransitionCounterOffer:                     {Name: "counter_offer", From: OfferPending, Event: EventCounterOffer, To: Negotiating, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionAccept:                           {Name: "accept", From: OfferPending, Event: EventAccept, To: Accepted, Effects: []string{"notify_advertiser", "generate_deposit_address", "deal.events"}},
+	TransitionReject:                           {Name: "reject", From: OfferPending, Event: EventReject, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionWithdraw:                         {Name: "withdraw", From: OfferPending, Event: EventWithdraw, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionOfferExpired:                     {Name: "offer_expired", From: OfferPending, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionAgree:                            {Name: "agree", From: Negotiating, Event: EventAgree, To: Accepted, Effects: []string{"generate_deposit_address", "deal.events"}},
+	TransitionNegotiationCancelledByAdvertiser: {Name: "negotiation_cancelled_by_advertiser", From: Negotiating, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionNegotiationCancelledByOwner:      {Name: "negotiation_cancelled_by_owner", From: Negotiating, Event: EventCancel, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionNegotiationExpired:               {Name: "negotiation_expired", From: Negotiating, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionAddressReady:                     {Name: "address_ready", From: Accepted, Event: EventAddressReady, To: AwaitingPayment, Effects: []string{"deal.events"}},
+	TransitionAcceptedCancelledByAdvertiser:    {Name: "accepted_cancelled_by_advertiser", From: Accepted, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionAcceptedCancelledByOwner:         {Name: "accepted_cancelled_by_owner", From: Accepted, Event: EventCancel, To: Cancelled, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionFund:                             {Name: "fund", From: AwaitingPayment, Event: EventDepositConfirmed, To: Funded, Effects: []string{"ledger_deposit", "deal.events"}},
+	TransitionFundOverpaid:                     {Name: "fund_overpaid", From: AwaitingPayment, Event: EventDepositConfirmed, To: Funded, Effects: []string{"ledger_deposit", "refund_surplus", "deal.events"}},
+	TransitionPaymentCancelled:                 {Name: "payment_cancelled", From: AwaitingPayment, Event: EventCancel, To: Cancelled, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionPaymentExpired:                   {Name: "payment_expired", From: AwaitingPayment, Event: EventExpire, To: Expired, Effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionSubmitDraft:                      {Name: "submit_draft", From: Funded, Event: EventSubmitDraft, To: CreativeSubmitted, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionMutualByAdvertiser:               {Name: "mutual_by_advertiser", From: Funded, Event: EventMutualCancel, To: Cancelled, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
+	TransitionMutualByOwner:                    {Name: "mutual_by_owner", From: Funded, Event: EventMutualCancel, To: Cancelled, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
+	TransitionCreativeExpired:                  {Name: "creative_expired", From: Funded, Event: EventExpire, To: Expired, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
+	TransitionApprove:                          {Name: "approve", From: CreativeSubmitted, Event: EventApprove, To: CreativeApproved, Effects: []string{"notify_owner", "enable_publishing", "deal.events"}},
+	TransitionRequestRevision:                  {Name: "request_revision", From: CreativeSubmitted, Event: EventRequestRevision, To: Funded, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionDisputeQuality:                   {Name: "dispute_quality", From: CreativeSubmitted, Event: EventDispute, To: Disputed, Effects: []string{"freeze_escrow", "deal.events"}},
+	TransitionSchedule:                         {Name: "schedule", From: CreativeApproved, Event: EventSetPublishTime, To: Scheduled, Effects: []string{"schedule_post", "deal.events"}},
+	TransitionPublishNow:                       {Name: "publish_now", From: CreativeApproved, Event: EventPublishNow, To: Published, Effects: []string{"publish_post", "deal.events"}},
+	TransitionAutoPublish:                      {Name: "auto_publish", From: Scheduled, Event: EventAutoPublished, To: Published, Effects: []string{"verify_callback", "deal.events"}},
+	TransitionStartVerification:                {Name: "start_verification", From: Published, Event: EventStartVerification, To: DeliveryVerifying, Effects: []string{"start_verification", "deal.events"}},
+	TransitionVerified:                         {Name: "verified", From: DeliveryVerifying, Event: EventVerificationPassed, To: CompletedReleased, Effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
+	TransitionVerifyFailed:                     {Name: "verify_failed", From: DeliveryVerifying, Event: EventVerificationFailed, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "deal.events"}},
+	TransitionResolveForOwner:                  {Name: "resolve_for_owner", From: Disputed, Event: EventResolveForOwner, To: CompletedReleased, Effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
+	TransitionResolveForAdvertiser:             {Name: "resolve_for_advertiser", From: Disputed, Event: EventResolveForAdvertiser, To: Refunded, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
+	TransitionReviewExpired:                    {Name: "review_expired", From: CreativeSubmitted, Event: EventExpire, To: Expired, Effects: []string{"return_escrow", "execute_refund", "deal.events"}},
+	TransitionAutoApprove:                      {Name: "auto_approve", From: DeliveryVerifying, Event: EventAutoApprove, To: CompletedReleased, Effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
+	TransitionConsentByAdvertiser:              {Name: "consent_by_advertiser", From: Funded, Event: EventMutualCancel, To: Funded, Internal: true, Effects: []string{"notify_owner", "deal.events"}},
+	TransitionConsentByOwner:                   {Name: "consent_by_owner", From: Funded, Event: EventMutualCancel, To: Funded, Internal: true, Effects: []string{"notify_advertiser", "deal.events"}},
+	TransitionRefundLateDepositCancelled:       {Name: "refund_late_deposit", From: Cancelled, Event: EventDepositConfirmed, To: Cancelled, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundLateDepositExpired:         {Name: "refund_late_deposit", From: Expired, Event: EventDepositConfirmed, To: Expired, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundUnderpaid:                  {Name: "refund_underpaid", From: AwaitingPayment, Event: EventDepositConfirmed, To: AwaitingPayment, Internal: true, Effects: []string{"refund_deposit", "notify_advertiser", "deal.events"}},
+	TransitionRefundExtraFunded:                {Name: "refund_extra", From: Funded, Event: EventDepositConfirmed, To: Funded, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraCreativeSubmitted:     {Name: "refund_extra", From: CreativeSubmitted, Event: EventDepositConfirmed, To: CreativeSubmitted, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraCreativeApproved:      {Name: "refund_extra", From: CreativeApproved, Event: EventDepositConfirmed, To: CreativeApproved, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraScheduled:             {Name: "refund_extra", From: Scheduled, Event: EventDepositConfirmed, To: Scheduled, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraPublished:             {Name: "refund_extra", From: Published, Event: EventDepositConfirmed, To: Published, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraDeliveryVerifying:     {Name: "refund_extra", From: DeliveryVerifying, Event: EventDepositConfirmed, To: DeliveryVerifying, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraDisputed:              {Name: "refund_extra", From: Disputed, Event: EventDepositConfirmed, To: Disputed, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraCompletedReleased:     {Name: "refund_extra", From: CompletedReleased, Event: EventDepositConfirmed, To: CompletedReleased, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionRefundExtraRefunded:              {Name: "refund_extra", From: Refunded, Event: EventDepositConfirmed, To: Refunded, Internal: true, Effects: []string{"refund_deposit", "deal.events"}},
+	TransitionPublishFailed:                    {Name: "publish_failed", From: Published, Event: EventPublishFailed, To: Disputed, Effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "deal.events"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionCreate:                           {name: "create", event: EventCreate, to: Draft, effects: []string{"deal.events"}},
-	TransitionSubmitOffer:                      {name: "submit_offer", from: Draft, event: EventSubmitOffer, to: OfferPending, effects: []string{"notify_owner", "deal.events"}},
-	TransitionCancelDraft:                      {name: "cancel_draft", from: Draft, event: EventCancel, to: Cancelled, effects: []string{"deal.events"}},
-	TransitionCounterOffer:                     {name: "counter_offer", from: OfferPending, event: EventCounterOffer, to: Negotiating, effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionAccept:                           {name: "accept", from: OfferPending, event: EventAccept, to: Accepted, effects: []string{"notify_advertiser", "generate_deposit_address", "deal.events"}},
-	TransitionReject:                           {name: "reject", from: OfferPending, event: EventReject, to: Cancelled, effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionWithdraw:                         {name: "withdraw", from: OfferPending, event: EventWithdraw, to: Cancelled, effects: []string{"notify_owner", "deal.events"}},
-	TransitionOfferExpired:                     {name: "offer_expired", from: OfferPending, event: EventExpire, to: Expired, effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionAgree:                            {name: "agree", from: Negotiating, event: EventAgree, to: Accepted, effects: []string{"generate_deposit_address", "deal.events"}},
-	TransitionNegotiationCancelledByAdvertiser: {name: "negotiation_cancelled_by_advertiser", from: Negotiating, event: EventCancel, to: Cancelled, effects: []string{"notify_owner", "deal.events"}},
-	TransitionNegotiationCancelledByOwner:      {name: "negotiation_cancelled_by_owner", from: Negotiating, event: EventCancel, to: Cancelled, effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionNegotiationExpired:               {name: "negotiation_expired", from: Negotiating, event: EventExpire, to: Expired, effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionAddressReady:                     {name: "address_ready", from: Accepted, event: EventAddressReady, to: AwaitingPayment, effects: []string{"deal.events"}},
-	TransitionAcceptedCancelledByAdvertiser:    {name: "accepted_cancelled_by_advertiser", from: Accepted, event: EventCancel, to: Cancelled, effects: []string{"notify_owner", "deal.events"}},
-	TransitionAcceptedCancelledByOwner:         {name: "accepted_cancelled_by_owner", from: Accepted, event: EventCancel, to: Cancelled, effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionFund:                             {name: "fund", from: AwaitingPayment, event: EventDepositConfirmed, to: Funded, effects: []string{"ledger_deposit", "deal.events"}},
-	TransitionFundOverpaid:                     {name: "fund_overpaid", from: AwaitingPayment, event: EventDepositConfirmed, to: Funded, effects: []string{"ledger_deposit", "refund_surplus", "deal.events"}},
-	TransitionPaymentCancelled:                 {name: "payment_cancelled", from: AwaitingPayment, event: EventCancel, to: Cancelled, effects: []string{"notify_owner", "deal.events"}},
-	TransitionPaymentExpired:                   {name: "payment_expired", from: AwaitingPayment, event: EventExpire, to: Expired, effects: []string{"notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionSubmitDraft:                      {name: "submit_draft", from: Funded, event: EventSubmitDraft, to: CreativeSubmitted, effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionMutualByAdvertiser:               {name: "mutual_by_advertiser", from: Funded, event: EventMutualCancel, to: Cancelled, effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionMutualByOwner:                    {name: "mutual_by_owner", from: Funded, event: EventMutualCancel, to: Cancelled, effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionCreativeExpired:                  {name: "creative_expired", from: Funded, event: EventExpire, to: Expired, effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionApprove:                          {name: "approve", from: CreativeSubmitted, event: EventApprove, to: CreativeApproved, effects: []string{"notify_owner", "enable_publishing", "deal.events"}},
-	TransitionRequestRevision:                  {name: "request_revision", from: CreativeSubmitted, event: EventRequestRevision, to: Funded, effects: []string{"notify_owner", "deal.events"}},
-	TransitionDisputeQuality:                   {name: "dispute_quality", from: CreativeSubmitted, event: EventDispute, to: Disputed, effects: []string{"freeze_escrow", "deal.events"}},
-	TransitionSchedule:                         {name: "schedule", from: CreativeApproved, event: EventSetPublishTime, to: Scheduled, effects: []string{"schedule_post", "deal.events"}},
-	TransitionPublishNow:                       {name: "publish_now", from: CreativeApproved, event: EventPublishNow, to: Published, effects: []string{"publish_post", "deal.events"}},
-	TransitionAutoPublish:                      {name: "auto_publish", from: Scheduled, event: EventAutoPublished, to: Published, effects: []string{"verify_callback", "deal.events"}},
-	TransitionStartVerification:                {name: "start_verification", from: Published, event: EventStartVerification, to: DeliveryVerifying, effects: []string{"start_verification", "deal.events"}},
-	TransitionVerified:                         {name: "verified", from: DeliveryVerifying, event: EventVerificationPassed, to: CompletedReleased, effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
-	TransitionVerifyFailed:                     {name: "verify_failed", from: DeliveryVerifying, event: EventVerificationFailed, to: Disputed, effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "deal.events"}},
-	TransitionResolveForOwner:                  {name: "resolve_for_owner", from: Disputed, event: EventResolveForOwner, to: CompletedReleased, effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
-	TransitionResolveForAdvertiser:             {name: "resolve_for_advertiser", from: Disputed, event: EventResolveForAdvertiser, to: Refunded, effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionReviewExpired:                    {name: "review_expired", from: CreativeSubmitted, event: EventExpire, to: Expired, effects: []string{"return_escrow", "execute_refund", "deal.events"}},
-	TransitionAutoApprove:                      {name: "auto_approve", from: DeliveryVerifying, event: EventAutoApprove, to: CompletedReleased, effects: []string{"release_escrow", "deduct_commission", "execute_payout", "deal.events"}},
-	TransitionConsentByAdvertiser:              {name: "consent_by_advertiser", from: Funded, event: EventMutualCancel, to: Funded, internal: true, effects: []string{"notify_owner", "deal.events"}},
-	TransitionConsentByOwner:                   {name: "consent_by_owner", from: Funded, event: EventMutualCancel, to: Funded, internal: true, effects: []string{"notify_advertiser", "deal.events"}},
-	TransitionRefundLateDepositCancelled:       {name: "refund_late_deposit", from: Cancelled, event: EventDepositConfirmed, to: Cancelled, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundLateDepositExpired:         {name: "refund_late_deposit", from: Expired, event: EventDepositConfirmed, to: Expired, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundUnderpaid:                  {name: "refund_underpaid", from: AwaitingPayment, event: EventDepositConfirmed, to: AwaitingPayment, internal: true, effects: []string{"refund_deposit", "notify_advertiser", "deal.events"}},
-	TransitionRefundExtraFunded:                {name: "refund_extra", from: Funded, event: EventDepositConfirmed, to: Funded, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraCreativeSubmitted:     {name: "refund_extra", from: CreativeSubmitted, event: EventDepositConfirmed, to: CreativeSubmitted, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraCreativeApproved:      {name: "refund_extra", from: CreativeApproved, event: EventDepositConfirmed, to: CreativeApproved, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraScheduled:             {name: "refund_extra", from: Scheduled, event: EventDepositConfirmed, to: Scheduled, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraPublished:             {name: "refund_extra", from: Published, event: EventDepositConfirmed, to: Published, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraDeliveryVerifying:     {name: "refund_extra", from: DeliveryVerifying, event: EventDepositConfirmed, to: DeliveryVerifying, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraDisputed:              {name: "refund_extra", from: Disputed, event: EventDepositConfirmed, to: Disputed, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraCompletedReleased:     {name: "refund_extra", from: CompletedReleased, event: EventDepositConfirmed, to: CompletedReleased, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionRefundExtraRefunded:              {name: "refund_extra", from: Refunded, event: EventDepositConfirmed, to: Refunded, internal: true, effects: []string{"refund_deposit", "deal.events"}},
-	TransitionPublishFailed:                    {name: "publish_failed", from: Published, event: EventPublishFailed, to: Disputed, effects: []string{"freeze_escrow", "notify_advertiser", "notify_owner", "deal.events"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 1
@@ -253,19 +139,10 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}

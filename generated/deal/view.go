@@ -102,308 +102,181 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// SubmitOfferFrom are the states in which SUBMIT_OFFER has a transition.
-type SubmitOfferFrom interface {
-	InDraft | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	SubmitOfferFrom  interface{ InDraft | nowhere }
+	CounterOfferFrom interface{ InOfferPending | nowhere }
+	AcceptFrom       interface{ InOfferPending | nowhere }
+	RejectFrom       interface{ InOfferPending | nowhere }
+	WithdrawFrom     interface{ InOfferPending | nowhere }
+	AgreeFrom        interface{ InNegotiating | nowhere }
+	CancelFrom       interface {
+		InDraft | InNegotiating | InAccepted | InAwaitingPayment
+	}
+	MutualCancelFrom interface{ InFunded | nowhere }
+	ExpireFrom       interface {
+		InOfferPending | InNegotiating | InAwaitingPayment | InFunded | InCreativeSubmitted
+	}
+	AddressReadyFrom     interface{ InAccepted | nowhere }
+	DepositConfirmedFrom interface {
+		InAwaitingPayment | InFunded | InCreativeSubmitted | InCreativeApproved | InScheduled | InPublished | InDeliveryVerifying | InCompletedReleased | InDisputed | InCancelled | InRefunded | InExpired
+	}
+	SubmitDraftFrom          interface{ InFunded | nowhere }
+	ApproveFrom              interface{ InCreativeSubmitted | nowhere }
+	RequestRevisionFrom      interface{ InCreativeSubmitted | nowhere }
+	DisputeFrom              interface{ InCreativeSubmitted | nowhere }
+	SetPublishTimeFrom       interface{ InCreativeApproved | nowhere }
+	PublishNowFrom           interface{ InCreativeApproved | nowhere }
+	AutoPublishedFrom        interface{ InScheduled | nowhere }
+	VerificationPassedFrom   interface{ InDeliveryVerifying | nowhere }
+	VerificationFailedFrom   interface{ InDeliveryVerifying | nowhere }
+	AutoApproveFrom          interface{ InDeliveryVerifying | nowhere }
+	ResolveForOwnerFrom      interface{ InDisputed | nowhere }
+	ResolveForAdvertiserFrom interface{ InDisputed | nowhere }
+)
+
+// FireSubmitOffer applies SUBMIT_OFFER.
+func FireSubmitOffer[S SubmitOfferFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.SubmitOffer(by, now))
 }
 
-// FireSubmitOffer applies SUBMIT_OFFER. For a record in any other state it does not compile.
-func FireSubmitOffer[S SubmitOfferFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.SubmitOffer(by, now)
-	return r.fired(err)
+// FireCounterOffer applies COUNTER_OFFER.
+func FireCounterOffer[S CounterOfferFrom](v S, e CounterOffer, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.CounterOffer(e, by, now))
 }
 
-// CounterOfferFrom are the states in which COUNTER_OFFER has a transition.
-type CounterOfferFrom interface {
-	InOfferPending | nowhere
-	View
+// FireAccept applies ACCEPT.
+func FireAccept[S AcceptFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Accept(by, now))
 }
 
-// FireCounterOffer applies COUNTER_OFFER. For a record in any other state it does not compile.
-func FireCounterOffer[S CounterOfferFrom](in S, e CounterOffer, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.CounterOffer(e, by, now)
-	return r.fired(err)
+// FireReject applies REJECT.
+func FireReject[S RejectFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Reject(by, now))
 }
 
-// AcceptFrom are the states in which ACCEPT has a transition.
-type AcceptFrom interface {
-	InOfferPending | nowhere
-	View
+// FireWithdraw applies WITHDRAW.
+func FireWithdraw[S WithdrawFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Withdraw(by, now))
 }
 
-// FireAccept applies ACCEPT. For a record in any other state it does not compile.
-func FireAccept[S AcceptFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Accept(by, now)
-	return r.fired(err)
+// FireAgree applies AGREE.
+func FireAgree[S AgreeFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Agree(by, now))
 }
 
-// RejectFrom are the states in which REJECT has a transition.
-type RejectFrom interface {
-	InOfferPending | nowhere
-	View
+// FireCancel applies CANCEL.
+func FireCancel[S CancelFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Cancel(by, now))
 }
 
-// FireReject applies REJECT. For a record in any other state it does not compile.
-func FireReject[S RejectFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Reject(by, now)
-	return r.fired(err)
+// FireMutualCancel applies MUTUAL_CANCEL.
+func FireMutualCancel[S MutualCancelFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.MutualCancel(by, now))
 }
 
-// WithdrawFrom are the states in which WITHDRAW has a transition.
-type WithdrawFrom interface {
-	InOfferPending | nowhere
-	View
+// FireExpire applies EXPIRE.
+func FireExpire[S ExpireFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Expire(by, now))
 }
 
-// FireWithdraw applies WITHDRAW. For a record in any other state it does not compile.
-func FireWithdraw[S WithdrawFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Withdraw(by, now)
-	return r.fired(err)
+// FireAddressReady applies ADDRESS_READY.
+func FireAddressReady[S AddressReadyFrom](v S, e AddressReady, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.AddressReady(e, by, now))
 }
 
-// AgreeFrom are the states in which AGREE has a transition.
-type AgreeFrom interface {
-	InNegotiating | nowhere
-	View
+// FireDepositConfirmed applies DEPOSIT_CONFIRMED.
+func FireDepositConfirmed[S DepositConfirmedFrom](v S, e DepositConfirmed, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.DepositConfirmed(e, by, now))
 }
 
-// FireAgree applies AGREE. For a record in any other state it does not compile.
-func FireAgree[S AgreeFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Agree(by, now)
-	return r.fired(err)
+// FireSubmitDraft applies SUBMIT_DRAFT.
+func FireSubmitDraft[S SubmitDraftFrom](v S, e SubmitDraft, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.SubmitDraft(e, by, now))
 }
 
-// CancelFrom are the states in which CANCEL has a transition.
-type CancelFrom interface {
-	InDraft | InNegotiating | InAccepted | InAwaitingPayment
-	View
+// FireApprove applies APPROVE.
+func FireApprove[S ApproveFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Approve(by, now))
 }
 
-// FireCancel applies CANCEL. For a record in any other state it does not compile.
-func FireCancel[S CancelFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Cancel(by, now)
-	return r.fired(err)
+// FireRequestRevision applies REQUEST_REVISION.
+func FireRequestRevision[S RequestRevisionFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RequestRevision(by, now))
 }
 
-// MutualCancelFrom are the states in which MUTUAL_CANCEL has a transition.
-type MutualCancelFrom interface {
-	InFunded | nowhere
-	View
+// FireDispute applies DISPUTE.
+func FireDispute[S DisputeFrom](v S, e Dispute, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Dispute(e, by, now))
 }
 
-// FireMutualCancel applies MUTUAL_CANCEL. For a record in any other state it does not compile.
-func FireMutualCancel[S MutualCancelFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.MutualCancel(by, now)
-	return r.fired(err)
+// FireSetPublishTime applies SET_PUBLISH_TIME.
+func FireSetPublishTime[S SetPublishTimeFrom](v S, e SetPublishTime, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.SetPublishTime(e, by, now))
 }
 
-// ExpireFrom are the states in which EXPIRE has a transition.
-type ExpireFrom interface {
-	InOfferPending | InNegotiating | InAwaitingPayment | InFunded | InCreativeSubmitted
-	View
+// FirePublishNow applies PUBLISH_NOW.
+func FirePublishNow[S PublishNowFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.PublishNow(by, now))
 }
 
-// FireExpire applies EXPIRE. For a record in any other state it does not compile.
-func FireExpire[S ExpireFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Expire(by, now)
-	return r.fired(err)
+// FireAutoPublished applies AUTO_PUBLISHED.
+func FireAutoPublished[S AutoPublishedFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.AutoPublished(by, now))
 }
 
-// AddressReadyFrom are the states in which ADDRESS_READY has a transition.
-type AddressReadyFrom interface {
-	InAccepted | nowhere
-	View
+// FireVerificationPassed applies VERIFICATION_PASSED.
+func FireVerificationPassed[S VerificationPassedFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.VerificationPassed(by, now))
 }
 
-// FireAddressReady applies ADDRESS_READY. For a record in any other state it does not compile.
-func FireAddressReady[S AddressReadyFrom](in S, e AddressReady, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.AddressReady(e, by, now)
-	return r.fired(err)
+// FireVerificationFailed applies VERIFICATION_FAILED.
+func FireVerificationFailed[S VerificationFailedFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.VerificationFailed(by, now))
 }
 
-// DepositConfirmedFrom are the states in which DEPOSIT_CONFIRMED has a transition.
-type DepositConfirmedFrom interface {
-	InAwaitingPayment | InFunded | InCreativeSubmitted | InCreativeApproved | InScheduled | InPublished | InDeliveryVerifying | InCompletedReleased | InDisputed | InCancelled | InRefunded | InExpired
-	View
+// FireAutoApprove applies AUTO_APPROVE.
+func FireAutoApprove[S AutoApproveFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.AutoApprove(by, now))
 }
 
-// FireDepositConfirmed applies DEPOSIT_CONFIRMED. For a record in any other state it does not compile.
-func FireDepositConfirmed[S DepositConfirmedFrom](in S, e DepositConfirmed, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.DepositConfirmed(e, by, now)
-	return r.fired(err)
+// FireResolveForOwner applies RESOLVE_FOR_OWNER.
+func FireResolveForOwner[S ResolveForOwnerFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ResolveForOwner(by, now))
 }
 
-// SubmitDraftFrom are the states in which SUBMIT_DRAFT has a transition.
-type SubmitDraftFrom interface {
-	InFunded | nowhere
-	View
-}
-
-// FireSubmitDraft applies SUBMIT_DRAFT. For a record in any other state it does not compile.
-func FireSubmitDraft[S SubmitDraftFrom](in S, e SubmitDraft, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.SubmitDraft(e, by, now)
-	return r.fired(err)
-}
-
-// ApproveFrom are the states in which APPROVE has a transition.
-type ApproveFrom interface {
-	InCreativeSubmitted | nowhere
-	View
-}
-
-// FireApprove applies APPROVE. For a record in any other state it does not compile.
-func FireApprove[S ApproveFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Approve(by, now)
-	return r.fired(err)
-}
-
-// RequestRevisionFrom are the states in which REQUEST_REVISION has a transition.
-type RequestRevisionFrom interface {
-	InCreativeSubmitted | nowhere
-	View
-}
-
-// FireRequestRevision applies REQUEST_REVISION. For a record in any other state it does not compile.
-func FireRequestRevision[S RequestRevisionFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RequestRevision(by, now)
-	return r.fired(err)
-}
-
-// DisputeFrom are the states in which DISPUTE has a transition.
-type DisputeFrom interface {
-	InCreativeSubmitted | nowhere
-	View
-}
-
-// FireDispute applies DISPUTE. For a record in any other state it does not compile.
-func FireDispute[S DisputeFrom](in S, e Dispute, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Dispute(e, by, now)
-	return r.fired(err)
-}
-
-// SetPublishTimeFrom are the states in which SET_PUBLISH_TIME has a transition.
-type SetPublishTimeFrom interface {
-	InCreativeApproved | nowhere
-	View
-}
-
-// FireSetPublishTime applies SET_PUBLISH_TIME. For a record in any other state it does not compile.
-func FireSetPublishTime[S SetPublishTimeFrom](in S, e SetPublishTime, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.SetPublishTime(e, by, now)
-	return r.fired(err)
-}
-
-// PublishNowFrom are the states in which PUBLISH_NOW has a transition.
-type PublishNowFrom interface {
-	InCreativeApproved | nowhere
-	View
-}
-
-// FirePublishNow applies PUBLISH_NOW. For a record in any other state it does not compile.
-func FirePublishNow[S PublishNowFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.PublishNow(by, now)
-	return r.fired(err)
-}
-
-// AutoPublishedFrom are the states in which AUTO_PUBLISHED has a transition.
-type AutoPublishedFrom interface {
-	InScheduled | nowhere
-	View
-}
-
-// FireAutoPublished applies AUTO_PUBLISHED. For a record in any other state it does not compile.
-func FireAutoPublished[S AutoPublishedFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.AutoPublished(by, now)
-	return r.fired(err)
-}
-
-// VerificationPassedFrom are the states in which VERIFICATION_PASSED has a transition.
-type VerificationPassedFrom interface {
-	InDeliveryVerifying | nowhere
-	View
-}
-
-// FireVerificationPassed applies VERIFICATION_PASSED. For a record in any other state it does not compile.
-func FireVerificationPassed[S VerificationPassedFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.VerificationPassed(by, now)
-	return r.fired(err)
-}
-
-// VerificationFailedFrom are the states in which VERIFICATION_FAILED has a transition.
-type VerificationFailedFrom interface {
-	InDeliveryVerifying | nowhere
-	View
-}
-
-// FireVerificationFailed applies VERIFICATION_FAILED. For a record in any other state it does not compile.
-func FireVerificationFailed[S VerificationFailedFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.VerificationFailed(by, now)
-	return r.fired(err)
-}
-
-// AutoApproveFrom are the states in which AUTO_APPROVE has a transition.
-type AutoApproveFrom interface {
-	InDeliveryVerifying | nowhere
-	View
-}
-
-// FireAutoApprove applies AUTO_APPROVE. For a record in any other state it does not compile.
-func FireAutoApprove[S AutoApproveFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.AutoApprove(by, now)
-	return r.fired(err)
-}
-
-// ResolveForOwnerFrom are the states in which RESOLVE_FOR_OWNER has a transition.
-type ResolveForOwnerFrom interface {
-	InDisputed | nowhere
-	View
-}
-
-// FireResolveForOwner applies RESOLVE_FOR_OWNER. For a record in any other state it does not compile.
-func FireResolveForOwner[S ResolveForOwnerFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ResolveForOwner(by, now)
-	return r.fired(err)
-}
-
-// ResolveForAdvertiserFrom are the states in which RESOLVE_FOR_ADVERTISER has a transition.
-type ResolveForAdvertiserFrom interface {
-	InDisputed | nowhere
-	View
-}
-
-// FireResolveForAdvertiser applies RESOLVE_FOR_ADVERTISER. For a record in any other state it does not compile.
-func FireResolveForAdvertiser[S ResolveForAdvertiserFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ResolveForAdvertiser(by, now)
-	return r.fired(err)
+// FireResolveForAdvertiser applies RESOLVE_FOR_ADVERTISER.
+func FireResolveForAdvertiser[S ResolveForAdvertiserFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ResolveForAdvertiser(by, now))
 }

@@ -17,49 +17,39 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Start:
-		return r.fireStart(e, c.Now)
-	case Checked:
-		return r.Checked(e, c.Now)
-	case CheckFailed:
-		return r.CheckFailed(e, c.Now)
-	case Downloaded:
-		return r.Downloaded(e, c.Now)
-	case DownloadFailed:
-		return r.DownloadFailed(e, c.Now)
-	case Validated:
-		return r.Validated(e, c.Now)
-	case ValidationFailed:
-		return r.ValidationFailed(e, c.Now)
-	case Store:
-		return r.fireStore(c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e Start) fire(r *Record, c Call) (Steps, error)            { return r.fireStart(e, c.Now) }
+func (e Checked) fire(r *Record, c Call) (Steps, error)          { return r.Checked(e, c.Now) }
+func (e CheckFailed) fire(r *Record, c Call) (Steps, error)      { return r.CheckFailed(e, c.Now) }
+func (e Downloaded) fire(r *Record, c Call) (Steps, error)       { return r.Downloaded(e, c.Now) }
+func (e DownloadFailed) fire(r *Record, c Call) (Steps, error)   { return r.DownloadFailed(e, c.Now) }
+func (e Validated) fire(r *Record, c Call) (Steps, error)        { return r.Validated(e, c.Now) }
+func (e ValidationFailed) fire(r *Record, c Call) (Steps, error) { return r.ValidationFailed(e, c.Now) }
+func (Store) fire(r *Record, c Call) (Steps, error)              { return r.fireStore(c.Now) }
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Start:
-		return r.fireStart(e, c.Now)
-	case Checked:
-		return r.Checked(e, c.Now)
-	case CheckFailed:
-		return r.CheckFailed(e, c.Now)
-	case Downloaded:
-		return r.Downloaded(e, c.Now)
-	case DownloadFailed:
-		return r.DownloadFailed(e, c.Now)
-	case Validated:
-		return r.stepValidated(e, c.Now)
-	case ValidationFailed:
-		return r.ValidationFailed(e, c.Now)
-	case Store:
-		return r.fireStore(c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.step(r, c)
 }
+
+// Each event by its own method.
+func (e Start) step(r *Record, c Call) (Steps, error)            { return r.fireStart(e, c.Now) }
+func (e Checked) step(r *Record, c Call) (Steps, error)          { return r.Checked(e, c.Now) }
+func (e CheckFailed) step(r *Record, c Call) (Steps, error)      { return r.CheckFailed(e, c.Now) }
+func (e Downloaded) step(r *Record, c Call) (Steps, error)       { return r.Downloaded(e, c.Now) }
+func (e DownloadFailed) step(r *Record, c Call) (Steps, error)   { return r.DownloadFailed(e, c.Now) }
+func (e Validated) step(r *Record, c Call) (Steps, error)        { return r.stepValidated(e, c.Now) }
+func (e ValidationFailed) step(r *Record, c Call) (Steps, error) { return r.ValidationFailed(e, c.Now) }
+func (Store) step(r *Record, c Call) (Steps, error)              { return r.fireStore(c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.

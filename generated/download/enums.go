@@ -38,28 +38,16 @@ var downloadStatusWords = fsm.Words[DownloadStatus]{Machine: MachineName, Type: 
 	"pending", "downloading", "completed", "failed",
 }}
 
-// String returns the word of the spec for v.
-func (v DownloadStatus) String() string { return downloadStatusWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v DownloadStatus) Valid() bool { return DownloadStatusPending <= v && v <= DownloadStatusFailed }
-
-// ParseDownloadStatus returns the download_status that the spec calls name.
-func ParseDownloadStatus(name string) (DownloadStatus, error) { return downloadStatusWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
+// String returns the word of the spec, ParseDownloadStatus the download_status of a word. The other methods carry the word through JSON and SQL.
+func (v DownloadStatus) String() string               { return downloadStatusWords.String(v) }
+func (v DownloadStatus) Valid() bool                  { return DownloadStatusPending <= v && v <= DownloadStatusFailed }
 func (v DownloadStatus) MarshalText() ([]byte, error) { return downloadStatusWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
 func (v *DownloadStatus) UnmarshalText(text []byte) error {
 	return downloadStatusWords.UnmarshalText(text, v)
 }
-
-// Value implements driver.Valuer.
-func (v DownloadStatus) Value() (driver.Value, error) { return downloadStatusWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *DownloadStatus) Scan(src any) error { return downloadStatusWords.Scan(src, v) }
+func (v DownloadStatus) Value() (driver.Value, error)         { return downloadStatusWords.Value(v) }
+func (v *DownloadStatus) Scan(src any) error                  { return downloadStatusWords.Scan(src, v) }
+func ParseDownloadStatus(name string) (DownloadStatus, error) { return downloadStatusWords.Parse(name) }
 
 // ActivationStatus is the enum activation_status.
 //
@@ -87,32 +75,20 @@ var activationStatusWords = fsm.Words[ActivationStatus]{Machine: MachineName, Ty
 	"inactive", "active", "failed",
 }}
 
-// String returns the word of the spec for v.
+// String returns the word of the spec, ParseActivationStatus the activation_status of a word. The other methods carry the word through JSON and SQL.
 func (v ActivationStatus) String() string { return activationStatusWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
 func (v ActivationStatus) Valid() bool {
 	return ActivationStatusInactive <= v && v <= ActivationStatusFailed
 }
-
-// ParseActivationStatus returns the activation_status that the spec calls name.
-func ParseActivationStatus(name string) (ActivationStatus, error) {
-	return activationStatusWords.Parse(name)
-}
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v ActivationStatus) MarshalText() ([]byte, error) { return activationStatusWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
 func (v *ActivationStatus) UnmarshalText(text []byte) error {
 	return activationStatusWords.UnmarshalText(text, v)
 }
-
-// Value implements driver.Valuer.
 func (v ActivationStatus) Value() (driver.Value, error) { return activationStatusWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *ActivationStatus) Scan(src any) error { return activationStatusWords.Scan(src, v) }
+func (v *ActivationStatus) Scan(src any) error          { return activationStatusWords.Scan(src, v) }
+func ParseActivationStatus(name string) (ActivationStatus, error) {
+	return activationStatusWords.Parse(name)
+}
 
 // AbortReason is the enum abort_reason.
 type AbortReason uint8
@@ -131,27 +107,15 @@ var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "Abort
 	"check_failed", "image_id_taken", "download_failed", "file_invalid", "validation_failed",
 }}
 
-// String returns the word of the spec for v.
+// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods carry the word through JSON and SQL.
 func (v AbortReason) String() string { return abortReasonWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
 func (v AbortReason) Valid() bool {
 	return AbortReasonCheckFailed <= v && v <= AbortReasonValidationFailed
 }
-
-// ParseAbortReason returns the abort_reason that the spec calls name.
-func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v AbortReason) MarshalText() ([]byte, error) { return abortReasonWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
 func (v *AbortReason) UnmarshalText(text []byte) error {
 	return abortReasonWords.UnmarshalText(text, v)
 }
-
-// Value implements driver.Valuer.
-func (v AbortReason) Value() (driver.Value, error) { return abortReasonWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *AbortReason) Scan(src any) error { return abortReasonWords.Scan(src, v) }
+func (v AbortReason) Value() (driver.Value, error)      { return abortReasonWords.Value(v) }
+func (v *AbortReason) Scan(src any) error               { return abortReasonWords.Scan(src, v) }
+func ParseAbortReason(name string) (AbortReason, error) { return abortReasonWords.Parse(name) }

@@ -29,29 +29,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"VALIDATION_FAILED", "STORE",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventStart <= e && e <= EventStore }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventStart <= e && e <= EventStore }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventStore }
@@ -62,6 +49,8 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
+	step(r *Record, c Call) (Steps, error)
 }
 
 // Start is the payload of START.
@@ -73,12 +62,6 @@ type Start struct {
 	S3Key   string `json:"s3_key"`
 	Bucket  string `json:"bucket"`
 }
-
-// Event returns EventStart.
-func (Start) Event() Event { return EventStart }
-
-// EventName returns the event's name in the spec.
-func (Start) EventName() string { return "START" }
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Start) check() (field, problem string) {
@@ -118,22 +101,10 @@ type Checked struct {
 	StoredBytes     fsm.Optional[int64]  `json:"stored_bytes,omitzero"`
 }
 
-// Event returns EventChecked.
-func (Checked) Event() Event { return EventChecked }
-
-// EventName returns the event's name in the spec.
-func (Checked) EventName() string { return "CHECKED" }
-
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {
 	Cause string `json:"cause"`
 }
-
-// Event returns EventCheckFailed.
-func (CheckFailed) Event() Event { return EventCheckFailed }
-
-// EventName returns the event's name in the spec.
-func (CheckFailed) EventName() string { return "CHECK_FAILED" }
 
 // Downloaded is the payload of DOWNLOADED.
 type Downloaded struct {
@@ -146,22 +117,10 @@ type Downloaded struct {
 	SizeBytes int64  `json:"size_bytes"`
 }
 
-// Event returns EventDownloaded.
-func (Downloaded) Event() Event { return EventDownloaded }
-
-// EventName returns the event's name in the spec.
-func (Downloaded) EventName() string { return "DOWNLOADED" }
-
 // DownloadFailed is the payload of DOWNLOAD_FAILED.
 type DownloadFailed struct {
 	Cause string `json:"cause"`
 }
-
-// Event returns EventDownloadFailed.
-func (DownloadFailed) Event() Event { return EventDownloadFailed }
-
-// EventName returns the event's name in the spec.
-func (DownloadFailed) EventName() string { return "DOWNLOAD_FAILED" }
 
 // Validated is the payload of VALIDATED.
 type Validated struct {
@@ -170,12 +129,6 @@ type Validated struct {
 	SecurityOk  bool `json:"security_ok"`
 }
 
-// Event returns EventValidated.
-func (Validated) Event() Event { return EventValidated }
-
-// EventName returns the event's name in the spec.
-func (Validated) EventName() string { return "VALIDATED" }
-
 // ValidationFailed is the payload of VALIDATION_FAILED.
 //
 // the validator could not run: it says nothing about the file
@@ -183,20 +136,28 @@ type ValidationFailed struct {
 	Cause string `json:"cause"`
 }
 
-// Event returns EventValidationFailed.
-func (ValidationFailed) Event() Event { return EventValidationFailed }
-
-// EventName returns the event's name in the spec.
-func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
-
 // Store is the payload of STORE.
 type Store struct{}
 
-// Event returns EventStore.
-func (Store) Event() Event { return EventStore }
+// The event of each payload.
+func (Start) Event() Event            { return EventStart }
+func (Checked) Event() Event          { return EventChecked }
+func (CheckFailed) Event() Event      { return EventCheckFailed }
+func (Downloaded) Event() Event       { return EventDownloaded }
+func (DownloadFailed) Event() Event   { return EventDownloadFailed }
+func (Validated) Event() Event        { return EventValidated }
+func (ValidationFailed) Event() Event { return EventValidationFailed }
+func (Store) Event() Event            { return EventStore }
 
-// EventName returns the event's name in the spec.
-func (Store) EventName() string { return "STORE" }
+// The event's name in the spec.
+func (Start) EventName() string            { return "START" }
+func (Checked) EventName() string          { return "CHECKED" }
+func (CheckFailed) EventName() string      { return "CHECK_FAILED" }
+func (Downloaded) EventName() string       { return "DOWNLOADED" }
+func (DownloadFailed) EventName() string   { return "DOWNLOAD_FAILED" }
+func (Validated) EventName() string        { return "VALIDATED" }
+func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
+func (Store) EventName() string            { return "STORE" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -25,11 +25,7 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField(field, problem)
 	}
-	switch r.State {
-	case CheckExists, Download, Validate, StoreMetadata, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStart)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventStart)
+	return Steps{}, r.misplaced(EventStart)
 }
 
 // Checked applies CHECKED. It changes r only when it returns a step.
@@ -40,43 +36,37 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	if e.StoredBytes.IsSet && e.StoredBytes.V < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("stored_bytes", "is less than 0")
 	}
-	switch r.State {
-	case CheckExists:
-		// Skip (Handoff): download, validate and store-metadata do not run.
-		if !e.OtherObject && e.RowCompleted && e.FileExists && e.SizeMatches && e.ChecksumMatches && e.StoredPath.IsSet && e.StoredChecksum.IsSet && e.StoredBytes.IsSet {
-			r.State = Complete
-			r.LocalPath = e.StoredPath
-			r.Checksum = e.StoredChecksum
-			r.SizeBytes = e.StoredBytes
-			return took(TransitionHandoff), nil
-		}
-		// Added: an image_id that belongs to another object. Its file and its device are not those of this object (F-002-30).
-		if e.OtherObject {
-			r.State, r.Reason = Aborted, fsm.Some(AbortReasonImageIDTaken)
-			return took(TransitionTaken), nil
-		}
-		// "Otherwise: Retry download". A 'completed' row whose file is gone stays until the outcome: "no database record during
-		// download" (F-002-3).
-		r.State = Download
-		return took(TransitionNeeded), nil
-	case Download, Validate, StoreMetadata, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventChecked)
+	if r.State != CheckExists {
+		return Steps{}, r.misplaced(EventChecked)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventChecked)
+	// Skip (Handoff): download, validate and store-metadata do not run.
+	if !e.OtherObject && e.RowCompleted && e.FileExists && e.SizeMatches && e.ChecksumMatches && e.StoredPath.IsSet && e.StoredChecksum.IsSet && e.StoredBytes.IsSet {
+		r.State = Complete
+		r.LocalPath = e.StoredPath
+		r.Checksum = e.StoredChecksum
+		r.SizeBytes = e.StoredBytes
+		return took(TransitionHandoff), nil
+	}
+	// Added: an image_id that belongs to another object. Its file and its device are not those of this object (F-002-30).
+	if e.OtherObject {
+		r.State, r.Reason = Aborted, fsm.Some(AbortReasonImageIDTaken)
+		return took(TransitionTaken), nil
+	}
+	// "Otherwise: Retry download". A 'completed' row whose file is gone stays until the outcome: "no database record during
+	// download" (F-002-3).
+	r.State = Download
+	return took(TransitionNeeded), nil
 }
 
 // CheckFailed applies CHECK_FAILED. It changes r only when it returns a step.
 func (r *Record) CheckFailed(e CheckFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case CheckExists:
-		// Added: the document says nothing of a step that cannot do its work (F-002-11). A check that fails leaves the row alone;
-		// a download that fails makes it 'pending' ("or download failed"), which also takes back a 'completed' whose file is gone.
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonCheckFailed), fsm.Some(e.Cause)
-		return took(TransitionCheckFailed), nil
-	case Download, Validate, StoreMetadata, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCheckFailed)
+	if r.State != CheckExists {
+		return Steps{}, r.misplaced(EventCheckFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCheckFailed)
+	// Added: the document says nothing of a step that cannot do its work (F-002-11). A check that fails leaves the row alone;
+	// a download that fails makes it 'pending' ("or download failed"), which also takes back a 'completed' whose file is gone.
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonCheckFailed), fsm.Some(e.Cause)
+	return took(TransitionCheckFailed), nil
 }
 
 // Downloaded applies DOWNLOADED. It changes r only when it returns a step.
@@ -84,50 +74,41 @@ func (r *Record) Downloaded(e Downloaded, now time.Time) (Steps, error) {
 	if e.SizeBytes < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDownloaded).WithField("size_bytes", "is less than 0")
 	}
-	switch r.State {
-	case Download:
-		r.State = Validate
-		r.LocalPath = fsm.Some(e.LocalPath)
-		r.Checksum = fsm.Some(e.Checksum)
-		r.SizeBytes = fsm.Some(e.SizeBytes)
-		return took(TransitionDownloaded), nil
-	case CheckExists, Validate, StoreMetadata, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDownloaded)
+	if r.State != Download {
+		return Steps{}, r.misplaced(EventDownloaded)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDownloaded)
+	r.State = Validate
+	r.LocalPath = fsm.Some(e.LocalPath)
+	r.Checksum = fsm.Some(e.Checksum)
+	r.SizeBytes = fsm.Some(e.SizeBytes)
+	return took(TransitionDownloaded), nil
 }
 
 // DownloadFailed applies DOWNLOAD_FAILED. It changes r only when it returns a step.
 func (r *Record) DownloadFailed(e DownloadFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case Download:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonDownloadFailed), fsm.Some(e.Cause)
-		return took(TransitionDownloadFailed), nil
-	case CheckExists, Validate, StoreMetadata, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDownloadFailed)
+	if r.State != Download {
+		return Steps{}, r.misplaced(EventDownloadFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDownloadFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonDownloadFailed), fsm.Some(e.Cause)
+	return took(TransitionDownloadFailed), nil
 }
 
 // stepValidated takes the step of VALIDATED and leaves out what it raises.
 func (r *Record) stepValidated(e Validated, now time.Time) (Steps, error) {
-	switch r.State {
-	case Validate:
-		if e.ChecksumOk && e.StructureOk && e.SecurityOk {
-			if !r.LocalPath.IsSet || !r.Checksum.IsSet || !r.SizeBytes.IsSet {
-				return Steps{}, r.unheldValid(e)
-			}
-			r.State = StoreMetadata
-			return took(TransitionValid), nil
-		}
-		// Cleanup (delete the file), Abort. images.download_status 'failed': "Validation failed (fsm.Abort)", also of
-		// an image that is unpacked already, whatever Rule 2 of Cross-FSM State Alignment says (F-002-4, F-002-31).
-		r.State, r.Reason = Aborted, fsm.Some(AbortReasonFileInvalid)
-		return took(TransitionInvalid), nil
-	case CheckExists, Download, StoreMetadata, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventValidated)
+	if r.State != Validate {
+		return Steps{}, r.misplaced(EventValidated)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventValidated)
+	if e.ChecksumOk && e.StructureOk && e.SecurityOk {
+		if !r.LocalPath.IsSet || !r.Checksum.IsSet || !r.SizeBytes.IsSet {
+			return Steps{}, r.unheldValid(e)
+		}
+		r.State = StoreMetadata
+		return took(TransitionValid), nil
+	}
+	// Cleanup (delete the file), Abort. images.download_status 'failed': "Validation failed (fsm.Abort)", also of
+	// an image that is unpacked already, whatever Rule 2 of Cross-FSM State Alignment says (F-002-4, F-002-31).
+	r.State, r.Reason = Aborted, fsm.Some(AbortReasonFileInvalid)
+	return took(TransitionInvalid), nil
 }
 
 // Validated applies VALIDATED and the events that its step raises: all of them or none.
@@ -153,27 +134,21 @@ func (r *Record) Validated(e Validated, now time.Time) (Steps, error) {
 //
 // the validator could not run: it says nothing about the file
 func (r *Record) ValidationFailed(e ValidationFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case Validate:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonValidationFailed), fsm.Some(e.Cause)
-		return took(TransitionValidationFailed), nil
-	case CheckExists, Download, StoreMetadata, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventValidationFailed)
+	if r.State != Validate {
+		return Steps{}, r.misplaced(EventValidationFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventValidationFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonValidationFailed), fsm.Some(e.Cause)
+	return took(TransitionValidationFailed), nil
 }
 
 // fireStore applies STORE. It changes r only when it returns a step.
 func (r *Record) fireStore(now time.Time) (Steps, error) {
-	switch r.State {
-	case StoreMetadata:
-		if !r.LocalPath.IsSet || !r.Checksum.IsSet || !r.SizeBytes.IsSet {
-			return Steps{}, r.unheldStored()
-		}
-		r.State = Complete
-		return took(TransitionStored), nil
-	case CheckExists, Download, Validate, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStore)
+	if r.State != StoreMetadata {
+		return Steps{}, r.misplaced(EventStore)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventStore)
+	if !r.LocalPath.IsSet || !r.Checksum.IsSet || !r.SizeBytes.IsSet {
+		return Steps{}, r.unheldStored()
+	}
+	r.State = Complete
+	return took(TransitionStored), nil
 }

@@ -57,7 +57,6 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 		return []fsm.Option{
 			{Event: "STORE", Row: "stored", May: true},
 		}
-	case Complete, Aborted:
 	}
 	return nil
 }
@@ -78,7 +77,6 @@ func (r *Record) offer(x *fsm.Rejection) {
 		x.May("VALIDATION_FAILED", true)
 	case StoreMetadata:
 		x.May("STORE", true)
-	case Complete, Aborted:
 	}
 }
 

@@ -2,112 +2,53 @@
 
 package download
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionStart is start: START leads from none to check-exists.
 	TransitionStart
-	// TransitionHandoff is handoff: CHECKED leads from check-exists to COMPLETE.
-	//
-	// Skip (Handoff): download, validate and store-metadata do not run.
 	TransitionHandoff
-	// TransitionTaken is taken: CHECKED leads from check-exists to aborted.
-	//
-	// Added: an image_id that belongs to another object. Its file and its device are not those of this object (F-002-30).
 	TransitionTaken
-	// TransitionNeeded is needed: CHECKED leads from check-exists to download.
-	//
-	// "Otherwise: Retry download". A 'completed' row whose file is gone stays until the outcome: "no database record during
-	// download" (F-002-3).
 	TransitionNeeded
-	// TransitionDownloaded is downloaded: DOWNLOADED leads from download to validate.
 	TransitionDownloaded
-	// TransitionValid is valid: VALIDATED leads from validate to store-metadata.
 	TransitionValid
-	// TransitionInvalid is invalid: VALIDATED leads from validate to aborted.
-	//
-	// Cleanup (delete the file), Abort. images.download_status 'failed': "Validation failed (fsm.Abort)", also of
-	// an image that is unpacked already, whatever Rule 2 of Cross-FSM State Alignment says (F-002-4, F-002-31).
 	TransitionInvalid
-	// TransitionStored is stored: STORE leads from store-metadata to COMPLETE.
 	TransitionStored
-	// TransitionCheckFailed is check_failed: CHECK_FAILED leads from check-exists to aborted.
-	//
-	// Added: the document says nothing of a step that cannot do its work (F-002-11). A check that fails leaves the row alone;
-	// a download that fails makes it 'pending' ("or download failed"), which also takes back a 'completed' whose file is gone.
 	TransitionCheckFailed
-	// TransitionDownloadFailed is download_failed: DOWNLOAD_FAILED leads from download to aborted.
 	TransitionDownloadFailed
-	// TransitionValidationFailed is validation_failed: VALIDATION_FAILED leads from validate to aborted.
 	TransitionValidationFailed
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionStart:            {Name: "start", Event: EventStart, To: CheckExists, Effects: []string{"check_exists"}},
+	TransitionHandoff:          {Name: "handoff", From: CheckExists, Event: EventChecked, To: Complete, Effects: []string{"start_unpack"}},
+	TransitionTaken:            {Name: "taken", From: CheckExists, Event: EventChecked, To: Aborted},
+	TransitionNeeded:           {Name: "needed", From: CheckExists, Event: EventChecked, To: Download, Effects: []string{"download_object"}},
+	TransitionDownloaded:       {Name: "downloaded", From: Download, Event: EventDownloaded, To: Validate, Effects: []string{"validate_file"}},
+	TransitionValid:            {Name: "valid", From: Validate, Event: EventValidated, To: StoreMetadata, Raises: EventStore},
+	TransitionInvalid:          {Name: "invalid", From: Validate, Event: EventValidated, To: Aborted, Effects: []string{"delete_file", "image_failed"}},
+	TransitionStored:           {Name: "stored", From: StoreMetadata, Event: EventStore, To: Complete, Effects: []string{"image_completed", "start_unpack"}},
+	TransitionCheckFailed:      {Name: "check_failed", From: CheckExists, Event: EventCheckFailed, To: Aborted},
+	TransitionDownloadFailed:   {Name: "download_failed", From: Download, Event: EventDownloadFailed, To: Aborted, Effects: []string{"image_pending"}},
+	TransitionValidationFailed: {Name: "validation_failed", From: Validate, Event: EventValidationFailed, To: Aborted, Effects: []string{"delete_file", "image_pending"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionStart:            {name: "start", event: EventStart, to: CheckExists, effects: []string{"check_exists"}},
-	TransitionHandoff:          {name: "handoff", from: CheckExists, event: EventChecked, to: Complete, effects: []string{"start_unpack"}},
-	TransitionTaken:            {name: "taken", from: CheckExists, event: EventChecked, to: Aborted},
-	TransitionNeeded:           {name: "needed", from: CheckExists, event: EventChecked, to: Download, effects: []string{"download_object"}},
-	TransitionDownloaded:       {name: "downloaded", from: Download, event: EventDownloaded, to: Validate, effects: []string{"validate_file"}},
-	TransitionValid:            {name: "valid", from: Validate, event: EventValidated, to: StoreMetadata, raises: EventStore},
-	TransitionInvalid:          {name: "invalid", from: Validate, event: EventValidated, to: Aborted, effects: []string{"delete_file", "image_failed"}},
-	TransitionStored:           {name: "stored", from: StoreMetadata, event: EventStore, to: Complete, effects: []string{"image_completed", "start_unpack"}},
-	TransitionCheckFailed:      {name: "check_failed", from: CheckExists, event: EventCheckFailed, to: Aborted},
-	TransitionDownloadFailed:   {name: "download_failed", from: Download, event: EventDownloadFailed, to: Aborted, effects: []string{"image_pending"}},
-	TransitionValidationFailed: {name: "validation_failed", from: Validate, event: EventValidationFailed, to: Aborted, effects: []string{"delete_file", "image_pending"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 2
@@ -118,22 +59,13 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}
 
 // then appends the steps that were raised.
 func (s Steps) then(more Steps) Steps {

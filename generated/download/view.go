@@ -62,87 +62,56 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// CheckedFrom are the states in which CHECKED has a transition.
-type CheckedFrom interface {
-	InCheckExists | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	CheckedFrom          interface{ InCheckExists | nowhere }
+	CheckFailedFrom      interface{ InCheckExists | nowhere }
+	DownloadedFrom       interface{ InDownload | nowhere }
+	DownloadFailedFrom   interface{ InDownload | nowhere }
+	ValidatedFrom        interface{ InValidate | nowhere }
+	ValidationFailedFrom interface{ InValidate | nowhere }
+)
+
+// FireChecked applies CHECKED.
+func FireChecked[S CheckedFrom](v S, e Checked, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Checked(e, now))
 }
 
-// FireChecked applies CHECKED. For a record in any other state it does not compile.
-func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Checked(e, now)
-	return r.fired(err)
+// FireCheckFailed applies CHECK_FAILED.
+func FireCheckFailed[S CheckFailedFrom](v S, e CheckFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.CheckFailed(e, now))
 }
 
-// CheckFailedFrom are the states in which CHECK_FAILED has a transition.
-type CheckFailedFrom interface {
-	InCheckExists | nowhere
-	View
+// FireDownloaded applies DOWNLOADED.
+func FireDownloaded[S DownloadedFrom](v S, e Downloaded, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Downloaded(e, now))
 }
 
-// FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
-func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.CheckFailed(e, now)
-	return r.fired(err)
+// FireDownloadFailed applies DOWNLOAD_FAILED.
+func FireDownloadFailed[S DownloadFailedFrom](v S, e DownloadFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.DownloadFailed(e, now))
 }
 
-// DownloadedFrom are the states in which DOWNLOADED has a transition.
-type DownloadedFrom interface {
-	InDownload | nowhere
-	View
+// FireValidated applies VALIDATED.
+func FireValidated[S ValidatedFrom](v S, e Validated, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Validated(e, now))
 }
 
-// FireDownloaded applies DOWNLOADED. For a record in any other state it does not compile.
-func FireDownloaded[S DownloadedFrom](in S, e Downloaded, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Downloaded(e, now)
-	return r.fired(err)
-}
-
-// DownloadFailedFrom are the states in which DOWNLOAD_FAILED has a transition.
-type DownloadFailedFrom interface {
-	InDownload | nowhere
-	View
-}
-
-// FireDownloadFailed applies DOWNLOAD_FAILED. For a record in any other state it does not compile.
-func FireDownloadFailed[S DownloadFailedFrom](in S, e DownloadFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.DownloadFailed(e, now)
-	return r.fired(err)
-}
-
-// ValidatedFrom are the states in which VALIDATED has a transition.
-type ValidatedFrom interface {
-	InValidate | nowhere
-	View
-}
-
-// FireValidated applies VALIDATED. For a record in any other state it does not compile.
-func FireValidated[S ValidatedFrom](in S, e Validated, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Validated(e, now)
-	return r.fired(err)
-}
-
-// ValidationFailedFrom are the states in which VALIDATION_FAILED has a transition.
-type ValidationFailedFrom interface {
-	InValidate | nowhere
-	View
-}
-
-// FireValidationFailed applies VALIDATION_FAILED. For a record in any other state it does not compile.
-func FireValidationFailed[S ValidationFailedFrom](in S, e ValidationFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ValidationFailed(e, now)
-	return r.fired(err)
+// FireValidationFailed applies VALIDATION_FAILED.
+func FireValidationFailed[S ValidationFailedFrom](v S, e ValidationFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ValidationFailed(e, now))
 }

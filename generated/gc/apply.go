@@ -17,26 +17,23 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case DeleteRequest:
-		return r.DeleteRequest(e, c.Params, c.Now)
-	case RestoreRequest:
-		return r.RestoreRequest(e, c.Now)
-	case RetentionElapsed:
-		return r.RetentionElapsed(e, c.Now)
-	case GCMarkStarted:
-		return r.GCMarkStarted(e, c.Now)
-	case GCMark:
-		return r.GCMark(e, c.Now)
-	case GCMarkCompleted:
-		return r.GCMarkCompleted(e, c.Now)
-	case GCSweep:
-		return r.GCSweep(e, c.Now)
-	case Create:
-		return r.fireCreate(e, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e DeleteRequest) fire(r *Record, c Call) (Steps, error) {
+	return r.DeleteRequest(e, c.Params, c.Now)
+}
+func (e RestoreRequest) fire(r *Record, c Call) (Steps, error)   { return r.RestoreRequest(e, c.Now) }
+func (e RetentionElapsed) fire(r *Record, c Call) (Steps, error) { return r.RetentionElapsed(e, c.Now) }
+func (e GCMarkStarted) fire(r *Record, c Call) (Steps, error)    { return r.GCMarkStarted(e, c.Now) }
+func (e GCMark) fire(r *Record, c Call) (Steps, error)           { return r.GCMark(e, c.Now) }
+func (e GCMarkCompleted) fire(r *Record, c Call) (Steps, error)  { return r.GCMarkCompleted(e, c.Now) }
+func (e GCSweep) fire(r *Record, c Call) (Steps, error)          { return r.GCSweep(e, c.Now) }
+func (e Create) fire(r *Record, c Call) (Steps, error)           { return r.fireCreate(e, c.Now) }
 
 // NewRecord creates a record by create.
 func NewRecord(id fsm.UUID, e Create, now time.Time) (Record, Steps, error) {

@@ -41,20 +41,7 @@ func (m core) States() []string { return []string{"live", "tombstoned", "eligibl
 func (m core) TerminalStates() []string { return []string{"deleted"} }
 
 // Transitions lists every transition in the order of the spec.
-func (m core) Transitions() []fsm.TransitionInfo {
-	all := Transitions()
-	infos := make([]fsm.TransitionInfo, len(all))
-	for i, t := range all {
-		infos[i] = fsm.TransitionInfo{Name: t.String(), Event: t.Event().String(), To: t.To().String(), Effects: t.Effects()}
-		if from := t.From(); from != 0 {
-			infos[i].From = from.String()
-		}
-		if raises := t.Raises(); raises != 0 {
-			infos[i].Raises = raises.String()
-		}
-	}
-	return infos
-}
+func (m core) Transitions() []fsm.TransitionInfo { return table.Infos() }
 
 // Timeouts maps each state that has a timeout to the event that it fires.
 func (m core) Timeouts() map[string]string { return map[string]string{} }

@@ -29,29 +29,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"gc_mark_completed", "gc_sweep", "create",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventDeleteRequest <= e && e <= EventCreate }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventDeleteRequest <= e && e <= EventCreate }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
@@ -62,6 +49,7 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
 }
 
 // DeleteRequest is the payload of delete_request.
@@ -69,22 +57,10 @@ type DeleteRequest struct {
 	Authorized bool `json:"authorized"`
 }
 
-// Event returns EventDeleteRequest.
-func (DeleteRequest) Event() Event { return EventDeleteRequest }
-
-// EventName returns the event's name in the spec.
-func (DeleteRequest) EventName() string { return "delete_request" }
-
 // RestoreRequest is the payload of restore_request.
 type RestoreRequest struct {
 	Authorized bool `json:"authorized"`
 }
-
-// Event returns EventRestoreRequest.
-func (RestoreRequest) Event() Event { return EventRestoreRequest }
-
-// EventName returns the event's name in the spec.
-func (RestoreRequest) EventName() string { return "restore_request" }
 
 // RetentionElapsed is the payload of retention_elapsed.
 //
@@ -94,55 +70,25 @@ type RetentionElapsed struct {
 	ActiveReferences int64 `json:"active_references"`
 }
 
-// Event returns EventRetentionElapsed.
-func (RetentionElapsed) Event() Event { return EventRetentionElapsed }
-
-// EventName returns the event's name in the spec.
-func (RetentionElapsed) EventName() string { return "retention_elapsed" }
-
 // GCMarkStarted is the payload of gc_mark_started.
 type GCMarkStarted struct {
 	Run fsm.UUID `json:"run"`
 }
-
-// Event returns EventGCMarkStarted.
-func (GCMarkStarted) Event() Event { return EventGCMarkStarted }
-
-// EventName returns the event's name in the spec.
-func (GCMarkStarted) EventName() string { return "gc_mark_started" }
 
 // GCMark is the payload of gc_mark.
 type GCMark struct {
 	Reachable bool `json:"reachable"`
 }
 
-// Event returns EventGCMark.
-func (GCMark) Event() Event { return EventGCMark }
-
-// EventName returns the event's name in the spec.
-func (GCMark) EventName() string { return "gc_mark" }
-
 // GCMarkCompleted is the payload of gc_mark_completed.
 type GCMarkCompleted struct {
 	Run fsm.UUID `json:"run"`
 }
 
-// Event returns EventGCMarkCompleted.
-func (GCMarkCompleted) Event() Event { return EventGCMarkCompleted }
-
-// EventName returns the event's name in the spec.
-func (GCMarkCompleted) EventName() string { return "gc_mark_completed" }
-
 // GCSweep is the payload of gc_sweep.
 type GCSweep struct {
 	Run fsm.UUID `json:"run"`
 }
-
-// Event returns EventGCSweep.
-func (GCSweep) Event() Event { return EventGCSweep }
-
-// EventName returns the event's name in the spec.
-func (GCSweep) EventName() string { return "gc_sweep" }
 
 // Create is the payload of create.
 //
@@ -151,11 +97,25 @@ type Create struct {
 	Digest string `json:"digest"`
 }
 
-// Event returns EventCreate.
-func (Create) Event() Event { return EventCreate }
+// The event of each payload.
+func (DeleteRequest) Event() Event    { return EventDeleteRequest }
+func (RestoreRequest) Event() Event   { return EventRestoreRequest }
+func (RetentionElapsed) Event() Event { return EventRetentionElapsed }
+func (GCMarkStarted) Event() Event    { return EventGCMarkStarted }
+func (GCMark) Event() Event           { return EventGCMark }
+func (GCMarkCompleted) Event() Event  { return EventGCMarkCompleted }
+func (GCSweep) Event() Event          { return EventGCSweep }
+func (Create) Event() Event           { return EventCreate }
 
-// EventName returns the event's name in the spec.
-func (Create) EventName() string { return "create" }
+// The event's name in the spec.
+func (DeleteRequest) EventName() string    { return "delete_request" }
+func (RestoreRequest) EventName() string   { return "restore_request" }
+func (RetentionElapsed) EventName() string { return "retention_elapsed" }
+func (GCMarkStarted) EventName() string    { return "gc_mark_started" }
+func (GCMark) EventName() string           { return "gc_mark" }
+func (GCMarkCompleted) EventName() string  { return "gc_mark_completed" }
+func (GCSweep) EventName() string          { return "gc_sweep" }
+func (Create) EventName() string           { return "create" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

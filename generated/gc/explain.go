@@ -11,91 +11,61 @@ import (
 // explainDeleteRequest tells why no row accepted delete_request.
 func (r *Record) explainDeleteRequest(e DeleteRequest, p Params, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventDeleteRequest)
-	switch r.State {
-	case Live:
-		x.Candidate("tombstone",
-			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
-		)
-		x.Candidate("delete_denied")
-	case Tombstoned, EligibleForGC, Deleted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("tombstone",
+		fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
+	)
+	x.Candidate("delete_denied")
 	return x
 }
 
 // explainRestoreRequest tells why no row accepted restore_request.
 func (r *Record) explainRestoreRequest(e RestoreRequest, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRestoreRequest)
-	switch r.State {
-	case Tombstoned:
-		x.Candidate("restore",
-			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
-			fsm.Check("retention_until > $now", r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-		)
-		x.Candidate("restore_denied")
-		x.Candidate("restore_too_late")
-	case Live, EligibleForGC, Deleted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("restore",
+		fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
+		fsm.Check("retention_until > $now", r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+	)
+	x.Candidate("restore_denied")
+	x.Candidate("restore_too_late")
 	return x
 }
 
 // explainRetentionElapsed tells why no row accepted retention_elapsed.
 func (r *Record) explainRetentionElapsed(e RetentionElapsed, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRetentionElapsed)
-	switch r.State {
-	case Tombstoned:
-		x.Candidate("expire",
-			fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-			fsm.Check("active_references == 0", e.ActiveReferences == 0, fsm.Read("active_references", e.ActiveReferences)),
-		)
-	case Live, EligibleForGC, Deleted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("expire",
+		fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+		fsm.Check("active_references == 0", e.ActiveReferences == 0, fsm.Read("active_references", e.ActiveReferences)),
+	)
 	return x
 }
 
 // explainGCMark tells why no row accepted gc_mark.
 func (r *Record) explainGCMark(e GCMark) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventGCMark)
-	switch r.State {
-	case EligibleForGC:
-		x.Candidate("reached",
-			fsm.Check("reachable == true", e.Reachable, fsm.Read("reachable", e.Reachable)),
-		)
-		x.Candidate("not_reached")
-	case Live, Tombstoned, Deleted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("reached",
+		fsm.Check("reachable == true", e.Reachable, fsm.Read("reachable", e.Reachable)),
+	)
+	x.Candidate("not_reached")
 	return x
 }
 
 // explainGCMarkCompleted tells why no row accepted gc_mark_completed.
 func (r *Record) explainGCMarkCompleted(e GCMarkCompleted) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventGCMarkCompleted)
-	switch r.State {
-	case EligibleForGC:
-		x.Candidate("unreached",
-			fsm.Check("run == $marking_run", r.MarkingRun.IsSet && e.Run == r.MarkingRun.V, fsm.Read("run", e.Run), fsm.Read("marking_run", r.MarkingRun)),
-		)
-	case Live, Tombstoned, Deleted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("unreached",
+		fsm.Check("run == $marking_run", r.MarkingRun.IsSet && e.Run == r.MarkingRun.V, fsm.Read("run", e.Run), fsm.Read("marking_run", r.MarkingRun)),
+	)
 	return x
 }
 
 // explainGCSweep tells why no row accepted gc_sweep.
 func (r *Record) explainGCSweep(e GCSweep, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventGCSweep)
-	switch r.State {
-	case EligibleForGC:
-		x.Candidate("sweep",
-			fsm.Check("run == $mark_run", r.MarkRun.IsSet && e.Run == r.MarkRun.V, fsm.Read("run", e.Run), fsm.Read("mark_run", r.MarkRun)),
-			fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-		)
-	case Live, Tombstoned, Deleted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("sweep",
+		fsm.Check("run == $mark_run", r.MarkRun.IsSet && e.Run == r.MarkRun.V, fsm.Read("run", e.Run), fsm.Read("mark_run", r.MarkRun)),
+		fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+	)
 	return x
 }
 

@@ -11,50 +11,44 @@ import (
 // DeleteRequest applies delete_request. It changes r only when it returns a step.
 func (r *Record) DeleteRequest(e DeleteRequest, p Params, now time.Time) (Steps, error) {
 	now = fsm.Instant(now)
-	switch r.State {
-	case Live:
-		if e.Authorized {
-			newRetentionUntil, ok := fsm.AddTime(now, p.Retention)
-			if !ok {
-				return Steps{}, r.reject(fsm.ErrOverflow, EventDeleteRequest).OnRow("tombstone").WithField("retention_until", "overflows")
-			}
-			r.State, r.RetentionUntil = Tombstoned, fsm.Some(newRetentionUntil)
-			return took(TransitionTombstone), nil
-		}
-		// Added: deterministic refusals (document 000, section 5).
-		if !e.Authorized {
-			return Steps{}, r.explainDeleteRequest(e, p, now).Refuse("delete_denied", "denied", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
-		}
-		return Steps{}, r.explainDeleteRequest(e, p, now)
-	case Tombstoned, EligibleForGC, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDeleteRequest)
+	if r.State != Live {
+		return Steps{}, r.misplaced(EventDeleteRequest)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDeleteRequest)
+	if e.Authorized {
+		newRetentionUntil, ok := fsm.AddTime(now, p.Retention)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventDeleteRequest).OnRow("tombstone").WithField("retention_until", "overflows")
+		}
+		r.State, r.RetentionUntil = Tombstoned, fsm.Some(newRetentionUntil)
+		return took(TransitionTombstone), nil
+	}
+	// Added: deterministic refusals (document 000, section 5).
+	if !e.Authorized {
+		return Steps{}, r.explainDeleteRequest(e, p, now).Refuse("delete_denied", "denied", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
+	}
+	return Steps{}, r.explainDeleteRequest(e, p, now)
 }
 
 // RestoreRequest applies restore_request. It changes r only when it returns a step.
 func (r *Record) RestoreRequest(e RestoreRequest, now time.Time) (Steps, error) {
-	switch r.State {
-	case Tombstoned:
-		// Added: the invariant "reversible up to retention horizon" has no row in the table (F-000-15). At the horizon itself the
-		// collector wins.
-		if e.Authorized && r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) {
-			r.State, r.RetentionUntil = Live, fsm.None[time.Time]()
-			return took(TransitionRestore), nil
-		}
-		if !e.Authorized {
-			return Steps{}, r.explainRestoreRequest(e, now).Refuse("restore_denied", "denied", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
-		}
-		if e.Authorized && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-			return Steps{}, r.explainRestoreRequest(e, now).Refuse("restore_too_late", "refused", 409).On(fsm.Check("authorized == true", true, fsm.Read("authorized", e.Authorized)),
-				fsm.Check("retention_until <= $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-			)
-		}
-		return Steps{}, r.explainRestoreRequest(e, now)
-	case Live, EligibleForGC, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRestoreRequest)
+	if r.State != Tombstoned {
+		return Steps{}, r.misplaced(EventRestoreRequest)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRestoreRequest)
+	// Added: the invariant "reversible up to retention horizon" has no row in the table (F-000-15). At the horizon itself the
+	// collector wins.
+	if e.Authorized && r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) {
+		r.State, r.RetentionUntil = Live, fsm.None[time.Time]()
+		return took(TransitionRestore), nil
+	}
+	if !e.Authorized {
+		return Steps{}, r.explainRestoreRequest(e, now).Refuse("restore_denied", "denied", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
+	}
+	if e.Authorized && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
+		return Steps{}, r.explainRestoreRequest(e, now).Refuse("restore_too_late", "refused", 409).On(fsm.Check("authorized == true", true, fsm.Read("authorized", e.Authorized)),
+			fsm.Check("retention_until <= $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+		)
+	}
+	return Steps{}, r.explainRestoreRequest(e, now)
 }
 
 // RetentionElapsed applies retention_elapsed. It changes r only when it returns a step.
@@ -65,99 +59,84 @@ func (r *Record) RetentionElapsed(e RetentionElapsed, now time.Time) (Steps, err
 	if e.ActiveReferences < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRetentionElapsed).WithField("active_references", "is less than 0")
 	}
-	switch r.State {
-	case Tombstoned:
-		// The event's name is the guard that the table leaves out: the retention has elapsed (F-000-17).
-		if r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) && e.ActiveReferences == 0 {
-			r.State, r.MarkingRun, r.MarkRun = EligibleForGC, fsm.None[fsm.UUID](), fsm.None[fsm.UUID]()
-			return took(TransitionExpire), nil
-		}
-		return Steps{}, r.explainRetentionElapsed(e, now).Refuse("still_retained", "refused", 409)
-	case Live, EligibleForGC, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetentionElapsed)
+	if r.State != Tombstoned {
+		return Steps{}, r.misplaced(EventRetentionElapsed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRetentionElapsed)
+	// The event's name is the guard that the table leaves out: the retention has elapsed (F-000-17).
+	if r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) && e.ActiveReferences == 0 {
+		r.State, r.MarkingRun, r.MarkRun = EligibleForGC, fsm.None[fsm.UUID](), fsm.None[fsm.UUID]()
+		return took(TransitionExpire), nil
+	}
+	return Steps{}, r.explainRetentionElapsed(e, now).Refuse("still_retained", "refused", 409)
 }
 
 // GCMarkStarted applies gc_mark_started. It changes r only when it returns a step.
 func (r *Record) GCMarkStarted(e GCMarkStarted, now time.Time) (Steps, error) {
-	switch r.State {
-	case EligibleForGC:
-		// Added: they make "a completed mark phase in the same GC run" a fact of the record. Both ends are needed: a phase that
-		// began before the blob was a candidate may have passed it by (F-000-16).
-		if !r.RetentionUntil.IsSet {
-			return Steps{}, r.unheldMarking(e)
-		}
-		r.MarkingRun, r.MarkRun = fsm.Some(e.Run), fsm.None[fsm.UUID]()
-		return took(TransitionMarking), nil
-	case Live, Tombstoned, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventGCMarkStarted)
+	if r.State != EligibleForGC {
+		return Steps{}, r.misplaced(EventGCMarkStarted)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventGCMarkStarted)
+	// Added: they make "a completed mark phase in the same GC run" a fact of the record. Both ends are needed: a phase that
+	// began before the blob was a candidate may have passed it by (F-000-16).
+	if !r.RetentionUntil.IsSet {
+		return Steps{}, r.unheldMarking(e)
+	}
+	r.MarkingRun, r.MarkRun = fsm.Some(e.Run), fsm.None[fsm.UUID]()
+	return took(TransitionMarking), nil
 }
 
 // GCMark applies gc_mark. It changes r only when it returns a step.
 func (r *Record) GCMark(e GCMark, now time.Time) (Steps, error) {
-	switch r.State {
-	case EligibleForGC:
-		// Undoes a deletion that somebody was authorized to ask for, without asking. Kept: it loses no data (F-000-18).
-		if e.Reachable {
-			r.State = Live
-			r.RetentionUntil = fsm.None[time.Time]()
-			r.MarkingRun = fsm.None[fsm.UUID]()
-			r.MarkRun = fsm.None[fsm.UUID]()
-			return took(TransitionReached), nil
-		}
-		if !e.Reachable {
-			return Steps{}, r.explainGCMark(e).Refuse("not_reached", "refused", 409).On(fsm.Check("reachable == false", true, fsm.Read("reachable", e.Reachable)))
-		}
-		return Steps{}, r.explainGCMark(e)
-	case Live, Tombstoned, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventGCMark)
+	if r.State != EligibleForGC {
+		return Steps{}, r.misplaced(EventGCMark)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventGCMark)
+	// Undoes a deletion that somebody was authorized to ask for, without asking. Kept: it loses no data (F-000-18).
+	if e.Reachable {
+		r.State = Live
+		r.RetentionUntil = fsm.None[time.Time]()
+		r.MarkingRun = fsm.None[fsm.UUID]()
+		r.MarkRun = fsm.None[fsm.UUID]()
+		return took(TransitionReached), nil
+	}
+	if !e.Reachable {
+		return Steps{}, r.explainGCMark(e).Refuse("not_reached", "refused", 409).On(fsm.Check("reachable == false", true, fsm.Read("reachable", e.Reachable)))
+	}
+	return Steps{}, r.explainGCMark(e)
 }
 
 // GCMarkCompleted applies gc_mark_completed. It changes r only when it returns a step.
 func (r *Record) GCMarkCompleted(e GCMarkCompleted, now time.Time) (Steps, error) {
-	switch r.State {
-	case EligibleForGC:
-		if r.MarkingRun.IsSet && e.Run == r.MarkingRun.V {
-			if !r.RetentionUntil.IsSet {
-				return Steps{}, r.unheldUnreached(e)
-			}
-			r.MarkRun = fsm.Some(e.Run)
-			return took(TransitionUnreached), nil
-		}
-		return Steps{}, r.explainGCMarkCompleted(e).Refuse("other_run", "refused", 409)
-	case Live, Tombstoned, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventGCMarkCompleted)
+	if r.State != EligibleForGC {
+		return Steps{}, r.misplaced(EventGCMarkCompleted)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventGCMarkCompleted)
+	if r.MarkingRun.IsSet && e.Run == r.MarkingRun.V {
+		if !r.RetentionUntil.IsSet {
+			return Steps{}, r.unheldUnreached(e)
+		}
+		r.MarkRun = fsm.Some(e.Run)
+		return took(TransitionUnreached), nil
+	}
+	return Steps{}, r.explainGCMarkCompleted(e).Refuse("other_run", "refused", 409)
 }
 
 // GCSweep applies gc_sweep. It changes r only when it returns a step.
 func (r *Record) GCSweep(e GCSweep, now time.Time) (Steps, error) {
 	now = fsm.Instant(now)
-	switch r.State {
-	case EligibleForGC:
-		// The table asks "not marked reachable in current run", which a run without any mark phase satisfies, too; the invariant
-		// asks for a completed one. The invariant wins (F-000-16).
-		if r.MarkRun.IsSet && e.Run == r.MarkRun.V && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-			if r.SweptRun.IsSet && r.SweptRun.V != e.Run {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventGCSweep).OnRow("sweep").WithField("swept_run", "is write-once")
-			}
-			if r.DeletedAt.IsSet && !r.DeletedAt.V.Equal(now) {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventGCSweep).OnRow("sweep").WithField("deleted_at", "is write-once")
-			}
-			r.State, r.SweptRun, r.DeletedAt = Deleted, fsm.Some(e.Run), fsm.Some(now)
-			return took(TransitionSweep), nil
-		}
-		return Steps{}, r.explainGCSweep(e, now).Refuse("not_marked", "refused", 409)
-	case Live, Tombstoned, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventGCSweep)
+	if r.State != EligibleForGC {
+		return Steps{}, r.misplaced(EventGCSweep)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventGCSweep)
+	// The table asks "not marked reachable in current run", which a run without any mark phase satisfies, too; the invariant
+	// asks for a completed one. The invariant wins (F-000-16).
+	if r.MarkRun.IsSet && e.Run == r.MarkRun.V && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
+		if r.SweptRun.IsSet && r.SweptRun.V != e.Run {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventGCSweep).OnRow("sweep").WithField("swept_run", "is write-once")
+		}
+		if r.DeletedAt.IsSet && !r.DeletedAt.V.Equal(now) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventGCSweep).OnRow("sweep").WithField("deleted_at", "is write-once")
+		}
+		r.State, r.SweptRun, r.DeletedAt = Deleted, fsm.Some(e.Run), fsm.Some(now)
+		return took(TransitionSweep), nil
+	}
+	return Steps{}, r.explainGCSweep(e, now).Refuse("not_marked", "refused", 409)
 }
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
@@ -176,9 +155,5 @@ func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	if e.Digest == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is empty")
 	}
-	switch r.State {
-	case Live, Tombstoned, EligibleForGC, Deleted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCreate)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCreate)
+	return Steps{}, r.misplaced(EventCreate)
 }

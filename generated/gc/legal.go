@@ -58,7 +58,6 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "gc_sweep", Row: "sweep", May: true, Known: []fsm.Clause{fsm.Check("retention_until <= $now", r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now))}, Needs: []fsm.Need{{Row: "sweep", Clause: "run == $mark_run", Fields: []string{"run"}}}, Carries: true},
 			{Event: "gc_sweep", Row: "not_marked", May: true, Carries: true, Refuses: true, Failure: "refused", Status: 409},
 		}
-	case Deleted:
 	}
 	return nil
 }
@@ -78,7 +77,6 @@ func (r *Record) offer(x *fsm.Rejection) {
 		x.May("gc_mark", true)
 		x.May("gc_mark_completed", true)
 		x.May("gc_sweep", true)
-	case Deleted:
 	}
 }
 

@@ -2,103 +2,47 @@
 
 package gc
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionCreate is create: create leads from none to live.
 	TransitionCreate
-	// TransitionTombstone is tombstone: delete_request leads from live to tombstoned.
 	TransitionTombstone
-	// TransitionExpire is expire: retention_elapsed leads from tombstoned to eligible_for_gc.
-	//
-	// The event's name is the guard that the table leaves out: the retention has elapsed (F-000-17).
 	TransitionExpire
-	// TransitionSweep is sweep: gc_sweep leads from eligible_for_gc to deleted.
-	//
-	// The table asks "not marked reachable in current run", which a run without any mark phase satisfies, too; the invariant
-	// asks for a completed one. The invariant wins (F-000-16).
 	TransitionSweep
-	// TransitionReached is reached: gc_mark leads from eligible_for_gc to live.
-	//
-	// Undoes a deletion that somebody was authorized to ask for, without asking. Kept: it loses no data (F-000-18).
 	TransitionReached
-	// TransitionRestore is restore: restore_request leads from tombstoned to live.
-	//
-	// Added: the invariant "reversible up to retention horizon" has no row in the table (F-000-15). At the horizon itself the
-	// collector wins.
 	TransitionRestore
-	// TransitionMarking is marking: gc_mark_started stays in eligible_for_gc.
-	//
-	// Added: they make "a completed mark phase in the same GC run" a fact of the record. Both ends are needed: a phase that
-	// began before the blob was a candidate may have passed it by (F-000-16).
 	TransitionMarking
-	// TransitionUnreached is unreached: gc_mark_completed stays in eligible_for_gc.
 	TransitionUnreached
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionCreate:    {Name: "create", Event: EventCreate, To: Live},
+	TransitionTombstone: {Name: "tombstone", From: Live, Event: EventDeleteRequest, To: Tombstoned},
+	TransitionExpire:    {Name: "expire", From: Tombstoned, Event: EventRetentionElapsed, To: EligibleForGC, Effects: []string{"mark_candidate"}},
+	TransitionSweep:     {Name: "sweep", From: EligibleForGC, Event: EventGCSweep, To: Deleted, Effects: []string{"delete_object_blob"}},
+	TransitionReached:   {Name: "reached", From: EligibleForGC, Event: EventGCMark, To: Live, Effects: []string{"clear_candidate"}},
+	TransitionRestore:   {Name: "restore", From: Tombstoned, Event: EventRestoreRequest, To: Live},
+	TransitionMarking:   {Name: "marking", From: EligibleForGC, Event: EventGCMarkStarted, To: EligibleForGC, Internal: true},
+	TransitionUnreached: {Name: "unreached", From: EligibleForGC, Event: EventGCMarkCompleted, To: EligibleForGC, Internal: true},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionCreate:    {name: "create", event: EventCreate, to: Live},
-	TransitionTombstone: {name: "tombstone", from: Live, event: EventDeleteRequest, to: Tombstoned},
-	TransitionExpire:    {name: "expire", from: Tombstoned, event: EventRetentionElapsed, to: EligibleForGC, effects: []string{"mark_candidate"}},
-	TransitionSweep:     {name: "sweep", from: EligibleForGC, event: EventGCSweep, to: Deleted, effects: []string{"delete_object_blob"}},
-	TransitionReached:   {name: "reached", from: EligibleForGC, event: EventGCMark, to: Live, effects: []string{"clear_candidate"}},
-	TransitionRestore:   {name: "restore", from: Tombstoned, event: EventRestoreRequest, to: Live},
-	TransitionMarking:   {name: "marking", from: EligibleForGC, event: EventGCMarkStarted, to: EligibleForGC, internal: true},
-	TransitionUnreached: {name: "unreached", from: EligibleForGC, event: EventGCMarkCompleted, to: EligibleForGC, internal: true},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 1
@@ -109,19 +53,10 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}

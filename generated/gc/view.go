@@ -54,100 +54,63 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// DeleteRequestFrom are the states in which delete_request has a transition.
-type DeleteRequestFrom interface {
-	InLive | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	DeleteRequestFrom    interface{ InLive | nowhere }
+	RestoreRequestFrom   interface{ InTombstoned | nowhere }
+	RetentionElapsedFrom interface{ InTombstoned | nowhere }
+	GCMarkStartedFrom    interface{ InEligibleForGC | nowhere }
+	GCMarkFrom           interface{ InEligibleForGC | nowhere }
+	GCMarkCompletedFrom  interface{ InEligibleForGC | nowhere }
+	GCSweepFrom          interface{ InEligibleForGC | nowhere }
+)
+
+// FireDeleteRequest applies delete_request.
+func FireDeleteRequest[S DeleteRequestFrom](v S, e DeleteRequest, p Params, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.DeleteRequest(e, p, now))
 }
 
-// FireDeleteRequest applies delete_request. For a record in any other state it does not compile.
-func FireDeleteRequest[S DeleteRequestFrom](in S, e DeleteRequest, p Params, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.DeleteRequest(e, p, now)
-	return r.fired(err)
+// FireRestoreRequest applies restore_request.
+func FireRestoreRequest[S RestoreRequestFrom](v S, e RestoreRequest, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RestoreRequest(e, now))
 }
 
-// RestoreRequestFrom are the states in which restore_request has a transition.
-type RestoreRequestFrom interface {
-	InTombstoned | nowhere
-	View
+// FireRetentionElapsed applies retention_elapsed.
+func FireRetentionElapsed[S RetentionElapsedFrom](v S, e RetentionElapsed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RetentionElapsed(e, now))
 }
 
-// FireRestoreRequest applies restore_request. For a record in any other state it does not compile.
-func FireRestoreRequest[S RestoreRequestFrom](in S, e RestoreRequest, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RestoreRequest(e, now)
-	return r.fired(err)
+// FireGCMarkStarted applies gc_mark_started.
+func FireGCMarkStarted[S GCMarkStartedFrom](v S, e GCMarkStarted, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.GCMarkStarted(e, now))
 }
 
-// RetentionElapsedFrom are the states in which retention_elapsed has a transition.
-type RetentionElapsedFrom interface {
-	InTombstoned | nowhere
-	View
+// FireGCMark applies gc_mark.
+func FireGCMark[S GCMarkFrom](v S, e GCMark, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.GCMark(e, now))
 }
 
-// FireRetentionElapsed applies retention_elapsed. For a record in any other state it does not compile.
-func FireRetentionElapsed[S RetentionElapsedFrom](in S, e RetentionElapsed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RetentionElapsed(e, now)
-	return r.fired(err)
+// FireGCMarkCompleted applies gc_mark_completed.
+func FireGCMarkCompleted[S GCMarkCompletedFrom](v S, e GCMarkCompleted, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.GCMarkCompleted(e, now))
 }
 
-// GCMarkStartedFrom are the states in which gc_mark_started has a transition.
-type GCMarkStartedFrom interface {
-	InEligibleForGC | nowhere
-	View
-}
-
-// FireGCMarkStarted applies gc_mark_started. For a record in any other state it does not compile.
-func FireGCMarkStarted[S GCMarkStartedFrom](in S, e GCMarkStarted, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.GCMarkStarted(e, now)
-	return r.fired(err)
-}
-
-// GCMarkFrom are the states in which gc_mark has a transition.
-type GCMarkFrom interface {
-	InEligibleForGC | nowhere
-	View
-}
-
-// FireGCMark applies gc_mark. For a record in any other state it does not compile.
-func FireGCMark[S GCMarkFrom](in S, e GCMark, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.GCMark(e, now)
-	return r.fired(err)
-}
-
-// GCMarkCompletedFrom are the states in which gc_mark_completed has a transition.
-type GCMarkCompletedFrom interface {
-	InEligibleForGC | nowhere
-	View
-}
-
-// FireGCMarkCompleted applies gc_mark_completed. For a record in any other state it does not compile.
-func FireGCMarkCompleted[S GCMarkCompletedFrom](in S, e GCMarkCompleted, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.GCMarkCompleted(e, now)
-	return r.fired(err)
-}
-
-// GCSweepFrom are the states in which gc_sweep has a transition.
-type GCSweepFrom interface {
-	InEligibleForGC | nowhere
-	View
-}
-
-// FireGCSweep applies gc_sweep. For a record in any other state it does not compile.
-func FireGCSweep[S GCSweepFrom](in S, e GCSweep, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.GCSweep(e, now)
-	return r.fired(err)
+// FireGCSweep applies gc_sweep.
+func FireGCSweep[S GCSweepFrom](v S, e GCSweep, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.GCSweep(e, now))
 }

@@ -17,28 +17,26 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case WorkerClaim:
-		return r.WorkerClaim(e, c.Now)
-	case HandlerSuccess:
-		return r.HandlerSuccess(e, c.Now)
-	case HandlerFailure:
-		return r.HandlerFailure(e, c.Params, c.Now)
-	case TimeReached:
-		return r.TimeReached(c.Now)
-	case LeaseExpired:
-		return r.fireLeaseExpired(c.Params, c.Now)
-	case Requeue:
-		return r.Requeue(e, c.Now)
-	case Discard:
-		return r.Discard(e, c.Now)
-	case Cancel:
-		return r.Cancel(e, c.Now)
-	case Create:
-		return r.fireCreate(e, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e WorkerClaim) fire(r *Record, c Call) (Steps, error)    { return r.WorkerClaim(e, c.Now) }
+func (e HandlerSuccess) fire(r *Record, c Call) (Steps, error) { return r.HandlerSuccess(e, c.Now) }
+func (e HandlerFailure) fire(r *Record, c Call) (Steps, error) {
+	return r.HandlerFailure(e, c.Params, c.Now)
+}
+func (TimeReached) fire(r *Record, c Call) (Steps, error) { return r.TimeReached(c.Now) }
+func (LeaseExpired) fire(r *Record, c Call) (Steps, error) {
+	return r.fireLeaseExpired(c.Params, c.Now)
+}
+func (e Requeue) fire(r *Record, c Call) (Steps, error) { return r.Requeue(e, c.Now) }
+func (e Discard) fire(r *Record, c Call) (Steps, error) { return r.Discard(e, c.Now) }
+func (e Cancel) fire(r *Record, c Call) (Steps, error)  { return r.Cancel(e, c.Now) }
+func (e Create) fire(r *Record, c Call) (Steps, error)  { return r.fireCreate(e, c.Now) }
 
 // NewRecord creates a record by create.
 func NewRecord(id fsm.UUID, e Create, now time.Time) (Record, Steps, error) {

@@ -31,29 +31,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"discard", "cancel", "create",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventWorkerClaim <= e && e <= EventCreate }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventWorkerClaim <= e && e <= EventCreate }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventLeaseExpired }
@@ -64,6 +51,7 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
 }
 
 // WorkerClaim is the payload of worker_claim.
@@ -77,22 +65,10 @@ type WorkerClaim struct {
 	LeaseToken fsm.UUID `json:"lease_token"`
 }
 
-// Event returns EventWorkerClaim.
-func (WorkerClaim) Event() Event { return EventWorkerClaim }
-
-// EventName returns the event's name in the spec.
-func (WorkerClaim) EventName() string { return "worker_claim" }
-
 // HandlerSuccess is the payload of handler_success.
 type HandlerSuccess struct {
 	Token fsm.UUID `json:"token"`
 }
-
-// Event returns EventHandlerSuccess.
-func (HandlerSuccess) Event() Event { return EventHandlerSuccess }
-
-// EventName returns the event's name in the spec.
-func (HandlerSuccess) EventName() string { return "handler_success" }
 
 // HandlerFailure is the payload of handler_failure.
 type HandlerFailure struct {
@@ -101,29 +77,11 @@ type HandlerFailure struct {
 	Cause   string    `json:"cause"`
 }
 
-// Event returns EventHandlerFailure.
-func (HandlerFailure) Event() Event { return EventHandlerFailure }
-
-// EventName returns the event's name in the spec.
-func (HandlerFailure) EventName() string { return "handler_failure" }
-
 // TimeReached is the payload of time_reached.
 type TimeReached struct{}
 
-// Event returns EventTimeReached.
-func (TimeReached) Event() Event { return EventTimeReached }
-
-// EventName returns the event's name in the spec.
-func (TimeReached) EventName() string { return "time_reached" }
-
 // LeaseExpired is the payload of lease_expired.
 type LeaseExpired struct{}
-
-// Event returns EventLeaseExpired.
-func (LeaseExpired) Event() Event { return EventLeaseExpired }
-
-// EventName returns the event's name in the spec.
-func (LeaseExpired) EventName() string { return "lease_expired" }
 
 // Requeue is the payload of requeue.
 type Requeue struct {
@@ -133,12 +91,6 @@ type Requeue struct {
 	Resolution string `json:"resolution"`
 }
 
-// Event returns EventRequeue.
-func (Requeue) Event() Event { return EventRequeue }
-
-// EventName returns the event's name in the spec.
-func (Requeue) EventName() string { return "requeue" }
-
 // Discard is the payload of discard.
 type Discard struct {
 	// Resolution is resolution.
@@ -146,12 +98,6 @@ type Discard struct {
 	// who requeued, discarded or cancelled it, and why
 	Resolution string `json:"resolution"`
 }
-
-// Event returns EventDiscard.
-func (Discard) Event() Event { return EventDiscard }
-
-// EventName returns the event's name in the spec.
-func (Discard) EventName() string { return "discard" }
 
 // Cancel is the payload of cancel.
 type Cancel struct {
@@ -161,12 +107,6 @@ type Cancel struct {
 	Resolution string `json:"resolution"`
 }
 
-// Event returns EventCancel.
-func (Cancel) Event() Event { return EventCancel }
-
-// EventName returns the event's name in the spec.
-func (Cancel) EventName() string { return "cancel" }
-
 // Create is the payload of create.
 //
 // Creates a record.
@@ -175,11 +115,27 @@ type Create struct {
 	Payload fsm.JSON `json:"payload"`
 }
 
-// Event returns EventCreate.
-func (Create) Event() Event { return EventCreate }
+// The event of each payload.
+func (WorkerClaim) Event() Event    { return EventWorkerClaim }
+func (HandlerSuccess) Event() Event { return EventHandlerSuccess }
+func (HandlerFailure) Event() Event { return EventHandlerFailure }
+func (TimeReached) Event() Event    { return EventTimeReached }
+func (LeaseExpired) Event() Event   { return EventLeaseExpired }
+func (Requeue) Event() Event        { return EventRequeue }
+func (Discard) Event() Event        { return EventDiscard }
+func (Cancel) Event() Event         { return EventCancel }
+func (Create) Event() Event         { return EventCreate }
 
-// EventName returns the event's name in the spec.
-func (Create) EventName() string { return "create" }
+// The event's name in the spec.
+func (WorkerClaim) EventName() string    { return "worker_claim" }
+func (HandlerSuccess) EventName() string { return "handler_success" }
+func (HandlerFailure) EventName() string { return "handler_failure" }
+func (TimeReached) EventName() string    { return "time_reached" }
+func (LeaseExpired) EventName() string   { return "lease_expired" }
+func (Requeue) EventName() string        { return "requeue" }
+func (Discard) EventName() string        { return "discard" }
+func (Cancel) EventName() string         { return "cancel" }
+func (Create) EventName() string         { return "create" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

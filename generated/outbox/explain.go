@@ -11,107 +11,72 @@ import (
 // explainWorkerClaim tells why no row accepted worker_claim.
 func (r *Record) explainWorkerClaim(e WorkerClaim) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventWorkerClaim)
-	switch r.State {
-	case Pending:
-		x.Candidate("claim",
-			fsm.Check("locked == true", e.Locked, fsm.Read("locked", e.Locked)),
-		)
-		x.Candidate("row_is_locked")
-	case Delivering, Delivered, RetryWait, DeadLetter:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("claim",
+		fsm.Check("locked == true", e.Locked, fsm.Read("locked", e.Locked)),
+	)
+	x.Candidate("row_is_locked")
 	return x
 }
 
 // explainHandlerSuccess tells why no row accepted handler_success.
 func (r *Record) explainHandlerSuccess(e HandlerSuccess, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventHandlerSuccess)
-	switch r.State {
-	case Delivering:
-		x.Candidate("deliver",
-			fsm.Check("token == $lease_token", r.LeaseToken.IsSet && e.Token == r.LeaseToken.V, fsm.Read("token", e.Token), fsm.Read("lease_token", r.LeaseToken)),
-		)
-	case Pending, Delivered, RetryWait, DeadLetter:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("deliver",
+		fsm.Check("token == $lease_token", r.LeaseToken.IsSet && e.Token == r.LeaseToken.V, fsm.Read("token", e.Token), fsm.Read("lease_token", r.LeaseToken)),
+	)
 	return x
 }
 
 // explainHandlerFailure tells why no row accepted handler_failure.
 func (r *Record) explainHandlerFailure(e HandlerFailure, p Params) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventHandlerFailure)
-	switch r.State {
-	case Delivering:
-		x.Candidate("retry_later",
-			fsm.Check("token == $lease_token", r.LeaseToken.IsSet && e.Token == r.LeaseToken.V, fsm.Read("token", e.Token), fsm.Read("lease_token", r.LeaseToken)),
-			fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
-		)
-		x.Candidate("give_up",
-			fsm.Check("token == $lease_token", r.LeaseToken.IsSet && e.Token == r.LeaseToken.V, fsm.Read("token", e.Token), fsm.Read("lease_token", r.LeaseToken)),
-			fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
-		)
-	case Pending, Delivered, RetryWait, DeadLetter:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("retry_later",
+		fsm.Check("token == $lease_token", r.LeaseToken.IsSet && e.Token == r.LeaseToken.V, fsm.Read("token", e.Token), fsm.Read("lease_token", r.LeaseToken)),
+		fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
+	)
+	x.Candidate("give_up",
+		fsm.Check("token == $lease_token", r.LeaseToken.IsSet && e.Token == r.LeaseToken.V, fsm.Read("token", e.Token), fsm.Read("lease_token", r.LeaseToken)),
+		fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
+	)
 	return x
 }
 
 // explainTimeReached tells why no row accepted time_reached.
 func (r *Record) explainTimeReached(now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventTimeReached)
-	switch r.State {
-	case RetryWait:
-		x.Candidate("wake",
-			fsm.Check("available_at <= $now", r.AvailableAt.IsSet && !r.AvailableAt.V.After(now), fsm.Read("available_at", r.AvailableAt), fsm.Read("$now", now)),
-		)
-	case Pending, Delivering, Delivered, DeadLetter:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("wake",
+		fsm.Check("available_at <= $now", r.AvailableAt.IsSet && !r.AvailableAt.V.After(now), fsm.Read("available_at", r.AvailableAt), fsm.Read("$now", now)),
+	)
 	return x
 }
 
 // explainLeaseExpired tells why no row accepted lease_expired.
 func (r *Record) explainLeaseExpired(p Params) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventLeaseExpired)
-	switch r.State {
-	case Delivering:
-		x.Candidate("lease_lost",
-			fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
-		)
-		x.Candidate("lease_last",
-			fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
-		)
-	case Pending, Delivered, RetryWait, DeadLetter:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("lease_lost",
+		fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
+	)
+	x.Candidate("lease_last",
+		fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
+	)
 	return x
 }
 
 // explainRequeue tells why no row accepted requeue.
 func (r *Record) explainRequeue(e Requeue) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRequeue)
-	switch r.State {
-	case DeadLetter:
-		x.Candidate("requeue",
-			fsm.Check("discarded_at exists false", !r.DiscardedAt.IsSet, fsm.Read("discarded_at", r.DiscardedAt)),
-		)
-	case Pending, Delivering, Delivered, RetryWait:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("requeue",
+		fsm.Check("discarded_at exists false", !r.DiscardedAt.IsSet, fsm.Read("discarded_at", r.DiscardedAt)),
+	)
 	return x
 }
 
 // explainDiscard tells why no row accepted discard.
 func (r *Record) explainDiscard(e Discard, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventDiscard)
-	switch r.State {
-	case DeadLetter:
-		x.Candidate("discard",
-			fsm.Check("discarded_at exists false", !r.DiscardedAt.IsSet, fsm.Read("discarded_at", r.DiscardedAt)),
-		)
-	case Pending, Delivering, Delivered, RetryWait:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("discard",
+		fsm.Check("discarded_at exists false", !r.DiscardedAt.IsSet, fsm.Read("discarded_at", r.DiscardedAt)),
+	)
 	return x
 }
 

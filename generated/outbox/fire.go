@@ -12,50 +12,44 @@ import (
 //
 // "row lock obtained" is a fact that the caller states. The token is added: it fences a worker that lost its lease (F-000-12).
 func (r *Record) WorkerClaim(e WorkerClaim, now time.Time) (Steps, error) {
-	switch r.State {
-	case Pending:
-		if e.Locked {
-			newAttempts, ok := fsm.AddInt(r.Attempts, 1)
-			if !ok {
-				return Steps{}, r.reject(fsm.ErrOverflow, EventWorkerClaim).OnRow("claim").WithField("attempts", "overflows")
-			}
-			if newAttempts < 0 {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventWorkerClaim).OnRow("claim").WithField("attempts", "is out of range")
-			}
-			if newAttempts < 1 {
-				return Steps{}, r.unheldClaim(e, newAttempts)
-			}
-			r.State, r.Attempts, r.LeaseToken = Delivering, newAttempts, fsm.Some(e.LeaseToken)
-			return took(TransitionClaim), nil
-		}
-		// Added: deterministic refusals (document 000, section 5).
-		if !e.Locked {
-			return Steps{}, r.explainWorkerClaim(e).Refuse("row_is_locked", "refused", 409).On(fsm.Check("locked == false", true, fsm.Read("locked", e.Locked)))
-		}
-		return Steps{}, r.explainWorkerClaim(e)
-	case Delivering, Delivered, RetryWait, DeadLetter:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventWorkerClaim)
+	if r.State != Pending {
+		return Steps{}, r.misplaced(EventWorkerClaim)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventWorkerClaim)
+	if e.Locked {
+		newAttempts, ok := fsm.AddInt(r.Attempts, 1)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventWorkerClaim).OnRow("claim").WithField("attempts", "overflows")
+		}
+		if newAttempts < 0 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventWorkerClaim).OnRow("claim").WithField("attempts", "is out of range")
+		}
+		if newAttempts < 1 {
+			return Steps{}, r.unheldClaim(e, newAttempts)
+		}
+		r.State, r.Attempts, r.LeaseToken = Delivering, newAttempts, fsm.Some(e.LeaseToken)
+		return took(TransitionClaim), nil
+	}
+	// Added: deterministic refusals (document 000, section 5).
+	if !e.Locked {
+		return Steps{}, r.explainWorkerClaim(e).Refuse("row_is_locked", "refused", 409).On(fsm.Check("locked == false", true, fsm.Read("locked", e.Locked)))
+	}
+	return Steps{}, r.explainWorkerClaim(e)
 }
 
 // HandlerSuccess applies handler_success. It changes r only when it returns a step.
 func (r *Record) HandlerSuccess(e HandlerSuccess, now time.Time) (Steps, error) {
 	now = fsm.Instant(now)
-	switch r.State {
-	case Delivering:
-		if r.LeaseToken.IsSet && e.Token == r.LeaseToken.V {
-			if r.DeliveredAt.IsSet && !r.DeliveredAt.V.Equal(now) {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventHandlerSuccess).OnRow("deliver").WithField("delivered_at", "is write-once")
-			}
-			r.State, r.DeliveredAt, r.LeaseToken = Delivered, fsm.Some(now), fsm.None[fsm.UUID]()
-			return took(TransitionDeliver), nil
-		}
-		return Steps{}, r.explainHandlerSuccess(e, now).Refuse("stale_success", "lease_lost", 409)
-	case Pending, Delivered, RetryWait, DeadLetter:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventHandlerSuccess)
+	if r.State != Delivering {
+		return Steps{}, r.misplaced(EventHandlerSuccess)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventHandlerSuccess)
+	if r.LeaseToken.IsSet && e.Token == r.LeaseToken.V {
+		if r.DeliveredAt.IsSet && !r.DeliveredAt.V.Equal(now) {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventHandlerSuccess).OnRow("deliver").WithField("delivered_at", "is write-once")
+		}
+		r.State, r.DeliveredAt, r.LeaseToken = Delivered, fsm.Some(now), fsm.None[fsm.UUID]()
+		return took(TransitionDeliver), nil
+	}
+	return Steps{}, r.explainHandlerSuccess(e, now).Refuse("stale_success", "lease_lost", 409)
 }
 
 // HandlerFailure applies handler_failure. It changes r only when it returns a step.
@@ -64,93 +58,78 @@ func (r *Record) HandlerFailure(e HandlerFailure, p Params, now time.Time) (Step
 	if !fsm.InRange(e.RetryAt) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventHandlerFailure).WithField("retry_at", "is not in the years 1 to 9999")
 	}
-	switch r.State {
-	case Delivering:
-		if r.LeaseToken.IsSet && e.Token == r.LeaseToken.V && r.Attempts < p.MaxAttempts {
-			r.State = RetryWait
-			r.AvailableAt = fsm.Some(e.RetryAt)
-			r.LastError = fsm.Some(e.Cause)
-			r.LeaseToken = fsm.None[fsm.UUID]()
-			return took(TransitionRetryLater), nil
-		}
-		// No row tells a permanent failure from another: a caller that knows passes a max_attempts that is reached (F-000-26).
-		if r.LeaseToken.IsSet && e.Token == r.LeaseToken.V && r.Attempts >= p.MaxAttempts {
-			r.State, r.LastError, r.LeaseToken = DeadLetter, fsm.Some(e.Cause), fsm.None[fsm.UUID]()
-			return took(TransitionGiveUp), nil
-		}
-		return Steps{}, r.explainHandlerFailure(e, p).Refuse("stale_failure", "lease_lost", 409)
-	case Pending, Delivered, RetryWait, DeadLetter:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventHandlerFailure)
+	if r.State != Delivering {
+		return Steps{}, r.misplaced(EventHandlerFailure)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventHandlerFailure)
+	if r.LeaseToken.IsSet && e.Token == r.LeaseToken.V && r.Attempts < p.MaxAttempts {
+		r.State = RetryWait
+		r.AvailableAt = fsm.Some(e.RetryAt)
+		r.LastError = fsm.Some(e.Cause)
+		r.LeaseToken = fsm.None[fsm.UUID]()
+		return took(TransitionRetryLater), nil
+	}
+	// No row tells a permanent failure from another: a caller that knows passes a max_attempts that is reached (F-000-26).
+	if r.LeaseToken.IsSet && e.Token == r.LeaseToken.V && r.Attempts >= p.MaxAttempts {
+		r.State, r.LastError, r.LeaseToken = DeadLetter, fsm.Some(e.Cause), fsm.None[fsm.UUID]()
+		return took(TransitionGiveUp), nil
+	}
+	return Steps{}, r.explainHandlerFailure(e, p).Refuse("stale_failure", "lease_lost", 409)
 }
 
 // TimeReached applies time_reached. It changes r only when it returns a step.
 func (r *Record) TimeReached(now time.Time) (Steps, error) {
-	switch r.State {
-	case RetryWait:
-		if r.AvailableAt.IsSet && !r.AvailableAt.V.After(now) {
-			r.State, r.AvailableAt = Pending, fsm.None[time.Time]()
-			return took(TransitionWake), nil
-		}
-		return Steps{}, r.explainTimeReached(now).Refuse("too_early", "refused", 409)
-	case Pending, Delivering, Delivered, DeadLetter:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventTimeReached)
+	if r.State != RetryWait {
+		return Steps{}, r.misplaced(EventTimeReached)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventTimeReached)
+	if r.AvailableAt.IsSet && !r.AvailableAt.V.After(now) {
+		r.State, r.AvailableAt = Pending, fsm.None[time.Time]()
+		return took(TransitionWake), nil
+	}
+	return Steps{}, r.explainTimeReached(now).Refuse("too_early", "refused", 409)
 }
 
 // fireLeaseExpired applies lease_expired. It changes r only when it returns a step.
 func (r *Record) fireLeaseExpired(p Params, now time.Time) (Steps, error) {
-	switch r.State {
-	case Delivering:
-		// Added: the worker died, or was too slow to tell. A claim without an outcome counts as an attempt.
-		if r.Attempts < p.MaxAttempts {
-			r.State, r.LastError, r.LeaseToken = Pending, fsm.Some("lease_expired"), fsm.None[fsm.UUID]()
-			return took(TransitionLeaseLost), nil
-		}
-		if r.Attempts >= p.MaxAttempts {
-			r.State, r.LastError, r.LeaseToken = DeadLetter, fsm.Some("lease_expired"), fsm.None[fsm.UUID]()
-			return took(TransitionLeaseLast), nil
-		}
-		return Steps{}, r.explainLeaseExpired(p)
-	case Pending, Delivered, RetryWait, DeadLetter:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventLeaseExpired)
+	if r.State != Delivering {
+		return Steps{}, r.misplaced(EventLeaseExpired)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventLeaseExpired)
+	// Added: the worker died, or was too slow to tell. A claim without an outcome counts as an attempt.
+	if r.Attempts < p.MaxAttempts {
+		r.State, r.LastError, r.LeaseToken = Pending, fsm.Some("lease_expired"), fsm.None[fsm.UUID]()
+		return took(TransitionLeaseLost), nil
+	}
+	if r.Attempts >= p.MaxAttempts {
+		r.State, r.LastError, r.LeaseToken = DeadLetter, fsm.Some("lease_expired"), fsm.None[fsm.UUID]()
+		return took(TransitionLeaseLast), nil
+	}
+	return Steps{}, r.explainLeaseExpired(p)
 }
 
 // Requeue applies requeue. It changes r only when it returns a step.
 func (r *Record) Requeue(e Requeue, now time.Time) (Steps, error) {
-	switch r.State {
-	case DeadLetter:
-		// Added: what the operator of the "operator queue" can do. A discarded letter stays where it is: the document has no state
-		// for it.
-		if !r.DiscardedAt.IsSet {
-			r.State, r.Attempts, r.Resolution = Pending, 0, fsm.Some(e.Resolution)
-			return took(TransitionRequeue), nil
-		}
-		return Steps{}, r.explainRequeue(e).Refuse("already_resolved", "refused", 409)
-	case Pending, Delivering, Delivered, RetryWait:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRequeue)
+	if r.State != DeadLetter {
+		return Steps{}, r.misplaced(EventRequeue)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRequeue)
+	// Added: what the operator of the "operator queue" can do. A discarded letter stays where it is: the document has no state
+	// for it.
+	if !r.DiscardedAt.IsSet {
+		r.State, r.Attempts, r.Resolution = Pending, 0, fsm.Some(e.Resolution)
+		return took(TransitionRequeue), nil
+	}
+	return Steps{}, r.explainRequeue(e).Refuse("already_resolved", "refused", 409)
 }
 
 // Discard applies discard. It changes r only when it returns a step.
 func (r *Record) Discard(e Discard, now time.Time) (Steps, error) {
 	now = fsm.Instant(now)
-	switch r.State {
-	case DeadLetter:
-		if !r.DiscardedAt.IsSet {
-			r.DiscardedAt, r.Resolution = fsm.Some(now), fsm.Some(e.Resolution)
-			return took(TransitionDiscard), nil
-		}
-		return Steps{}, r.explainDiscard(e, now).Refuse("already_resolved", "refused", 409)
-	case Pending, Delivering, Delivered, RetryWait:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDiscard)
+	if r.State != DeadLetter {
+		return Steps{}, r.misplaced(EventDiscard)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDiscard)
+	if !r.DiscardedAt.IsSet {
+		r.DiscardedAt, r.Resolution = fsm.Some(now), fsm.Some(e.Resolution)
+		return took(TransitionDiscard), nil
+	}
+	return Steps{}, r.explainDiscard(e, now).Refuse("already_resolved", "refused", 409)
 }
 
 // Cancel applies cancel. It changes r only when it returns a step.
@@ -169,10 +148,8 @@ func (r *Record) Cancel(e Cancel, now time.Time) (Steps, error) {
 		return took(TransitionCancelRetryWait), nil
 	case DeadLetter:
 		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("given_up_before", "refused", 409)
-	case Delivered:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCancel)
+	return Steps{}, r.misplaced(EventCancel)
 }
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
@@ -197,9 +174,5 @@ func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	if e.Payload == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("payload", "is required")
 	}
-	switch r.State {
-	case Pending, Delivering, Delivered, RetryWait, DeadLetter:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCreate)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCreate)
+	return Steps{}, r.misplaced(EventCreate)
 }

@@ -66,7 +66,6 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "discard", Row: "already_resolved", May: true, Carries: true, Refuses: true, Failure: "refused", Status: 409},
 			{Event: "cancel", Row: "given_up_before", May: true, Carries: true, Refuses: true, Failure: "refused", Status: 409},
 		}
-	case Delivered:
 	}
 	return nil
 }
@@ -89,7 +88,6 @@ func (r *Record) offer(x *fsm.Rejection) {
 	case DeadLetter:
 		x.May("requeue", true)
 		x.May("discard", true)
-	case Delivered:
 	}
 }
 

@@ -2,111 +2,55 @@
 
 package outbox
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionCreate is create: create leads from none to pending.
 	TransitionCreate
-	// TransitionClaim is claim: worker_claim leads from pending to delivering.
 	TransitionClaim
-	// TransitionDeliver is deliver: handler_success leads from delivering to delivered.
 	TransitionDeliver
-	// TransitionRetryLater is retry_later: handler_failure leads from delivering to retry_wait.
 	TransitionRetryLater
-	// TransitionWake is wake: time_reached leads from retry_wait to pending.
 	TransitionWake
-	// TransitionGiveUp is give_up: handler_failure leads from delivering to dead_letter.
-	//
-	// No row tells a permanent failure from another: a caller that knows passes a max_attempts that is reached (F-000-26).
 	TransitionGiveUp
-	// TransitionLeaseLost is lease_lost: lease_expired leads from delivering to pending.
-	//
-	// Added: the worker died, or was too slow to tell. A claim without an outcome counts as an attempt.
 	TransitionLeaseLost
-	// TransitionLeaseLast is lease_last: lease_expired leads from delivering to dead_letter.
 	TransitionLeaseLast
-	// TransitionRequeue is requeue: requeue leads from dead_letter to pending.
-	//
-	// Added: what the operator of the "operator queue" can do. A discarded letter stays where it is: the document has no state
-	// for it.
 	TransitionRequeue
-	// TransitionDiscard is discard: discard stays in dead_letter.
 	TransitionDiscard
-	// TransitionCancelPending is cancel: cancel leads from pending to dead_letter.
-	//
-	// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
 	TransitionCancelPending
-	// TransitionCancelRetryWait is cancel: cancel leads from retry_wait to dead_letter.
 	TransitionCancelRetryWait
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionCreate:          {Name: "create", Event: EventCreate, To: Pending},
+	TransitionClaim:           {Name: "claim", From: Pending, Event: EventWorkerClaim, To: Delivering},
+	TransitionDeliver:         {Name: "deliver", From: Delivering, Event: EventHandlerSuccess, To: Delivered},
+	TransitionRetryLater:      {Name: "retry_later", From: Delivering, Event: EventHandlerFailure, To: RetryWait},
+	TransitionWake:            {Name: "wake", From: RetryWait, Event: EventTimeReached, To: Pending},
+	TransitionGiveUp:          {Name: "give_up", From: Delivering, Event: EventHandlerFailure, To: DeadLetter, Effects: []string{"alert", "operator_queue"}},
+	TransitionLeaseLost:       {Name: "lease_lost", From: Delivering, Event: EventLeaseExpired, To: Pending},
+	TransitionLeaseLast:       {Name: "lease_last", From: Delivering, Event: EventLeaseExpired, To: DeadLetter, Effects: []string{"alert", "operator_queue"}},
+	TransitionRequeue:         {Name: "requeue", From: DeadLetter, Event: EventRequeue, To: Pending},
+	TransitionDiscard:         {Name: "discard", From: DeadLetter, Event: EventDiscard, To: DeadLetter, Internal: true},
+	TransitionCancelPending:   {Name: "cancel", From: Pending, Event: EventCancel, To: DeadLetter},
+	TransitionCancelRetryWait: {Name: "cancel", From: RetryWait, Event: EventCancel, To: DeadLetter},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionCreate:          {name: "create", event: EventCreate, to: Pending},
-	TransitionClaim:           {name: "claim", from: Pending, event: EventWorkerClaim, to: Delivering},
-	TransitionDeliver:         {name: "deliver", from: Delivering, event: EventHandlerSuccess, to: Delivered},
-	TransitionRetryLater:      {name: "retry_later", from: Delivering, event: EventHandlerFailure, to: RetryWait},
-	TransitionWake:            {name: "wake", from: RetryWait, event: EventTimeReached, to: Pending},
-	TransitionGiveUp:          {name: "give_up", from: Delivering, event: EventHandlerFailure, to: DeadLetter, effects: []string{"alert", "operator_queue"}},
-	TransitionLeaseLost:       {name: "lease_lost", from: Delivering, event: EventLeaseExpired, to: Pending},
-	TransitionLeaseLast:       {name: "lease_last", from: Delivering, event: EventLeaseExpired, to: DeadLetter, effects: []string{"alert", "operator_queue"}},
-	TransitionRequeue:         {name: "requeue", from: DeadLetter, event: EventRequeue, to: Pending},
-	TransitionDiscard:         {name: "discard", from: DeadLetter, event: EventDiscard, to: DeadLetter, internal: true},
-	TransitionCancelPending:   {name: "cancel", from: Pending, event: EventCancel, to: DeadLetter},
-	TransitionCancelRetryWait: {name: "cancel", from: RetryWait, event: EventCancel, to: DeadLetter},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 1
@@ -117,19 +61,10 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}

@@ -58,100 +58,63 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// WorkerClaimFrom are the states in which worker_claim has a transition.
-type WorkerClaimFrom interface {
-	InPending | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	WorkerClaimFrom    interface{ InPending | nowhere }
+	HandlerSuccessFrom interface{ InDelivering | nowhere }
+	HandlerFailureFrom interface{ InDelivering | nowhere }
+	TimeReachedFrom    interface{ InRetryWait | nowhere }
+	RequeueFrom        interface{ InDeadLetter | nowhere }
+	DiscardFrom        interface{ InDeadLetter | nowhere }
+	CancelFrom         interface{ InPending | InRetryWait }
+)
+
+// FireWorkerClaim applies worker_claim.
+func FireWorkerClaim[S WorkerClaimFrom](v S, e WorkerClaim, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.WorkerClaim(e, now))
 }
 
-// FireWorkerClaim applies worker_claim. For a record in any other state it does not compile.
-func FireWorkerClaim[S WorkerClaimFrom](in S, e WorkerClaim, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.WorkerClaim(e, now)
-	return r.fired(err)
+// FireHandlerSuccess applies handler_success.
+func FireHandlerSuccess[S HandlerSuccessFrom](v S, e HandlerSuccess, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.HandlerSuccess(e, now))
 }
 
-// HandlerSuccessFrom are the states in which handler_success has a transition.
-type HandlerSuccessFrom interface {
-	InDelivering | nowhere
-	View
+// FireHandlerFailure applies handler_failure.
+func FireHandlerFailure[S HandlerFailureFrom](v S, e HandlerFailure, p Params, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.HandlerFailure(e, p, now))
 }
 
-// FireHandlerSuccess applies handler_success. For a record in any other state it does not compile.
-func FireHandlerSuccess[S HandlerSuccessFrom](in S, e HandlerSuccess, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.HandlerSuccess(e, now)
-	return r.fired(err)
+// FireTimeReached applies time_reached.
+func FireTimeReached[S TimeReachedFrom](v S, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.TimeReached(now))
 }
 
-// HandlerFailureFrom are the states in which handler_failure has a transition.
-type HandlerFailureFrom interface {
-	InDelivering | nowhere
-	View
+// FireRequeue applies requeue.
+func FireRequeue[S RequeueFrom](v S, e Requeue, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Requeue(e, now))
 }
 
-// FireHandlerFailure applies handler_failure. For a record in any other state it does not compile.
-func FireHandlerFailure[S HandlerFailureFrom](in S, e HandlerFailure, p Params, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.HandlerFailure(e, p, now)
-	return r.fired(err)
+// FireDiscard applies discard.
+func FireDiscard[S DiscardFrom](v S, e Discard, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Discard(e, now))
 }
 
-// TimeReachedFrom are the states in which time_reached has a transition.
-type TimeReachedFrom interface {
-	InRetryWait | nowhere
-	View
-}
-
-// FireTimeReached applies time_reached. For a record in any other state it does not compile.
-func FireTimeReached[S TimeReachedFrom](in S, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.TimeReached(now)
-	return r.fired(err)
-}
-
-// RequeueFrom are the states in which requeue has a transition.
-type RequeueFrom interface {
-	InDeadLetter | nowhere
-	View
-}
-
-// FireRequeue applies requeue. For a record in any other state it does not compile.
-func FireRequeue[S RequeueFrom](in S, e Requeue, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Requeue(e, now)
-	return r.fired(err)
-}
-
-// DiscardFrom are the states in which discard has a transition.
-type DiscardFrom interface {
-	InDeadLetter | nowhere
-	View
-}
-
-// FireDiscard applies discard. For a record in any other state it does not compile.
-func FireDiscard[S DiscardFrom](in S, e Discard, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Discard(e, now)
-	return r.fired(err)
-}
-
-// CancelFrom are the states in which cancel has a transition.
-type CancelFrom interface {
-	InPending | InRetryWait
-	View
-}
-
-// FireCancel applies cancel. For a record in any other state it does not compile.
-func FireCancel[S CancelFrom](in S, e Cancel, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Cancel(e, now)
-	return r.fired(err)
+// FireCancel applies cancel.
+func FireCancel[S CancelFrom](v S, e Cancel, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Cancel(e, now))
 }

@@ -16,18 +16,17 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case PublishVersion:
-		return r.PublishVersion(e, c.Now)
-	case TombstoneVersion:
-		return r.TombstoneVersion(e, c.Now)
-	case RestoreVersion:
-		return r.RestoreVersion(e, c.Now)
-	case Create:
-		return r.fireCreate(c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e PublishVersion) fire(r *Record, c Call) (Steps, error)   { return r.PublishVersion(e, c.Now) }
+func (e TombstoneVersion) fire(r *Record, c Call) (Steps, error) { return r.TombstoneVersion(e, c.Now) }
+func (e RestoreVersion) fire(r *Record, c Call) (Steps, error)   { return r.RestoreVersion(e, c.Now) }
+func (Create) fire(r *Record, c Call) (Steps, error)             { return r.fireCreate(c.Now) }
 
 // NewRecord creates a record by create.
 func NewRecord(id fsm.UUID, now time.Time) (Record, Steps, error) {

@@ -27,23 +27,11 @@ var policyWords = fsm.Words[Policy]{Machine: MachineName, Type: "Policy", Noun: 
 	"allow", "quarantine", "deny", "unavailable",
 }}
 
-// String returns the word of the spec for v.
-func (v Policy) String() string { return policyWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v Policy) Valid() bool { return PolicyAllow <= v && v <= PolicyUnavailable }
-
-// ParsePolicy returns the policy that the spec calls name.
-func ParsePolicy(name string) (Policy, error) { return policyWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Policy) MarshalText() ([]byte, error) { return policyWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParsePolicy the policy of a word. The other methods carry the word through JSON and SQL.
+func (v Policy) String() string                   { return policyWords.String(v) }
+func (v Policy) Valid() bool                      { return PolicyAllow <= v && v <= PolicyUnavailable }
+func (v Policy) MarshalText() ([]byte, error)     { return policyWords.MarshalText(v) }
 func (v *Policy) UnmarshalText(text []byte) error { return policyWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v Policy) Value() (driver.Value, error) { return policyWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *Policy) Scan(src any) error { return policyWords.Scan(src, v) }
+func (v Policy) Value() (driver.Value, error)     { return policyWords.Value(v) }
+func (v *Policy) Scan(src any) error              { return policyWords.Scan(src, v) }
+func ParsePolicy(name string) (Policy, error)     { return policyWords.Parse(name) }

@@ -25,29 +25,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"publish_version", "tombstone_version", "restore_version", "create",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventPublishVersion <= e && e <= EventCreate }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventPublishVersion <= e && e <= EventCreate }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
@@ -58,6 +45,7 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
 }
 
 // PublishVersion is the payload of publish_version.
@@ -66,12 +54,6 @@ type PublishVersion struct {
 	MissingBlobs int64  `json:"missing_blobs"`
 	Digest       string `json:"digest"`
 }
-
-// Event returns EventPublishVersion.
-func (PublishVersion) Event() Event { return EventPublishVersion }
-
-// EventName returns the event's name in the spec.
-func (PublishVersion) EventName() string { return "publish_version" }
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *PublishVersion) check() (field, problem string) {
@@ -95,12 +77,6 @@ type TombstoneVersion struct {
 	RetentionUntil fsm.Optional[time.Time] `json:"retention_until,omitzero"`
 }
 
-// Event returns EventTombstoneVersion.
-func (TombstoneVersion) Event() Event { return EventTombstoneVersion }
-
-// EventName returns the event's name in the spec.
-func (TombstoneVersion) EventName() string { return "tombstone_version" }
-
 // RestoreVersion is the payload of restore_version.
 //
 // Row 4 does not ask for the blobs, which row 1 demands and a collector may have taken since (F-000-19).
@@ -109,22 +85,22 @@ type RestoreVersion struct {
 	MissingBlobs int64  `json:"missing_blobs"`
 }
 
-// Event returns EventRestoreVersion.
-func (RestoreVersion) Event() Event { return EventRestoreVersion }
-
-// EventName returns the event's name in the spec.
-func (RestoreVersion) EventName() string { return "restore_version" }
-
 // Create is the payload of create.
 //
 // Creates a record.
 type Create struct{}
 
-// Event returns EventCreate.
-func (Create) Event() Event { return EventCreate }
+// The event of each payload.
+func (PublishVersion) Event() Event   { return EventPublishVersion }
+func (TombstoneVersion) Event() Event { return EventTombstoneVersion }
+func (RestoreVersion) Event() Event   { return EventRestoreVersion }
+func (Create) Event() Event           { return EventCreate }
 
-// EventName returns the event's name in the spec.
-func (Create) EventName() string { return "create" }
+// The event's name in the spec.
+func (PublishVersion) EventName() string   { return "publish_version" }
+func (TombstoneVersion) EventName() string { return "tombstone_version" }
+func (RestoreVersion) EventName() string   { return "restore_version" }
+func (Create) EventName() string           { return "create" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -11,58 +11,43 @@ import (
 // explainPublishVersion tells why no row accepted publish_version.
 func (r *Record) explainPublishVersion(e PublishVersion) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventPublishVersion)
-	switch r.State {
-	case Draft:
-		x.Candidate("publish",
-			fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
-			fsm.Check("missing_blobs == 0", e.MissingBlobs == 0, fsm.Read("missing_blobs", e.MissingBlobs)),
-		)
-		x.Candidate("quarantine",
-			fsm.Check("policy == quarantine", e.Policy == PolicyQuarantine, fsm.Read("policy", e.Policy)),
-		)
-		x.Candidate("blobs_missing")
-		x.Candidate("publish_denied")
-		x.Candidate("publish_fail_closed")
-	case Published, Tombstoned:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("publish",
+		fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
+		fsm.Check("missing_blobs == 0", e.MissingBlobs == 0, fsm.Read("missing_blobs", e.MissingBlobs)),
+	)
+	x.Candidate("quarantine",
+		fsm.Check("policy == quarantine", e.Policy == PolicyQuarantine, fsm.Read("policy", e.Policy)),
+	)
+	x.Candidate("blobs_missing")
+	x.Candidate("publish_denied")
+	x.Candidate("publish_fail_closed")
 	return x
 }
 
 // explainTombstoneVersion tells why no row accepted tombstone_version.
 func (r *Record) explainTombstoneVersion(e TombstoneVersion) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventTombstoneVersion)
-	switch r.State {
-	case Published:
-		x.Candidate("tombstone",
-			fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
-			fsm.Check("retention_until exists true", e.RetentionUntil.IsSet, fsm.Read("retention_until", e.RetentionUntil)),
-		)
-		x.Candidate("not_authorized")
-		x.Candidate("no_retention")
-	case Draft, Tombstoned:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("tombstone",
+		fsm.Check("authorized == true", e.Authorized, fsm.Read("authorized", e.Authorized)),
+		fsm.Check("retention_until exists true", e.RetentionUntil.IsSet, fsm.Read("retention_until", e.RetentionUntil)),
+	)
+	x.Candidate("not_authorized")
+	x.Candidate("no_retention")
 	return x
 }
 
 // explainRestoreVersion tells why no row accepted restore_version.
 func (r *Record) explainRestoreVersion(e RestoreVersion, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRestoreVersion)
-	switch r.State {
-	case Tombstoned:
-		x.Candidate("restore",
-			fsm.Check("retention_until > $now", r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-			fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
-			fsm.Check("missing_blobs == 0", e.MissingBlobs == 0, fsm.Read("missing_blobs", e.MissingBlobs)),
-		)
-		x.Candidate("retention_over")
-		x.Candidate("blobs_collected")
-		x.Candidate("restore_denied")
-		x.Candidate("restore_fail_closed")
-	case Draft, Published:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("restore",
+		fsm.Check("retention_until > $now", r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now), fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+		fsm.Check("policy == allow", e.Policy == PolicyAllow, fsm.Read("policy", e.Policy)),
+		fsm.Check("missing_blobs == 0", e.MissingBlobs == 0, fsm.Read("missing_blobs", e.MissingBlobs)),
+	)
+	x.Candidate("retention_over")
+	x.Candidate("blobs_collected")
+	x.Candidate("restore_denied")
+	x.Candidate("restore_fail_closed")
 	return x
 }
 

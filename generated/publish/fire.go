@@ -13,36 +13,33 @@ func (r *Record) PublishVersion(e PublishVersion, now time.Time) (Steps, error) 
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPublishVersion).WithField(field, problem)
 	}
-	switch r.State {
-	case Draft:
-		if e.Policy == PolicyAllow && e.MissingBlobs == 0 {
-			if r.ManifestDigest.IsSet && r.ManifestDigest.V != e.Digest {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventPublishVersion).OnRow("publish").WithField("manifest_digest", "is write-once")
-			}
-			r.State, r.ManifestDigest = Published, fsm.Some(e.Digest)
-			return took(TransitionPublish), nil
-		}
-		// The table gives the quarantine no state: every repeat audits and announces it again (F-000-6).
-		if e.Policy == PolicyQuarantine {
-			return took(TransitionQuarantine), nil
-		}
-		// Added: what the table leaves unsaid, as deterministic refusals (document 000, section 5; F-000-5).
-		if e.Policy == PolicyAllow && e.MissingBlobs > 0 {
-			return Steps{}, r.explainPublishVersion(e).Refuse("blobs_missing", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
-				fsm.Check("missing_blobs > 0", true, fsm.Read("missing_blobs", e.MissingBlobs)),
-			)
-		}
-		if e.Policy == PolicyDeny {
-			return Steps{}, r.explainPublishVersion(e).Refuse("publish_denied", "policy_denied", 403).On(fsm.Check("policy == deny", true, fsm.Read("policy", e.Policy)))
-		}
-		if e.Policy == PolicyUnavailable {
-			return Steps{}, r.explainPublishVersion(e).Refuse("publish_fail_closed", "policy_unavailable", 503).On(fsm.Check("policy == unavailable", true, fsm.Read("policy", e.Policy)))
-		}
-		return Steps{}, r.explainPublishVersion(e)
-	case Published, Tombstoned:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPublishVersion)
+	if r.State != Draft {
+		return Steps{}, r.misplaced(EventPublishVersion)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPublishVersion)
+	if e.Policy == PolicyAllow && e.MissingBlobs == 0 {
+		if r.ManifestDigest.IsSet && r.ManifestDigest.V != e.Digest {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventPublishVersion).OnRow("publish").WithField("manifest_digest", "is write-once")
+		}
+		r.State, r.ManifestDigest = Published, fsm.Some(e.Digest)
+		return took(TransitionPublish), nil
+	}
+	// The table gives the quarantine no state: every repeat audits and announces it again (F-000-6).
+	if e.Policy == PolicyQuarantine {
+		return took(TransitionQuarantine), nil
+	}
+	// Added: what the table leaves unsaid, as deterministic refusals (document 000, section 5; F-000-5).
+	if e.Policy == PolicyAllow && e.MissingBlobs > 0 {
+		return Steps{}, r.explainPublishVersion(e).Refuse("blobs_missing", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
+			fsm.Check("missing_blobs > 0", true, fsm.Read("missing_blobs", e.MissingBlobs)),
+		)
+	}
+	if e.Policy == PolicyDeny {
+		return Steps{}, r.explainPublishVersion(e).Refuse("publish_denied", "policy_denied", 403).On(fsm.Check("policy == deny", true, fsm.Read("policy", e.Policy)))
+	}
+	if e.Policy == PolicyUnavailable {
+		return Steps{}, r.explainPublishVersion(e).Refuse("publish_fail_closed", "policy_unavailable", 503).On(fsm.Check("policy == unavailable", true, fsm.Read("policy", e.Policy)))
+	}
+	return Steps{}, r.explainPublishVersion(e)
 }
 
 // TombstoneVersion applies tombstone_version. It changes r only when it returns a step.
@@ -53,28 +50,25 @@ func (r *Record) TombstoneVersion(e TombstoneVersion, now time.Time) (Steps, err
 	if e.RetentionUntil.IsSet && !fsm.InRange(e.RetentionUntil.V) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventTombstoneVersion).WithField("retention_until", "is not in the years 1 to 9999")
 	}
-	switch r.State {
-	case Published:
-		if e.Authorized && e.RetentionUntil.IsSet {
-			if !r.ManifestDigest.IsSet {
-				return Steps{}, r.unheldTombstone(e)
-			}
-			r.State, r.RetentionUntil = Tombstoned, e.RetentionUntil
-			return took(TransitionTombstone), nil
-		}
-		if !e.Authorized {
-			return Steps{}, r.explainTombstoneVersion(e).Refuse("not_authorized", "not_authorized", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
-		}
-		if e.Authorized && !e.RetentionUntil.IsSet {
-			return Steps{}, r.explainTombstoneVersion(e).Refuse("no_retention", "validation", 422).On(fsm.Check("authorized == true", true, fsm.Read("authorized", e.Authorized)),
-				fsm.Check("retention_until exists false", true, fsm.Read("retention_until", e.RetentionUntil)),
-			)
-		}
-		return Steps{}, r.explainTombstoneVersion(e)
-	case Draft, Tombstoned:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventTombstoneVersion)
+	if r.State != Published {
+		return Steps{}, r.misplaced(EventTombstoneVersion)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventTombstoneVersion)
+	if e.Authorized && e.RetentionUntil.IsSet {
+		if !r.ManifestDigest.IsSet {
+			return Steps{}, r.unheldTombstone(e)
+		}
+		r.State, r.RetentionUntil = Tombstoned, e.RetentionUntil
+		return took(TransitionTombstone), nil
+	}
+	if !e.Authorized {
+		return Steps{}, r.explainTombstoneVersion(e).Refuse("not_authorized", "not_authorized", 403).On(fsm.Check("authorized == false", true, fsm.Read("authorized", e.Authorized)))
+	}
+	if e.Authorized && !e.RetentionUntil.IsSet {
+		return Steps{}, r.explainTombstoneVersion(e).Refuse("no_retention", "validation", 422).On(fsm.Check("authorized == true", true, fsm.Read("authorized", e.Authorized)),
+			fsm.Check("retention_until exists false", true, fsm.Read("retention_until", e.RetentionUntil)),
+		)
+	}
+	return Steps{}, r.explainTombstoneVersion(e)
 }
 
 // RestoreVersion applies restore_version. It changes r only when it returns a step.
@@ -87,38 +81,35 @@ func (r *Record) RestoreVersion(e RestoreVersion, now time.Time) (Steps, error) 
 	if e.MissingBlobs < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRestoreVersion).WithField("missing_blobs", "is less than 0")
 	}
-	switch r.State {
-	case Tombstoned:
-		// "(optional)" in the table: built. At retention_until itself the collector wins (machine gc, row expire).
-		if r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) && e.Policy == PolicyAllow && e.MissingBlobs == 0 {
-			if !r.ManifestDigest.IsSet {
-				return Steps{}, r.unheldRestore(e, now)
-			}
-			r.State, r.RetentionUntil = Published, fsm.None[time.Time]()
-			return took(TransitionRestore), nil
-		}
-		if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-			return Steps{}, r.explainRestoreVersion(e, now).Refuse("retention_over", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
-				fsm.Check("retention_until <= $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-			)
-		}
-		if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) && e.MissingBlobs > 0 {
-			return Steps{}, r.explainRestoreVersion(e, now).Refuse("blobs_collected", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
-				fsm.Check("retention_until > $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
-				fsm.Check("missing_blobs > 0", true, fsm.Read("missing_blobs", e.MissingBlobs)),
-			)
-		}
-		if e.Policy == PolicyQuarantine || e.Policy == PolicyDeny {
-			return Steps{}, r.explainRestoreVersion(e, now).Refuse("restore_denied", "policy_denied", 403).On(fsm.Check("policy in [quarantine, deny]", true, fsm.Read("policy", e.Policy)))
-		}
-		if e.Policy == PolicyUnavailable {
-			return Steps{}, r.explainRestoreVersion(e, now).Refuse("restore_fail_closed", "policy_unavailable", 503).On(fsm.Check("policy == unavailable", true, fsm.Read("policy", e.Policy)))
-		}
-		return Steps{}, r.explainRestoreVersion(e, now)
-	case Draft, Published:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRestoreVersion)
+	if r.State != Tombstoned {
+		return Steps{}, r.misplaced(EventRestoreVersion)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRestoreVersion)
+	// "(optional)" in the table: built. At retention_until itself the collector wins (machine gc, row expire).
+	if r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) && e.Policy == PolicyAllow && e.MissingBlobs == 0 {
+		if !r.ManifestDigest.IsSet {
+			return Steps{}, r.unheldRestore(e, now)
+		}
+		r.State, r.RetentionUntil = Published, fsm.None[time.Time]()
+		return took(TransitionRestore), nil
+	}
+	if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
+		return Steps{}, r.explainRestoreVersion(e, now).Refuse("retention_over", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
+			fsm.Check("retention_until <= $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+		)
+	}
+	if e.Policy == PolicyAllow && r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) && e.MissingBlobs > 0 {
+		return Steps{}, r.explainRestoreVersion(e, now).Refuse("blobs_collected", "validation", 422).On(fsm.Check("policy == allow", true, fsm.Read("policy", e.Policy)),
+			fsm.Check("retention_until > $now", true, fsm.Read("retention_until", r.RetentionUntil), fsm.Read("$now", now)),
+			fsm.Check("missing_blobs > 0", true, fsm.Read("missing_blobs", e.MissingBlobs)),
+		)
+	}
+	if e.Policy == PolicyQuarantine || e.Policy == PolicyDeny {
+		return Steps{}, r.explainRestoreVersion(e, now).Refuse("restore_denied", "policy_denied", 403).On(fsm.Check("policy in [quarantine, deny]", true, fsm.Read("policy", e.Policy)))
+	}
+	if e.Policy == PolicyUnavailable {
+		return Steps{}, r.explainRestoreVersion(e, now).Refuse("restore_fail_closed", "policy_unavailable", 503).On(fsm.Check("policy == unavailable", true, fsm.Read("policy", e.Policy)))
+	}
+	return Steps{}, r.explainRestoreVersion(e, now)
 }
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
@@ -130,10 +121,4 @@ func (r *Record) createCreate(now time.Time) (Steps, error) {
 // fireCreate applies create. It changes r only when it returns a step.
 //
 // Creates a record.
-func (r *Record) fireCreate(now time.Time) (Steps, error) {
-	switch r.State {
-	case Draft, Published, Tombstoned:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCreate)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCreate)
-}
+func (r *Record) fireCreate(now time.Time) (Steps, error) { return Steps{}, r.misplaced(EventCreate) }

@@ -2,85 +2,41 @@
 
 package publish
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionCreate is create: create leads from none to draft.
 	TransitionCreate
-	// TransitionPublish is publish: publish_version leads from draft to published.
 	TransitionPublish
-	// TransitionQuarantine is quarantine: publish_version leads from draft to draft.
-	//
-	// The table gives the quarantine no state: every repeat audits and announces it again (F-000-6).
 	TransitionQuarantine
-	// TransitionTombstone is tombstone: tombstone_version leads from published to tombstoned.
 	TransitionTombstone
-	// TransitionRestore is restore: restore_version leads from tombstoned to published.
-	//
-	// "(optional)" in the table: built. At retention_until itself the collector wins (machine gc, row expire).
 	TransitionRestore
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionCreate:     {Name: "create", Event: EventCreate, To: Draft},
+	TransitionPublish:    {Name: "publish", From: Draft, Event: EventPublishVersion, To: Published, Effects: []string{"persist_artifact_entries", "artifact.published", "audit"}},
+	TransitionQuarantine: {Name: "quarantine", From: Draft, Event: EventPublishVersion, To: Draft, Effects: []string{"audit", "artifact.quarantined"}},
+	TransitionTombstone:  {Name: "tombstone", From: Published, Event: EventTombstoneVersion, To: Tombstoned, Effects: []string{"tombstone_row", "artifact.tombstoned", "audit"}},
+	TransitionRestore:    {Name: "restore", From: Tombstoned, Event: EventRestoreVersion, To: Published, Effects: []string{"lift_tombstone", "audit", "artifact.restored"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionCreate:     {name: "create", event: EventCreate, to: Draft},
-	TransitionPublish:    {name: "publish", from: Draft, event: EventPublishVersion, to: Published, effects: []string{"persist_artifact_entries", "artifact.published", "audit"}},
-	TransitionQuarantine: {name: "quarantine", from: Draft, event: EventPublishVersion, to: Draft, effects: []string{"audit", "artifact.quarantined"}},
-	TransitionTombstone:  {name: "tombstone", from: Published, event: EventTombstoneVersion, to: Tombstoned, effects: []string{"tombstone_row", "artifact.tombstoned", "audit"}},
-	TransitionRestore:    {name: "restore", from: Tombstoned, event: EventRestoreVersion, to: Published, effects: []string{"lift_tombstone", "audit", "artifact.restored"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 1
@@ -91,19 +47,10 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}

@@ -50,48 +50,35 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// PublishVersionFrom are the states in which publish_version has a transition.
-type PublishVersionFrom interface {
-	InDraft | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	PublishVersionFrom   interface{ InDraft | nowhere }
+	TombstoneVersionFrom interface{ InPublished | nowhere }
+	RestoreVersionFrom   interface{ InTombstoned | nowhere }
+)
+
+// FirePublishVersion applies publish_version.
+func FirePublishVersion[S PublishVersionFrom](v S, e PublishVersion, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.PublishVersion(e, now))
 }
 
-// FirePublishVersion applies publish_version. For a record in any other state it does not compile.
-func FirePublishVersion[S PublishVersionFrom](in S, e PublishVersion, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.PublishVersion(e, now)
-	return r.fired(err)
+// FireTombstoneVersion applies tombstone_version.
+func FireTombstoneVersion[S TombstoneVersionFrom](v S, e TombstoneVersion, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.TombstoneVersion(e, now))
 }
 
-// TombstoneVersionFrom are the states in which tombstone_version has a transition.
-type TombstoneVersionFrom interface {
-	InPublished | nowhere
-	View
-}
-
-// FireTombstoneVersion applies tombstone_version. For a record in any other state it does not compile.
-func FireTombstoneVersion[S TombstoneVersionFrom](in S, e TombstoneVersion, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.TombstoneVersion(e, now)
-	return r.fired(err)
-}
-
-// RestoreVersionFrom are the states in which restore_version has a transition.
-type RestoreVersionFrom interface {
-	InTombstoned | nowhere
-	View
-}
-
-// FireRestoreVersion applies restore_version. For a record in any other state it does not compile.
-func FireRestoreVersion[S RestoreVersionFrom](in S, e RestoreVersion, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RestoreVersion(e, now)
-	return r.fired(err)
+// FireRestoreVersion applies restore_version.
+func FireRestoreVersion[S RestoreVersionFrom](v S, e RestoreVersion, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RestoreVersion(e, now))
 }

@@ -18,97 +18,103 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Register:
-		return r.Register(e, c.By, c.Now)
-	case ValidationPassed:
-		return r.ValidationPassed(e, c.By, c.Now)
-	case ValidationFailed:
-		return r.ValidationFailed(e, c.By, c.Now)
-	case PostgresSucceeded:
-		return r.PostgresSucceeded(e, c.By, c.Now)
-	case PostgresFailed:
-		return r.PostgresFailed(e, c.By, c.Now)
-	case ConsulSucceeded:
-		return r.ConsulSucceeded(e, c.By, c.Now)
-	case ConsulFailed:
-		return r.ConsulFailed(e, c.By, c.Now)
-	case Continue:
-		return r.fireContinue(c.By, c.Now)
-	case RecoveryComplete:
-		return r.RecoveryComplete(e, c.By, c.Now)
-	case Deregister:
-		return r.Deregister(c.By, c.Now)
-	case DeregistrationComplete:
-		return r.DeregistrationComplete(c.By, c.Now)
-	case Retry:
-		return r.Retry(c.By, c.Now)
-	case RetryPostgres:
-		return r.RetryPostgres(c.By, c.Now)
-	case Abandon:
-		return r.Abandon(c.By, c.Now)
-	case FatalError:
-		return r.FatalError(e, c.By, c.Now)
-	case RetryExhausted:
-		return r.RetryExhausted(c.By, c.Now)
-	case ConsulDeregistered:
-		return r.ConsulDeregistered(e, c.By, c.Now)
-	case PostgresDeregistered:
-		return r.PostgresDeregistered(e, c.By, c.Now)
-	case CorrectPayload:
-		return r.CorrectPayload(e, c.By, c.Now)
-	case Create:
-		return r.fireCreate(e, c.By, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e Register) fire(r *Record, c Call) (Steps, error) { return r.Register(e, c.By, c.Now) }
+func (e ValidationPassed) fire(r *Record, c Call) (Steps, error) {
+	return r.ValidationPassed(e, c.By, c.Now)
+}
+func (e ValidationFailed) fire(r *Record, c Call) (Steps, error) {
+	return r.ValidationFailed(e, c.By, c.Now)
+}
+func (e PostgresSucceeded) fire(r *Record, c Call) (Steps, error) {
+	return r.PostgresSucceeded(e, c.By, c.Now)
+}
+func (e PostgresFailed) fire(r *Record, c Call) (Steps, error) {
+	return r.PostgresFailed(e, c.By, c.Now)
+}
+func (e ConsulSucceeded) fire(r *Record, c Call) (Steps, error) {
+	return r.ConsulSucceeded(e, c.By, c.Now)
+}
+func (e ConsulFailed) fire(r *Record, c Call) (Steps, error) { return r.ConsulFailed(e, c.By, c.Now) }
+func (Continue) fire(r *Record, c Call) (Steps, error)       { return r.fireContinue(c.By, c.Now) }
+func (e RecoveryComplete) fire(r *Record, c Call) (Steps, error) {
+	return r.RecoveryComplete(e, c.By, c.Now)
+}
+func (Deregister) fire(r *Record, c Call) (Steps, error) { return r.Deregister(c.By, c.Now) }
+func (DeregistrationComplete) fire(r *Record, c Call) (Steps, error) {
+	return r.DeregistrationComplete(c.By, c.Now)
+}
+func (Retry) fire(r *Record, c Call) (Steps, error)          { return r.Retry(c.By, c.Now) }
+func (RetryPostgres) fire(r *Record, c Call) (Steps, error)  { return r.RetryPostgres(c.By, c.Now) }
+func (Abandon) fire(r *Record, c Call) (Steps, error)        { return r.Abandon(c.By, c.Now) }
+func (e FatalError) fire(r *Record, c Call) (Steps, error)   { return r.FatalError(e, c.By, c.Now) }
+func (RetryExhausted) fire(r *Record, c Call) (Steps, error) { return r.RetryExhausted(c.By, c.Now) }
+func (e ConsulDeregistered) fire(r *Record, c Call) (Steps, error) {
+	return r.ConsulDeregistered(e, c.By, c.Now)
+}
+func (e PostgresDeregistered) fire(r *Record, c Call) (Steps, error) {
+	return r.PostgresDeregistered(e, c.By, c.Now)
+}
+func (e CorrectPayload) fire(r *Record, c Call) (Steps, error) {
+	return r.CorrectPayload(e, c.By, c.Now)
+}
+func (e Create) fire(r *Record, c Call) (Steps, error) { return r.fireCreate(e, c.By, c.Now) }
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Register:
-		return r.Register(e, c.By, c.Now)
-	case ValidationPassed:
-		return r.ValidationPassed(e, c.By, c.Now)
-	case ValidationFailed:
-		return r.ValidationFailed(e, c.By, c.Now)
-	case PostgresSucceeded:
-		return r.stepPostgresSucceeded(e, c.By, c.Now)
-	case PostgresFailed:
-		return r.PostgresFailed(e, c.By, c.Now)
-	case ConsulSucceeded:
-		return r.ConsulSucceeded(e, c.By, c.Now)
-	case ConsulFailed:
-		return r.ConsulFailed(e, c.By, c.Now)
-	case Continue:
-		return r.fireContinue(c.By, c.Now)
-	case RecoveryComplete:
-		return r.RecoveryComplete(e, c.By, c.Now)
-	case Deregister:
-		return r.Deregister(c.By, c.Now)
-	case DeregistrationComplete:
-		return r.DeregistrationComplete(c.By, c.Now)
-	case Retry:
-		return r.stepRetry(c.By, c.Now)
-	case RetryPostgres:
-		return r.stepRetryPostgres(c.By, c.Now)
-	case Abandon:
-		return r.Abandon(c.By, c.Now)
-	case FatalError:
-		return r.FatalError(e, c.By, c.Now)
-	case RetryExhausted:
-		return r.RetryExhausted(c.By, c.Now)
-	case ConsulDeregistered:
-		return r.stepConsulDeregistered(e, c.By, c.Now)
-	case PostgresDeregistered:
-		return r.stepPostgresDeregistered(e, c.By, c.Now)
-	case CorrectPayload:
-		return r.CorrectPayload(e, c.By, c.Now)
-	case Create:
-		return r.fireCreate(e, c.By, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
+	return e.step(r, c)
 }
+
+// Each event by its own method.
+func (e Register) step(r *Record, c Call) (Steps, error) { return r.Register(e, c.By, c.Now) }
+func (e ValidationPassed) step(r *Record, c Call) (Steps, error) {
+	return r.ValidationPassed(e, c.By, c.Now)
+}
+func (e ValidationFailed) step(r *Record, c Call) (Steps, error) {
+	return r.ValidationFailed(e, c.By, c.Now)
+}
+func (e PostgresSucceeded) step(r *Record, c Call) (Steps, error) {
+	return r.stepPostgresSucceeded(e, c.By, c.Now)
+}
+func (e PostgresFailed) step(r *Record, c Call) (Steps, error) {
+	return r.PostgresFailed(e, c.By, c.Now)
+}
+func (e ConsulSucceeded) step(r *Record, c Call) (Steps, error) {
+	return r.ConsulSucceeded(e, c.By, c.Now)
+}
+func (e ConsulFailed) step(r *Record, c Call) (Steps, error) { return r.ConsulFailed(e, c.By, c.Now) }
+func (Continue) step(r *Record, c Call) (Steps, error)       { return r.fireContinue(c.By, c.Now) }
+func (e RecoveryComplete) step(r *Record, c Call) (Steps, error) {
+	return r.RecoveryComplete(e, c.By, c.Now)
+}
+func (Deregister) step(r *Record, c Call) (Steps, error) { return r.Deregister(c.By, c.Now) }
+func (DeregistrationComplete) step(r *Record, c Call) (Steps, error) {
+	return r.DeregistrationComplete(c.By, c.Now)
+}
+func (Retry) step(r *Record, c Call) (Steps, error)          { return r.stepRetry(c.By, c.Now) }
+func (RetryPostgres) step(r *Record, c Call) (Steps, error)  { return r.stepRetryPostgres(c.By, c.Now) }
+func (Abandon) step(r *Record, c Call) (Steps, error)        { return r.Abandon(c.By, c.Now) }
+func (e FatalError) step(r *Record, c Call) (Steps, error)   { return r.FatalError(e, c.By, c.Now) }
+func (RetryExhausted) step(r *Record, c Call) (Steps, error) { return r.RetryExhausted(c.By, c.Now) }
+func (e ConsulDeregistered) step(r *Record, c Call) (Steps, error) {
+	return r.stepConsulDeregistered(e, c.By, c.Now)
+}
+func (e PostgresDeregistered) step(r *Record, c Call) (Steps, error) {
+	return r.stepPostgresDeregistered(e, c.By, c.Now)
+}
+func (e CorrectPayload) step(r *Record, c Call) (Steps, error) {
+	return r.CorrectPayload(e, c.By, c.Now)
+}
+func (e Create) step(r *Record, c Call) (Steps, error) { return r.fireCreate(e, c.By, c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.

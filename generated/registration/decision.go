@@ -123,13 +123,7 @@ func stepOf(t Transition, r Record, e Payload, c Call, by fsm.Caller) (fsm.Step,
 
 // keepsDeadline reports whether s has a deadline that counts from the entry, so that a step that stays leaves it alone.
 func (s State) keepsDeadline() bool {
-	switch s {
-	case Validating, RegisteringPostgres, RegisteringConsul, Deregistering:
-		return true
-	case Unregistered, PostgresRegistered, Registered, PartialRegistered, Deregistered, Failed:
-		return false
-	}
-	return false
+	return s == Validating || s == RegisteringPostgres || s == RegisteringConsul || s == Deregistering
 }
 
 // deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.

@@ -22,34 +22,22 @@ var validationOutcomeWords = fsm.Words[ValidationOutcome]{Machine: MachineName, 
 	"passed", "failed",
 }}
 
-// String returns the word of the spec for v.
+// String returns the word of the spec, ParseValidationOutcome the validation_outcome of a word. The other methods carry the word through JSON and SQL.
 func (v ValidationOutcome) String() string { return validationOutcomeWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
 func (v ValidationOutcome) Valid() bool {
 	return ValidationOutcomePassed <= v && v <= ValidationOutcomeFailed
 }
-
-// ParseValidationOutcome returns the validation_outcome that the spec calls name.
-func ParseValidationOutcome(name string) (ValidationOutcome, error) {
-	return validationOutcomeWords.Parse(name)
-}
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v ValidationOutcome) MarshalText() ([]byte, error) {
 	return validationOutcomeWords.MarshalText(v)
 }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
 func (v *ValidationOutcome) UnmarshalText(text []byte) error {
 	return validationOutcomeWords.UnmarshalText(text, v)
 }
-
-// Value implements driver.Valuer.
 func (v ValidationOutcome) Value() (driver.Value, error) { return validationOutcomeWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *ValidationOutcome) Scan(src any) error { return validationOutcomeWords.Scan(src, v) }
+func (v *ValidationOutcome) Scan(src any) error          { return validationOutcomeWords.Scan(src, v) }
+func ParseValidationOutcome(name string) (ValidationOutcome, error) {
+	return validationOutcomeWords.Parse(name)
+}
 
 // ValidationErrorType is the enum validation_error_type.
 //
@@ -67,34 +55,22 @@ var validationErrorTypeWords = fsm.Words[ValidationErrorType]{Machine: MachineNa
 	"missing", "invalid",
 }}
 
-// String returns the word of the spec for v.
+// String returns the word of the spec, ParseValidationErrorType the validation_error_type of a word. The other methods carry the word through JSON and SQL.
 func (v ValidationErrorType) String() string { return validationErrorTypeWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
 func (v ValidationErrorType) Valid() bool {
 	return ValidationErrorTypeMissing <= v && v <= ValidationErrorTypeInvalid
 }
-
-// ParseValidationErrorType returns the validation_error_type that the spec calls name.
-func ParseValidationErrorType(name string) (ValidationErrorType, error) {
-	return validationErrorTypeWords.Parse(name)
-}
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v ValidationErrorType) MarshalText() ([]byte, error) {
 	return validationErrorTypeWords.MarshalText(v)
 }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
 func (v *ValidationErrorType) UnmarshalText(text []byte) error {
 	return validationErrorTypeWords.UnmarshalText(text, v)
 }
-
-// Value implements driver.Valuer.
 func (v ValidationErrorType) Value() (driver.Value, error) { return validationErrorTypeWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *ValidationErrorType) Scan(src any) error { return validationErrorTypeWords.Scan(src, v) }
+func (v *ValidationErrorType) Scan(src any) error          { return validationErrorTypeWords.Scan(src, v) }
+func ParseValidationErrorType(name string) (ValidationErrorType, error) {
+	return validationErrorTypeWords.Parse(name)
+}
 
 // FailureType is the enum failure_type.
 //
@@ -113,30 +89,18 @@ var failureTypeWords = fsm.Words[FailureType]{Machine: MachineName, Type: "Failu
 	"constraint_violation", "unavailable", "timeout",
 }}
 
-// String returns the word of the spec for v.
+// String returns the word of the spec, ParseFailureType the failure_type of a word. The other methods carry the word through JSON and SQL.
 func (v FailureType) String() string { return failureTypeWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
 func (v FailureType) Valid() bool {
 	return FailureTypeConstraintViolation <= v && v <= FailureTypeTimeout
 }
-
-// ParseFailureType returns the failure_type that the spec calls name.
-func ParseFailureType(name string) (FailureType, error) { return failureTypeWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
 func (v FailureType) MarshalText() ([]byte, error) { return failureTypeWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
 func (v *FailureType) UnmarshalText(text []byte) error {
 	return failureTypeWords.UnmarshalText(text, v)
 }
-
-// Value implements driver.Valuer.
-func (v FailureType) Value() (driver.Value, error) { return failureTypeWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *FailureType) Scan(src any) error { return failureTypeWords.Scan(src, v) }
+func (v FailureType) Value() (driver.Value, error)      { return failureTypeWords.Value(v) }
+func (v *FailureType) Scan(src any) error               { return failureTypeWords.Scan(src, v) }
+func ParseFailureType(name string) (FailureType, error) { return failureTypeWords.Parse(name) }
 
 // FatalType is the enum fatal_type.
 //
@@ -159,26 +123,14 @@ var fatalTypeWords = fsm.Words[FatalType]{Machine: MachineName, Type: "FatalType
 	"infrastructure", "timeout",
 }}
 
-// String returns the word of the spec for v.
-func (v FatalType) String() string { return fatalTypeWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v FatalType) Valid() bool { return FatalTypeContinueProcessing <= v && v <= FatalTypeTimeout }
-
-// ParseFatalType returns the fatal_type that the spec calls name.
-func ParseFatalType(name string) (FatalType, error) { return fatalTypeWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v FatalType) MarshalText() ([]byte, error) { return fatalTypeWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseFatalType the fatal_type of a word. The other methods carry the word through JSON and SQL.
+func (v FatalType) String() string                   { return fatalTypeWords.String(v) }
+func (v FatalType) Valid() bool                      { return FatalTypeContinueProcessing <= v && v <= FatalTypeTimeout }
+func (v FatalType) MarshalText() ([]byte, error)     { return fatalTypeWords.MarshalText(v) }
 func (v *FatalType) UnmarshalText(text []byte) error { return fatalTypeWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v FatalType) Value() (driver.Value, error) { return fatalTypeWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *FatalType) Scan(src any) error { return fatalTypeWords.Scan(src, v) }
+func (v FatalType) Value() (driver.Value, error)     { return fatalTypeWords.Value(v) }
+func (v *FatalType) Scan(src any) error              { return fatalTypeWords.Scan(src, v) }
+func ParseFatalType(name string) (FatalType, error)  { return fatalTypeWords.Parse(name) }
 
 // Component is the enum component.
 type Component uint8
@@ -194,26 +146,14 @@ var componentWords = fsm.Words[Component]{Machine: MachineName, Type: "Component
 	"consul", "postgres",
 }}
 
-// String returns the word of the spec for v.
-func (v Component) String() string { return componentWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v Component) Valid() bool { return ComponentConsul <= v && v <= ComponentPostgres }
-
-// ParseComponent returns the component that the spec calls name.
-func ParseComponent(name string) (Component, error) { return componentWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Component) MarshalText() ([]byte, error) { return componentWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseComponent the component of a word. The other methods carry the word through JSON and SQL.
+func (v Component) String() string                   { return componentWords.String(v) }
+func (v Component) Valid() bool                      { return ComponentConsul <= v && v <= ComponentPostgres }
+func (v Component) MarshalText() ([]byte, error)     { return componentWords.MarshalText(v) }
 func (v *Component) UnmarshalText(text []byte) error { return componentWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v Component) Value() (driver.Value, error) { return componentWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *Component) Scan(src any) error { return componentWords.Scan(src, v) }
+func (v Component) Value() (driver.Value, error)     { return componentWords.Value(v) }
+func (v *Component) Scan(src any) error              { return componentWords.Scan(src, v) }
+func ParseComponent(name string) (Component, error)  { return componentWords.Parse(name) }
 
 // Cleanup is the enum cleanup.
 type Cleanup uint8
@@ -230,23 +170,11 @@ var cleanupWords = fsm.Words[Cleanup]{Machine: MachineName, Type: "Cleanup", Nou
 	"pending", "removed", "failed",
 }}
 
-// String returns the word of the spec for v.
-func (v Cleanup) String() string { return cleanupWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v Cleanup) Valid() bool { return CleanupPending <= v && v <= CleanupFailed }
-
-// ParseCleanup returns the cleanup that the spec calls name.
-func ParseCleanup(name string) (Cleanup, error) { return cleanupWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Cleanup) MarshalText() ([]byte, error) { return cleanupWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseCleanup the cleanup of a word. The other methods carry the word through JSON and SQL.
+func (v Cleanup) String() string                   { return cleanupWords.String(v) }
+func (v Cleanup) Valid() bool                      { return CleanupPending <= v && v <= CleanupFailed }
+func (v Cleanup) MarshalText() ([]byte, error)     { return cleanupWords.MarshalText(v) }
 func (v *Cleanup) UnmarshalText(text []byte) error { return cleanupWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v Cleanup) Value() (driver.Value, error) { return cleanupWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *Cleanup) Scan(src any) error { return cleanupWords.Scan(src, v) }
+func (v Cleanup) Value() (driver.Value, error)     { return cleanupWords.Value(v) }
+func (v *Cleanup) Scan(src any) error              { return cleanupWords.Scan(src, v) }
+func ParseCleanup(name string) (Cleanup, error)    { return cleanupWords.Parse(name) }

@@ -43,29 +43,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"CONSUL_DEREGISTERED", "POSTGRES_DEREGISTERED", "CORRECT_PAYLOAD", "create",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventRegister <= e && e <= EventCreate }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventRegister <= e && e <= EventCreate }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventContinue }
@@ -76,6 +63,8 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
+	step(r *Record, c Call) (Steps, error)
 }
 
 // Register is the payload of REGISTER.
@@ -94,12 +83,6 @@ type Register struct {
 	ConsulHealthCheck fsm.Optional[fsm.JSON] `json:"consul_health_check,omitzero"`
 	PostgresRecord    fsm.Optional[fsm.JSON] `json:"postgres_record,omitzero"`
 }
-
-// Event returns EventRegister.
-func (Register) Event() Event { return EventRegister }
-
-// EventName returns the event's name in the spec.
-func (Register) EventName() string { return "REGISTER" }
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Register) check() (field, problem string) {
@@ -126,24 +109,12 @@ type ValidationPassed struct {
 	ValidationResult ValidationOutcome `json:"validation_result"`
 }
 
-// Event returns EventValidationPassed.
-func (ValidationPassed) Event() Event { return EventValidationPassed }
-
-// EventName returns the event's name in the spec.
-func (ValidationPassed) EventName() string { return "VALIDATION_PASSED" }
-
 // ValidationFailed is the payload of VALIDATION_FAILED.
 type ValidationFailed struct {
 	ValidationResult    ValidationOutcome   `json:"validation_result"`
 	ValidationError     string              `json:"validation_error"`
 	ValidationErrorType ValidationErrorType `json:"validation_error_type"`
 }
-
-// Event returns EventValidationFailed.
-func (ValidationFailed) Event() Event { return EventValidationFailed }
-
-// EventName returns the event's name in the spec.
-func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
 
 // PostgresSucceeded is the payload of POSTGRES_SUCCEEDED.
 type PostgresSucceeded struct {
@@ -152,12 +123,6 @@ type PostgresSucceeded struct {
 	// What the last attempt reported. A failed repeat says false although an older registration may still be there.
 	PostgresApplied bool `json:"postgres_applied"`
 }
-
-// Event returns EventPostgresSucceeded.
-func (PostgresSucceeded) Event() Event { return EventPostgresSucceeded }
-
-// EventName returns the event's name in the spec.
-func (PostgresSucceeded) EventName() string { return "POSTGRES_SUCCEEDED" }
 
 // PostgresFailed is the payload of POSTGRES_FAILED.
 type PostgresFailed struct {
@@ -169,22 +134,10 @@ type PostgresFailed struct {
 	PostgresError   string `json:"postgres_error"`
 }
 
-// Event returns EventPostgresFailed.
-func (PostgresFailed) Event() Event { return EventPostgresFailed }
-
-// EventName returns the event's name in the spec.
-func (PostgresFailed) EventName() string { return "POSTGRES_FAILED" }
-
 // ConsulSucceeded is the payload of CONSUL_SUCCEEDED.
 type ConsulSucceeded struct {
 	ConsulApplied bool `json:"consul_applied"`
 }
-
-// Event returns EventConsulSucceeded.
-func (ConsulSucceeded) Event() Event { return EventConsulSucceeded }
-
-// EventName returns the event's name in the spec.
-func (ConsulSucceeded) EventName() string { return "CONSUL_SUCCEEDED" }
 
 // ConsulFailed is the payload of CONSUL_FAILED.
 type ConsulFailed struct {
@@ -193,20 +146,8 @@ type ConsulFailed struct {
 	ConsulError   string      `json:"consul_error"`
 }
 
-// Event returns EventConsulFailed.
-func (ConsulFailed) Event() Event { return EventConsulFailed }
-
-// EventName returns the event's name in the spec.
-func (ConsulFailed) EventName() string { return "CONSUL_FAILED" }
-
 // Continue is the payload of CONTINUE.
 type Continue struct{}
-
-// Event returns EventContinue.
-func (Continue) Event() Event { return EventContinue }
-
-// EventName returns the event's name in the spec.
-func (Continue) EventName() string { return "CONTINUE" }
 
 // RecoveryComplete is the payload of RECOVERY_COMPLETE.
 //
@@ -219,58 +160,22 @@ type RecoveryComplete struct {
 	ConsulApplied   bool `json:"consul_applied"`
 }
 
-// Event returns EventRecoveryComplete.
-func (RecoveryComplete) Event() Event { return EventRecoveryComplete }
-
-// EventName returns the event's name in the spec.
-func (RecoveryComplete) EventName() string { return "RECOVERY_COMPLETE" }
-
 // Deregister is the payload of DEREGISTER.
 type Deregister struct{}
 
-// Event returns EventDeregister.
-func (Deregister) Event() Event { return EventDeregister }
-
-// EventName returns the event's name in the spec.
-func (Deregister) EventName() string { return "DEREGISTER" }
-
 // DeregistrationComplete is the payload of DEREGISTRATION_COMPLETE.
 type DeregistrationComplete struct{}
-
-// Event returns EventDeregistrationComplete.
-func (DeregistrationComplete) Event() Event { return EventDeregistrationComplete }
-
-// EventName returns the event's name in the spec.
-func (DeregistrationComplete) EventName() string { return "DEREGISTRATION_COMPLETE" }
 
 // Retry is the payload of RETRY.
 //
 // "External/Internal": an operator or a retry policy
 type Retry struct{}
 
-// Event returns EventRetry.
-func (Retry) Event() Event { return EventRetry }
-
-// EventName returns the event's name in the spec.
-func (Retry) EventName() string { return "RETRY" }
-
 // RetryPostgres is the payload of RETRY_POSTGRES.
 type RetryPostgres struct{}
 
-// Event returns EventRetryPostgres.
-func (RetryPostgres) Event() Event { return EventRetryPostgres }
-
-// EventName returns the event's name in the spec.
-func (RetryPostgres) EventName() string { return "RETRY_POSTGRES" }
-
 // Abandon is the payload of ABANDON.
 type Abandon struct{}
-
-// Event returns EventAbandon.
-func (Abandon) Event() Event { return EventAbandon }
-
-// EventName returns the event's name in the spec.
-func (Abandon) EventName() string { return "ABANDON" }
 
 // FatalError is the payload of FATAL_ERROR.
 //
@@ -279,20 +184,8 @@ type FatalError struct {
 	ErrorType fsm.Optional[FatalType] `json:"error_type,omitzero"`
 }
 
-// Event returns EventFatalError.
-func (FatalError) Event() Event { return EventFatalError }
-
-// EventName returns the event's name in the spec.
-func (FatalError) EventName() string { return "FATAL_ERROR" }
-
 // RetryExhausted is the payload of RETRY_EXHAUSTED.
 type RetryExhausted struct{}
-
-// Event returns EventRetryExhausted.
-func (RetryExhausted) Event() Event { return EventRetryExhausted }
-
-// EventName returns the event's name in the spec.
-func (RetryExhausted) EventName() string { return "RETRY_EXHAUSTED" }
 
 // ConsulDeregistered is the payload of CONSUL_DEREGISTERED.
 //
@@ -305,23 +198,11 @@ type ConsulDeregistered struct {
 	ConsulCleanup Cleanup `json:"consul_cleanup"`
 }
 
-// Event returns EventConsulDeregistered.
-func (ConsulDeregistered) Event() Event { return EventConsulDeregistered }
-
-// EventName returns the event's name in the spec.
-func (ConsulDeregistered) EventName() string { return "CONSUL_DEREGISTERED" }
-
 // PostgresDeregistered is the payload of POSTGRES_DEREGISTERED.
 type PostgresDeregistered struct {
 	ErrorType       fsm.Optional[FailureType] `json:"error_type,omitzero"`
 	PostgresCleanup Cleanup                   `json:"postgres_cleanup"`
 }
-
-// Event returns EventPostgresDeregistered.
-func (PostgresDeregistered) Event() Event { return EventPostgresDeregistered }
-
-// EventName returns the event's name in the spec.
-func (PostgresDeregistered) EventName() string { return "POSTGRES_DEREGISTERED" }
 
 // CorrectPayload is the payload of CORRECT_PAYLOAD.
 //
@@ -340,12 +221,6 @@ type CorrectPayload struct {
 	ConsulHealthCheck fsm.Optional[fsm.JSON] `json:"consul_health_check,omitzero"`
 	PostgresRecord    fsm.Optional[fsm.JSON] `json:"postgres_record,omitzero"`
 }
-
-// Event returns EventCorrectPayload.
-func (CorrectPayload) Event() Event { return EventCorrectPayload }
-
-// EventName returns the event's name in the spec.
-func (CorrectPayload) EventName() string { return "CORRECT_PAYLOAD" }
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *CorrectPayload) check() (field, problem string) {
@@ -371,11 +246,49 @@ type Create struct {
 	NodeID string `json:"node_id"`
 }
 
-// Event returns EventCreate.
-func (Create) Event() Event { return EventCreate }
+// The event of each payload.
+func (Register) Event() Event               { return EventRegister }
+func (ValidationPassed) Event() Event       { return EventValidationPassed }
+func (ValidationFailed) Event() Event       { return EventValidationFailed }
+func (PostgresSucceeded) Event() Event      { return EventPostgresSucceeded }
+func (PostgresFailed) Event() Event         { return EventPostgresFailed }
+func (ConsulSucceeded) Event() Event        { return EventConsulSucceeded }
+func (ConsulFailed) Event() Event           { return EventConsulFailed }
+func (Continue) Event() Event               { return EventContinue }
+func (RecoveryComplete) Event() Event       { return EventRecoveryComplete }
+func (Deregister) Event() Event             { return EventDeregister }
+func (DeregistrationComplete) Event() Event { return EventDeregistrationComplete }
+func (Retry) Event() Event                  { return EventRetry }
+func (RetryPostgres) Event() Event          { return EventRetryPostgres }
+func (Abandon) Event() Event                { return EventAbandon }
+func (FatalError) Event() Event             { return EventFatalError }
+func (RetryExhausted) Event() Event         { return EventRetryExhausted }
+func (ConsulDeregistered) Event() Event     { return EventConsulDeregistered }
+func (PostgresDeregistered) Event() Event   { return EventPostgresDeregistered }
+func (CorrectPayload) Event() Event         { return EventCorrectPayload }
+func (Create) Event() Event                 { return EventCreate }
 
-// EventName returns the event's name in the spec.
-func (Create) EventName() string { return "create" }
+// The event's name in the spec.
+func (Register) EventName() string               { return "REGISTER" }
+func (ValidationPassed) EventName() string       { return "VALIDATION_PASSED" }
+func (ValidationFailed) EventName() string       { return "VALIDATION_FAILED" }
+func (PostgresSucceeded) EventName() string      { return "POSTGRES_SUCCEEDED" }
+func (PostgresFailed) EventName() string         { return "POSTGRES_FAILED" }
+func (ConsulSucceeded) EventName() string        { return "CONSUL_SUCCEEDED" }
+func (ConsulFailed) EventName() string           { return "CONSUL_FAILED" }
+func (Continue) EventName() string               { return "CONTINUE" }
+func (RecoveryComplete) EventName() string       { return "RECOVERY_COMPLETE" }
+func (Deregister) EventName() string             { return "DEREGISTER" }
+func (DeregistrationComplete) EventName() string { return "DEREGISTRATION_COMPLETE" }
+func (Retry) EventName() string                  { return "RETRY" }
+func (RetryPostgres) EventName() string          { return "RETRY_POSTGRES" }
+func (Abandon) EventName() string                { return "ABANDON" }
+func (FatalError) EventName() string             { return "FATAL_ERROR" }
+func (RetryExhausted) EventName() string         { return "RETRY_EXHAUSTED" }
+func (ConsulDeregistered) EventName() string     { return "CONSUL_DEREGISTERED" }
+func (PostgresDeregistered) EventName() string   { return "POSTGRES_DEREGISTERED" }
+func (CorrectPayload) EventName() string         { return "CORRECT_PAYLOAD" }
+func (Create) EventName() string                 { return "create" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

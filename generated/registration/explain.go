@@ -7,126 +7,86 @@ import "github.com/fsmgen/fsmgen/runtime/fsm"
 // explainRegister tells why no row accepted REGISTER.
 func (r *Record) explainRegister(e Register, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRegister, by)
-	switch r.State {
-	case Unregistered:
-		x.Candidate("start_registration",
-			fsm.Check("payload exists true", e.Payload.IsSet, fsm.Read("payload", e.Payload)),
-			fsm.Check("deployment_id exists true", e.DeploymentID.IsSet, fsm.Read("deployment_id", e.DeploymentID)),
-			fsm.Check("environment exists true", e.Environment.IsSet, fsm.Read("environment", e.Environment)),
-			fsm.Check("network_id exists true", e.NetworkID.IsSet, fsm.Read("network_id", e.NetworkID)),
-			fsm.Check("consul_service_id exists true", e.ConsulServiceID.IsSet, fsm.Read("consul_service_id", e.ConsulServiceID)),
-			fsm.Check("consul_service_name exists true", e.ConsulServiceName.IsSet, fsm.Read("consul_service_name", e.ConsulServiceName)),
-			fsm.Check("postgres_record exists true", e.PostgresRecord.IsSet, fsm.Read("postgres_record", e.PostgresRecord)),
-		)
-		x.Candidate("incomplete_payload",
-			fsm.Check("payload exists true", e.Payload.IsSet, fsm.Read("payload", e.Payload)),
-		)
-	case Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("start_registration",
+		fsm.Check("payload exists true", e.Payload.IsSet, fsm.Read("payload", e.Payload)),
+		fsm.Check("deployment_id exists true", e.DeploymentID.IsSet, fsm.Read("deployment_id", e.DeploymentID)),
+		fsm.Check("environment exists true", e.Environment.IsSet, fsm.Read("environment", e.Environment)),
+		fsm.Check("network_id exists true", e.NetworkID.IsSet, fsm.Read("network_id", e.NetworkID)),
+		fsm.Check("consul_service_id exists true", e.ConsulServiceID.IsSet, fsm.Read("consul_service_id", e.ConsulServiceID)),
+		fsm.Check("consul_service_name exists true", e.ConsulServiceName.IsSet, fsm.Read("consul_service_name", e.ConsulServiceName)),
+		fsm.Check("postgres_record exists true", e.PostgresRecord.IsSet, fsm.Read("postgres_record", e.PostgresRecord)),
+	)
+	x.Candidate("incomplete_payload",
+		fsm.Check("payload exists true", e.Payload.IsSet, fsm.Read("payload", e.Payload)),
+	)
 	return x
 }
 
 // explainValidationPassed tells why no row accepted VALIDATION_PASSED.
 func (r *Record) explainValidationPassed(e ValidationPassed, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventValidationPassed, by)
-	switch r.State {
-	case Validating:
-		x.Candidate("validation_success",
-			fsm.Check("validation_result == passed", e.ValidationResult == ValidationOutcomePassed, fsm.Read("validation_result", e.ValidationResult)),
-		)
-	case Unregistered, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("validation_success",
+		fsm.Check("validation_result == passed", e.ValidationResult == ValidationOutcomePassed, fsm.Read("validation_result", e.ValidationResult)),
+	)
 	return x
 }
 
 // explainValidationFailed tells why no row accepted VALIDATION_FAILED.
 func (r *Record) explainValidationFailed(e ValidationFailed, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventValidationFailed, by)
-	switch r.State {
-	case Validating:
-		x.Candidate("validation_failure",
-			fsm.Check("validation_result == failed", e.ValidationResult == ValidationOutcomeFailed, fsm.Read("validation_result", e.ValidationResult)),
-		)
-	case Unregistered, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("validation_failure",
+		fsm.Check("validation_result == failed", e.ValidationResult == ValidationOutcomeFailed, fsm.Read("validation_result", e.ValidationResult)),
+	)
 	return x
 }
 
 // explainPostgresSucceeded tells why no row accepted POSTGRES_SUCCEEDED.
 func (r *Record) explainPostgresSucceeded(e PostgresSucceeded, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventPostgresSucceeded, by)
-	switch r.State {
-	case RegisteringPostgres:
-		x.Candidate("postgres_success",
-			fsm.Check("postgres_applied == true", e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
-		)
-	case Unregistered, Validating, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("postgres_success",
+		fsm.Check("postgres_applied == true", e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
+	)
 	return x
 }
 
 // explainPostgresFailed tells why no row accepted POSTGRES_FAILED.
 func (r *Record) explainPostgresFailed(e PostgresFailed, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventPostgresFailed, by)
-	switch r.State {
-	case RegisteringPostgres:
-		x.Candidate("postgres_failure_advertised",
-			fsm.Check("postgres_applied == false", !e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
-			fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)),
-		)
-		x.Candidate("postgres_failure",
-			fsm.Check("postgres_applied == false", !e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
-		)
-	case Unregistered, Validating, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("postgres_failure_advertised",
+		fsm.Check("postgres_applied == false", !e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
+		fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)),
+	)
+	x.Candidate("postgres_failure",
+		fsm.Check("postgres_applied == false", !e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
+	)
 	return x
 }
 
 // explainConsulSucceeded tells why no row accepted CONSUL_SUCCEEDED.
 func (r *Record) explainConsulSucceeded(e ConsulSucceeded, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventConsulSucceeded, by)
-	switch r.State {
-	case RegisteringConsul:
-		x.Candidate("consul_success",
-			fsm.Check("consul_applied == true", e.ConsulApplied, fsm.Read("consul_applied", e.ConsulApplied)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("consul_success",
+		fsm.Check("consul_applied == true", e.ConsulApplied, fsm.Read("consul_applied", e.ConsulApplied)),
+	)
 	return x
 }
 
 // explainConsulFailed tells why no row accepted CONSUL_FAILED.
 func (r *Record) explainConsulFailed(e ConsulFailed, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventConsulFailed, by)
-	switch r.State {
-	case RegisteringConsul:
-		x.Candidate("consul_failure",
-			fsm.Check("consul_applied == false", !e.ConsulApplied, fsm.Read("consul_applied", e.ConsulApplied)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("consul_failure",
+		fsm.Check("consul_applied == false", !e.ConsulApplied, fsm.Read("consul_applied", e.ConsulApplied)),
+	)
 	return x
 }
 
 // explainRecoveryComplete tells why no row accepted RECOVERY_COMPLETE.
 func (r *Record) explainRecoveryComplete(e RecoveryComplete, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRecoveryComplete, by)
-	switch r.State {
-	case PartialRegistered:
-		x.Candidate("partial_recovery_success",
-			fsm.Check("postgres_applied == true", e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
-			fsm.Check("consul_applied == true", e.ConsulApplied, fsm.Read("consul_applied", e.ConsulApplied)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("partial_recovery_success",
+		fsm.Check("postgres_applied == true", e.PostgresApplied, fsm.Read("postgres_applied", e.PostgresApplied)),
+		fsm.Check("consul_applied == true", e.ConsulApplied, fsm.Read("consul_applied", e.ConsulApplied)),
+	)
 	return x
 }
 
@@ -155,8 +115,6 @@ func (r *Record) explainRetry(by Actor) *fsm.Rejection {
 		x.Candidate("retry_incomplete",
 			fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount)),
 		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered:
-		// never asked: a row is taken, or there is none
 	}
 	return x
 }
@@ -164,82 +122,57 @@ func (r *Record) explainRetry(by Actor) *fsm.Rejection {
 // explainRetryPostgres tells why no row accepted RETRY_POSTGRES.
 func (r *Record) explainRetryPostgres(by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRetryPostgres, by)
-	switch r.State {
-	case PartialRegistered:
-		x.Candidate("retry_postgres",
-			fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)),
-			fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount)),
-		)
-		x.Candidate("retry_refused",
-			fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("retry_postgres",
+		fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)),
+		fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount)),
+	)
+	x.Candidate("retry_refused",
+		fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount)),
+	)
 	return x
 }
 
 // explainRetryExhausted tells why no row accepted RETRY_EXHAUSTED.
 func (r *Record) explainRetryExhausted(by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRetryExhausted, by)
-	switch r.State {
-	case PartialRegistered:
-		x.Candidate("retry_exhausted",
-			fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("retry_exhausted",
+		fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount)),
+	)
 	return x
 }
 
 // explainConsulDeregistered tells why no row accepted CONSUL_DEREGISTERED.
 func (r *Record) explainConsulDeregistered(e ConsulDeregistered, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventConsulDeregistered, by)
-	switch r.State {
-	case Deregistering:
-		x.Candidate("consul_gone_first",
-			fsm.Check("postgres_cleanup == pending", r.PostgresCleanup == CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup)),
-		)
-		x.Candidate("consul_gone_last",
-			fsm.Check("postgres_cleanup != pending", r.PostgresCleanup != CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("consul_gone_first",
+		fsm.Check("postgres_cleanup == pending", r.PostgresCleanup == CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup)),
+	)
+	x.Candidate("consul_gone_last",
+		fsm.Check("postgres_cleanup != pending", r.PostgresCleanup != CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup)),
+	)
 	return x
 }
 
 // explainPostgresDeregistered tells why no row accepted POSTGRES_DEREGISTERED.
 func (r *Record) explainPostgresDeregistered(e PostgresDeregistered, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventPostgresDeregistered, by)
-	switch r.State {
-	case Deregistering:
-		x.Candidate("postgres_gone_first",
-			fsm.Check("consul_cleanup == pending", r.ConsulCleanup == CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup)),
-		)
-		x.Candidate("postgres_gone_last",
-			fsm.Check("consul_cleanup != pending", r.ConsulCleanup != CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistered, Failed:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("postgres_gone_first",
+		fsm.Check("consul_cleanup == pending", r.ConsulCleanup == CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup)),
+	)
+	x.Candidate("postgres_gone_last",
+		fsm.Check("consul_cleanup != pending", r.ConsulCleanup != CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup)),
+	)
 	return x
 }
 
 // explainCorrectPayload tells why no row accepted CORRECT_PAYLOAD.
 func (r *Record) explainCorrectPayload(e CorrectPayload, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventCorrectPayload, by)
-	switch r.State {
-	case Failed:
-		x.Candidate("payload_corrected",
-			fsm.Check("validation_error exists true", r.ValidationError.IsSet, fsm.Read("validation_error", r.ValidationError)),
-			fsm.Check("postgres_applied == false", !r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)),
-			fsm.Check("consul_applied == false", !r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)),
-		)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("payload_corrected",
+		fsm.Check("validation_error exists true", r.ValidationError.IsSet, fsm.Read("validation_error", r.ValidationError)),
+		fsm.Check("postgres_applied == false", !r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)),
+		fsm.Check("consul_applied == false", !r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)),
+	)
 	return x
 }
 

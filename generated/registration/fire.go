@@ -13,52 +13,49 @@ func (r *Record) Register(e Register, by Actor, now time.Time) (Steps, error) {
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRegister, by).WithField(field, problem)
 	}
-	switch r.State {
-	case Unregistered:
-		if by.Role != RoleExternal {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRegister, by)
-		}
-		// 1. required_data of validating are guards here: see incomplete_payload.
-		if e.Payload.IsSet && e.DeploymentID.IsSet && e.Environment.IsSet && e.NetworkID.IsSet && e.ConsulServiceID.IsSet && e.ConsulServiceName.IsSet && e.PostgresRecord.IsSet {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldStartRegistration(e, by)
-			}
-			r.State = Validating
-			r.DeploymentID = e.DeploymentID
-			r.Environment = e.Environment
-			r.NetworkID = e.NetworkID
-			r.ConsulServiceID = e.ConsulServiceID
-			r.ConsulServiceName = e.ConsulServiceName
-			r.ConsulTags = e.ConsulTags
-			r.ConsulHealthCheck = e.ConsulHealthCheck
-			r.PostgresRecord = e.PostgresRecord
-			return took(TransitionStartRegistration), nil
-		}
-		// Added: 001 State Details requires the data in validating, 001 Trigger Catalog wants a registration whose data are missing
-		// to fail. Both are kept: the record that lacks a datum goes to failed with the reason, and validating never sees it.
-		if e.Payload.IsSet {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldIncompletePayload(e, by)
-			}
-			r.State = Failed
-			r.DeploymentID = e.DeploymentID
-			r.Environment = e.Environment
-			r.NetworkID = e.NetworkID
-			r.ConsulServiceID = e.ConsulServiceID
-			r.ConsulServiceName = e.ConsulServiceName
-			r.ConsulTags = e.ConsulTags
-			r.ConsulHealthCheck = e.ConsulHealthCheck
-			r.PostgresRecord = e.PostgresRecord
-			r.ValidationError = fsm.Some("required_data_missing")
-			r.ValidationErrorType = fsm.Some(ValidationErrorTypeMissing)
-			return took(TransitionIncompletePayload), nil
-		}
-		// Added: 001 Validation Errors. A guard that fails is an answer, not silence.
-		return Steps{}, r.explainRegister(e, by).Refuse("refuse_register", "guard_failed", 409)
-	case Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRegister, by)
+	if r.State != Unregistered {
+		return Steps{}, r.misplaced(EventRegister, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRegister, by)
+	if by.Role != RoleExternal {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRegister, by)
+	}
+	// 1. required_data of validating are guards here: see incomplete_payload.
+	if e.Payload.IsSet && e.DeploymentID.IsSet && e.Environment.IsSet && e.NetworkID.IsSet && e.ConsulServiceID.IsSet && e.ConsulServiceName.IsSet && e.PostgresRecord.IsSet {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldStartRegistration(e, by)
+		}
+		r.State = Validating
+		r.DeploymentID = e.DeploymentID
+		r.Environment = e.Environment
+		r.NetworkID = e.NetworkID
+		r.ConsulServiceID = e.ConsulServiceID
+		r.ConsulServiceName = e.ConsulServiceName
+		r.ConsulTags = e.ConsulTags
+		r.ConsulHealthCheck = e.ConsulHealthCheck
+		r.PostgresRecord = e.PostgresRecord
+		return took(TransitionStartRegistration), nil
+	}
+	// Added: 001 State Details requires the data in validating, 001 Trigger Catalog wants a registration whose data are missing
+	// to fail. Both are kept: the record that lacks a datum goes to failed with the reason, and validating never sees it.
+	if e.Payload.IsSet {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldIncompletePayload(e, by)
+		}
+		r.State = Failed
+		r.DeploymentID = e.DeploymentID
+		r.Environment = e.Environment
+		r.NetworkID = e.NetworkID
+		r.ConsulServiceID = e.ConsulServiceID
+		r.ConsulServiceName = e.ConsulServiceName
+		r.ConsulTags = e.ConsulTags
+		r.ConsulHealthCheck = e.ConsulHealthCheck
+		r.PostgresRecord = e.PostgresRecord
+		r.ValidationError = fsm.Some("required_data_missing")
+		r.ValidationErrorType = fsm.Some(ValidationErrorTypeMissing)
+		return took(TransitionIncompletePayload), nil
+	}
+	// Added: 001 Validation Errors. A guard that fails is an answer, not silence.
+	return Steps{}, r.explainRegister(e, by).Refuse("refuse_register", "guard_failed", 409)
 }
 
 // ValidationPassed applies VALIDATION_PASSED. It changes r only when it returns a step.
@@ -66,26 +63,23 @@ func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (
 	if !e.ValidationResult.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationPassed, by).WithField("validation_result", "is not a validation_outcome")
 	}
-	switch r.State {
-	case Validating:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventValidationPassed, by)
-		}
-		// 2 to 5. 001 Retry Counter Management resets on VALIDATION_PASSED and POSTGRES_SUCCEEDED too, before the step that fails,
-		// so the limit ends no loop that leads through failed. "Prevent infinite loops" wins: only a completed registration, row 7,
-		// begins to count anew.
-		if e.ValidationResult == ValidationOutcomePassed {
-			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldValidationSuccess(e, by)
-			}
-			r.State = RegisteringPostgres
-			return took(TransitionValidationSuccess), nil
-		}
-		return Steps{}, r.explainValidationPassed(e, by).Refuse("refuse_validation", "guard_failed", 409)
-	case Unregistered, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventValidationPassed, by)
+	if r.State != Validating {
+		return Steps{}, r.misplaced(EventValidationPassed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventValidationPassed, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventValidationPassed, by)
+	}
+	// 2 to 5. 001 Retry Counter Management resets on VALIDATION_PASSED and POSTGRES_SUCCEEDED too, before the step that fails,
+	// so the limit ends no loop that leads through failed. "Prevent infinite loops" wins: only a completed registration, row 7,
+	// begins to count anew.
+	if e.ValidationResult == ValidationOutcomePassed {
+		if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldValidationSuccess(e, by)
+		}
+		r.State = RegisteringPostgres
+		return took(TransitionValidationSuccess), nil
+	}
+	return Steps{}, r.explainValidationPassed(e, by).Refuse("refuse_validation", "guard_failed", 409)
 }
 
 // ValidationFailed applies VALIDATION_FAILED. It changes r only when it returns a step.
@@ -96,44 +90,38 @@ func (r *Record) ValidationFailed(e ValidationFailed, by Actor, now time.Time) (
 	if !e.ValidationErrorType.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventValidationFailed, by).WithField("validation_error_type", "is not a validation_error_type")
 	}
-	switch r.State {
-	case Validating:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventValidationFailed, by)
-		}
-		if e.ValidationResult == ValidationOutcomeFailed {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldValidationFailure(e, by)
-			}
-			r.State, r.ValidationError, r.ValidationErrorType = Failed, fsm.Some(e.ValidationError), fsm.Some(e.ValidationErrorType)
-			return took(TransitionValidationFailure), nil
-		}
-		return Steps{}, r.explainValidationFailed(e, by).Refuse("refuse_validation", "guard_failed", 409)
-	case Unregistered, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventValidationFailed, by)
+	if r.State != Validating {
+		return Steps{}, r.misplaced(EventValidationFailed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventValidationFailed, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventValidationFailed, by)
+	}
+	if e.ValidationResult == ValidationOutcomeFailed {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldValidationFailure(e, by)
+		}
+		r.State, r.ValidationError, r.ValidationErrorType = Failed, fsm.Some(e.ValidationError), fsm.Some(e.ValidationErrorType)
+		return took(TransitionValidationFailure), nil
+	}
+	return Steps{}, r.explainValidationFailed(e, by).Refuse("refuse_validation", "guard_failed", 409)
 }
 
 // stepPostgresSucceeded takes the step of POSTGRES_SUCCEEDED and leaves out what it raises.
 func (r *Record) stepPostgresSucceeded(e PostgresSucceeded, by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case RegisteringPostgres:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPostgresSucceeded, by)
-		}
-		if e.PostgresApplied {
-			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldPostgresSuccess(e, by)
-			}
-			r.State, r.PostgresApplied, r.PostgresError = PostgresRegistered, e.PostgresApplied, fsm.None[string]()
-			return took(TransitionPostgresSuccess), nil
-		}
-		return Steps{}, r.explainPostgresSucceeded(e, by).Refuse("refuse_postgres_result", "guard_failed", 409)
-	case Unregistered, Validating, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPostgresSucceeded, by)
+	if r.State != RegisteringPostgres {
+		return Steps{}, r.misplaced(EventPostgresSucceeded, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPostgresSucceeded, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventPostgresSucceeded, by)
+	}
+	if e.PostgresApplied {
+		if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldPostgresSuccess(e, by)
+		}
+		r.State, r.PostgresApplied, r.PostgresError = PostgresRegistered, e.PostgresApplied, fsm.None[string]()
+		return took(TransitionPostgresSuccess), nil
+	}
+	return Steps{}, r.explainPostgresSucceeded(e, by).Refuse("refuse_postgres_result", "guard_failed", 409)
 }
 
 // PostgresSucceeded applies POSTGRES_SUCCEEDED and the events that its step raises: all of them or none.
@@ -160,60 +148,54 @@ func (r *Record) PostgresFailed(e PostgresFailed, by Actor, now time.Time) (Step
 	if !e.ErrorType.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresFailed, by).WithField("error_type", "is not a failure_type")
 	}
-	switch r.State {
-	case RegisteringPostgres:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPostgresFailed, by)
-		}
-		// Added: "discovery only advertises nodes that are properly tracked" (001 Dual Registration Order) against row 5, which
-		// leaves a node in Consul when PostgreSQL loses it. The promise wins.
-		if !e.PostgresApplied && r.ConsulApplied {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldPostgresFailureAdvertised(e, by)
-			}
-			r.State = Failed
-			r.PostgresApplied = e.PostgresApplied
-			r.ConsulApplied = false
-			r.PostgresError = fsm.Some(e.PostgresError)
-			return took(TransitionPostgresFailureAdvertised), nil
-		}
-		if !e.PostgresApplied {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldPostgresFailure(e, by)
-			}
-			r.State, r.PostgresApplied, r.PostgresError = Failed, e.PostgresApplied, fsm.Some(e.PostgresError)
-			return took(TransitionPostgresFailure), nil
-		}
-		return Steps{}, r.explainPostgresFailed(e, by).Refuse("refuse_postgres_result", "guard_failed", 409)
-	case Unregistered, Validating, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPostgresFailed, by)
+	if r.State != RegisteringPostgres {
+		return Steps{}, r.misplaced(EventPostgresFailed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPostgresFailed, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventPostgresFailed, by)
+	}
+	// Added: "discovery only advertises nodes that are properly tracked" (001 Dual Registration Order) against row 5, which
+	// leaves a node in Consul when PostgreSQL loses it. The promise wins.
+	if !e.PostgresApplied && r.ConsulApplied {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldPostgresFailureAdvertised(e, by)
+		}
+		r.State = Failed
+		r.PostgresApplied = e.PostgresApplied
+		r.ConsulApplied = false
+		r.PostgresError = fsm.Some(e.PostgresError)
+		return took(TransitionPostgresFailureAdvertised), nil
+	}
+	if !e.PostgresApplied {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldPostgresFailure(e, by)
+		}
+		r.State, r.PostgresApplied, r.PostgresError = Failed, e.PostgresApplied, fsm.Some(e.PostgresError)
+		return took(TransitionPostgresFailure), nil
+	}
+	return Steps{}, r.explainPostgresFailed(e, by).Refuse("refuse_postgres_result", "guard_failed", 409)
 }
 
 // ConsulSucceeded applies CONSUL_SUCCEEDED. It changes r only when it returns a step.
 func (r *Record) ConsulSucceeded(e ConsulSucceeded, by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case RegisteringConsul:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventConsulSucceeded, by)
-		}
-		if e.ConsulApplied {
-			if !r.PostgresApplied || !r.ConsulServiceID.IsSet {
-				return Steps{}, r.unheldConsulSuccess(e, by)
-			}
-			r.State = Registered
-			r.ConsulApplied = e.ConsulApplied
-			r.ConsulError = fsm.None[string]()
-			r.FailedComponent = fsm.None[Component]()
-			r.RetryCount = 0
-			return took(TransitionConsulSuccess), nil
-		}
-		return Steps{}, r.explainConsulSucceeded(e, by).Refuse("refuse_consul_result", "guard_failed", 409)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventConsulSucceeded, by)
+	if r.State != RegisteringConsul {
+		return Steps{}, r.misplaced(EventConsulSucceeded, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventConsulSucceeded, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventConsulSucceeded, by)
+	}
+	if e.ConsulApplied {
+		if !r.PostgresApplied || !r.ConsulServiceID.IsSet {
+			return Steps{}, r.unheldConsulSuccess(e, by)
+		}
+		r.State = Registered
+		r.ConsulApplied = e.ConsulApplied
+		r.ConsulError = fsm.None[string]()
+		r.FailedComponent = fsm.None[Component]()
+		r.RetryCount = 0
+		return took(TransitionConsulSuccess), nil
+	}
+	return Steps{}, r.explainConsulSucceeded(e, by).Refuse("refuse_consul_result", "guard_failed", 409)
 }
 
 // ConsulFailed applies CONSUL_FAILED. It changes r only when it returns a step.
@@ -221,126 +203,111 @@ func (r *Record) ConsulFailed(e ConsulFailed, by Actor, now time.Time) (Steps, e
 	if !e.ErrorType.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulFailed, by).WithField("error_type", "is not a failure_type")
 	}
-	switch r.State {
-	case RegisteringConsul:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventConsulFailed, by)
-		}
-		if !e.ConsulApplied {
-			if r.PostgresApplied == e.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldConsulFailure(e, by)
-			}
-			r.State = PartialRegistered
-			r.ConsulApplied = e.ConsulApplied
-			r.ConsulError = fsm.Some(e.ConsulError)
-			r.FailedComponent = fsm.Some(ComponentConsul)
-			return took(TransitionConsulFailure), nil
-		}
-		return Steps{}, r.explainConsulFailed(e, by).Refuse("refuse_consul_result", "guard_failed", 409)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventConsulFailed, by)
+	if r.State != RegisteringConsul {
+		return Steps{}, r.misplaced(EventConsulFailed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventConsulFailed, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventConsulFailed, by)
+	}
+	if !e.ConsulApplied {
+		if r.PostgresApplied == e.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldConsulFailure(e, by)
+		}
+		r.State = PartialRegistered
+		r.ConsulApplied = e.ConsulApplied
+		r.ConsulError = fsm.Some(e.ConsulError)
+		r.FailedComponent = fsm.Some(ComponentConsul)
+		return took(TransitionConsulFailure), nil
+	}
+	return Steps{}, r.explainConsulFailed(e, by).Refuse("refuse_consul_result", "guard_failed", 409)
 }
 
 // fireContinue applies CONTINUE. It changes r only when it returns a step.
 func (r *Record) fireContinue(by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case PostgresRegistered:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventContinue, by)
-		}
-		// 6. Raised by 4 in the same call (single-step); two-step, an option of the engine, commits the checkpoint and fires CONTINUE after it.
-		if !r.PostgresApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldStartConsulRegistration(by)
-		}
-		r.State = RegisteringConsul
-		return took(TransitionStartConsulRegistration), nil
-	case Unregistered, Validating, RegisteringPostgres, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventContinue, by)
+	if r.State != PostgresRegistered {
+		return Steps{}, r.misplaced(EventContinue, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventContinue, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventContinue, by)
+	}
+	// 6. Raised by 4 in the same call (single-step); two-step, an option of the engine, commits the checkpoint and fires CONTINUE after it.
+	if !r.PostgresApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
+		return Steps{}, r.unheldStartConsulRegistration(by)
+	}
+	r.State = RegisteringConsul
+	return took(TransitionStartConsulRegistration), nil
 }
 
 // RecoveryComplete applies RECOVERY_COMPLETE. It changes r only when it returns a step.
 //
 // Its guard wants both applied, its state promises exactly one: the event brings both answers.
 func (r *Record) RecoveryComplete(e RecoveryComplete, by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case PartialRegistered:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRecoveryComplete, by)
-		}
-		// 11. A registration that reached Consul after its timeout: the answer came too late, the service is there. No reset: 001
-		// has none here.
-		if e.PostgresApplied && e.ConsulApplied {
-			if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldPartialRecoverySuccess(e, by)
-			}
-			r.State = Registered
-			r.PostgresApplied = e.PostgresApplied
-			r.ConsulApplied = e.ConsulApplied
-			r.ConsulError = fsm.None[string]()
-			return took(TransitionPartialRecoverySuccess), nil
-		}
-		return Steps{}, r.explainRecoveryComplete(e, by).Refuse("refuse_recovery", "guard_failed", 409)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRecoveryComplete, by)
+	if r.State != PartialRegistered {
+		return Steps{}, r.misplaced(EventRecoveryComplete, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRecoveryComplete, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRecoveryComplete, by)
+	}
+	// 11. A registration that reached Consul after its timeout: the answer came too late, the service is there. No reset: 001
+	// has none here.
+	if e.PostgresApplied && e.ConsulApplied {
+		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldPartialRecoverySuccess(e, by)
+		}
+		r.State = Registered
+		r.PostgresApplied = e.PostgresApplied
+		r.ConsulApplied = e.ConsulApplied
+		r.ConsulError = fsm.None[string]()
+		return took(TransitionPartialRecoverySuccess), nil
+	}
+	return Steps{}, r.explainRecoveryComplete(e, by).Refuse("refuse_recovery", "guard_failed", 409)
 }
 
 // Deregister applies DEREGISTER. It changes r only when it returns a step.
 func (r *Record) Deregister(by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case Registered:
-		if by.Role != RoleExternal {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDeregister, by)
-		}
-		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldInitiateDeregistration(by)
-		}
-		r.State = Deregistering
-		r.FailedComponent = fsm.None[Component]()
-		r.ConsulCleanup = CleanupPending
-		r.PostgresCleanup = CleanupPending
-		return took(TransitionInitiateDeregistration), nil
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDeregister, by)
+	if r.State != Registered {
+		return Steps{}, r.misplaced(EventDeregister, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDeregister, by)
+	if by.Role != RoleExternal {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDeregister, by)
+	}
+	if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
+		return Steps{}, r.unheldInitiateDeregistration(by)
+	}
+	r.State = Deregistering
+	r.FailedComponent = fsm.None[Component]()
+	r.ConsulCleanup = CleanupPending
+	r.PostgresCleanup = CleanupPending
+	return took(TransitionInitiateDeregistration), nil
 }
 
 // DeregistrationComplete applies DEREGISTRATION_COMPLETE. It changes r only when it returns a step.
 func (r *Record) DeregistrationComplete(by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case Deregistering:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventDeregistrationComplete, by)
-		}
-		if r.PostgresCleanup == CleanupRemoved && r.ConsulCleanup != CleanupRemoved {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldConsulLeftBehind(by)
-			}
-			r.State, r.FailedComponent = Deregistered, fsm.Some(ComponentConsul)
-			return took(TransitionConsulLeftBehind), nil
-		}
-		if r.ConsulCleanup == CleanupRemoved && r.PostgresCleanup != CleanupRemoved {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldPostgresLeftBehind(by)
-			}
-			r.State, r.FailedComponent = Deregistered, fsm.Some(ComponentPostgres)
-			return took(TransitionPostgresLeftBehind), nil
-		}
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldDeregistrationComplete(by)
-		}
-		r.State = Deregistered
-		return took(TransitionDeregistrationComplete), nil
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDeregistrationComplete, by)
+	if r.State != Deregistering {
+		return Steps{}, r.misplaced(EventDeregistrationComplete, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDeregistrationComplete, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDeregistrationComplete, by)
+	}
+	if r.PostgresCleanup == CleanupRemoved && r.ConsulCleanup != CleanupRemoved {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldConsulLeftBehind(by)
+		}
+		r.State, r.FailedComponent = Deregistered, fsm.Some(ComponentConsul)
+		return took(TransitionConsulLeftBehind), nil
+	}
+	if r.ConsulCleanup == CleanupRemoved && r.PostgresCleanup != CleanupRemoved {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldPostgresLeftBehind(by)
+		}
+		r.State, r.FailedComponent = Deregistered, fsm.Some(ComponentPostgres)
+		return took(TransitionPostgresLeftBehind), nil
+	}
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldDeregistrationComplete(by)
+	}
+	r.State = Deregistered
+	return took(TransitionDeregistrationComplete), nil
 }
 
 // stepRetry takes the step of RETRY and leaves out what it raises.
@@ -350,10 +317,8 @@ func (r *Record) stepRetry(by Actor, now time.Time) (Steps, error) {
 		return r.inPartialRegisteredRetry(by, now)
 	case Failed:
 		return r.inFailedRetry(by, now)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetry, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRetry, by)
+	return Steps{}, r.misplaced(EventRetry, by)
 }
 
 // inPartialRegisteredRetry decides RETRY in PartialRegistered.
@@ -451,37 +416,34 @@ func (r *Record) Retry(by Actor, now time.Time) (Steps, error) {
 
 // stepRetryPostgres takes the step of RETRY_POSTGRES and leaves out what it raises.
 func (r *Record) stepRetryPostgres(by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case PartialRegistered:
-		if by.Role != RoleExternal {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetryPostgres, by)
-		}
-		if r.ConsulApplied && r.RetryCount < 3 {
-			newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
-			if !ok {
-				return Steps{}, r.reject(fsm.ErrOverflow, EventRetryPostgres, by).OnRow("retry_postgres").WithField("retry_count", "overflows")
-			}
-			if newRetryCount < 0 || newRetryCount > 3 {
-				return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetryPostgres, by).OnRow("retry_postgres").WithField("retry_count", "is out of range")
-			}
-			if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet {
-				return Steps{}, r.unheldRetryPostgres(by, newRetryCount)
-			}
-			r.State, r.RetryCount = RegisteringPostgres, newRetryCount
-			return took(TransitionRetryPostgres), nil
-		}
-		// Added: what 001 Exhaustion Handling gives to the Orchestrator.
-		if r.RetryCount >= 3 {
-			if r.PostgresApplied == r.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldRetryRefusedRetryPostgres(by)
-			}
-			return took(TransitionRetryRefusedRetryPostgres), nil
-		}
-		return Steps{}, r.explainRetryPostgres(by).Refuse("refuse_recovery", "guard_failed", 409)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetryPostgres, by)
+	if r.State != PartialRegistered {
+		return Steps{}, r.misplaced(EventRetryPostgres, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRetryPostgres, by)
+	if by.Role != RoleExternal {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetryPostgres, by)
+	}
+	if r.ConsulApplied && r.RetryCount < 3 {
+		newRetryCount, ok := fsm.AddInt(r.RetryCount, 1)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventRetryPostgres, by).OnRow("retry_postgres").WithField("retry_count", "overflows")
+		}
+		if newRetryCount < 0 || newRetryCount > 3 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventRetryPostgres, by).OnRow("retry_postgres").WithField("retry_count", "is out of range")
+		}
+		if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet {
+			return Steps{}, r.unheldRetryPostgres(by, newRetryCount)
+		}
+		r.State, r.RetryCount = RegisteringPostgres, newRetryCount
+		return took(TransitionRetryPostgres), nil
+	}
+	// Added: what 001 Exhaustion Handling gives to the Orchestrator.
+	if r.RetryCount >= 3 {
+		if r.PostgresApplied == r.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldRetryRefusedRetryPostgres(by)
+		}
+		return took(TransitionRetryRefusedRetryPostgres), nil
+	}
+	return Steps{}, r.explainRetryPostgres(by).Refuse("refuse_recovery", "guard_failed", 409)
 }
 
 // RetryPostgres applies RETRY_POSTGRES and the events that its step raises: all of them or none.
@@ -505,21 +467,18 @@ func (r *Record) RetryPostgres(by Actor, now time.Time) (Steps, error) {
 
 // Abandon applies ABANDON. It changes r only when it returns a step.
 func (r *Record) Abandon(by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case Failed:
-		if by.Role != RoleExternal {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAbandon, by)
-		}
-		// 15. "Without attempting cleanup" (001 Trigger Catalog): both cleanups stay pending, which is what the orphan sweep looks for.
-		if r.RetryCount > 3 {
-			return Steps{}, r.unheldAbandonRegistration(by)
-		}
-		r.State = Deregistered
-		return took(TransitionAbandonRegistration), nil
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAbandon, by)
+	if r.State != Failed {
+		return Steps{}, r.misplaced(EventAbandon, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAbandon, by)
+	if by.Role != RoleExternal {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventAbandon, by)
+	}
+	// 15. "Without attempting cleanup" (001 Trigger Catalog): both cleanups stay pending, which is what the orphan sweep looks for.
+	if r.RetryCount > 3 {
+		return Steps{}, r.unheldAbandonRegistration(by)
+	}
+	r.State = Deregistered
+	return took(TransitionAbandonRegistration), nil
 }
 
 // FatalError applies FATAL_ERROR. It changes r only when it returns a step.
@@ -548,10 +507,8 @@ func (r *Record) FatalError(e FatalError, by Actor, now time.Time) (Steps, error
 		return r.inDeregisteringFatalError(e, by, now)
 	case Failed:
 		return r.inFailedFatalError(e, by, now)
-	case Deregistered:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventFatalError, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventFatalError, by)
+	return Steps{}, r.misplaced(EventFatalError, by)
 }
 
 // inUnregisteredFatalError decides FATAL_ERROR in Unregistered.
@@ -663,23 +620,20 @@ func (r *Record) inFailedFatalError(e FatalError, by Actor, now time.Time) (Step
 
 // RetryExhausted applies RETRY_EXHAUSTED. It changes r only when it returns a step.
 func (r *Record) RetryExhausted(by Actor, now time.Time) (Steps, error) {
-	switch r.State {
-	case PartialRegistered:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetryExhausted, by)
-		}
-		if r.RetryCount >= 3 {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldRetryExhausted(by)
-			}
-			r.State = Failed
-			return took(TransitionRetryExhausted), nil
-		}
-		return Steps{}, r.explainRetryExhausted(by).Refuse("refuse_recovery", "guard_failed", 409)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRetryExhausted, by)
+	if r.State != PartialRegistered {
+		return Steps{}, r.misplaced(EventRetryExhausted, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRetryExhausted, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRetryExhausted, by)
+	}
+	if r.RetryCount >= 3 {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldRetryExhausted(by)
+		}
+		r.State = Failed
+		return took(TransitionRetryExhausted), nil
+	}
+	return Steps{}, r.explainRetryExhausted(by).Refuse("refuse_recovery", "guard_failed", 409)
 }
 
 // stepConsulDeregistered takes the step of CONSUL_DEREGISTERED and leaves out what it raises.
@@ -690,31 +644,28 @@ func (r *Record) stepConsulDeregistered(e ConsulDeregistered, by Actor, now time
 	if !e.ConsulCleanup.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventConsulDeregistered, by).WithField("consul_cleanup", "is not a cleanup")
 	}
-	switch r.State {
-	case Deregistering:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventConsulDeregistered, by)
-		}
-		// Added: the aggregation of the two deregistrations. The last outcome ends the state, the timeout ends it without.
-		if r.PostgresCleanup == CleanupPending {
-			if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldConsulGoneFirst(e, by)
-			}
-			r.ConsulCleanup = e.ConsulCleanup
-			return took(TransitionConsulGoneFirst), nil
-		}
-		if r.PostgresCleanup != CleanupPending {
-			if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldConsulGoneLast(e, by)
-			}
-			r.ConsulCleanup = e.ConsulCleanup
-			return took(TransitionConsulGoneLast), nil
-		}
-		return Steps{}, r.explainConsulDeregistered(e, by)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventConsulDeregistered, by)
+	if r.State != Deregistering {
+		return Steps{}, r.misplaced(EventConsulDeregistered, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventConsulDeregistered, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventConsulDeregistered, by)
+	}
+	// Added: the aggregation of the two deregistrations. The last outcome ends the state, the timeout ends it without.
+	if r.PostgresCleanup == CleanupPending {
+		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldConsulGoneFirst(e, by)
+		}
+		r.ConsulCleanup = e.ConsulCleanup
+		return took(TransitionConsulGoneFirst), nil
+	}
+	if r.PostgresCleanup != CleanupPending {
+		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldConsulGoneLast(e, by)
+		}
+		r.ConsulCleanup = e.ConsulCleanup
+		return took(TransitionConsulGoneLast), nil
+	}
+	return Steps{}, r.explainConsulDeregistered(e, by)
 }
 
 // ConsulDeregistered applies CONSUL_DEREGISTERED and the events that its step raises: all of them or none.
@@ -746,30 +697,27 @@ func (r *Record) stepPostgresDeregistered(e PostgresDeregistered, by Actor, now 
 	if !e.PostgresCleanup.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventPostgresDeregistered, by).WithField("postgres_cleanup", "is not a cleanup")
 	}
-	switch r.State {
-	case Deregistering:
-		if by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPostgresDeregistered, by)
-		}
-		if r.ConsulCleanup == CleanupPending {
-			if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldPostgresGoneFirst(e, by)
-			}
-			r.PostgresCleanup = e.PostgresCleanup
-			return took(TransitionPostgresGoneFirst), nil
-		}
-		if r.ConsulCleanup != CleanupPending {
-			if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-				return Steps{}, r.unheldPostgresGoneLast(e, by)
-			}
-			r.PostgresCleanup = e.PostgresCleanup
-			return took(TransitionPostgresGoneLast), nil
-		}
-		return Steps{}, r.explainPostgresDeregistered(e, by)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPostgresDeregistered, by)
+	if r.State != Deregistering {
+		return Steps{}, r.misplaced(EventPostgresDeregistered, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPostgresDeregistered, by)
+	if by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventPostgresDeregistered, by)
+	}
+	if r.ConsulCleanup == CleanupPending {
+		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldPostgresGoneFirst(e, by)
+		}
+		r.PostgresCleanup = e.PostgresCleanup
+		return took(TransitionPostgresGoneFirst), nil
+	}
+	if r.ConsulCleanup != CleanupPending {
+		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
+			return Steps{}, r.unheldPostgresGoneLast(e, by)
+		}
+		r.PostgresCleanup = e.PostgresCleanup
+		return took(TransitionPostgresGoneLast), nil
+	}
+	return Steps{}, r.explainPostgresDeregistered(e, by)
 }
 
 // PostgresDeregistered applies POSTGRES_DEREGISTERED and the events that its step raises: all of them or none.
@@ -798,33 +746,30 @@ func (r *Record) CorrectPayload(e CorrectPayload, by Actor, now time.Time) (Step
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCorrectPayload, by).WithField(field, problem)
 	}
-	switch r.State {
-	case Failed:
-		if by.Role != RoleExternal {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCorrectPayload, by)
-		}
-		// Added: the correction that 001 Recovery Flows, Scenario 4 expects. Only after a failed validation and with nothing
-		// applied, or a service would be left behind under its old id. It is no retry and resets nothing: a person who corrects
-		// without end would otherwise be a loop, too.
-		if r.ValidationError.IsSet && !r.PostgresApplied && !r.ConsulApplied {
-			if r.RetryCount > 3 {
-				return Steps{}, r.unheldPayloadCorrected(e, by)
-			}
-			r.DeploymentID = e.DeploymentID
-			r.Environment = e.Environment
-			r.NetworkID = e.NetworkID
-			r.ConsulServiceID = e.ConsulServiceID
-			r.ConsulServiceName = e.ConsulServiceName
-			r.ConsulTags = e.ConsulTags
-			r.ConsulHealthCheck = e.ConsulHealthCheck
-			r.PostgresRecord = e.PostgresRecord
-			return took(TransitionPayloadCorrected), nil
-		}
-		return Steps{}, r.explainCorrectPayload(e, by).Refuse("refuse_correction", "guard_failed", 409)
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCorrectPayload, by)
+	if r.State != Failed {
+		return Steps{}, r.misplaced(EventCorrectPayload, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCorrectPayload, by)
+	if by.Role != RoleExternal {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCorrectPayload, by)
+	}
+	// Added: the correction that 001 Recovery Flows, Scenario 4 expects. Only after a failed validation and with nothing
+	// applied, or a service would be left behind under its old id. It is no retry and resets nothing: a person who corrects
+	// without end would otherwise be a loop, too.
+	if r.ValidationError.IsSet && !r.PostgresApplied && !r.ConsulApplied {
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldPayloadCorrected(e, by)
+		}
+		r.DeploymentID = e.DeploymentID
+		r.Environment = e.Environment
+		r.NetworkID = e.NetworkID
+		r.ConsulServiceID = e.ConsulServiceID
+		r.ConsulServiceName = e.ConsulServiceName
+		r.ConsulTags = e.ConsulTags
+		r.ConsulHealthCheck = e.ConsulHealthCheck
+		r.PostgresRecord = e.PostgresRecord
+		return took(TransitionPayloadCorrected), nil
+	}
+	return Steps{}, r.explainCorrectPayload(e, by).Refuse("refuse_correction", "guard_failed", 409)
 }
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
@@ -846,9 +791,5 @@ func (r *Record) fireCreate(e Create, by Actor, now time.Time) (Steps, error) {
 	if e.NodeID == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is empty")
 	}
-	switch r.State {
-	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Deregistered, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCreate, by)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCreate, by)
+	return Steps{}, r.misplaced(EventCreate, by)
 }

@@ -112,7 +112,6 @@ func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
 			{Event: "CORRECT_PAYLOAD", Row: "payload_corrected", May: by.Role == RoleExternal, Known: []fsm.Clause{fsm.Check("validation_error exists true", r.ValidationError.IsSet, fsm.Read("validation_error", r.ValidationError)), fsm.Check("postgres_applied == false", !r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)), fsm.Check("consul_applied == false", !r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied))}, Carries: true},
 			{Event: "CORRECT_PAYLOAD", Row: "refuse_correction", May: by.Role == RoleExternal, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
 		}
-	case Deregistered:
 	}
 	return nil
 }
@@ -159,7 +158,6 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 		x.May("ABANDON", by.Role == RoleExternal)
 		x.May("FATAL_ERROR", by.Role == RoleSystem)
 		x.May("CORRECT_PAYLOAD", by.Role == RoleExternal)
-	case Deregistered:
 	}
 }
 

@@ -105,32 +105,14 @@ func (r *Record) reject(reason fsm.Reason, event Event, by Actor) *fsm.Rejection
 	return x
 }
 
+// misplaced rejects an event that has no transition in the state of r.
+func (r *Record) misplaced(event Event, by Actor) *fsm.Rejection {
+	if !r.State.Valid() {
+		return r.reject(fsm.ErrCorrupt, event, by)
+	}
+	return r.reject(fsm.ErrInvalidTransition, event, by)
+}
+
 // Legal lists the events that have a transition in s, in the order of the spec. Guards and
 // actors may still refuse them. The zero State lists the events that create a record.
-func (s State) Legal() []Event {
-	switch s {
-	case 0:
-		return []Event{EventCreate}
-	case Unregistered:
-		return []Event{EventRegister, EventFatalError}
-	case Validating:
-		return []Event{EventValidationPassed, EventValidationFailed, EventFatalError}
-	case RegisteringPostgres:
-		return []Event{EventPostgresSucceeded, EventPostgresFailed, EventFatalError}
-	case PostgresRegistered:
-		return []Event{EventContinue, EventFatalError}
-	case RegisteringConsul:
-		return []Event{EventConsulSucceeded, EventConsulFailed, EventFatalError}
-	case Registered:
-		return []Event{EventDeregister, EventFatalError}
-	case PartialRegistered:
-		return []Event{EventRecoveryComplete, EventRetry, EventRetryPostgres, EventFatalError, EventRetryExhausted}
-	case Deregistering:
-		return []Event{EventDeregistrationComplete, EventFatalError, EventConsulDeregistered, EventPostgresDeregistered}
-	case Deregistered:
-		return nil
-	case Failed:
-		return []Event{EventRetry, EventAbandon, EventFatalError, EventCorrectPayload}
-	}
-	return nil
-}
+func (s State) Legal() []Event { return table.Events(s) }

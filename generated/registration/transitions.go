@@ -2,212 +2,107 @@
 
 package registration
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionCreate is create: create leads from none to unregistered.
 	TransitionCreate
-	// TransitionStartRegistration is start_registration: REGISTER leads from unregistered to validating.
-	//
-	// 1. required_data of validating are guards here: see incomplete_payload.
 	TransitionStartRegistration
-	// TransitionValidationSuccess is validation_success: VALIDATION_PASSED leads from validating to registering_postgres.
-	//
-	// 2 to 5. 001 Retry Counter Management resets on VALIDATION_PASSED and POSTGRES_SUCCEEDED too, before the step that fails,
-	// so the limit ends no loop that leads through failed. "Prevent infinite loops" wins: only a completed registration, row 7,
-	// begins to count anew.
 	TransitionValidationSuccess
-	// TransitionValidationFailure is validation_failure: VALIDATION_FAILED leads from validating to failed.
 	TransitionValidationFailure
-	// TransitionPostgresSuccess is postgres_success: POSTGRES_SUCCEEDED leads from registering_postgres to postgres_registered.
 	TransitionPostgresSuccess
-	// TransitionPostgresFailure is postgres_failure: POSTGRES_FAILED leads from registering_postgres to failed.
 	TransitionPostgresFailure
-	// TransitionStartConsulRegistration is start_consul_registration: CONTINUE leads from postgres_registered to registering_consul.
-	//
-	// 6. Raised by 4 in the same call (single-step); two-step, an option of the engine, commits the checkpoint and fires CONTINUE after it.
 	TransitionStartConsulRegistration
-	// TransitionConsulSuccess is consul_success: CONSUL_SUCCEEDED leads from registering_consul to registered.
 	TransitionConsulSuccess
-	// TransitionConsulFailure is consul_failure: CONSUL_FAILED leads from registering_consul to partial_registered.
 	TransitionConsulFailure
-	// TransitionRetryConsul is retry_consul: RETRY leads from partial_registered to registering_consul.
-	//
-	// 9 and 10. increment_on: RETRY, RETRY_POSTGRES, during the transition. 10 is dead: nothing brings a record with Consul
-	// alone into this state. Kept as the document has it.
 	TransitionRetryConsul
-	// TransitionRetryPostgres is retry_postgres: RETRY_POSTGRES leads from partial_registered to registering_postgres.
 	TransitionRetryPostgres
-	// TransitionPartialRecoverySuccess is partial_recovery_success: RECOVERY_COMPLETE leads from partial_registered to registered.
-	//
-	// 11. A registration that reached Consul after its timeout: the answer came too late, the service is there. No reset: 001
-	// has none here.
 	TransitionPartialRecoverySuccess
-	// TransitionInitiateDeregistration is initiate_deregistration: DEREGISTER leads from registered to deregistering.
 	TransitionInitiateDeregistration
-	// TransitionDeregistrationComplete is deregistration_complete: DEREGISTRATION_COMPLETE leads from deregistering to deregistered.
 	TransitionDeregistrationComplete
-	// TransitionRetryFromFailed is retry_from_failed: RETRY leads from failed to validating.
-	//
-	// 14. Guards for required_data as in 1. The applied flags stay: see postgres_failure_advertised.
 	TransitionRetryFromFailed
-	// TransitionAbandonRegistration is abandon_registration: ABANDON leads from failed to deregistered.
-	//
-	// 15. "Without attempting cleanup" (001 Trigger Catalog): both cleanups stay pending, which is what the orphan sweep looks for.
 	TransitionAbandonRegistration
-	// TransitionGlobalErrorHandlerUnregistered is global_error_handler: FATAL_ERROR leads from unregistered to failed.
 	TransitionGlobalErrorHandlerUnregistered
-	// TransitionGlobalErrorHandlerValidating is global_error_handler: FATAL_ERROR leads from validating to failed.
 	TransitionGlobalErrorHandlerValidating
-	// TransitionGlobalErrorHandlerRegisteringPostgres is global_error_handler: FATAL_ERROR leads from registering_postgres to failed.
 	TransitionGlobalErrorHandlerRegisteringPostgres
-	// TransitionGlobalErrorHandlerPostgresRegistered is global_error_handler: FATAL_ERROR leads from postgres_registered to failed.
 	TransitionGlobalErrorHandlerPostgresRegistered
-	// TransitionGlobalErrorHandlerRegisteringConsul is global_error_handler: FATAL_ERROR leads from registering_consul to failed.
 	TransitionGlobalErrorHandlerRegisteringConsul
-	// TransitionGlobalErrorHandlerRegistered is global_error_handler: FATAL_ERROR leads from registered to failed.
 	TransitionGlobalErrorHandlerRegistered
-	// TransitionGlobalErrorHandlerPartialRegistered is global_error_handler: FATAL_ERROR leads from partial_registered to failed.
 	TransitionGlobalErrorHandlerPartialRegistered
-	// TransitionGlobalErrorHandlerDeregistering is global_error_handler: FATAL_ERROR leads from deregistering to failed.
 	TransitionGlobalErrorHandlerDeregistering
-	// TransitionGlobalErrorHandlerFailed is global_error_handler: FATAL_ERROR leads from failed to failed.
 	TransitionGlobalErrorHandlerFailed
-	// TransitionRetryExhausted is retry_exhausted: RETRY_EXHAUSTED leads from partial_registered to failed.
 	TransitionRetryExhausted
-	// TransitionIncompletePayload is incomplete_payload: REGISTER leads from unregistered to failed.
-	//
-	// Added: 001 State Details requires the data in validating, 001 Trigger Catalog wants a registration whose data are missing
-	// to fail. Both are kept: the record that lacks a datum goes to failed with the reason, and validating never sees it.
 	TransitionIncompletePayload
-	// TransitionRetryIncomplete is retry_incomplete: RETRY leads from failed to failed.
 	TransitionRetryIncomplete
-	// TransitionPayloadCorrected is payload_corrected: CORRECT_PAYLOAD stays in failed.
-	//
-	// Added: the correction that 001 Recovery Flows, Scenario 4 expects. Only after a failed validation and with nothing
-	// applied, or a service would be left behind under its old id. It is no retry and resets nothing: a person who corrects
-	// without end would otherwise be a loop, too.
 	TransitionPayloadCorrected
-	// TransitionPostgresFailureAdvertised is postgres_failure_advertised: POSTGRES_FAILED leads from registering_postgres to failed.
-	//
-	// Added: "discovery only advertises nodes that are properly tracked" (001 Dual Registration Order) against row 5, which
-	// leaves a node in Consul when PostgreSQL loses it. The promise wins.
 	TransitionPostgresFailureAdvertised
-	// TransitionRetryRefusedRetry is retry_refused: RETRY stays in partial_registered.
-	//
-	// Added: what 001 Exhaustion Handling gives to the Orchestrator.
 	TransitionRetryRefusedRetry
-	// TransitionRetryRefusedRetryPostgres is retry_refused: RETRY_POSTGRES stays in partial_registered.
 	TransitionRetryRefusedRetryPostgres
-	// TransitionConsulGoneFirst is consul_gone_first: CONSUL_DEREGISTERED stays in deregistering.
-	//
-	// Added: the aggregation of the two deregistrations. The last outcome ends the state, the timeout ends it without.
 	TransitionConsulGoneFirst
-	// TransitionConsulGoneLast is consul_gone_last: CONSUL_DEREGISTERED stays in deregistering.
 	TransitionConsulGoneLast
-	// TransitionPostgresGoneFirst is postgres_gone_first: POSTGRES_DEREGISTERED stays in deregistering.
 	TransitionPostgresGoneFirst
-	// TransitionPostgresGoneLast is postgres_gone_last: POSTGRES_DEREGISTERED stays in deregistering.
 	TransitionPostgresGoneLast
-	// TransitionConsulLeftBehind is consul_left_behind: DEREGISTRATION_COMPLETE leads from deregistering to deregistered.
 	TransitionConsulLeftBehind
-	// TransitionPostgresLeftBehind is postgres_left_behind: DEREGISTRATION_COMPLETE leads from deregistering to deregistered.
 	TransitionPostgresLeftBehind
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionCreate:                                {Name: "create", Event: EventCreate, To: Unregistered},
+	TransitionStartRegistration:                     {Name: "start_registration", From: Unregistered, Event: EventRegister, To: Validating, Effects: []string{"log_registration_start", "log_registration_initiated", "log_validation_start", "validate_payload"}},
+	TransitionValidationSuccess:                     {Name: "validation_success", From: Validating, Event: EventValidationPassed, To: RegisteringPostgres, Effects: []string{"log_validation_passed", "postgres.upsert_registration"}},
+	TransitionValidationFailure:                     {Name: "validation_failure", From: Validating, Event: EventValidationFailed, To: Failed, Effects: []string{"log_validation_failed", "registration_validation_error_total", "log_failure"}},
+	TransitionPostgresSuccess:                       {Name: "postgres_success", From: RegisteringPostgres, Event: EventPostgresSucceeded, To: PostgresRegistered, Raises: EventContinue, Effects: []string{"registration_postgres_success", "log_postgres_success"}},
+	TransitionPostgresFailure:                       {Name: "postgres_failure", From: RegisteringPostgres, Event: EventPostgresFailed, To: Failed, Effects: []string{"registration_postgres_failure", "log_failure"}},
+	TransitionStartConsulRegistration:               {Name: "start_consul_registration", From: PostgresRegistered, Event: EventContinue, To: RegisteringConsul, Effects: []string{"log_consul_start", "consul.register"}},
+	TransitionConsulSuccess:                         {Name: "consul_success", From: RegisteringConsul, Event: EventConsulSucceeded, To: Registered, Effects: []string{"registration_complete", "log_registration_complete"}},
+	TransitionConsulFailure:                         {Name: "consul_failure", From: RegisteringConsul, Event: EventConsulFailed, To: PartialRegistered, Effects: []string{"registration_partial", "registration_consul_error_total", "log_partial_failure"}},
+	TransitionRetryConsul:                           {Name: "retry_consul", From: PartialRegistered, Event: EventRetry, To: RegisteringConsul, Effects: []string{"log_retry_consul", "consul.register"}},
+	TransitionRetryPostgres:                         {Name: "retry_postgres", From: PartialRegistered, Event: EventRetryPostgres, To: RegisteringPostgres, Effects: []string{"log_retry_postgres", "postgres.upsert_registration"}},
+	TransitionPartialRecoverySuccess:                {Name: "partial_recovery_success", From: PartialRegistered, Event: EventRecoveryComplete, To: Registered, Effects: []string{"registration_recovery_success", "log_registration_complete"}},
+	TransitionInitiateDeregistration:                {Name: "initiate_deregistration", From: Registered, Event: EventDeregister, To: Deregistering, Effects: []string{"log_deregistration_start", "consul.deregister", "postgres.delete_registration"}},
+	TransitionDeregistrationComplete:                {Name: "deregistration_complete", From: Deregistering, Event: EventDeregistrationComplete, To: Deregistered, Effects: []string{"deregistration_complete", "deregistration_consul_timeout_total", "deregistration_postgres_timeout_total", "log_deregistration_complete"}},
+	TransitionRetryFromFailed:                       {Name: "retry_from_failed", From: Failed, Event: EventRetry, To: Validating, Effects: []string{"log_retry_attempt", "log_validation_start", "validate_payload"}},
+	TransitionAbandonRegistration:                   {Name: "abandon_registration", From: Failed, Event: EventAbandon, To: Deregistered, Effects: []string{"log_abandonment", "log_deregistration_complete"}},
+	TransitionGlobalErrorHandlerUnregistered:        {Name: "global_error_handler", From: Unregistered, Event: EventFatalError, To: Failed, Effects: []string{"log_registration_start", "log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerValidating:          {Name: "global_error_handler", From: Validating, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerRegisteringPostgres: {Name: "global_error_handler", From: RegisteringPostgres, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerPostgresRegistered:  {Name: "global_error_handler", From: PostgresRegistered, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerRegisteringConsul:   {Name: "global_error_handler", From: RegisteringConsul, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerRegistered:          {Name: "global_error_handler", From: Registered, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerPartialRegistered:   {Name: "global_error_handler", From: PartialRegistered, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerDeregistering:       {Name: "global_error_handler", From: Deregistering, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionGlobalErrorHandlerFailed:              {Name: "global_error_handler", From: Failed, Event: EventFatalError, To: Failed, Effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
+	TransitionRetryExhausted:                        {Name: "retry_exhausted", From: PartialRegistered, Event: EventRetryExhausted, To: Failed, Effects: []string{"log_retry_exhausted", "registration_retry_exhausted_total", "log_failure"}},
+	TransitionIncompletePayload:                     {Name: "incomplete_payload", From: Unregistered, Event: EventRegister, To: Failed, Effects: []string{"log_registration_start", "log_registration_initiated", "log_validation_failed", "registration_validation_error_total", "log_failure"}},
+	TransitionRetryIncomplete:                       {Name: "retry_incomplete", From: Failed, Event: EventRetry, To: Failed, Effects: []string{"log_retry_attempt", "log_validation_failed", "registration_validation_error_total", "log_failure"}},
+	TransitionPayloadCorrected:                      {Name: "payload_corrected", From: Failed, Event: EventCorrectPayload, To: Failed, Internal: true},
+	TransitionPostgresFailureAdvertised:             {Name: "postgres_failure_advertised", From: RegisteringPostgres, Event: EventPostgresFailed, To: Failed, Effects: []string{"registration_postgres_failure", "consul.withdraw", "log_failure"}},
+	TransitionRetryRefusedRetry:                     {Name: "retry_refused", From: PartialRegistered, Event: EventRetry, To: PartialRegistered, Internal: true, Raises: EventRetryExhausted, Effects: []string{"log_retry_limit"}},
+	TransitionRetryRefusedRetryPostgres:             {Name: "retry_refused", From: PartialRegistered, Event: EventRetryPostgres, To: PartialRegistered, Internal: true, Raises: EventRetryExhausted, Effects: []string{"log_retry_limit"}},
+	TransitionConsulGoneFirst:                       {Name: "consul_gone_first", From: Deregistering, Event: EventConsulDeregistered, To: Deregistering, Internal: true, Effects: []string{"deregistration_consul_failure_total"}},
+	TransitionConsulGoneLast:                        {Name: "consul_gone_last", From: Deregistering, Event: EventConsulDeregistered, To: Deregistering, Internal: true, Raises: EventDeregistrationComplete, Effects: []string{"deregistration_consul_failure_total"}},
+	TransitionPostgresGoneFirst:                     {Name: "postgres_gone_first", From: Deregistering, Event: EventPostgresDeregistered, To: Deregistering, Internal: true, Effects: []string{"deregistration_postgres_failure_total"}},
+	TransitionPostgresGoneLast:                      {Name: "postgres_gone_last", From: Deregistering, Event: EventPostgresDeregistered, To: Deregistering, Internal: true, Raises: EventDeregistrationComplete, Effects: []string{"deregistration_postgres_failure_total"}},
+	TransitionConsulLeftBehind:                      {Name: "consul_left_behind", From: Deregistering, Event: EventDeregistrationComplete, To: Deregistered, Effects: []string{"deregistration_partial_cleanup_total", "deregistration_consul_timeout_total", "log_deregistration_complete"}},
+	TransitionPostgresLeftBehind:                    {Name: "postgres_left_behind", From: Deregistering, Event: EventDeregistrationComplete, To: Deregistered, Effects: []string{"deregistration_partial_cleanup_total", "deregistration_postgres_timeout_total", "log_deregistration_complete"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionCreate:                                {name: "create", event: EventCreate, to: Unregistered},
-	TransitionStartRegistration:                     {name: "start_registration", from: Unregistered, event: EventRegister, to: Validating, effects: []string{"log_registration_start", "log_registration_initiated", "log_validation_start", "validate_payload"}},
-	TransitionValidationSuccess:                     {name: "validation_success", from: Validating, event: EventValidationPassed, to: RegisteringPostgres, effects: []string{"log_validation_passed", "postgres.upsert_registration"}},
-	TransitionValidationFailure:                     {name: "validation_failure", from: Validating, event: EventValidationFailed, to: Failed, effects: []string{"log_validation_failed", "registration_validation_error_total", "log_failure"}},
-	TransitionPostgresSuccess:                       {name: "postgres_success", from: RegisteringPostgres, event: EventPostgresSucceeded, to: PostgresRegistered, raises: EventContinue, effects: []string{"registration_postgres_success", "log_postgres_success"}},
-	TransitionPostgresFailure:                       {name: "postgres_failure", from: RegisteringPostgres, event: EventPostgresFailed, to: Failed, effects: []string{"registration_postgres_failure", "log_failure"}},
-	TransitionStartConsulRegistration:               {name: "start_consul_registration", from: PostgresRegistered, event: EventContinue, to: RegisteringConsul, effects: []string{"log_consul_start", "consul.register"}},
-	TransitionConsulSuccess:                         {name: "consul_success", from: RegisteringConsul, event: EventConsulSucceeded, to: Registered, effects: []string{"registration_complete", "log_registration_complete"}},
-	TransitionConsulFailure:                         {name: "consul_failure", from: RegisteringConsul, event: EventConsulFailed, to: PartialRegistered, effects: []string{"registration_partial", "registration_consul_error_total", "log_partial_failure"}},
-	TransitionRetryConsul:                           {name: "retry_consul", from: PartialRegistered, event: EventRetry, to: RegisteringConsul, effects: []string{"log_retry_consul", "consul.register"}},
-	TransitionRetryPostgres:                         {name: "retry_postgres", from: PartialRegistered, event: EventRetryPostgres, to: RegisteringPostgres, effects: []string{"log_retry_postgres", "postgres.upsert_registration"}},
-	TransitionPartialRecoverySuccess:                {name: "partial_recovery_success", from: PartialRegistered, event: EventRecoveryComplete, to: Registered, effects: []string{"registration_recovery_success", "log_registration_complete"}},
-	TransitionInitiateDeregistration:                {name: "initiate_deregistration", from: Registered, event: EventDeregister, to: Deregistering, effects: []string{"log_deregistration_start", "consul.deregister", "postgres.delete_registration"}},
-	TransitionDeregistrationComplete:                {name: "deregistration_complete", from: Deregistering, event: EventDeregistrationComplete, to: Deregistered, effects: []string{"deregistration_complete", "deregistration_consul_timeout_total", "deregistration_postgres_timeout_total", "log_deregistration_complete"}},
-	TransitionRetryFromFailed:                       {name: "retry_from_failed", from: Failed, event: EventRetry, to: Validating, effects: []string{"log_retry_attempt", "log_validation_start", "validate_payload"}},
-	TransitionAbandonRegistration:                   {name: "abandon_registration", from: Failed, event: EventAbandon, to: Deregistered, effects: []string{"log_abandonment", "log_deregistration_complete"}},
-	TransitionGlobalErrorHandlerUnregistered:        {name: "global_error_handler", from: Unregistered, event: EventFatalError, to: Failed, effects: []string{"log_registration_start", "log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerValidating:          {name: "global_error_handler", from: Validating, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerRegisteringPostgres: {name: "global_error_handler", from: RegisteringPostgres, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerPostgresRegistered:  {name: "global_error_handler", from: PostgresRegistered, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerRegisteringConsul:   {name: "global_error_handler", from: RegisteringConsul, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerRegistered:          {name: "global_error_handler", from: Registered, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerPartialRegistered:   {name: "global_error_handler", from: PartialRegistered, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerDeregistering:       {name: "global_error_handler", from: Deregistering, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionGlobalErrorHandlerFailed:              {name: "global_error_handler", from: Failed, event: EventFatalError, to: Failed, effects: []string{"log_fatal_error", "registration_fatal_error_total", "log_failure"}},
-	TransitionRetryExhausted:                        {name: "retry_exhausted", from: PartialRegistered, event: EventRetryExhausted, to: Failed, effects: []string{"log_retry_exhausted", "registration_retry_exhausted_total", "log_failure"}},
-	TransitionIncompletePayload:                     {name: "incomplete_payload", from: Unregistered, event: EventRegister, to: Failed, effects: []string{"log_registration_start", "log_registration_initiated", "log_validation_failed", "registration_validation_error_total", "log_failure"}},
-	TransitionRetryIncomplete:                       {name: "retry_incomplete", from: Failed, event: EventRetry, to: Failed, effects: []string{"log_retry_attempt", "log_validation_failed", "registration_validation_error_total", "log_failure"}},
-	TransitionPayloadCorrected:                      {name: "payload_corrected", from: Failed, event: EventCorrectPayload, to: Failed, internal: true},
-	TransitionPostgresFailureAdvertised:             {name: "postgres_failure_advertised", from: RegisteringPostgres, event: EventPostgresFailed, to: Failed, effects: []string{"registration_postgres_failure", "consul.withdraw", "log_failure"}},
-	TransitionRetryRefusedRetry:                     {name: "retry_refused", from: PartialRegistered, event: EventRetry, to: PartialRegistered, internal: true, raises: EventRetryExhausted, effects: []string{"log_retry_limit"}},
-	TransitionRetryRefusedRetryPostgres:             {name: "retry_refused", from: PartialRegistered, event: EventRetryPostgres, to: PartialRegistered, internal: true, raises: EventRetryExhausted, effects: []string{"log_retry_limit"}},
-	TransitionConsulGoneFirst:                       {name: "consul_gone_first", from: Deregistering, event: EventConsulDeregistered, to: Deregistering, internal: true, effects: []string{"deregistration_consul_failure_total"}},
-	TransitionConsulGoneLast:                        {name: "consul_gone_last", from: Deregistering, event: EventConsulDeregistered, to: Deregistering, internal: true, raises: EventDeregistrationComplete, effects: []string{"deregistration_consul_failure_total"}},
-	TransitionPostgresGoneFirst:                     {name: "postgres_gone_first", from: Deregistering, event: EventPostgresDeregistered, to: Deregistering, internal: true, effects: []string{"deregistration_postgres_failure_total"}},
-	TransitionPostgresGoneLast:                      {name: "postgres_gone_last", from: Deregistering, event: EventPostgresDeregistered, to: Deregistering, internal: true, raises: EventDeregistrationComplete, effects: []string{"deregistration_postgres_failure_total"}},
-	TransitionConsulLeftBehind:                      {name: "consul_left_behind", from: Deregistering, event: EventDeregistrationComplete, to: Deregistered, effects: []string{"deregistration_partial_cleanup_total", "deregistration_consul_timeout_total", "log_deregistration_complete"}},
-	TransitionPostgresLeftBehind:                    {name: "postgres_left_behind", from: Deregistering, event: EventDeregistrationComplete, to: Deregistered, effects: []string{"deregistration_partial_cleanup_total", "deregistration_postgres_timeout_total", "log_deregistration_complete"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 2
@@ -218,22 +113,13 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}
 
 // then appends the steps that were raised.
 func (s Steps) then(more Steps) Steps {

@@ -78,243 +78,146 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// RegisterFrom are the states in which REGISTER has a transition.
-type RegisterFrom interface {
-	InUnregistered | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	RegisterFrom          interface{ InUnregistered | nowhere }
+	ValidationPassedFrom  interface{ InValidating | nowhere }
+	ValidationFailedFrom  interface{ InValidating | nowhere }
+	PostgresSucceededFrom interface {
+		InRegisteringPostgres | nowhere
+	}
+	PostgresFailedFrom interface {
+		InRegisteringPostgres | nowhere
+	}
+	ConsulSucceededFrom        interface{ InRegisteringConsul | nowhere }
+	ConsulFailedFrom           interface{ InRegisteringConsul | nowhere }
+	RecoveryCompleteFrom       interface{ InPartialRegistered | nowhere }
+	DeregisterFrom             interface{ InRegistered | nowhere }
+	DeregistrationCompleteFrom interface{ InDeregistering | nowhere }
+	RetryFrom                  interface{ InPartialRegistered | InFailed }
+	RetryPostgresFrom          interface{ InPartialRegistered | nowhere }
+	AbandonFrom                interface{ InFailed | nowhere }
+	FatalErrorFrom             interface {
+		InUnregistered | InValidating | InRegisteringPostgres | InPostgresRegistered | InRegisteringConsul | InRegistered | InPartialRegistered | InDeregistering | InFailed
+	}
+	RetryExhaustedFrom       interface{ InPartialRegistered | nowhere }
+	ConsulDeregisteredFrom   interface{ InDeregistering | nowhere }
+	PostgresDeregisteredFrom interface{ InDeregistering | nowhere }
+	CorrectPayloadFrom       interface{ InFailed | nowhere }
+)
+
+// FireRegister applies REGISTER.
+func FireRegister[S RegisterFrom](v S, e Register, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Register(e, by, now))
 }
 
-// FireRegister applies REGISTER. For a record in any other state it does not compile.
-func FireRegister[S RegisterFrom](in S, e Register, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Register(e, by, now)
-	return r.fired(err)
+// FireValidationPassed applies VALIDATION_PASSED.
+func FireValidationPassed[S ValidationPassedFrom](v S, e ValidationPassed, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ValidationPassed(e, by, now))
 }
 
-// ValidationPassedFrom are the states in which VALIDATION_PASSED has a transition.
-type ValidationPassedFrom interface {
-	InValidating | nowhere
-	View
+// FireValidationFailed applies VALIDATION_FAILED.
+func FireValidationFailed[S ValidationFailedFrom](v S, e ValidationFailed, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ValidationFailed(e, by, now))
 }
 
-// FireValidationPassed applies VALIDATION_PASSED. For a record in any other state it does not compile.
-func FireValidationPassed[S ValidationPassedFrom](in S, e ValidationPassed, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ValidationPassed(e, by, now)
-	return r.fired(err)
+// FirePostgresSucceeded applies POSTGRES_SUCCEEDED.
+func FirePostgresSucceeded[S PostgresSucceededFrom](v S, e PostgresSucceeded, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.PostgresSucceeded(e, by, now))
 }
 
-// ValidationFailedFrom are the states in which VALIDATION_FAILED has a transition.
-type ValidationFailedFrom interface {
-	InValidating | nowhere
-	View
+// FirePostgresFailed applies POSTGRES_FAILED.
+func FirePostgresFailed[S PostgresFailedFrom](v S, e PostgresFailed, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.PostgresFailed(e, by, now))
 }
 
-// FireValidationFailed applies VALIDATION_FAILED. For a record in any other state it does not compile.
-func FireValidationFailed[S ValidationFailedFrom](in S, e ValidationFailed, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ValidationFailed(e, by, now)
-	return r.fired(err)
+// FireConsulSucceeded applies CONSUL_SUCCEEDED.
+func FireConsulSucceeded[S ConsulSucceededFrom](v S, e ConsulSucceeded, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ConsulSucceeded(e, by, now))
 }
 
-// PostgresSucceededFrom are the states in which POSTGRES_SUCCEEDED has a transition.
-type PostgresSucceededFrom interface {
-	InRegisteringPostgres | nowhere
-	View
+// FireConsulFailed applies CONSUL_FAILED.
+func FireConsulFailed[S ConsulFailedFrom](v S, e ConsulFailed, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ConsulFailed(e, by, now))
 }
 
-// FirePostgresSucceeded applies POSTGRES_SUCCEEDED. For a record in any other state it does not compile.
-func FirePostgresSucceeded[S PostgresSucceededFrom](in S, e PostgresSucceeded, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.PostgresSucceeded(e, by, now)
-	return r.fired(err)
+// FireRecoveryComplete applies RECOVERY_COMPLETE.
+func FireRecoveryComplete[S RecoveryCompleteFrom](v S, e RecoveryComplete, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RecoveryComplete(e, by, now))
 }
 
-// PostgresFailedFrom are the states in which POSTGRES_FAILED has a transition.
-type PostgresFailedFrom interface {
-	InRegisteringPostgres | nowhere
-	View
+// FireDeregister applies DEREGISTER.
+func FireDeregister[S DeregisterFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Deregister(by, now))
 }
 
-// FirePostgresFailed applies POSTGRES_FAILED. For a record in any other state it does not compile.
-func FirePostgresFailed[S PostgresFailedFrom](in S, e PostgresFailed, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.PostgresFailed(e, by, now)
-	return r.fired(err)
+// FireDeregistrationComplete applies DEREGISTRATION_COMPLETE.
+func FireDeregistrationComplete[S DeregistrationCompleteFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.DeregistrationComplete(by, now))
 }
 
-// ConsulSucceededFrom are the states in which CONSUL_SUCCEEDED has a transition.
-type ConsulSucceededFrom interface {
-	InRegisteringConsul | nowhere
-	View
+// FireRetry applies RETRY.
+func FireRetry[S RetryFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Retry(by, now))
 }
 
-// FireConsulSucceeded applies CONSUL_SUCCEEDED. For a record in any other state it does not compile.
-func FireConsulSucceeded[S ConsulSucceededFrom](in S, e ConsulSucceeded, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ConsulSucceeded(e, by, now)
-	return r.fired(err)
+// FireRetryPostgres applies RETRY_POSTGRES.
+func FireRetryPostgres[S RetryPostgresFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RetryPostgres(by, now))
 }
 
-// ConsulFailedFrom are the states in which CONSUL_FAILED has a transition.
-type ConsulFailedFrom interface {
-	InRegisteringConsul | nowhere
-	View
+// FireAbandon applies ABANDON.
+func FireAbandon[S AbandonFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Abandon(by, now))
 }
 
-// FireConsulFailed applies CONSUL_FAILED. For a record in any other state it does not compile.
-func FireConsulFailed[S ConsulFailedFrom](in S, e ConsulFailed, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ConsulFailed(e, by, now)
-	return r.fired(err)
+// FireFatalError applies FATAL_ERROR.
+func FireFatalError[S FatalErrorFrom](v S, e FatalError, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.FatalError(e, by, now))
 }
 
-// RecoveryCompleteFrom are the states in which RECOVERY_COMPLETE has a transition.
-type RecoveryCompleteFrom interface {
-	InPartialRegistered | nowhere
-	View
+// FireRetryExhausted applies RETRY_EXHAUSTED.
+func FireRetryExhausted[S RetryExhaustedFrom](v S, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RetryExhausted(by, now))
 }
 
-// FireRecoveryComplete applies RECOVERY_COMPLETE. For a record in any other state it does not compile.
-func FireRecoveryComplete[S RecoveryCompleteFrom](in S, e RecoveryComplete, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RecoveryComplete(e, by, now)
-	return r.fired(err)
+// FireConsulDeregistered applies CONSUL_DEREGISTERED.
+func FireConsulDeregistered[S ConsulDeregisteredFrom](v S, e ConsulDeregistered, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.ConsulDeregistered(e, by, now))
 }
 
-// DeregisterFrom are the states in which DEREGISTER has a transition.
-type DeregisterFrom interface {
-	InRegistered | nowhere
-	View
+// FirePostgresDeregistered applies POSTGRES_DEREGISTERED.
+func FirePostgresDeregistered[S PostgresDeregisteredFrom](v S, e PostgresDeregistered, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.PostgresDeregistered(e, by, now))
 }
 
-// FireDeregister applies DEREGISTER. For a record in any other state it does not compile.
-func FireDeregister[S DeregisterFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Deregister(by, now)
-	return r.fired(err)
-}
-
-// DeregistrationCompleteFrom are the states in which DEREGISTRATION_COMPLETE has a transition.
-type DeregistrationCompleteFrom interface {
-	InDeregistering | nowhere
-	View
-}
-
-// FireDeregistrationComplete applies DEREGISTRATION_COMPLETE. For a record in any other state it does not compile.
-func FireDeregistrationComplete[S DeregistrationCompleteFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.DeregistrationComplete(by, now)
-	return r.fired(err)
-}
-
-// RetryFrom are the states in which RETRY has a transition.
-type RetryFrom interface {
-	InPartialRegistered | InFailed
-	View
-}
-
-// FireRetry applies RETRY. For a record in any other state it does not compile.
-func FireRetry[S RetryFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Retry(by, now)
-	return r.fired(err)
-}
-
-// RetryPostgresFrom are the states in which RETRY_POSTGRES has a transition.
-type RetryPostgresFrom interface {
-	InPartialRegistered | nowhere
-	View
-}
-
-// FireRetryPostgres applies RETRY_POSTGRES. For a record in any other state it does not compile.
-func FireRetryPostgres[S RetryPostgresFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RetryPostgres(by, now)
-	return r.fired(err)
-}
-
-// AbandonFrom are the states in which ABANDON has a transition.
-type AbandonFrom interface {
-	InFailed | nowhere
-	View
-}
-
-// FireAbandon applies ABANDON. For a record in any other state it does not compile.
-func FireAbandon[S AbandonFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Abandon(by, now)
-	return r.fired(err)
-}
-
-// FatalErrorFrom are the states in which FATAL_ERROR has a transition.
-type FatalErrorFrom interface {
-	InUnregistered | InValidating | InRegisteringPostgres | InPostgresRegistered | InRegisteringConsul | InRegistered | InPartialRegistered | InDeregistering | InFailed
-	View
-}
-
-// FireFatalError applies FATAL_ERROR. For a record in any other state it does not compile.
-func FireFatalError[S FatalErrorFrom](in S, e FatalError, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.FatalError(e, by, now)
-	return r.fired(err)
-}
-
-// RetryExhaustedFrom are the states in which RETRY_EXHAUSTED has a transition.
-type RetryExhaustedFrom interface {
-	InPartialRegistered | nowhere
-	View
-}
-
-// FireRetryExhausted applies RETRY_EXHAUSTED. For a record in any other state it does not compile.
-func FireRetryExhausted[S RetryExhaustedFrom](in S, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RetryExhausted(by, now)
-	return r.fired(err)
-}
-
-// ConsulDeregisteredFrom are the states in which CONSUL_DEREGISTERED has a transition.
-type ConsulDeregisteredFrom interface {
-	InDeregistering | nowhere
-	View
-}
-
-// FireConsulDeregistered applies CONSUL_DEREGISTERED. For a record in any other state it does not compile.
-func FireConsulDeregistered[S ConsulDeregisteredFrom](in S, e ConsulDeregistered, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.ConsulDeregistered(e, by, now)
-	return r.fired(err)
-}
-
-// PostgresDeregisteredFrom are the states in which POSTGRES_DEREGISTERED has a transition.
-type PostgresDeregisteredFrom interface {
-	InDeregistering | nowhere
-	View
-}
-
-// FirePostgresDeregistered applies POSTGRES_DEREGISTERED. For a record in any other state it does not compile.
-func FirePostgresDeregistered[S PostgresDeregisteredFrom](in S, e PostgresDeregistered, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.PostgresDeregistered(e, by, now)
-	return r.fired(err)
-}
-
-// CorrectPayloadFrom are the states in which CORRECT_PAYLOAD has a transition.
-type CorrectPayloadFrom interface {
-	InFailed | nowhere
-	View
-}
-
-// FireCorrectPayload applies CORRECT_PAYLOAD. For a record in any other state it does not compile.
-func FireCorrectPayload[S CorrectPayloadFrom](in S, e CorrectPayload, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.CorrectPayload(e, by, now)
-	return r.fired(err)
+// FireCorrectPayload applies CORRECT_PAYLOAD.
+func FireCorrectPayload[S CorrectPayloadFrom](v S, e CorrectPayload, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.CorrectPayload(e, by, now))
 }

@@ -17,34 +17,27 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Start:
-		return r.fireStart(e, c.Now)
-	case Checked:
-		return r.Checked(e, c.Now)
-	case CheckFailed:
-		return r.CheckFailed(e, c.Now)
-	case DeviceReady:
-		return r.DeviceReady(e, c.Now)
-	case DeviceFailed:
-		return r.DeviceFailed(e, c.Now)
-	case Extracted:
-		return r.Extracted(c.Now)
-	case ExtractLost:
-		return r.fireExtractLost(c.Now)
-	case ExtractFailed:
-		return r.fireExtractFailed(e, c.Now)
-	case LayoutChecked:
-		return r.LayoutChecked(e, c.Now)
-	case LayoutCheckFailed:
-		return r.LayoutCheckFailed(e, c.Now)
-	case Unmounted:
-		return r.Unmounted(c.Now)
-	case UnmountFailed:
-		return r.UnmountFailed(e, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e Start) fire(r *Record, c Call) (Steps, error)         { return r.fireStart(e, c.Now) }
+func (e Checked) fire(r *Record, c Call) (Steps, error)       { return r.Checked(e, c.Now) }
+func (e CheckFailed) fire(r *Record, c Call) (Steps, error)   { return r.CheckFailed(e, c.Now) }
+func (e DeviceReady) fire(r *Record, c Call) (Steps, error)   { return r.DeviceReady(e, c.Now) }
+func (e DeviceFailed) fire(r *Record, c Call) (Steps, error)  { return r.DeviceFailed(e, c.Now) }
+func (Extracted) fire(r *Record, c Call) (Steps, error)       { return r.Extracted(c.Now) }
+func (ExtractLost) fire(r *Record, c Call) (Steps, error)     { return r.fireExtractLost(c.Now) }
+func (e ExtractFailed) fire(r *Record, c Call) (Steps, error) { return r.fireExtractFailed(e, c.Now) }
+func (e LayoutChecked) fire(r *Record, c Call) (Steps, error) { return r.LayoutChecked(e, c.Now) }
+func (e LayoutCheckFailed) fire(r *Record, c Call) (Steps, error) {
+	return r.LayoutCheckFailed(e, c.Now)
+}
+func (Unmounted) fire(r *Record, c Call) (Steps, error)       { return r.Unmounted(c.Now) }
+func (e UnmountFailed) fire(r *Record, c Call) (Steps, error) { return r.UnmountFailed(e, c.Now) }
 
 // NewRecord creates a record by START.
 func NewRecord(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {

@@ -33,29 +33,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"EXTRACT_FAILED", "LAYOUT_CHECKED", "LAYOUT_CHECK_FAILED", "UNMOUNTED", "UNMOUNT_FAILED",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventStart <= e && e <= EventUnmountFailed }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventStart <= e && e <= EventUnmountFailed }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventExtractLost || e == EventExtractFailed }
@@ -66,6 +53,7 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
 }
 
 // Start is the payload of START.
@@ -81,12 +69,6 @@ type Start struct {
 	Checksum    string   `json:"checksum"`
 	PoolName    string   `json:"pool_name"`
 }
-
-// Event returns EventStart.
-func (Start) Event() Event { return EventStart }
-
-// EventName returns the event's name in the spec.
-func (Start) EventName() string { return "START" }
 
 // Checked is the payload of CHECKED.
 //
@@ -104,22 +86,10 @@ type Checked struct {
 	DeviceID string `json:"device_id"`
 }
 
-// Event returns EventChecked.
-func (Checked) Event() Event { return EventChecked }
-
-// EventName returns the event's name in the spec.
-func (Checked) EventName() string { return "CHECKED" }
-
 // CheckFailed is the payload of CHECK_FAILED.
 type CheckFailed struct {
 	Cause string `json:"cause"`
 }
-
-// Event returns EventCheckFailed.
-func (CheckFailed) Event() Event { return EventCheckFailed }
-
-// EventName returns the event's name in the spec.
-func (CheckFailed) EventName() string { return "CHECK_FAILED" }
 
 // DeviceReady is the payload of DEVICE_READY.
 //
@@ -128,42 +98,18 @@ type DeviceReady struct {
 	DevicePath string `json:"device_path"`
 }
 
-// Event returns EventDeviceReady.
-func (DeviceReady) Event() Event { return EventDeviceReady }
-
-// EventName returns the event's name in the spec.
-func (DeviceReady) EventName() string { return "DEVICE_READY" }
-
 // DeviceFailed is the payload of DEVICE_FAILED.
 type DeviceFailed struct {
 	Cause string `json:"cause"`
 }
-
-// Event returns EventDeviceFailed.
-func (DeviceFailed) Event() Event { return EventDeviceFailed }
-
-// EventName returns the event's name in the spec.
-func (DeviceFailed) EventName() string { return "DEVICE_FAILED" }
 
 // Extracted is the payload of EXTRACTED.
 //
 // answered only after the files are synced to the device
 type Extracted struct{}
 
-// Event returns EventExtracted.
-func (Extracted) Event() Event { return EventExtracted }
-
-// EventName returns the event's name in the spec.
-func (Extracted) EventName() string { return "EXTRACTED" }
-
 // ExtractLost is the payload of EXTRACT_LOST.
 type ExtractLost struct{}
-
-// Event returns EventExtractLost.
-func (ExtractLost) Event() Event { return EventExtractLost }
-
-// EventName returns the event's name in the spec.
-func (ExtractLost) EventName() string { return "EXTRACT_LOST" }
 
 // ExtractFailed is the payload of EXTRACT_FAILED.
 //
@@ -171,12 +117,6 @@ func (ExtractLost) EventName() string { return "EXTRACT_LOST" }
 type ExtractFailed struct {
 	Cause string `json:"cause"`
 }
-
-// Event returns EventExtractFailed.
-func (ExtractFailed) Event() Event { return EventExtractFailed }
-
-// EventName returns the event's name in the spec.
-func (ExtractFailed) EventName() string { return "EXTRACT_FAILED" }
 
 // LayoutChecked is the payload of LAYOUT_CHECKED.
 type LayoutChecked struct {
@@ -186,42 +126,46 @@ type LayoutChecked struct {
 	HasVar    bool `json:"has_var"`
 }
 
-// Event returns EventLayoutChecked.
-func (LayoutChecked) Event() Event { return EventLayoutChecked }
-
-// EventName returns the event's name in the spec.
-func (LayoutChecked) EventName() string { return "LAYOUT_CHECKED" }
-
 // LayoutCheckFailed is the payload of LAYOUT_CHECK_FAILED.
 type LayoutCheckFailed struct {
 	Cause string `json:"cause"`
 }
 
-// Event returns EventLayoutCheckFailed.
-func (LayoutCheckFailed) Event() Event { return EventLayoutCheckFailed }
-
-// EventName returns the event's name in the spec.
-func (LayoutCheckFailed) EventName() string { return "LAYOUT_CHECK_FAILED" }
-
 // Unmounted is the payload of UNMOUNTED.
 type Unmounted struct{}
-
-// Event returns EventUnmounted.
-func (Unmounted) Event() Event { return EventUnmounted }
-
-// EventName returns the event's name in the spec.
-func (Unmounted) EventName() string { return "UNMOUNTED" }
 
 // UnmountFailed is the payload of UNMOUNT_FAILED.
 type UnmountFailed struct {
 	Cause string `json:"cause"`
 }
 
-// Event returns EventUnmountFailed.
-func (UnmountFailed) Event() Event { return EventUnmountFailed }
+// The event of each payload.
+func (Start) Event() Event             { return EventStart }
+func (Checked) Event() Event           { return EventChecked }
+func (CheckFailed) Event() Event       { return EventCheckFailed }
+func (DeviceReady) Event() Event       { return EventDeviceReady }
+func (DeviceFailed) Event() Event      { return EventDeviceFailed }
+func (Extracted) Event() Event         { return EventExtracted }
+func (ExtractLost) Event() Event       { return EventExtractLost }
+func (ExtractFailed) Event() Event     { return EventExtractFailed }
+func (LayoutChecked) Event() Event     { return EventLayoutChecked }
+func (LayoutCheckFailed) Event() Event { return EventLayoutCheckFailed }
+func (Unmounted) Event() Event         { return EventUnmounted }
+func (UnmountFailed) Event() Event     { return EventUnmountFailed }
 
-// EventName returns the event's name in the spec.
-func (UnmountFailed) EventName() string { return "UNMOUNT_FAILED" }
+// The event's name in the spec.
+func (Start) EventName() string             { return "START" }
+func (Checked) EventName() string           { return "CHECKED" }
+func (CheckFailed) EventName() string       { return "CHECK_FAILED" }
+func (DeviceReady) EventName() string       { return "DEVICE_READY" }
+func (DeviceFailed) EventName() string      { return "DEVICE_FAILED" }
+func (Extracted) EventName() string         { return "EXTRACTED" }
+func (ExtractLost) EventName() string       { return "EXTRACT_LOST" }
+func (ExtractFailed) EventName() string     { return "EXTRACT_FAILED" }
+func (LayoutChecked) EventName() string     { return "LAYOUT_CHECKED" }
+func (LayoutCheckFailed) EventName() string { return "LAYOUT_CHECK_FAILED" }
+func (Unmounted) EventName() string         { return "UNMOUNTED" }
+func (UnmountFailed) EventName() string     { return "UNMOUNT_FAILED" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -36,11 +36,7 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 	if e.Checksum == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventStart).WithField("checksum", "is empty")
 	}
-	switch r.State {
-	case CheckUnpacked, CreateDevice, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStart)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventStart)
+	return Steps{}, r.misplaced(EventStart)
 }
 
 // Checked applies CHECKED. It changes r only when it returns a step.
@@ -54,13 +50,10 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	if utf8.RuneCountInString(e.DeviceID) > 8 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "is not from 8 to 8 characters")
 	}
-	switch r.State {
-	case CheckUnpacked:
-		return r.inCheckUnpackedChecked(e, now)
-	case CreateDevice, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventChecked)
+	if r.State != CheckUnpacked {
+		return Steps{}, r.misplaced(EventChecked)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventChecked)
+	return r.inCheckUnpackedChecked(e, now)
 }
 
 // inCheckUnpackedChecked decides CHECKED in CheckUnpacked.
@@ -132,147 +125,117 @@ func (r *Record) inCheckUnpackedChecked(e Checked, now time.Time) (Steps, error)
 
 // CheckFailed applies CHECK_FAILED. It changes r only when it returns a step.
 func (r *Record) CheckFailed(e CheckFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case CheckUnpacked:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonCheckFailed), fsm.Some(e.Cause)
-		return took(TransitionCheckFailed), nil
-	case CreateDevice, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCheckFailed)
+	if r.State != CheckUnpacked {
+		return Steps{}, r.misplaced(EventCheckFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCheckFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonCheckFailed), fsm.Some(e.Cause)
+	return took(TransitionCheckFailed), nil
 }
 
 // DeviceReady applies DEVICE_READY. It changes r only when it returns a step.
 //
 // created, formatted with ext4, mounted
 func (r *Record) DeviceReady(e DeviceReady, now time.Time) (Steps, error) {
-	switch r.State {
-	case CreateDevice:
-		if !r.DeviceID.IsSet {
-			return Steps{}, r.unheldDeviceReady(e)
-		}
-		r.State, r.DevicePath = ExtractLayers, fsm.Some(e.DevicePath)
-		return took(TransitionDeviceReady), nil
-	case CheckUnpacked, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDeviceReady)
+	if r.State != CreateDevice {
+		return Steps{}, r.misplaced(EventDeviceReady)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDeviceReady)
+	if !r.DeviceID.IsSet {
+		return Steps{}, r.unheldDeviceReady(e)
+	}
+	r.State, r.DevicePath = ExtractLayers, fsm.Some(e.DevicePath)
+	return took(TransitionDeviceReady), nil
 }
 
 // DeviceFailed applies DEVICE_FAILED. It changes r only when it returns a step.
 func (r *Record) DeviceFailed(e DeviceFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case CreateDevice:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonDeviceFailed), fsm.Some(e.Cause)
-		return took(TransitionDeviceFailed), nil
-	case CheckUnpacked, ExtractLayers, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDeviceFailed)
+	if r.State != CreateDevice {
+		return Steps{}, r.misplaced(EventDeviceFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDeviceFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonDeviceFailed), fsm.Some(e.Cause)
+	return took(TransitionDeviceFailed), nil
 }
 
 // Extracted applies EXTRACTED. It changes r only when it returns a step.
 //
 // answered only after the files are synced to the device
 func (r *Record) Extracted(now time.Time) (Steps, error) {
-	switch r.State {
-	case ExtractLayers:
-		if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
-			return Steps{}, r.unheldExtracted()
-		}
-		r.State = VerifyLayout
-		return took(TransitionExtracted), nil
-	case CheckUnpacked, CreateDevice, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventExtracted)
+	if r.State != ExtractLayers {
+		return Steps{}, r.misplaced(EventExtracted)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventExtracted)
+	if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
+		return Steps{}, r.unheldExtracted()
+	}
+	r.State = VerifyLayout
+	return took(TransitionExtracted), nil
 }
 
 // fireExtractLost applies EXTRACT_LOST. It changes r only when it returns a step.
 func (r *Record) fireExtractLost(now time.Time) (Steps, error) {
-	switch r.State {
-	case ExtractLayers:
-		if !r.DeviceID.IsSet {
-			return Steps{}, r.unheldExtractLost()
-		}
-		r.State = CreateDevice
-		return took(TransitionExtractLost), nil
-	case CheckUnpacked, CreateDevice, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventExtractLost)
+	if r.State != ExtractLayers {
+		return Steps{}, r.misplaced(EventExtractLost)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventExtractLost)
+	if !r.DeviceID.IsSet {
+		return Steps{}, r.unheldExtractLost()
+	}
+	r.State = CreateDevice
+	return took(TransitionExtractLost), nil
 }
 
 // fireExtractFailed applies EXTRACT_FAILED. It changes r only when it returns a step.
 //
 // Internal: the timeout fires it, and a caller must not end the extraction before that (F-002-33).
 func (r *Record) fireExtractFailed(e ExtractFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case ExtractLayers:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonExtractFailed), fsm.Some(e.Cause)
-		return took(TransitionExtractFailed), nil
-	case CheckUnpacked, CreateDevice, VerifyLayout, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventExtractFailed)
+	if r.State != ExtractLayers {
+		return Steps{}, r.misplaced(EventExtractFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventExtractFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonExtractFailed), fsm.Some(e.Cause)
+	return took(TransitionExtractFailed), nil
 }
 
 // LayoutChecked applies LAYOUT_CHECKED. It changes r only when it returns a step.
 func (r *Record) LayoutChecked(e LayoutChecked, now time.Time) (Steps, error) {
-	switch r.State {
-	case VerifyLayout:
-		if e.HasRootfs && e.HasEtc && e.HasUsr && e.HasVar {
-			if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
-				return Steps{}, r.unheldLayoutValid(e)
-			}
-			r.State = UpdateDB
-			return took(TransitionLayoutValid), nil
-		}
-		r.State, r.Reason = Aborted, fsm.Some(AbortReasonLayoutInvalid)
-		return took(TransitionLayoutInvalid), nil
-	case CheckUnpacked, CreateDevice, ExtractLayers, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventLayoutChecked)
+	if r.State != VerifyLayout {
+		return Steps{}, r.misplaced(EventLayoutChecked)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventLayoutChecked)
+	if e.HasRootfs && e.HasEtc && e.HasUsr && e.HasVar {
+		if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
+			return Steps{}, r.unheldLayoutValid(e)
+		}
+		r.State = UpdateDB
+		return took(TransitionLayoutValid), nil
+	}
+	r.State, r.Reason = Aborted, fsm.Some(AbortReasonLayoutInvalid)
+	return took(TransitionLayoutInvalid), nil
 }
 
 // LayoutCheckFailed applies LAYOUT_CHECK_FAILED. It changes r only when it returns a step.
 func (r *Record) LayoutCheckFailed(e LayoutCheckFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case VerifyLayout:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonLayoutCheckFailed), fsm.Some(e.Cause)
-		return took(TransitionLayoutCheckFailed), nil
-	case CheckUnpacked, CreateDevice, ExtractLayers, UpdateDB, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventLayoutCheckFailed)
+	if r.State != VerifyLayout {
+		return Steps{}, r.misplaced(EventLayoutCheckFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventLayoutCheckFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonLayoutCheckFailed), fsm.Some(e.Cause)
+	return took(TransitionLayoutCheckFailed), nil
 }
 
 // Unmounted applies UNMOUNTED. It changes r only when it returns a step.
 func (r *Record) Unmounted(now time.Time) (Steps, error) {
-	switch r.State {
-	case UpdateDB:
-		// The table leaves the device mounted for the next machine and unmounts it after the update. Unmounted it is, and before
-		// the row says "ready for activation": a snapshot of a mounted file system lacks what is not yet written (F-002-16).
-		if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
-			return Steps{}, r.unheldStored()
-		}
-		r.State = Complete
-		return took(TransitionStored), nil
-	case CheckUnpacked, CreateDevice, ExtractLayers, VerifyLayout, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventUnmounted)
+	if r.State != UpdateDB {
+		return Steps{}, r.misplaced(EventUnmounted)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventUnmounted)
+	// The table leaves the device mounted for the next machine and unmounts it after the update. Unmounted it is, and before
+	// the row says "ready for activation": a snapshot of a mounted file system lacks what is not yet written (F-002-16).
+	if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
+		return Steps{}, r.unheldStored()
+	}
+	r.State = Complete
+	return took(TransitionStored), nil
 }
 
 // UnmountFailed applies UNMOUNT_FAILED. It changes r only when it returns a step.
 func (r *Record) UnmountFailed(e UnmountFailed, now time.Time) (Steps, error) {
-	switch r.State {
-	case UpdateDB:
-		r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonUnmountFailed), fsm.Some(e.Cause)
-		return took(TransitionUnmountFailed), nil
-	case CheckUnpacked, CreateDevice, ExtractLayers, VerifyLayout, Complete, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventUnmountFailed)
+	if r.State != UpdateDB {
+		return Steps{}, r.misplaced(EventUnmountFailed)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventUnmountFailed)
+	r.State, r.Reason, r.Cause = Aborted, fsm.Some(AbortReasonUnmountFailed), fsm.Some(e.Cause)
+	return took(TransitionUnmountFailed), nil
 }

@@ -69,7 +69,6 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "UNMOUNTED", Row: "stored", May: true},
 			{Event: "UNMOUNT_FAILED", Row: "unmount_failed", May: true, Carries: true},
 		}
-	case Complete, Aborted:
 	}
 	return nil
 }
@@ -95,7 +94,6 @@ func (r *Record) offer(x *fsm.Rejection) {
 	case UpdateDB:
 		x.May("UNMOUNTED", true)
 		x.May("UNMOUNT_FAILED", true)
-	case Complete, Aborted:
 	}
 }
 

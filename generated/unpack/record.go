@@ -74,26 +74,14 @@ func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {
 	return x
 }
 
+// misplaced rejects an event that has no transition in the state of r.
+func (r *Record) misplaced(event Event) *fsm.Rejection {
+	if !r.State.Valid() {
+		return r.reject(fsm.ErrCorrupt, event)
+	}
+	return r.reject(fsm.ErrInvalidTransition, event)
+}
+
 // Legal lists the events that have a transition in s, in the order of the spec. Guards and
 // actors may still refuse them. The zero State lists the events that create a record.
-func (s State) Legal() []Event {
-	switch s {
-	case 0:
-		return []Event{EventStart}
-	case CheckUnpacked:
-		return []Event{EventChecked, EventCheckFailed}
-	case CreateDevice:
-		return []Event{EventDeviceReady, EventDeviceFailed}
-	case ExtractLayers:
-		return []Event{EventExtracted, EventExtractLost, EventExtractFailed}
-	case VerifyLayout:
-		return []Event{EventLayoutChecked, EventLayoutCheckFailed}
-	case UpdateDB:
-		return []Event{EventUnmounted, EventUnmountFailed}
-	case Complete:
-		return nil
-	case Aborted:
-		return nil
-	}
-	return nil
-}
+func (s State) Legal() []Event { return table.Events(s) }

@@ -2,143 +2,71 @@
 
 package unpack
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionStart is start: START leads from none to check-unpacked.
 	TransitionStart
-	// TransitionHandoff is handoff: CHECKED leads from check-unpacked to COMPLETE.
-	//
-	// Both exist: Skip (Handoff), if what is on the device is what was downloaded.
 	TransitionHandoff
-	// TransitionStaleRow is stale_row: CHECKED leads from check-unpacked to create-device.
-	//
-	// Row without a device: Cleanup the stale row, Retry. What snapshots says of the image goes with the row (F-002-17).
 	TransitionStaleRow
-	// TransitionReplaced is replaced: CHECKED leads from check-unpacked to create-device.
-	//
-	// Added: the object was replaced and downloaded again. The device holds the earlier one (F-002-28).
 	TransitionReplaced
-	// TransitionNeeded is needed: CHECKED leads from check-unpacked to create-device.
 	TransitionNeeded
-	// TransitionOrphanDevice is orphan_device: CHECKED leads from check-unpacked to create-device.
-	//
-	// Added: a device without a row is the rest of a run that did not end well; what is on it, nobody knows. "Otherwise: Retry
-	// create-device", whose "If device already exists: Skip to extract-layers" would extract over it (F-002-13). But a device
-	// that another image has in use is not ours to destroy: 8 hex digits do collide (F-002-12).
 	TransitionOrphanDevice
-	// TransitionFailedDevice is failed_device: CHECKED leads from check-unpacked to create-device.
 	TransitionFailedDevice
-	// TransitionForeignDevice is foreign_device: CHECKED leads from check-unpacked to aborted.
 	TransitionForeignDevice
-	// TransitionDeviceReady is device_ready: DEVICE_READY leads from create-device to extract-layers.
 	TransitionDeviceReady
-	// TransitionExtracted is extracted: EXTRACTED leads from extract-layers to verify-layout.
 	TransitionExtracted
-	// TransitionExtractLost is extract_lost: EXTRACT_LOST leads from extract-layers to create-device.
 	TransitionExtractLost
-	// TransitionLayoutValid is layout_valid: LAYOUT_CHECKED leads from verify-layout to update-db.
 	TransitionLayoutValid
-	// TransitionLayoutInvalid is layout_invalid: LAYOUT_CHECKED leads from verify-layout to aborted.
 	TransitionLayoutInvalid
-	// TransitionStored is stored: UNMOUNTED leads from update-db to COMPLETE.
-	//
-	// The table leaves the device mounted for the next machine and unmounts it after the update. Unmounted it is, and before
-	// the row says "ready for activation": a snapshot of a mounted file system lacks what is not yet written (F-002-16).
 	TransitionStored
-	// TransitionUnusableCheck is unusable_check: CHECKED leads from check-unpacked to aborted.
-	//
-	// Added: a step that cannot do its work ("Cleanup unmounts, deactivates, deletes device on failure"; F-002-11). The cleanup
-	// of create_device runs before its failure is told. A timeout of the extraction ends here, too: the document gives it a
-	// length and no consequence (F-002-19).
 	TransitionUnusableCheck
-	// TransitionCheckFailed is check_failed: CHECK_FAILED leads from check-unpacked to aborted.
 	TransitionCheckFailed
-	// TransitionDeviceFailed is device_failed: DEVICE_FAILED leads from create-device to aborted.
 	TransitionDeviceFailed
-	// TransitionExtractFailed is extract_failed: EXTRACT_FAILED leads from extract-layers to aborted.
 	TransitionExtractFailed
-	// TransitionLayoutCheckFailed is layout_check_failed: LAYOUT_CHECK_FAILED leads from verify-layout to aborted.
 	TransitionLayoutCheckFailed
-	// TransitionUnmountFailed is unmount_failed: UNMOUNT_FAILED leads from update-db to aborted.
 	TransitionUnmountFailed
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionStart:             {Name: "start", Event: EventStart, To: CheckUnpacked, Effects: []string{"check_unpacked"}},
+	TransitionHandoff:           {Name: "handoff", From: CheckUnpacked, Event: EventChecked, To: Complete, Effects: []string{"start_activate"}},
+	TransitionStaleRow:          {Name: "stale_row", From: CheckUnpacked, Event: EventChecked, To: CreateDevice, Effects: []string{"delete_unpacked_row", "image_inactive", "create_device"}},
+	TransitionReplaced:          {Name: "replaced", From: CheckUnpacked, Event: EventChecked, To: CreateDevice, Effects: []string{"destroy_device", "delete_unpacked_row", "image_inactive", "create_device"}},
+	TransitionNeeded:            {Name: "needed", From: CheckUnpacked, Event: EventChecked, To: CreateDevice, Effects: []string{"create_device"}},
+	TransitionOrphanDevice:      {Name: "orphan_device", From: CheckUnpacked, Event: EventChecked, To: CreateDevice, Effects: []string{"destroy_device", "create_device"}},
+	TransitionFailedDevice:      {Name: "failed_device", From: CheckUnpacked, Event: EventChecked, To: CreateDevice, Effects: []string{"destroy_device", "create_device"}},
+	TransitionForeignDevice:     {Name: "foreign_device", From: CheckUnpacked, Event: EventChecked, To: Aborted},
+	TransitionDeviceReady:       {Name: "device_ready", From: CreateDevice, Event: EventDeviceReady, To: ExtractLayers, Effects: []string{"extract_layers"}},
+	TransitionExtracted:         {Name: "extracted", From: ExtractLayers, Event: EventExtracted, To: VerifyLayout, Effects: []string{"verify_layout"}},
+	TransitionExtractLost:       {Name: "extract_lost", From: ExtractLayers, Event: EventExtractLost, To: CreateDevice, Effects: []string{"destroy_device", "create_device"}},
+	TransitionLayoutValid:       {Name: "layout_valid", From: VerifyLayout, Event: EventLayoutChecked, To: UpdateDB, Effects: []string{"unmount_device"}},
+	TransitionLayoutInvalid:     {Name: "layout_invalid", From: VerifyLayout, Event: EventLayoutChecked, To: Aborted, Effects: []string{"destroy_device"}},
+	TransitionStored:            {Name: "stored", From: UpdateDB, Event: EventUnmounted, To: Complete, Effects: []string{"unpacked_row", "start_activate"}},
+	TransitionUnusableCheck:     {Name: "unusable_check", From: CheckUnpacked, Event: EventChecked, To: Aborted},
+	TransitionCheckFailed:       {Name: "check_failed", From: CheckUnpacked, Event: EventCheckFailed, To: Aborted},
+	TransitionDeviceFailed:      {Name: "device_failed", From: CreateDevice, Event: EventDeviceFailed, To: Aborted},
+	TransitionExtractFailed:     {Name: "extract_failed", From: ExtractLayers, Event: EventExtractFailed, To: Aborted, Effects: []string{"destroy_device"}},
+	TransitionLayoutCheckFailed: {Name: "layout_check_failed", From: VerifyLayout, Event: EventLayoutCheckFailed, To: Aborted, Effects: []string{"destroy_device"}},
+	TransitionUnmountFailed:     {Name: "unmount_failed", From: UpdateDB, Event: EventUnmountFailed, To: Aborted, Effects: []string{"destroy_device"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionStart:             {name: "start", event: EventStart, to: CheckUnpacked, effects: []string{"check_unpacked"}},
-	TransitionHandoff:           {name: "handoff", from: CheckUnpacked, event: EventChecked, to: Complete, effects: []string{"start_activate"}},
-	TransitionStaleRow:          {name: "stale_row", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"delete_unpacked_row", "image_inactive", "create_device"}},
-	TransitionReplaced:          {name: "replaced", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"destroy_device", "delete_unpacked_row", "image_inactive", "create_device"}},
-	TransitionNeeded:            {name: "needed", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"create_device"}},
-	TransitionOrphanDevice:      {name: "orphan_device", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"destroy_device", "create_device"}},
-	TransitionFailedDevice:      {name: "failed_device", from: CheckUnpacked, event: EventChecked, to: CreateDevice, effects: []string{"destroy_device", "create_device"}},
-	TransitionForeignDevice:     {name: "foreign_device", from: CheckUnpacked, event: EventChecked, to: Aborted},
-	TransitionDeviceReady:       {name: "device_ready", from: CreateDevice, event: EventDeviceReady, to: ExtractLayers, effects: []string{"extract_layers"}},
-	TransitionExtracted:         {name: "extracted", from: ExtractLayers, event: EventExtracted, to: VerifyLayout, effects: []string{"verify_layout"}},
-	TransitionExtractLost:       {name: "extract_lost", from: ExtractLayers, event: EventExtractLost, to: CreateDevice, effects: []string{"destroy_device", "create_device"}},
-	TransitionLayoutValid:       {name: "layout_valid", from: VerifyLayout, event: EventLayoutChecked, to: UpdateDB, effects: []string{"unmount_device"}},
-	TransitionLayoutInvalid:     {name: "layout_invalid", from: VerifyLayout, event: EventLayoutChecked, to: Aborted, effects: []string{"destroy_device"}},
-	TransitionStored:            {name: "stored", from: UpdateDB, event: EventUnmounted, to: Complete, effects: []string{"unpacked_row", "start_activate"}},
-	TransitionUnusableCheck:     {name: "unusable_check", from: CheckUnpacked, event: EventChecked, to: Aborted},
-	TransitionCheckFailed:       {name: "check_failed", from: CheckUnpacked, event: EventCheckFailed, to: Aborted},
-	TransitionDeviceFailed:      {name: "device_failed", from: CreateDevice, event: EventDeviceFailed, to: Aborted},
-	TransitionExtractFailed:     {name: "extract_failed", from: ExtractLayers, event: EventExtractFailed, to: Aborted, effects: []string{"destroy_device"}},
-	TransitionLayoutCheckFailed: {name: "layout_check_failed", from: VerifyLayout, event: EventLayoutCheckFailed, to: Aborted, effects: []string{"destroy_device"}},
-	TransitionUnmountFailed:     {name: "unmount_failed", from: UpdateDB, event: EventUnmountFailed, to: Aborted, effects: []string{"destroy_device"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 1
@@ -149,19 +77,10 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}

@@ -66,126 +66,77 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// CheckedFrom are the states in which CHECKED has a transition.
-type CheckedFrom interface {
-	InCheckUnpacked | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	CheckedFrom           interface{ InCheckUnpacked | nowhere }
+	CheckFailedFrom       interface{ InCheckUnpacked | nowhere }
+	DeviceReadyFrom       interface{ InCreateDevice | nowhere }
+	DeviceFailedFrom      interface{ InCreateDevice | nowhere }
+	ExtractedFrom         interface{ InExtractLayers | nowhere }
+	LayoutCheckedFrom     interface{ InVerifyLayout | nowhere }
+	LayoutCheckFailedFrom interface{ InVerifyLayout | nowhere }
+	UnmountedFrom         interface{ InUpdateDB | nowhere }
+	UnmountFailedFrom     interface{ InUpdateDB | nowhere }
+)
+
+// FireChecked applies CHECKED.
+func FireChecked[S CheckedFrom](v S, e Checked, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Checked(e, now))
 }
 
-// FireChecked applies CHECKED. For a record in any other state it does not compile.
-func FireChecked[S CheckedFrom](in S, e Checked, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Checked(e, now)
-	return r.fired(err)
+// FireCheckFailed applies CHECK_FAILED.
+func FireCheckFailed[S CheckFailedFrom](v S, e CheckFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.CheckFailed(e, now))
 }
 
-// CheckFailedFrom are the states in which CHECK_FAILED has a transition.
-type CheckFailedFrom interface {
-	InCheckUnpacked | nowhere
-	View
+// FireDeviceReady applies DEVICE_READY.
+func FireDeviceReady[S DeviceReadyFrom](v S, e DeviceReady, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.DeviceReady(e, now))
 }
 
-// FireCheckFailed applies CHECK_FAILED. For a record in any other state it does not compile.
-func FireCheckFailed[S CheckFailedFrom](in S, e CheckFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.CheckFailed(e, now)
-	return r.fired(err)
+// FireDeviceFailed applies DEVICE_FAILED.
+func FireDeviceFailed[S DeviceFailedFrom](v S, e DeviceFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.DeviceFailed(e, now))
 }
 
-// DeviceReadyFrom are the states in which DEVICE_READY has a transition.
-type DeviceReadyFrom interface {
-	InCreateDevice | nowhere
-	View
+// FireExtracted applies EXTRACTED.
+func FireExtracted[S ExtractedFrom](v S, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Extracted(now))
 }
 
-// FireDeviceReady applies DEVICE_READY. For a record in any other state it does not compile.
-func FireDeviceReady[S DeviceReadyFrom](in S, e DeviceReady, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.DeviceReady(e, now)
-	return r.fired(err)
+// FireLayoutChecked applies LAYOUT_CHECKED.
+func FireLayoutChecked[S LayoutCheckedFrom](v S, e LayoutChecked, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.LayoutChecked(e, now))
 }
 
-// DeviceFailedFrom are the states in which DEVICE_FAILED has a transition.
-type DeviceFailedFrom interface {
-	InCreateDevice | nowhere
-	View
+// FireLayoutCheckFailed applies LAYOUT_CHECK_FAILED.
+func FireLayoutCheckFailed[S LayoutCheckFailedFrom](v S, e LayoutCheckFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.LayoutCheckFailed(e, now))
 }
 
-// FireDeviceFailed applies DEVICE_FAILED. For a record in any other state it does not compile.
-func FireDeviceFailed[S DeviceFailedFrom](in S, e DeviceFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.DeviceFailed(e, now)
-	return r.fired(err)
+// FireUnmounted applies UNMOUNTED.
+func FireUnmounted[S UnmountedFrom](v S, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Unmounted(now))
 }
 
-// ExtractedFrom are the states in which EXTRACTED has a transition.
-type ExtractedFrom interface {
-	InExtractLayers | nowhere
-	View
-}
-
-// FireExtracted applies EXTRACTED. For a record in any other state it does not compile.
-func FireExtracted[S ExtractedFrom](in S, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Extracted(now)
-	return r.fired(err)
-}
-
-// LayoutCheckedFrom are the states in which LAYOUT_CHECKED has a transition.
-type LayoutCheckedFrom interface {
-	InVerifyLayout | nowhere
-	View
-}
-
-// FireLayoutChecked applies LAYOUT_CHECKED. For a record in any other state it does not compile.
-func FireLayoutChecked[S LayoutCheckedFrom](in S, e LayoutChecked, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.LayoutChecked(e, now)
-	return r.fired(err)
-}
-
-// LayoutCheckFailedFrom are the states in which LAYOUT_CHECK_FAILED has a transition.
-type LayoutCheckFailedFrom interface {
-	InVerifyLayout | nowhere
-	View
-}
-
-// FireLayoutCheckFailed applies LAYOUT_CHECK_FAILED. For a record in any other state it does not compile.
-func FireLayoutCheckFailed[S LayoutCheckFailedFrom](in S, e LayoutCheckFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.LayoutCheckFailed(e, now)
-	return r.fired(err)
-}
-
-// UnmountedFrom are the states in which UNMOUNTED has a transition.
-type UnmountedFrom interface {
-	InUpdateDB | nowhere
-	View
-}
-
-// FireUnmounted applies UNMOUNTED. For a record in any other state it does not compile.
-func FireUnmounted[S UnmountedFrom](in S, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Unmounted(now)
-	return r.fired(err)
-}
-
-// UnmountFailedFrom are the states in which UNMOUNT_FAILED has a transition.
-type UnmountFailedFrom interface {
-	InUpdateDB | nowhere
-	View
-}
-
-// FireUnmountFailed applies UNMOUNT_FAILED. For a record in any other state it does not compile.
-func FireUnmountFailed[S UnmountFailedFrom](in S, e UnmountFailed, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.UnmountFailed(e, now)
-	return r.fired(err)
+// FireUnmountFailed applies UNMOUNT_FAILED.
+func FireUnmountFailed[S UnmountFailedFrom](v S, e UnmountFailed, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.UnmountFailed(e, now))
 }

@@ -16,22 +16,19 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case StartPartsUpload:
-		return r.StartPartsUpload(e, c.Now)
-	case FastPathDedupe:
-		return r.FastPathDedupe(e, c.Now)
-	case CompleteParts:
-		return r.CompleteParts(e, c.Now)
-	case CommitUpload:
-		return r.CommitUpload(e, c.Now)
-	case AbortUpload:
-		return r.AbortUpload(e, c.Now)
-	case Create:
-		return r.fireCreate(e, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e StartPartsUpload) fire(r *Record, c Call) (Steps, error) { return r.StartPartsUpload(e, c.Now) }
+func (e FastPathDedupe) fire(r *Record, c Call) (Steps, error)   { return r.FastPathDedupe(e, c.Now) }
+func (e CompleteParts) fire(r *Record, c Call) (Steps, error)    { return r.CompleteParts(e, c.Now) }
+func (e CommitUpload) fire(r *Record, c Call) (Steps, error)     { return r.CommitUpload(e, c.Now) }
+func (e AbortUpload) fire(r *Record, c Call) (Steps, error)      { return r.AbortUpload(e, c.Now) }
+func (e Create) fire(r *Record, c Call) (Steps, error)           { return r.fireCreate(e, c.Now) }
 
 // NewRecord creates a record by create.
 func NewRecord(id fsm.UUID, e Create, now time.Time) (Record, Steps, error) {

@@ -28,29 +28,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"create",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventStartPartsUpload <= e && e <= EventCreate }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventStartPartsUpload <= e && e <= EventCreate }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
@@ -61,18 +48,13 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
 }
 
 // StartPartsUpload is the payload of start_parts_upload.
 type StartPartsUpload struct {
 	SessionValid bool `json:"session_valid"`
 }
-
-// Event returns EventStartPartsUpload.
-func (StartPartsUpload) Event() Event { return EventStartPartsUpload }
-
-// EventName returns the event's name in the spec.
-func (StartPartsUpload) EventName() string { return "start_parts_upload" }
 
 // FastPathDedupe is the payload of fast_path_dedupe.
 //
@@ -84,22 +66,10 @@ type FastPathDedupe struct {
 	BlobLength int64  `json:"blob_length"`
 }
 
-// Event returns EventFastPathDedupe.
-func (FastPathDedupe) Event() Event { return EventFastPathDedupe }
-
-// EventName returns the event's name in the spec.
-func (FastPathDedupe) EventName() string { return "fast_path_dedupe" }
-
 // CompleteParts is the payload of complete_parts.
 type CompleteParts struct {
 	MissingParts int64 `json:"missing_parts"`
 }
-
-// Event returns EventCompleteParts.
-func (CompleteParts) Event() Event { return EventCompleteParts }
-
-// EventName returns the event's name in the spec.
-func (CompleteParts) EventName() string { return "complete_parts" }
 
 // CommitUpload is the payload of commit_upload.
 type CommitUpload struct {
@@ -107,22 +77,10 @@ type CommitUpload struct {
 	Length int64  `json:"length"`
 }
 
-// Event returns EventCommitUpload.
-func (CommitUpload) Event() Event { return EventCommitUpload }
-
-// EventName returns the event's name in the spec.
-func (CommitUpload) EventName() string { return "commit_upload" }
-
 // AbortUpload is the payload of abort_upload.
 type AbortUpload struct {
 	Reason AbortReason `json:"reason"`
 }
-
-// Event returns EventAbortUpload.
-func (AbortUpload) Event() Event { return EventAbortUpload }
-
-// EventName returns the event's name in the spec.
-func (AbortUpload) EventName() string { return "abort_upload" }
 
 // Create is the payload of create.
 //
@@ -132,12 +90,6 @@ type Create struct {
 	ExpectedDigest string    `json:"expected_digest"`
 	ExpectedLength int64     `json:"expected_length"`
 }
-
-// Event returns EventCreate.
-func (Create) Event() Event { return EventCreate }
-
-// EventName returns the event's name in the spec.
-func (Create) EventName() string { return "create" }
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Create) check() (field, problem string) {
@@ -152,6 +104,22 @@ func (e *Create) check() (field, problem string) {
 	}
 	return "", ""
 }
+
+// The event of each payload.
+func (StartPartsUpload) Event() Event { return EventStartPartsUpload }
+func (FastPathDedupe) Event() Event   { return EventFastPathDedupe }
+func (CompleteParts) Event() Event    { return EventCompleteParts }
+func (CommitUpload) Event() Event     { return EventCommitUpload }
+func (AbortUpload) Event() Event      { return EventAbortUpload }
+func (Create) Event() Event           { return EventCreate }
+
+// The event's name in the spec.
+func (StartPartsUpload) EventName() string { return "start_parts_upload" }
+func (FastPathDedupe) EventName() string   { return "fast_path_dedupe" }
+func (CompleteParts) EventName() string    { return "complete_parts" }
+func (CommitUpload) EventName() string     { return "commit_upload" }
+func (AbortUpload) EventName() string      { return "abort_upload" }
+func (Create) EventName() string           { return "create" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -11,62 +11,42 @@ import (
 // explainStartPartsUpload tells why no row accepted start_parts_upload.
 func (r *Record) explainStartPartsUpload(e StartPartsUpload, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventStartPartsUpload)
-	switch r.State {
-	case Initiated:
-		x.Candidate("start",
-			fsm.Check("session_valid == true", e.SessionValid, fsm.Read("session_valid", e.SessionValid)),
-			fsm.Check("expires_at > $now", r.ExpiresAt.After(now), fsm.Read("expires_at", r.ExpiresAt), fsm.Read("$now", now)),
-		)
-	case PartsUploading, PendingCommit, Committed, Aborted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("start",
+		fsm.Check("session_valid == true", e.SessionValid, fsm.Read("session_valid", e.SessionValid)),
+		fsm.Check("expires_at > $now", r.ExpiresAt.After(now), fsm.Read("expires_at", r.ExpiresAt), fsm.Read("$now", now)),
+	)
 	return x
 }
 
 // explainFastPathDedupe tells why no row accepted fast_path_dedupe.
 func (r *Record) explainFastPathDedupe(e FastPathDedupe) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventFastPathDedupe)
-	switch r.State {
-	case Initiated:
-		x.Candidate("dedupe",
-			fsm.Check("blob_exists == true", e.BlobExists, fsm.Read("blob_exists", e.BlobExists)),
-			fsm.Check("blob_digest == $expected_digest", e.BlobDigest == r.ExpectedDigest, fsm.Read("blob_digest", e.BlobDigest), fsm.Read("expected_digest", r.ExpectedDigest)),
-			fsm.Check("blob_length == $expected_length", e.BlobLength == r.ExpectedLength, fsm.Read("blob_length", e.BlobLength), fsm.Read("expected_length", r.ExpectedLength)),
-		)
-	case PartsUploading, PendingCommit, Committed, Aborted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("dedupe",
+		fsm.Check("blob_exists == true", e.BlobExists, fsm.Read("blob_exists", e.BlobExists)),
+		fsm.Check("blob_digest == $expected_digest", e.BlobDigest == r.ExpectedDigest, fsm.Read("blob_digest", e.BlobDigest), fsm.Read("expected_digest", r.ExpectedDigest)),
+		fsm.Check("blob_length == $expected_length", e.BlobLength == r.ExpectedLength, fsm.Read("blob_length", e.BlobLength), fsm.Read("expected_length", r.ExpectedLength)),
+	)
 	return x
 }
 
 // explainCompleteParts tells why no row accepted complete_parts.
 func (r *Record) explainCompleteParts(e CompleteParts) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventCompleteParts)
-	switch r.State {
-	case PartsUploading:
-		x.Candidate("parts_done",
-			fsm.Check("missing_parts == 0", e.MissingParts == 0, fsm.Read("missing_parts", e.MissingParts)),
-		)
-	case Initiated, PendingCommit, Committed, Aborted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("parts_done",
+		fsm.Check("missing_parts == 0", e.MissingParts == 0, fsm.Read("missing_parts", e.MissingParts)),
+	)
 	return x
 }
 
 // explainAbortUpload tells why no row accepted abort_upload.
 func (r *Record) explainAbortUpload(e AbortUpload, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventAbortUpload)
-	switch r.State {
-	case Initiated, PartsUploading, PendingCommit:
-		x.Candidate("abort_by_client",
-			fsm.Check("reason == client", e.Reason == AbortReasonClient, fsm.Read("reason", e.Reason)),
-		)
-		x.Candidate("abort_expired",
-			fsm.Check("reason == expired", e.Reason == AbortReasonExpired, fsm.Read("reason", e.Reason)),
-			fsm.Check("expires_at <= $now", !r.ExpiresAt.After(now), fsm.Read("expires_at", r.ExpiresAt), fsm.Read("$now", now)),
-		)
-	case Committed, Aborted:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("abort_by_client",
+		fsm.Check("reason == client", e.Reason == AbortReasonClient, fsm.Read("reason", e.Reason)),
+	)
+	x.Candidate("abort_expired",
+		fsm.Check("reason == expired", e.Reason == AbortReasonExpired, fsm.Read("reason", e.Reason)),
+		fsm.Check("expires_at <= $now", !r.ExpiresAt.After(now), fsm.Read("expires_at", r.ExpiresAt), fsm.Read("$now", now)),
+	)
 	return x
 }

@@ -10,18 +10,15 @@ import (
 
 // StartPartsUpload applies start_parts_upload. It changes r only when it returns a step.
 func (r *Record) StartPartsUpload(e StartPartsUpload, now time.Time) (Steps, error) {
-	switch r.State {
-	case Initiated:
-		if e.SessionValid && r.ExpiresAt.After(now) {
-			r.State = PartsUploading
-			return took(TransitionStart), nil
-		}
-		// Added: deterministic refusals (document 000, section 5). The caller gets a class and a status, the record stays.
-		return Steps{}, r.explainStartPartsUpload(e, now).Refuse("refuse_start", "validation", 422)
-	case PartsUploading, PendingCommit, Committed, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventStartPartsUpload)
+	if r.State != Initiated {
+		return Steps{}, r.misplaced(EventStartPartsUpload)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventStartPartsUpload)
+	if e.SessionValid && r.ExpiresAt.After(now) {
+		r.State = PartsUploading
+		return took(TransitionStart), nil
+	}
+	// Added: deterministic refusals (document 000, section 5). The caller gets a class and a status, the record stays.
+	return Steps{}, r.explainStartPartsUpload(e, now).Refuse("refuse_start", "validation", 422)
 }
 
 // FastPathDedupe applies fast_path_dedupe. It changes r only when it returns a step.
@@ -29,23 +26,20 @@ func (r *Record) StartPartsUpload(e StartPartsUpload, now time.Time) (Steps, err
 // Row 2 asks whether the digest exists, the first invariant for digest and length. The caller states both of the blob that
 // it found (F-000-1), which must be one that no collection is about to delete (F-000-2).
 func (r *Record) FastPathDedupe(e FastPathDedupe, now time.Time) (Steps, error) {
-	switch r.State {
-	case Initiated:
-		if e.BlobExists && e.BlobDigest == r.ExpectedDigest && e.BlobLength == r.ExpectedLength {
-			if r.BlobDigest.IsSet && r.BlobDigest.V != e.BlobDigest {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventFastPathDedupe).OnRow("dedupe").WithField("blob_digest", "is write-once")
-			}
-			if r.BlobLength.IsSet && r.BlobLength.V != e.BlobLength {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventFastPathDedupe).OnRow("dedupe").WithField("blob_length", "is write-once")
-			}
-			r.State, r.BlobDigest, r.BlobLength = Committed, fsm.Some(e.BlobDigest), fsm.Some(e.BlobLength)
-			return took(TransitionDedupe), nil
-		}
-		return Steps{}, r.explainFastPathDedupe(e).Refuse("refuse_dedupe", "validation", 422)
-	case PartsUploading, PendingCommit, Committed, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventFastPathDedupe)
+	if r.State != Initiated {
+		return Steps{}, r.misplaced(EventFastPathDedupe)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventFastPathDedupe)
+	if e.BlobExists && e.BlobDigest == r.ExpectedDigest && e.BlobLength == r.ExpectedLength {
+		if r.BlobDigest.IsSet && r.BlobDigest.V != e.BlobDigest {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventFastPathDedupe).OnRow("dedupe").WithField("blob_digest", "is write-once")
+		}
+		if r.BlobLength.IsSet && r.BlobLength.V != e.BlobLength {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventFastPathDedupe).OnRow("dedupe").WithField("blob_length", "is write-once")
+		}
+		r.State, r.BlobDigest, r.BlobLength = Committed, fsm.Some(e.BlobDigest), fsm.Some(e.BlobLength)
+		return took(TransitionDedupe), nil
+	}
+	return Steps{}, r.explainFastPathDedupe(e).Refuse("refuse_dedupe", "validation", 422)
 }
 
 // CompleteParts applies complete_parts. It changes r only when it returns a step.
@@ -53,17 +47,14 @@ func (r *Record) CompleteParts(e CompleteParts, now time.Time) (Steps, error) {
 	if e.MissingParts < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCompleteParts).WithField("missing_parts", "is less than 0")
 	}
-	switch r.State {
-	case PartsUploading:
-		if e.MissingParts == 0 {
-			r.State = PendingCommit
-			return took(TransitionPartsDone), nil
-		}
-		return Steps{}, r.explainCompleteParts(e).Refuse("refuse_parts", "validation", 422)
-	case Initiated, PendingCommit, Committed, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCompleteParts)
+	if r.State != PartsUploading {
+		return Steps{}, r.misplaced(EventCompleteParts)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCompleteParts)
+	if e.MissingParts == 0 {
+		r.State = PendingCommit
+		return took(TransitionPartsDone), nil
+	}
+	return Steps{}, r.explainCompleteParts(e).Refuse("refuse_parts", "validation", 422)
 }
 
 // CommitUpload applies commit_upload. It changes r only when it returns a step.
@@ -71,26 +62,23 @@ func (r *Record) CommitUpload(e CommitUpload, now time.Time) (Steps, error) {
 	if e.Length < 0 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCommitUpload).WithField("length", "is less than 0")
 	}
-	switch r.State {
-	case PendingCommit:
-		if e.Digest == r.ExpectedDigest && e.Length == r.ExpectedLength {
-			if r.BlobDigest.IsSet && r.BlobDigest.V != e.Digest {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventCommitUpload).OnRow("commit_verified").WithField("blob_digest", "is write-once")
-			}
-			if r.BlobLength.IsSet && r.BlobLength.V != e.Length {
-				return Steps{}, r.reject(fsm.ErrImmutable, EventCommitUpload).OnRow("commit_verified").WithField("blob_length", "is write-once")
-			}
-			r.State, r.BlobDigest, r.BlobLength = Committed, fsm.Some(e.Digest), fsm.Some(e.Length)
-			return took(TransitionCommitVerified), nil
-		}
-		// Row 5 audits only. The session cannot be resumed, so nobody else would ever remove what it staged (F-000-4). The
-		// step is stored, and still a validation failure (section 5): the service answers its 4xx (F-000-22).
-		r.State = Aborted
-		return took(TransitionCommitMismatch), nil
-	case Initiated, PartsUploading, Committed, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCommitUpload)
+	if r.State != PendingCommit {
+		return Steps{}, r.misplaced(EventCommitUpload)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCommitUpload)
+	if e.Digest == r.ExpectedDigest && e.Length == r.ExpectedLength {
+		if r.BlobDigest.IsSet && r.BlobDigest.V != e.Digest {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventCommitUpload).OnRow("commit_verified").WithField("blob_digest", "is write-once")
+		}
+		if r.BlobLength.IsSet && r.BlobLength.V != e.Length {
+			return Steps{}, r.reject(fsm.ErrImmutable, EventCommitUpload).OnRow("commit_verified").WithField("blob_length", "is write-once")
+		}
+		r.State, r.BlobDigest, r.BlobLength = Committed, fsm.Some(e.Digest), fsm.Some(e.Length)
+		return took(TransitionCommitVerified), nil
+	}
+	// Row 5 audits only. The session cannot be resumed, so nobody else would ever remove what it staged (F-000-4). The
+	// step is stored, and still a validation failure (section 5): the service answers its 4xx (F-000-22).
+	r.State = Aborted
+	return took(TransitionCommitMismatch), nil
 }
 
 // AbortUpload applies abort_upload. It changes r only when it returns a step.
@@ -132,10 +120,8 @@ func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
 			return took(TransitionAbortExpiredPendingCommit), nil
 		}
 		return Steps{}, r.explainAbortUpload(e, now).Refuse("refuse_expiry", "validation", 422)
-	case Committed, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAbortUpload)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAbortUpload)
+	return Steps{}, r.misplaced(EventAbortUpload)
 }
 
 // createCreate fills a blank record by create. It changes r only when it returns a step.
@@ -159,9 +145,5 @@ func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField(field, problem)
 	}
-	switch r.State {
-	case Initiated, PartsUploading, PendingCommit, Committed, Aborted:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCreate)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCreate)
+	return Steps{}, r.misplaced(EventCreate)
 }

@@ -61,7 +61,6 @@ func (r *Record) options(now time.Time) []fsm.Option {
 			{Event: "abort_upload", Row: "abort_expired", May: true, Known: []fsm.Clause{fsm.Check("expires_at <= $now", !r.ExpiresAt.After(now), fsm.Read("expires_at", r.ExpiresAt), fsm.Read("$now", now))}, Needs: []fsm.Need{{Row: "abort_expired", Clause: "reason == expired", Fields: []string{"reason"}}}, Carries: true},
 			{Event: "abort_upload", Row: "refuse_expiry", May: true, Carries: true, Refuses: true, Failure: "validation", Status: 422},
 		}
-	case Committed, Aborted:
 	}
 	return nil
 }
@@ -81,7 +80,6 @@ func (r *Record) offer(x *fsm.Rejection) {
 	case PendingCommit:
 		x.May("commit_upload", true)
 		x.May("abort_upload", true)
-	case Committed, Aborted:
 	}
 }
 

@@ -2,107 +2,55 @@
 
 package upload
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionCreate is create: create leads from none to initiated.
 	TransitionCreate
-	// TransitionStart is start: start_parts_upload leads from initiated to parts_uploading.
 	TransitionStart
-	// TransitionDedupe is dedupe: fast_path_dedupe leads from initiated to committed.
 	TransitionDedupe
-	// TransitionPartsDone is parts_done: complete_parts leads from parts_uploading to pending_commit.
 	TransitionPartsDone
-	// TransitionCommitVerified is commit_verified: commit_upload leads from pending_commit to committed.
 	TransitionCommitVerified
-	// TransitionCommitMismatch is commit_mismatch: commit_upload leads from pending_commit to aborted.
-	//
-	// Row 5 audits only. The session cannot be resumed, so nobody else would ever remove what it staged (F-000-4). The
-	// step is stored, and still a validation failure (section 5): the service answers its 4xx (F-000-22).
 	TransitionCommitMismatch
-	// TransitionAbortByClientInitiated is abort_by_client: abort_upload leads from initiated to aborted.
-	//
-	// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
 	TransitionAbortByClientInitiated
-	// TransitionAbortByClientPartsUploading is abort_by_client: abort_upload leads from parts_uploading to aborted.
 	TransitionAbortByClientPartsUploading
-	// TransitionAbortByClientPendingCommit is abort_by_client: abort_upload leads from pending_commit to aborted.
 	TransitionAbortByClientPendingCommit
-	// TransitionAbortExpiredInitiated is abort_expired: abort_upload leads from initiated to aborted.
 	TransitionAbortExpiredInitiated
-	// TransitionAbortExpiredPartsUploading is abort_expired: abort_upload leads from parts_uploading to aborted.
 	TransitionAbortExpiredPartsUploading
-	// TransitionAbortExpiredPendingCommit is abort_expired: abort_upload leads from pending_commit to aborted.
 	TransitionAbortExpiredPendingCommit
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionCreate:                      {Name: "create", Event: EventCreate, To: Initiated},
+	TransitionStart:                       {Name: "start", From: Initiated, Event: EventStartPartsUpload, To: PartsUploading, Effects: []string{"issue_part_urls"}},
+	TransitionDedupe:                      {Name: "dedupe", From: Initiated, Event: EventFastPathDedupe, To: Committed, Effects: []string{"upload.committed"}},
+	TransitionPartsDone:                   {Name: "parts_done", From: PartsUploading, Event: EventCompleteParts, To: PendingCommit},
+	TransitionCommitVerified:              {Name: "commit_verified", From: PendingCommit, Event: EventCommitUpload, To: Committed, Effects: []string{"insert_blob_row", "upload.committed"}},
+	TransitionCommitMismatch:              {Name: "commit_mismatch", From: PendingCommit, Event: EventCommitUpload, To: Aborted, Effects: []string{"audit_failure", "tombstone_staging_objects"}},
+	TransitionAbortByClientInitiated:      {Name: "abort_by_client", From: Initiated, Event: EventAbortUpload, To: Aborted, Effects: []string{"tombstone_staging_objects"}},
+	TransitionAbortByClientPartsUploading: {Name: "abort_by_client", From: PartsUploading, Event: EventAbortUpload, To: Aborted, Effects: []string{"tombstone_staging_objects"}},
+	TransitionAbortByClientPendingCommit:  {Name: "abort_by_client", From: PendingCommit, Event: EventAbortUpload, To: Aborted, Effects: []string{"tombstone_staging_objects"}},
+	TransitionAbortExpiredInitiated:       {Name: "abort_expired", From: Initiated, Event: EventAbortUpload, To: Aborted, Effects: []string{"tombstone_staging_objects"}},
+	TransitionAbortExpiredPartsUploading:  {Name: "abort_expired", From: PartsUploading, Event: EventAbortUpload, To: Aborted, Effects: []string{"tombstone_staging_objects"}},
+	TransitionAbortExpiredPendingCommit:   {Name: "abort_expired", From: PendingCommit, Event: EventAbortUpload, To: Aborted, Effects: []string{"tombstone_staging_objects"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionCreate:                      {name: "create", event: EventCreate, to: Initiated},
-	TransitionStart:                       {name: "start", from: Initiated, event: EventStartPartsUpload, to: PartsUploading, effects: []string{"issue_part_urls"}},
-	TransitionDedupe:                      {name: "dedupe", from: Initiated, event: EventFastPathDedupe, to: Committed, effects: []string{"upload.committed"}},
-	TransitionPartsDone:                   {name: "parts_done", from: PartsUploading, event: EventCompleteParts, to: PendingCommit},
-	TransitionCommitVerified:              {name: "commit_verified", from: PendingCommit, event: EventCommitUpload, to: Committed, effects: []string{"insert_blob_row", "upload.committed"}},
-	TransitionCommitMismatch:              {name: "commit_mismatch", from: PendingCommit, event: EventCommitUpload, to: Aborted, effects: []string{"audit_failure", "tombstone_staging_objects"}},
-	TransitionAbortByClientInitiated:      {name: "abort_by_client", from: Initiated, event: EventAbortUpload, to: Aborted, effects: []string{"tombstone_staging_objects"}},
-	TransitionAbortByClientPartsUploading: {name: "abort_by_client", from: PartsUploading, event: EventAbortUpload, to: Aborted, effects: []string{"tombstone_staging_objects"}},
-	TransitionAbortByClientPendingCommit:  {name: "abort_by_client", from: PendingCommit, event: EventAbortUpload, to: Aborted, effects: []string{"tombstone_staging_objects"}},
-	TransitionAbortExpiredInitiated:       {name: "abort_expired", from: Initiated, event: EventAbortUpload, to: Aborted, effects: []string{"tombstone_staging_objects"}},
-	TransitionAbortExpiredPartsUploading:  {name: "abort_expired", from: PartsUploading, event: EventAbortUpload, to: Aborted, effects: []string{"tombstone_staging_objects"}},
-	TransitionAbortExpiredPendingCommit:   {name: "abort_expired", from: PendingCommit, event: EventAbortUpload, to: Aborted, effects: []string{"tombstone_staging_objects"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 1
@@ -113,19 +61,10 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}

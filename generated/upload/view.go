@@ -58,74 +58,51 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// StartPartsUploadFrom are the states in which start_parts_upload has a transition.
-type StartPartsUploadFrom interface {
-	InInitiated | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	StartPartsUploadFrom interface{ InInitiated | nowhere }
+	FastPathDedupeFrom   interface{ InInitiated | nowhere }
+	CompletePartsFrom    interface{ InPartsUploading | nowhere }
+	CommitUploadFrom     interface{ InPendingCommit | nowhere }
+	AbortUploadFrom      interface {
+		InInitiated | InPartsUploading | InPendingCommit
+	}
+)
+
+// FireStartPartsUpload applies start_parts_upload.
+func FireStartPartsUpload[S StartPartsUploadFrom](v S, e StartPartsUpload, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.StartPartsUpload(e, now))
 }
 
-// FireStartPartsUpload applies start_parts_upload. For a record in any other state it does not compile.
-func FireStartPartsUpload[S StartPartsUploadFrom](in S, e StartPartsUpload, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.StartPartsUpload(e, now)
-	return r.fired(err)
+// FireFastPathDedupe applies fast_path_dedupe.
+func FireFastPathDedupe[S FastPathDedupeFrom](v S, e FastPathDedupe, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.FastPathDedupe(e, now))
 }
 
-// FastPathDedupeFrom are the states in which fast_path_dedupe has a transition.
-type FastPathDedupeFrom interface {
-	InInitiated | nowhere
-	View
+// FireCompleteParts applies complete_parts.
+func FireCompleteParts[S CompletePartsFrom](v S, e CompleteParts, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.CompleteParts(e, now))
 }
 
-// FireFastPathDedupe applies fast_path_dedupe. For a record in any other state it does not compile.
-func FireFastPathDedupe[S FastPathDedupeFrom](in S, e FastPathDedupe, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.FastPathDedupe(e, now)
-	return r.fired(err)
+// FireCommitUpload applies commit_upload.
+func FireCommitUpload[S CommitUploadFrom](v S, e CommitUpload, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.CommitUpload(e, now))
 }
 
-// CompletePartsFrom are the states in which complete_parts has a transition.
-type CompletePartsFrom interface {
-	InPartsUploading | nowhere
-	View
-}
-
-// FireCompleteParts applies complete_parts. For a record in any other state it does not compile.
-func FireCompleteParts[S CompletePartsFrom](in S, e CompleteParts, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.CompleteParts(e, now)
-	return r.fired(err)
-}
-
-// CommitUploadFrom are the states in which commit_upload has a transition.
-type CommitUploadFrom interface {
-	InPendingCommit | nowhere
-	View
-}
-
-// FireCommitUpload applies commit_upload. For a record in any other state it does not compile.
-func FireCommitUpload[S CommitUploadFrom](in S, e CommitUpload, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.CommitUpload(e, now)
-	return r.fired(err)
-}
-
-// AbortUploadFrom are the states in which abort_upload has a transition.
-type AbortUploadFrom interface {
-	InInitiated | InPartsUploading | InPendingCommit
-	View
-}
-
-// FireAbortUpload applies abort_upload. For a record in any other state it does not compile.
-func FireAbortUpload[S AbortUploadFrom](in S, e AbortUpload, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.AbortUpload(e, now)
-	return r.fired(err)
+// FireAbortUpload applies abort_upload.
+func FireAbortUpload[S AbortUploadFrom](v S, e AbortUpload, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.AbortUpload(e, now))
 }

@@ -18,49 +18,43 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Discover:
-		return r.fireDiscover(e, c.By, c.Now)
-	case Claim:
-		return r.Claim(c.By, c.Params, c.Now)
-	case Succeed:
-		return r.Succeed(e, c.By, c.Now)
-	case Fail:
-		return r.Fail(e, c.By, c.Params, c.Now)
-	case Replay:
-		return r.Replay(e, c.By, c.Params, c.Now)
-	case Quarantine:
-		return r.Quarantine(e, c.By, c.Now)
-	case RecoverStaleClaim:
-		return r.RecoverStaleClaim(e, c.By, c.Now)
-	case Release:
-		return r.Release(e, c.By, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e Discover) fire(r *Record, c Call) (Steps, error)   { return r.fireDiscover(e, c.By, c.Now) }
+func (Claim) fire(r *Record, c Call) (Steps, error)        { return r.Claim(c.By, c.Params, c.Now) }
+func (e Succeed) fire(r *Record, c Call) (Steps, error)    { return r.Succeed(e, c.By, c.Now) }
+func (e Fail) fire(r *Record, c Call) (Steps, error)       { return r.Fail(e, c.By, c.Params, c.Now) }
+func (e Replay) fire(r *Record, c Call) (Steps, error)     { return r.Replay(e, c.By, c.Params, c.Now) }
+func (e Quarantine) fire(r *Record, c Call) (Steps, error) { return r.Quarantine(e, c.By, c.Now) }
+func (e RecoverStaleClaim) fire(r *Record, c Call) (Steps, error) {
+	return r.RecoverStaleClaim(e, c.By, c.Now)
+}
+func (e Release) fire(r *Record, c Call) (Steps, error) { return r.Release(e, c.By, c.Now) }
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Discover:
-		return r.fireDiscover(e, c.By, c.Now)
-	case Claim:
-		return r.Claim(c.By, c.Params, c.Now)
-	case Succeed:
-		return r.Succeed(e, c.By, c.Now)
-	case Fail:
-		return r.stepFail(e, c.By, c.Params, c.Now)
-	case Replay:
-		return r.Replay(e, c.By, c.Params, c.Now)
-	case Quarantine:
-		return r.Quarantine(e, c.By, c.Now)
-	case RecoverStaleClaim:
-		return r.RecoverStaleClaim(e, c.By, c.Now)
-	case Release:
-		return r.Release(e, c.By, c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
+	return e.step(r, c)
 }
+
+// Each event by its own method.
+func (e Discover) step(r *Record, c Call) (Steps, error)   { return r.fireDiscover(e, c.By, c.Now) }
+func (Claim) step(r *Record, c Call) (Steps, error)        { return r.Claim(c.By, c.Params, c.Now) }
+func (e Succeed) step(r *Record, c Call) (Steps, error)    { return r.Succeed(e, c.By, c.Now) }
+func (e Fail) step(r *Record, c Call) (Steps, error)       { return r.stepFail(e, c.By, c.Params, c.Now) }
+func (e Replay) step(r *Record, c Call) (Steps, error)     { return r.Replay(e, c.By, c.Params, c.Now) }
+func (e Quarantine) step(r *Record, c Call) (Steps, error) { return r.Quarantine(e, c.By, c.Now) }
+func (e RecoverStaleClaim) step(r *Record, c Call) (Steps, error) {
+	return r.RecoverStaleClaim(e, c.By, c.Now)
+}
+func (e Release) step(r *Record, c Call) (Steps, error) { return r.Release(e, c.By, c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.

@@ -122,13 +122,7 @@ func stepOf(t Transition, r Record, e Payload, c Call, by fsm.Caller) (fsm.Step,
 }
 
 // keepsDeadline reports whether s has a deadline that counts from the entry, so that a step that stays leaves it alone.
-func (s State) keepsDeadline() bool {
-	switch s {
-	case Pending, InProgress, Succeeded, Failed, Quarantined:
-		return false
-	}
-	return false
-}
+func (s State) keepsDeadline() bool { return false }
 
 // deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.
 func deadlineData(r *Record, c Call) *fsm.Deadline {

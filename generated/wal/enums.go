@@ -26,26 +26,14 @@ var qualityWords = fsm.Words[Quality]{Machine: MachineName, Type: "Quality", Nou
 	"ok", "suspect", "failed",
 }}
 
-// String returns the word of the spec for v.
-func (v Quality) String() string { return qualityWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v Quality) Valid() bool { return QualityOk <= v && v <= QualityFailed }
-
-// ParseQuality returns the quality that the spec calls name.
-func ParseQuality(name string) (Quality, error) { return qualityWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Quality) MarshalText() ([]byte, error) { return qualityWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseQuality the quality of a word. The other methods carry the word through JSON and SQL.
+func (v Quality) String() string                   { return qualityWords.String(v) }
+func (v Quality) Valid() bool                      { return QualityOk <= v && v <= QualityFailed }
+func (v Quality) MarshalText() ([]byte, error)     { return qualityWords.MarshalText(v) }
 func (v *Quality) UnmarshalText(text []byte) error { return qualityWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v Quality) Value() (driver.Value, error) { return qualityWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *Quality) Scan(src any) error { return qualityWords.Scan(src, v) }
+func (v Quality) Value() (driver.Value, error)     { return qualityWords.Value(v) }
+func (v *Quality) Scan(src any) error              { return qualityWords.Scan(src, v) }
+func ParseQuality(name string) (Quality, error)    { return qualityWords.Parse(name) }
 
 // Stac is the enum stac.
 type Stac uint8
@@ -63,26 +51,14 @@ var stacWords = fsm.Words[Stac]{Machine: MachineName, Type: "Stac", Noun: "stac"
 	"created", "updated", "no-op", "failed",
 }}
 
-// String returns the word of the spec for v.
-func (v Stac) String() string { return stacWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v Stac) Valid() bool { return StacCreated <= v && v <= StacFailed }
-
-// ParseStac returns the stac that the spec calls name.
-func ParseStac(name string) (Stac, error) { return stacWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Stac) MarshalText() ([]byte, error) { return stacWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseStac the stac of a word. The other methods carry the word through JSON and SQL.
+func (v Stac) String() string                   { return stacWords.String(v) }
+func (v Stac) Valid() bool                      { return StacCreated <= v && v <= StacFailed }
+func (v Stac) MarshalText() ([]byte, error)     { return stacWords.MarshalText(v) }
 func (v *Stac) UnmarshalText(text []byte) error { return stacWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v Stac) Value() (driver.Value, error) { return stacWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *Stac) Scan(src any) error { return stacWords.Scan(src, v) }
+func (v Stac) Value() (driver.Value, error)     { return stacWords.Value(v) }
+func (v *Stac) Scan(src any) error              { return stacWords.Scan(src, v) }
+func ParseStac(name string) (Stac, error)       { return stacWords.Parse(name) }
 
 // Provenance is the enum provenance.
 type Provenance uint8
@@ -99,26 +75,14 @@ var provenanceWords = fsm.Words[Provenance]{Machine: MachineName, Type: "Provena
 	"ok", "partial", "failed",
 }}
 
-// String returns the word of the spec for v.
-func (v Provenance) String() string { return provenanceWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v Provenance) Valid() bool { return ProvenanceOk <= v && v <= ProvenanceFailed }
-
-// ParseProvenance returns the provenance that the spec calls name.
-func ParseProvenance(name string) (Provenance, error) { return provenanceWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v Provenance) MarshalText() ([]byte, error) { return provenanceWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseProvenance the provenance of a word. The other methods carry the word through JSON and SQL.
+func (v Provenance) String() string                   { return provenanceWords.String(v) }
+func (v Provenance) Valid() bool                      { return ProvenanceOk <= v && v <= ProvenanceFailed }
+func (v Provenance) MarshalText() ([]byte, error)     { return provenanceWords.MarshalText(v) }
 func (v *Provenance) UnmarshalText(text []byte) error { return provenanceWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v Provenance) Value() (driver.Value, error) { return provenanceWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *Provenance) Scan(src any) error { return provenanceWords.Scan(src, v) }
+func (v Provenance) Value() (driver.Value, error)     { return provenanceWords.Value(v) }
+func (v *Provenance) Scan(src any) error              { return provenanceWords.Scan(src, v) }
+func ParseProvenance(name string) (Provenance, error) { return provenanceWords.Parse(name) }
 
 // ReplayCode is the enum replay_code.
 //
@@ -140,23 +104,11 @@ var replayCodeWords = fsm.Words[ReplayCode]{Machine: MachineName, Type: "ReplayC
 	"dlq-drain", "incident", "backfill", "test", "redelivery",
 }}
 
-// String returns the word of the spec for v.
-func (v ReplayCode) String() string { return replayCodeWords.String(v) }
-
-// Valid reports whether v is one of the declared values.
-func (v ReplayCode) Valid() bool { return ReplayCodeDLQDrain <= v && v <= ReplayCodeRedelivery }
-
-// ParseReplayCode returns the replay_code that the spec calls name.
-func ParseReplayCode(name string) (ReplayCode, error) { return replayCodeWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (v ReplayCode) MarshalText() ([]byte, error) { return replayCodeWords.MarshalText(v) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseReplayCode the replay_code of a word. The other methods carry the word through JSON and SQL.
+func (v ReplayCode) String() string                   { return replayCodeWords.String(v) }
+func (v ReplayCode) Valid() bool                      { return ReplayCodeDLQDrain <= v && v <= ReplayCodeRedelivery }
+func (v ReplayCode) MarshalText() ([]byte, error)     { return replayCodeWords.MarshalText(v) }
 func (v *ReplayCode) UnmarshalText(text []byte) error { return replayCodeWords.UnmarshalText(text, v) }
-
-// Value implements driver.Valuer.
-func (v ReplayCode) Value() (driver.Value, error) { return replayCodeWords.Value(v) }
-
-// Scan implements sql.Scanner.
-func (v *ReplayCode) Scan(src any) error { return replayCodeWords.Scan(src, v) }
+func (v ReplayCode) Value() (driver.Value, error)     { return replayCodeWords.Value(v) }
+func (v *ReplayCode) Scan(src any) error              { return replayCodeWords.Scan(src, v) }
+func ParseReplayCode(name string) (ReplayCode, error) { return replayCodeWords.Parse(name) }

@@ -29,29 +29,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"discover", "claim", "succeed", "fail", "replay", "quarantine", "recover_stale_claim", "release",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventDiscover <= e && e <= EventRelease }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventDiscover <= e && e <= EventRelease }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
@@ -62,6 +49,8 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
+	step(r *Record, c Call) (Steps, error)
 }
 
 // Discover is the payload of discover.
@@ -70,12 +59,6 @@ type Discover struct {
 	ObjectURI      string    `json:"object_uri"`
 	TimeRangeStart time.Time `json:"time_range_start"`
 }
-
-// Event returns EventDiscover.
-func (Discover) Event() Event { return EventDiscover }
-
-// EventName returns the event's name in the spec.
-func (Discover) EventName() string { return "discover" }
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Discover) check() (field, problem string) {
@@ -94,12 +77,6 @@ func (e *Discover) check() (field, problem string) {
 // Claim is the payload of claim.
 type Claim struct{}
 
-// Event returns EventClaim.
-func (Claim) Event() Event { return EventClaim }
-
-// EventName returns the event's name in the spec.
-func (Claim) EventName() string { return "claim" }
-
 // Succeed is the payload of succeed.
 //
 // `attempt` says which claim the outcome belongs to: a worker that lost its claim must not end the next one (F-004-6).
@@ -111,12 +88,6 @@ type Succeed struct {
 	StacStatus       Stac       `json:"stac_status"`
 	ProvenanceStatus Provenance `json:"provenance_status"`
 }
-
-// Event returns EventSucceed.
-func (Succeed) Event() Event { return EventSucceed }
-
-// EventName returns the event's name in the spec.
-func (Succeed) EventName() string { return "succeed" }
 
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Succeed) check() (field, problem string) {
@@ -150,12 +121,6 @@ type Fail struct {
 	ProvenanceStatus fsm.Optional[Provenance] `json:"provenance_status,omitzero"`
 }
 
-// Event returns EventFail.
-func (Fail) Event() Event { return EventFail }
-
-// EventName returns the event's name in the spec.
-func (Fail) EventName() string { return "fail" }
-
 // check returns the first field that is not valid and what is wrong with it.
 func (e *Fail) check() (field, problem string) {
 	if e.LastErrorCode == "" {
@@ -182,34 +147,16 @@ type Replay struct {
 	ReplayReason  ReplayCode `json:"replay_reason"`
 }
 
-// Event returns EventReplay.
-func (Replay) Event() Event { return EventReplay }
-
-// EventName returns the event's name in the spec.
-func (Replay) EventName() string { return "replay" }
-
 // Quarantine is the payload of quarantine.
 type Quarantine struct {
 	PolicySatisfied bool   `json:"policy_satisfied"`
 	Cause           string `json:"cause"`
 }
 
-// Event returns EventQuarantine.
-func (Quarantine) Event() Event { return EventQuarantine }
-
-// EventName returns the event's name in the spec.
-func (Quarantine) EventName() string { return "quarantine" }
-
 // RecoverStaleClaim is the payload of recover_stale_claim.
 type RecoverStaleClaim struct {
 	OverrideReason string `json:"override_reason"`
 }
-
-// Event returns EventRecoverStaleClaim.
-func (RecoverStaleClaim) Event() Event { return EventRecoverStaleClaim }
-
-// EventName returns the event's name in the spec.
-func (RecoverStaleClaim) EventName() string { return "recover_stale_claim" }
 
 // Release is the payload of release.
 type Release struct {
@@ -217,11 +164,25 @@ type Release struct {
 	ChangeRecord   string `json:"change_record"`
 }
 
-// Event returns EventRelease.
-func (Release) Event() Event { return EventRelease }
+// The event of each payload.
+func (Discover) Event() Event          { return EventDiscover }
+func (Claim) Event() Event             { return EventClaim }
+func (Succeed) Event() Event           { return EventSucceed }
+func (Fail) Event() Event              { return EventFail }
+func (Replay) Event() Event            { return EventReplay }
+func (Quarantine) Event() Event        { return EventQuarantine }
+func (RecoverStaleClaim) Event() Event { return EventRecoverStaleClaim }
+func (Release) Event() Event           { return EventRelease }
 
-// EventName returns the event's name in the spec.
-func (Release) EventName() string { return "release" }
+// The event's name in the spec.
+func (Discover) EventName() string          { return "discover" }
+func (Claim) EventName() string             { return "claim" }
+func (Succeed) EventName() string           { return "succeed" }
+func (Fail) EventName() string              { return "fail" }
+func (Replay) EventName() string            { return "replay" }
+func (Quarantine) EventName() string        { return "quarantine" }
+func (RecoverStaleClaim) EventName() string { return "recover_stale_claim" }
+func (Release) EventName() string           { return "release" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.

@@ -11,57 +11,42 @@ import (
 // explainSucceed tells why no row accepted succeed.
 func (r *Record) explainSucceed(e Succeed, by Actor) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventSucceed, by)
-	switch r.State {
-	case InProgress:
-		x.Candidate("succeed",
-			fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
-			fsm.Check("integrity_status in [ok, suspect]", e.IntegrityStatus == QualityOk || e.IntegrityStatus == QualitySuspect, fsm.Read("integrity_status", e.IntegrityStatus)),
-			fsm.Check("metadata_status in [ok, suspect]", e.MetadataStatus == QualityOk || e.MetadataStatus == QualitySuspect, fsm.Read("metadata_status", e.MetadataStatus)),
-			fsm.Check("stac_status in [created, updated, no-op]", e.StacStatus == StacCreated || e.StacStatus == StacUpdated || e.StacStatus == StacNoOp, fsm.Read("stac_status", e.StacStatus)),
-			fsm.Check("provenance_status in [ok, partial]", e.ProvenanceStatus == ProvenanceOk || e.ProvenanceStatus == ProvenancePartial, fsm.Read("provenance_status", e.ProvenanceStatus)),
-		)
-		x.Candidate("not_complete")
-	case Pending, Succeeded, Failed, Quarantined:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("succeed",
+		fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
+		fsm.Check("integrity_status in [ok, suspect]", e.IntegrityStatus == QualityOk || e.IntegrityStatus == QualitySuspect, fsm.Read("integrity_status", e.IntegrityStatus)),
+		fsm.Check("metadata_status in [ok, suspect]", e.MetadataStatus == QualityOk || e.MetadataStatus == QualitySuspect, fsm.Read("metadata_status", e.MetadataStatus)),
+		fsm.Check("stac_status in [created, updated, no-op]", e.StacStatus == StacCreated || e.StacStatus == StacUpdated || e.StacStatus == StacNoOp, fsm.Read("stac_status", e.StacStatus)),
+		fsm.Check("provenance_status in [ok, partial]", e.ProvenanceStatus == ProvenanceOk || e.ProvenanceStatus == ProvenancePartial, fsm.Read("provenance_status", e.ProvenanceStatus)),
+	)
+	x.Candidate("not_complete")
 	return x
 }
 
 // explainFail tells why no row accepted fail.
 func (r *Record) explainFail(e Fail, by Actor, p Params) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventFail, by)
-	switch r.State {
-	case InProgress:
-		x.Candidate("fail_hard",
-			fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
-			fsm.Check("last_error_code == governance_hard_fail", e.LastErrorCode == "governance_hard_fail", fsm.Read("last_error_code", e.LastErrorCode)),
-		)
-		x.Candidate("fail_for_good",
-			fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
-			fsm.Check("permanent == true", e.Permanent, fsm.Read("permanent", e.Permanent)),
-			fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
-		)
-		x.Candidate("fail",
-			fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
-		)
-	case Pending, Succeeded, Failed, Quarantined:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("fail_hard",
+		fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
+		fsm.Check("last_error_code == governance_hard_fail", e.LastErrorCode == "governance_hard_fail", fsm.Read("last_error_code", e.LastErrorCode)),
+	)
+	x.Candidate("fail_for_good",
+		fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
+		fsm.Check("permanent == true", e.Permanent, fsm.Read("permanent", e.Permanent)),
+		fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
+	)
+	x.Candidate("fail",
+		fsm.Check("attempt == $attempts", e.Attempt == r.Attempts, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)),
+	)
 	return x
 }
 
 // explainReplay tells why no row accepted replay.
 func (r *Record) explainReplay(e Replay, by Actor, p Params) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventReplay, by)
-	switch r.State {
-	case Failed:
-		x.Candidate("replay",
-			fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
-			fsm.Check("replay_allowed == true", e.ReplayAllowed, fsm.Read("replay_allowed", e.ReplayAllowed)),
-		)
-	case Pending, InProgress, Succeeded, Quarantined:
-		// never asked: a row is taken, or there is none
-	}
+	x.Candidate("replay",
+		fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts)),
+		fsm.Check("replay_allowed == true", e.ReplayAllowed, fsm.Read("replay_allowed", e.ReplayAllowed)),
+	)
 	return x
 }
 
@@ -96,8 +81,6 @@ func (r *Record) explainQuarantine(e Quarantine, by Actor) *fsm.Rejection {
 			fsm.Check("cause == governance_hard_fail", e.Cause == "governance_hard_fail", fsm.Read("cause", e.Cause)),
 		)
 		x.Candidate("refuse_quarantine")
-	case InProgress, Succeeded, Quarantined:
-		// never asked: a row is taken, or there is none
 	}
 	return x
 }
@@ -105,20 +88,15 @@ func (r *Record) explainQuarantine(e Quarantine, by Actor) *fsm.Rejection {
 // explainRecoverStaleClaim tells why no row accepted recover_stale_claim.
 func (r *Record) explainRecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time) *fsm.Rejection {
 	x := r.reject(fsm.ErrNotAllowed, EventRecoverStaleClaim, by)
-	switch r.State {
-	case InProgress:
-		if by.Role == RoleWorker || by.Role == RoleOperator {
-			x.Candidate("recover_stale_claim",
-				fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now)),
-			)
-		}
-		if by.Role == RoleSystem {
-			x.Candidate("recover_expired_claim",
-				fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now)),
-			)
-		}
-	case Pending, Succeeded, Failed, Quarantined:
-		// never asked: a row is taken, or there is none
+	if by.Role == RoleWorker || by.Role == RoleOperator {
+		x.Candidate("recover_stale_claim",
+			fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now)),
+		)
+	}
+	if by.Role == RoleSystem {
+		x.Candidate("recover_expired_claim",
+			fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now)),
+		)
 	}
 	return x
 }

@@ -31,45 +31,38 @@ func (r *Record) fireDiscover(e Discover, by Actor, now time.Time) (Steps, error
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventDiscover, by).WithField(field, problem)
 	}
-	switch r.State {
-	case Pending, InProgress, Succeeded, Failed, Quarantined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDiscover, by)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDiscover, by)
+	return Steps{}, r.misplaced(EventDiscover, by)
 }
 
 // Claim applies claim. It changes r only when it returns a step.
 func (r *Record) Claim(by Actor, p Params, now time.Time) (Steps, error) {
 	now = fsm.Instant(now)
-	switch r.State {
-	case Pending:
-		if by.Role != RoleWorker {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventClaim, by)
-		}
-		// 4.2. No look at max_attempts: the limit is one of replays (4.5), and a release is a "one-off replay" beyond it (7.4, F-004-17).
-		newAttempts, ok := fsm.AddInt(r.Attempts, 1)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventClaim, by).OnRow("claim").WithField("attempts", "overflows")
-		}
-		newClaimExpiresAt, ok := fsm.AddTime(now, p.ClaimTimeout)
-		if !ok {
-			return Steps{}, r.reject(fsm.ErrOverflow, EventClaim, by).OnRow("claim").WithField("claim_expires_at", "overflows")
-		}
-		if newAttempts < 0 {
-			return Steps{}, r.reject(fsm.ErrOutOfRange, EventClaim, by).OnRow("claim").WithField("attempts", "is out of range")
-		}
-		if newAttempts < 1 {
-			return Steps{}, r.unheldClaim(by, p, now, newAttempts, newClaimExpiresAt)
-		}
-		r.State = InProgress
-		r.Attempts = newAttempts
-		r.LastAttemptAt = fsm.Some(now)
-		r.ClaimExpiresAt = fsm.Some(newClaimExpiresAt)
-		return took(TransitionClaim), nil
-	case InProgress, Succeeded, Failed, Quarantined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventClaim, by)
+	if r.State != Pending {
+		return Steps{}, r.misplaced(EventClaim, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventClaim, by)
+	if by.Role != RoleWorker {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventClaim, by)
+	}
+	// 4.2. No look at max_attempts: the limit is one of replays (4.5), and a release is a "one-off replay" beyond it (7.4, F-004-17).
+	newAttempts, ok := fsm.AddInt(r.Attempts, 1)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventClaim, by).OnRow("claim").WithField("attempts", "overflows")
+	}
+	newClaimExpiresAt, ok := fsm.AddTime(now, p.ClaimTimeout)
+	if !ok {
+		return Steps{}, r.reject(fsm.ErrOverflow, EventClaim, by).OnRow("claim").WithField("claim_expires_at", "overflows")
+	}
+	if newAttempts < 0 {
+		return Steps{}, r.reject(fsm.ErrOutOfRange, EventClaim, by).OnRow("claim").WithField("attempts", "is out of range")
+	}
+	if newAttempts < 1 {
+		return Steps{}, r.unheldClaim(by, p, now, newAttempts, newClaimExpiresAt)
+	}
+	r.State = InProgress
+	r.Attempts = newAttempts
+	r.LastAttemptAt = fsm.Some(now)
+	r.ClaimExpiresAt = fsm.Some(newClaimExpiresAt)
+	return took(TransitionClaim), nil
 }
 
 // Succeed applies succeed. It changes r only when it returns a step.
@@ -79,32 +72,29 @@ func (r *Record) Succeed(e Succeed, by Actor, now time.Time) (Steps, error) {
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventSucceed, by).WithField(field, problem)
 	}
-	switch r.State {
-	case InProgress:
-		if by.Role != RoleWorker {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventSucceed, by)
-		}
-		// 4.3. "Clear or leave last_error_* (implementation choice; must be documented)": cleared. The history keeps them (F-004-14).
-		if e.Attempt == r.Attempts && (e.IntegrityStatus == QualityOk || e.IntegrityStatus == QualitySuspect) && (e.MetadataStatus == QualityOk || e.MetadataStatus == QualitySuspect) && (e.StacStatus == StacCreated || e.StacStatus == StacUpdated || e.StacStatus == StacNoOp) && (e.ProvenanceStatus == ProvenanceOk || e.ProvenanceStatus == ProvenancePartial) {
-			r.State = Succeeded
-			r.ClaimExpiresAt = fsm.None[time.Time]()
-			r.IntegrityStatus = fsm.Some(e.IntegrityStatus)
-			r.MetadataStatus = fsm.Some(e.MetadataStatus)
-			r.StacStatus = fsm.Some(e.StacStatus)
-			r.ProvenanceStatus = fsm.Some(e.ProvenanceStatus)
-			r.LastErrorCode = fsm.None[string]()
-			r.LastErrorMessage = fsm.None[string]()
-			return took(TransitionSucceed), nil
-		}
-		// Added: 3, "MUST be rejected by validation logic", for what the preconditions exclude.
-		if e.Attempt == r.Attempts {
-			return Steps{}, r.explainSucceed(e, by).Refuse("not_complete", "not_complete", 409).On(fsm.Check("attempt == $attempts", true, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)))
-		}
-		return Steps{}, r.explainSucceed(e, by).Refuse("refuse_late_success", "stale_claim", 409)
-	case Pending, Succeeded, Failed, Quarantined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSucceed, by)
+	if r.State != InProgress {
+		return Steps{}, r.misplaced(EventSucceed, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSucceed, by)
+	if by.Role != RoleWorker {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventSucceed, by)
+	}
+	// 4.3. "Clear or leave last_error_* (implementation choice; must be documented)": cleared. The history keeps them (F-004-14).
+	if e.Attempt == r.Attempts && (e.IntegrityStatus == QualityOk || e.IntegrityStatus == QualitySuspect) && (e.MetadataStatus == QualityOk || e.MetadataStatus == QualitySuspect) && (e.StacStatus == StacCreated || e.StacStatus == StacUpdated || e.StacStatus == StacNoOp) && (e.ProvenanceStatus == ProvenanceOk || e.ProvenanceStatus == ProvenancePartial) {
+		r.State = Succeeded
+		r.ClaimExpiresAt = fsm.None[time.Time]()
+		r.IntegrityStatus = fsm.Some(e.IntegrityStatus)
+		r.MetadataStatus = fsm.Some(e.MetadataStatus)
+		r.StacStatus = fsm.Some(e.StacStatus)
+		r.ProvenanceStatus = fsm.Some(e.ProvenanceStatus)
+		r.LastErrorCode = fsm.None[string]()
+		r.LastErrorMessage = fsm.None[string]()
+		return took(TransitionSucceed), nil
+	}
+	// Added: 3, "MUST be rejected by validation logic", for what the preconditions exclude.
+	if e.Attempt == r.Attempts {
+		return Steps{}, r.explainSucceed(e, by).Refuse("not_complete", "not_complete", 409).On(fsm.Check("attempt == $attempts", true, fsm.Read("attempt", e.Attempt), fsm.Read("attempts", r.Attempts)))
+	}
+	return Steps{}, r.explainSucceed(e, by).Refuse("refuse_late_success", "stale_claim", 409)
 }
 
 // stepFail takes the step of fail and leaves out what it raises.
@@ -112,52 +102,49 @@ func (r *Record) stepFail(e Fail, by Actor, p Params, now time.Time) (Steps, err
 	if field, problem := e.check(); field != "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventFail, by).WithField(field, problem)
 	}
-	switch r.State {
-	case InProgress:
-		if by.Role != RoleWorker && by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFail, by)
-		}
-		// 7.2 quarantines what is in progress, 3 has no such edge: two steps of one call, through failed (F-004-2). 7.1 does the same
-		// for a permanent failure at the limit; any other stays in failed until a policy quarantines it (F-004-11).
-		if e.Attempt == r.Attempts && e.LastErrorCode == "governance_hard_fail" {
-			r.State = Failed
-			r.ClaimExpiresAt = fsm.None[time.Time]()
-			r.IntegrityStatus = e.IntegrityStatus
-			r.MetadataStatus = e.MetadataStatus
-			r.StacStatus = e.StacStatus
-			r.ProvenanceStatus = e.ProvenanceStatus
-			r.LastErrorCode = fsm.Some(e.LastErrorCode)
-			r.LastErrorMessage = fsm.Some(e.LastErrorMessage)
-			return took(TransitionFailHard), nil
-		}
-		if e.Attempt == r.Attempts && e.Permanent && r.Attempts >= p.MaxAttempts {
-			r.State = Failed
-			r.ClaimExpiresAt = fsm.None[time.Time]()
-			r.IntegrityStatus = e.IntegrityStatus
-			r.MetadataStatus = e.MetadataStatus
-			r.StacStatus = e.StacStatus
-			r.ProvenanceStatus = e.ProvenanceStatus
-			r.LastErrorCode = fsm.Some(e.LastErrorCode)
-			r.LastErrorMessage = fsm.Some(e.LastErrorMessage)
-			return took(TransitionFailForGood), nil
-		}
-		// 4.4
-		if e.Attempt == r.Attempts {
-			r.State = Failed
-			r.ClaimExpiresAt = fsm.None[time.Time]()
-			r.IntegrityStatus = e.IntegrityStatus
-			r.MetadataStatus = e.MetadataStatus
-			r.StacStatus = e.StacStatus
-			r.ProvenanceStatus = e.ProvenanceStatus
-			r.LastErrorCode = fsm.Some(e.LastErrorCode)
-			r.LastErrorMessage = fsm.Some(e.LastErrorMessage)
-			return took(TransitionFail), nil
-		}
-		return Steps{}, r.explainFail(e, by, p).Refuse("refuse_late_failure", "stale_claim", 409)
-	case Pending, Succeeded, Failed, Quarantined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventFail, by)
+	if r.State != InProgress {
+		return Steps{}, r.misplaced(EventFail, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventFail, by)
+	if by.Role != RoleWorker && by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFail, by)
+	}
+	// 7.2 quarantines what is in progress, 3 has no such edge: two steps of one call, through failed (F-004-2). 7.1 does the same
+	// for a permanent failure at the limit; any other stays in failed until a policy quarantines it (F-004-11).
+	if e.Attempt == r.Attempts && e.LastErrorCode == "governance_hard_fail" {
+		r.State = Failed
+		r.ClaimExpiresAt = fsm.None[time.Time]()
+		r.IntegrityStatus = e.IntegrityStatus
+		r.MetadataStatus = e.MetadataStatus
+		r.StacStatus = e.StacStatus
+		r.ProvenanceStatus = e.ProvenanceStatus
+		r.LastErrorCode = fsm.Some(e.LastErrorCode)
+		r.LastErrorMessage = fsm.Some(e.LastErrorMessage)
+		return took(TransitionFailHard), nil
+	}
+	if e.Attempt == r.Attempts && e.Permanent && r.Attempts >= p.MaxAttempts {
+		r.State = Failed
+		r.ClaimExpiresAt = fsm.None[time.Time]()
+		r.IntegrityStatus = e.IntegrityStatus
+		r.MetadataStatus = e.MetadataStatus
+		r.StacStatus = e.StacStatus
+		r.ProvenanceStatus = e.ProvenanceStatus
+		r.LastErrorCode = fsm.Some(e.LastErrorCode)
+		r.LastErrorMessage = fsm.Some(e.LastErrorMessage)
+		return took(TransitionFailForGood), nil
+	}
+	// 4.4
+	if e.Attempt == r.Attempts {
+		r.State = Failed
+		r.ClaimExpiresAt = fsm.None[time.Time]()
+		r.IntegrityStatus = e.IntegrityStatus
+		r.MetadataStatus = e.MetadataStatus
+		r.StacStatus = e.StacStatus
+		r.ProvenanceStatus = e.ProvenanceStatus
+		r.LastErrorCode = fsm.Some(e.LastErrorCode)
+		r.LastErrorMessage = fsm.Some(e.LastErrorMessage)
+		return took(TransitionFail), nil
+	}
+	return Steps{}, r.explainFail(e, by, p).Refuse("refuse_late_failure", "stale_claim", 409)
 }
 
 // Fail applies fail and the events that its step raises: all of them or none.
@@ -186,21 +173,18 @@ func (r *Record) Replay(e Replay, by Actor, p Params, now time.Time) (Steps, err
 	if !e.ReplayReason.Valid() {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventReplay, by).WithField("replay_reason", "is not a replay_code")
 	}
-	switch r.State {
-	case Failed:
-		if by.Role != RoleReplayer && by.Role != RoleWorker && by.Role != RoleSystem {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventReplay, by)
-		}
-		// 4.5. "MAY reset last_error_* or leave them": left, so that 4.6 finds them (F-004-14).
-		if r.Attempts < p.MaxAttempts && e.ReplayAllowed {
-			r.State, r.ReplayReason = Pending, fsm.Some(e.ReplayReason)
-			return took(TransitionReplay), nil
-		}
-		return Steps{}, r.explainReplay(e, by, p).Refuse("refuse_replay", "replay_refused", 409)
-	case Pending, InProgress, Succeeded, Quarantined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventReplay, by)
+	if r.State != Failed {
+		return Steps{}, r.misplaced(EventReplay, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventReplay, by)
+	if by.Role != RoleReplayer && by.Role != RoleWorker && by.Role != RoleSystem {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventReplay, by)
+	}
+	// 4.5. "MAY reset last_error_* or leave them": left, so that 4.6 finds them (F-004-14).
+	if r.Attempts < p.MaxAttempts && e.ReplayAllowed {
+		r.State, r.ReplayReason = Pending, fsm.Some(e.ReplayReason)
+		return took(TransitionReplay), nil
+	}
+	return Steps{}, r.explainReplay(e, by, p).Refuse("refuse_replay", "replay_refused", 409)
 }
 
 // Quarantine applies quarantine. It changes r only when it returns a step.
@@ -213,10 +197,8 @@ func (r *Record) Quarantine(e Quarantine, by Actor, now time.Time) (Steps, error
 		return r.inPendingQuarantine(e, by, now)
 	case Failed:
 		return r.inFailedQuarantine(e, by, now)
-	case InProgress, Succeeded, Quarantined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventQuarantine, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventQuarantine, by)
+	return Steps{}, r.misplaced(EventQuarantine, by)
 }
 
 // inPendingQuarantine decides quarantine in Pending.
@@ -268,39 +250,36 @@ func (r *Record) RecoverStaleClaim(e RecoverStaleClaim, by Actor, now time.Time)
 	if e.OverrideReason == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRecoverStaleClaim, by).WithField("override_reason", "is empty")
 	}
-	switch r.State {
-	case InProgress:
-		// 5.2: a stale claim "MAY transition to failed or directly back to pending", 3 has no edge in_progress to pending. The list
-		// wins (F-004-1). "Explicit and governed, not implicit": rows of their own, with who did it and why (F-004-18).
-		if (by.Role == RoleWorker || by.Role == RoleOperator) && r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now) {
-			if !by.ID.IsSet {
-				return Steps{}, r.reject(fsm.ErrNotAllowed, EventRecoverStaleClaim, by).OnRow("recover_stale_claim")
-			}
-			r.State = Failed
-			r.ClaimExpiresAt = fsm.None[time.Time]()
-			r.LastErrorCode = fsm.Some("stale_claim")
-			r.LastErrorMessage = fsm.Some("the worker did not report")
-			r.OverrideBy = by.ID
-			r.OverrideReason = fsm.Some(e.OverrideReason)
-			return took(TransitionRecoverStaleClaim), nil
-		}
-		if by.Role == RoleSystem && r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now) {
-			r.State = Failed
-			r.ClaimExpiresAt = fsm.None[time.Time]()
-			r.LastErrorCode = fsm.Some("stale_claim")
-			r.LastErrorMessage = fsm.Some("the worker did not report")
-			r.OverrideBy = fsm.Some("claim_deadline")
-			r.OverrideReason = fsm.Some(e.OverrideReason)
-			return took(TransitionRecoverExpiredClaim), nil
-		}
-		if by.Role == RoleWorker || by.Role == RoleOperator || by.Role == RoleSystem {
-			return Steps{}, r.explainRecoverStaleClaim(e, by, now).Refuse("refuse_recovery", "claim_is_live", 409)
-		}
-		return Steps{}, r.explainRecoverStaleClaim(e, by, now)
-	case Pending, Succeeded, Failed, Quarantined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRecoverStaleClaim, by)
+	if r.State != InProgress {
+		return Steps{}, r.misplaced(EventRecoverStaleClaim, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRecoverStaleClaim, by)
+	// 5.2: a stale claim "MAY transition to failed or directly back to pending", 3 has no edge in_progress to pending. The list
+	// wins (F-004-1). "Explicit and governed, not implicit": rows of their own, with who did it and why (F-004-18).
+	if (by.Role == RoleWorker || by.Role == RoleOperator) && r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now) {
+		if !by.ID.IsSet {
+			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRecoverStaleClaim, by).OnRow("recover_stale_claim")
+		}
+		r.State = Failed
+		r.ClaimExpiresAt = fsm.None[time.Time]()
+		r.LastErrorCode = fsm.Some("stale_claim")
+		r.LastErrorMessage = fsm.Some("the worker did not report")
+		r.OverrideBy = by.ID
+		r.OverrideReason = fsm.Some(e.OverrideReason)
+		return took(TransitionRecoverStaleClaim), nil
+	}
+	if by.Role == RoleSystem && r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now) {
+		r.State = Failed
+		r.ClaimExpiresAt = fsm.None[time.Time]()
+		r.LastErrorCode = fsm.Some("stale_claim")
+		r.LastErrorMessage = fsm.Some("the worker did not report")
+		r.OverrideBy = fsm.Some("claim_deadline")
+		r.OverrideReason = fsm.Some(e.OverrideReason)
+		return took(TransitionRecoverExpiredClaim), nil
+	}
+	if by.Role == RoleWorker || by.Role == RoleOperator || by.Role == RoleSystem {
+		return Steps{}, r.explainRecoverStaleClaim(e, by, now).Refuse("refuse_recovery", "claim_is_live", 409)
+	}
+	return Steps{}, r.explainRecoverStaleClaim(e, by, now)
 }
 
 // Release applies release. It changes r only when it returns a step.
@@ -311,22 +290,19 @@ func (r *Record) Release(e Release, by Actor, now time.Time) (Steps, error) {
 	if e.ChangeRecord == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventRelease, by).WithField("change_record", "is empty")
 	}
-	switch r.State {
-	case Quarantined:
-		if by.Role != RoleOperator {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by)
-		}
-		// 7.4. attempts stays: where the attempts are spent, 4.5 refuses a replay after the released one (F-004-17).
-		if !by.ID.IsSet {
-			return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by).OnRow("release")
-		}
-		r.State = Pending
-		r.OverrideBy = by.ID
-		r.OverrideReason = fsm.Some(e.OverrideReason)
-		r.ChangeRecord = fsm.Some(e.ChangeRecord)
-		return took(TransitionRelease), nil
-	case Pending, InProgress, Succeeded, Failed:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventRelease, by)
+	if r.State != Quarantined {
+		return Steps{}, r.misplaced(EventRelease, by)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventRelease, by)
+	if by.Role != RoleOperator {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by)
+	}
+	// 7.4. attempts stays: where the attempts are spent, 4.5 refuses a replay after the released one (F-004-17).
+	if !by.ID.IsSet {
+		return Steps{}, r.reject(fsm.ErrNotAllowed, EventRelease, by).OnRow("release")
+	}
+	r.State = Pending
+	r.OverrideBy = by.ID
+	r.OverrideReason = fsm.Some(e.OverrideReason)
+	r.ChangeRecord = fsm.Some(e.ChangeRecord)
+	return took(TransitionRelease), nil
 }

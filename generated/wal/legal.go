@@ -68,7 +68,6 @@ func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
 		return []fsm.Option{
 			{Event: "release", Row: "release", May: by.Role == RoleOperator, Carries: true},
 		}
-	case Succeeded:
 	}
 	return nil
 }
@@ -90,7 +89,6 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 		x.May("quarantine", by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem)
 	case Quarantined:
 		x.May("release", by.Role == RoleOperator)
-	case Succeeded:
 	}
 }
 

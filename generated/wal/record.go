@@ -94,22 +94,14 @@ func (r *Record) reject(reason fsm.Reason, event Event, by Actor) *fsm.Rejection
 	return x
 }
 
+// misplaced rejects an event that has no transition in the state of r.
+func (r *Record) misplaced(event Event, by Actor) *fsm.Rejection {
+	if !r.State.Valid() {
+		return r.reject(fsm.ErrCorrupt, event, by)
+	}
+	return r.reject(fsm.ErrInvalidTransition, event, by)
+}
+
 // Legal lists the events that have a transition in s, in the order of the spec. Guards and
 // actors may still refuse them. The zero State lists the events that create a record.
-func (s State) Legal() []Event {
-	switch s {
-	case 0:
-		return []Event{EventDiscover}
-	case Pending:
-		return []Event{EventClaim, EventQuarantine}
-	case InProgress:
-		return []Event{EventSucceed, EventFail, EventRecoverStaleClaim}
-	case Succeeded:
-		return nil
-	case Failed:
-		return []Event{EventReplay, EventQuarantine}
-	case Quarantined:
-		return []Event{EventRelease}
-	}
-	return nil
-}
+func (s State) Legal() []Event { return table.Events(s) }

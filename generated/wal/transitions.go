@@ -2,131 +2,61 @@
 
 package wal
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionDiscover is discover: discover leads from none to pending.
-	//
-	// 4.1. "No WAL record with same logical identity" is the unique constraint ingest_unit.
 	TransitionDiscover
-	// TransitionClaim is claim: claim leads from pending to in_progress.
-	//
-	// 4.2. No look at max_attempts: the limit is one of replays (4.5), and a release is a "one-off replay" beyond it (7.4, F-004-17).
 	TransitionClaim
-	// TransitionSucceed is succeed: succeed leads from in_progress to succeeded.
-	//
-	// 4.3. "Clear or leave last_error_* (implementation choice; must be documented)": cleared. The history keeps them (F-004-14).
 	TransitionSucceed
-	// TransitionFail is fail: fail leads from in_progress to failed.
-	//
-	// 4.4
 	TransitionFail
-	// TransitionReplay is replay: replay leads from failed to pending.
-	//
-	// 4.5. "MAY reset last_error_* or leave them": left, so that 4.6 finds them (F-004-14).
 	TransitionReplay
-	// TransitionQuarantinePending is quarantine: quarantine leads from pending to quarantined.
-	//
-	// 4.6. "Set last_error_code (if not already)", except that 7.2 wants its own code in any case (F-004-5).
 	TransitionQuarantinePending
-	// TransitionQuarantineFailed is quarantine: quarantine leads from failed to quarantined.
 	TransitionQuarantineFailed
-	// TransitionQuarantineWithCause is quarantine_with_cause: quarantine leads from pending to quarantined.
 	TransitionQuarantineWithCause
-	// TransitionQuarantineHardFailPending is quarantine_hard_fail: quarantine leads from pending to quarantined.
 	TransitionQuarantineHardFailPending
-	// TransitionQuarantineHardFailFailed is quarantine_hard_fail: quarantine leads from failed to quarantined.
 	TransitionQuarantineHardFailFailed
-	// TransitionFailHard is fail_hard: fail leads from in_progress to failed.
-	//
-	// 7.2 quarantines what is in progress, 3 has no such edge: two steps of one call, through failed (F-004-2). 7.1 does the same
-	// for a permanent failure at the limit; any other stays in failed until a policy quarantines it (F-004-11).
 	TransitionFailHard
-	// TransitionFailForGood is fail_for_good: fail leads from in_progress to failed.
 	TransitionFailForGood
-	// TransitionRecoverStaleClaim is recover_stale_claim: recover_stale_claim leads from in_progress to failed.
-	//
-	// 5.2: a stale claim "MAY transition to failed or directly back to pending", 3 has no edge in_progress to pending. The list
-	// wins (F-004-1). "Explicit and governed, not implicit": rows of their own, with who did it and why (F-004-18).
 	TransitionRecoverStaleClaim
-	// TransitionRecoverExpiredClaim is recover_expired_claim: recover_stale_claim leads from in_progress to failed.
 	TransitionRecoverExpiredClaim
-	// TransitionRelease is release: release leads from quarantined to pending.
-	//
-	// 7.4. attempts stays: where the attempts are spent, 4.5 refuses a replay after the released one (F-004-17).
 	TransitionRelease
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionDiscover:                  {Name: "discover", Event: EventDiscover, To: Pending},
+	TransitionClaim:                     {Name: "claim", From: Pending, Event: EventClaim, To: InProgress, Effects: []string{"wal_attempts_histogram"}},
+	TransitionSucceed:                   {Name: "succeed", From: InProgress, Event: EventSucceed, To: Succeeded, Effects: []string{"sqs.delete_message", "nodd_sns.wal_records_total"}},
+	TransitionFail:                      {Name: "fail", From: InProgress, Event: EventFail, To: Failed, Effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt"}},
+	TransitionReplay:                    {Name: "replay", From: Failed, Event: EventReplay, To: Pending, Effects: []string{"nodd_sns.wal_replays_total"}},
+	TransitionQuarantinePending:         {Name: "quarantine", From: Pending, Event: EventQuarantine, To: Quarantined, Effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
+	TransitionQuarantineFailed:          {Name: "quarantine", From: Failed, Event: EventQuarantine, To: Quarantined, Effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
+	TransitionQuarantineWithCause:       {Name: "quarantine_with_cause", From: Pending, Event: EventQuarantine, To: Quarantined, Effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
+	TransitionQuarantineHardFailPending: {Name: "quarantine_hard_fail", From: Pending, Event: EventQuarantine, To: Quarantined, Effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
+	TransitionQuarantineHardFailFailed:  {Name: "quarantine_hard_fail", From: Failed, Event: EventQuarantine, To: Quarantined, Effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
+	TransitionFailHard:                  {Name: "fail_hard", From: InProgress, Event: EventFail, To: Failed, Raises: EventQuarantine, Effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt"}},
+	TransitionFailForGood:               {Name: "fail_for_good", From: InProgress, Event: EventFail, To: Failed, Raises: EventQuarantine, Effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt"}},
+	TransitionRecoverStaleClaim:         {Name: "recover_stale_claim", From: InProgress, Event: EventRecoverStaleClaim, To: Failed, Effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt", "governance_audit"}},
+	TransitionRecoverExpiredClaim:       {Name: "recover_expired_claim", From: InProgress, Event: EventRecoverStaleClaim, To: Failed, Effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt", "governance_audit"}},
+	TransitionRelease:                   {Name: "release", From: Quarantined, Event: EventRelease, To: Pending, Effects: []string{"governance_audit"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionDiscover:                  {name: "discover", event: EventDiscover, to: Pending},
-	TransitionClaim:                     {name: "claim", from: Pending, event: EventClaim, to: InProgress, effects: []string{"wal_attempts_histogram"}},
-	TransitionSucceed:                   {name: "succeed", from: InProgress, event: EventSucceed, to: Succeeded, effects: []string{"sqs.delete_message", "nodd_sns.wal_records_total"}},
-	TransitionFail:                      {name: "fail", from: InProgress, event: EventFail, to: Failed, effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt"}},
-	TransitionReplay:                    {name: "replay", from: Failed, event: EventReplay, to: Pending, effects: []string{"nodd_sns.wal_replays_total"}},
-	TransitionQuarantinePending:         {name: "quarantine", from: Pending, event: EventQuarantine, to: Quarantined, effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
-	TransitionQuarantineFailed:          {name: "quarantine", from: Failed, event: EventQuarantine, to: Quarantined, effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
-	TransitionQuarantineWithCause:       {name: "quarantine_with_cause", from: Pending, event: EventQuarantine, to: Quarantined, effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
-	TransitionQuarantineHardFailPending: {name: "quarantine_hard_fail", from: Pending, event: EventQuarantine, to: Quarantined, effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
-	TransitionQuarantineHardFailFailed:  {name: "quarantine_hard_fail", from: Failed, event: EventQuarantine, to: Quarantined, effects: []string{"nodd_sns.wal_records_total", "governance_audit"}},
-	TransitionFailHard:                  {name: "fail_hard", from: InProgress, event: EventFail, to: Failed, raises: EventQuarantine, effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt"}},
-	TransitionFailForGood:               {name: "fail_for_good", from: InProgress, event: EventFail, to: Failed, raises: EventQuarantine, effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt"}},
-	TransitionRecoverStaleClaim:         {name: "recover_stale_claim", from: InProgress, event: EventRecoverStaleClaim, to: Failed, effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt", "governance_audit"}},
-	TransitionRecoverExpiredClaim:       {name: "recover_expired_claim", from: InProgress, event: EventRecoverStaleClaim, to: Failed, effects: []string{"nodd_sns.wal_records_total", "log_failed_attempt", "governance_audit"}},
-	TransitionRelease:                   {name: "release", from: Quarantined, event: EventRelease, to: Pending, effects: []string{"governance_audit"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 2
@@ -137,22 +67,13 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}
 
 // then appends the steps that were raised.
 func (s Steps) then(more Steps) Steps {

@@ -58,100 +58,63 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// ClaimFrom are the states in which claim has a transition.
-type ClaimFrom interface {
-	InPending | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	ClaimFrom             interface{ InPending | nowhere }
+	SucceedFrom           interface{ InInProgress | nowhere }
+	FailFrom              interface{ InInProgress | nowhere }
+	ReplayFrom            interface{ InFailed | nowhere }
+	QuarantineFrom        interface{ InPending | InFailed }
+	RecoverStaleClaimFrom interface{ InInProgress | nowhere }
+	ReleaseFrom           interface{ InQuarantined | nowhere }
+)
+
+// FireClaim applies claim.
+func FireClaim[S ClaimFrom](v S, by Actor, p Params, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Claim(by, p, now))
 }
 
-// FireClaim applies claim. For a record in any other state it does not compile.
-func FireClaim[S ClaimFrom](in S, by Actor, p Params, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Claim(by, p, now)
-	return r.fired(err)
+// FireSucceed applies succeed.
+func FireSucceed[S SucceedFrom](v S, e Succeed, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Succeed(e, by, now))
 }
 
-// SucceedFrom are the states in which succeed has a transition.
-type SucceedFrom interface {
-	InInProgress | nowhere
-	View
+// FireFail applies fail.
+func FireFail[S FailFrom](v S, e Fail, by Actor, p Params, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Fail(e, by, p, now))
 }
 
-// FireSucceed applies succeed. For a record in any other state it does not compile.
-func FireSucceed[S SucceedFrom](in S, e Succeed, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Succeed(e, by, now)
-	return r.fired(err)
+// FireReplay applies replay.
+func FireReplay[S ReplayFrom](v S, e Replay, by Actor, p Params, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Replay(e, by, p, now))
 }
 
-// FailFrom are the states in which fail has a transition.
-type FailFrom interface {
-	InInProgress | nowhere
-	View
+// FireQuarantine applies quarantine.
+func FireQuarantine[S QuarantineFrom](v S, e Quarantine, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Quarantine(e, by, now))
 }
 
-// FireFail applies fail. For a record in any other state it does not compile.
-func FireFail[S FailFrom](in S, e Fail, by Actor, p Params, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Fail(e, by, p, now)
-	return r.fired(err)
+// FireRecoverStaleClaim applies recover_stale_claim.
+func FireRecoverStaleClaim[S RecoverStaleClaimFrom](v S, e RecoverStaleClaim, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.RecoverStaleClaim(e, by, now))
 }
 
-// ReplayFrom are the states in which replay has a transition.
-type ReplayFrom interface {
-	InFailed | nowhere
-	View
-}
-
-// FireReplay applies replay. For a record in any other state it does not compile.
-func FireReplay[S ReplayFrom](in S, e Replay, by Actor, p Params, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Replay(e, by, p, now)
-	return r.fired(err)
-}
-
-// QuarantineFrom are the states in which quarantine has a transition.
-type QuarantineFrom interface {
-	InPending | InFailed
-	View
-}
-
-// FireQuarantine applies quarantine. For a record in any other state it does not compile.
-func FireQuarantine[S QuarantineFrom](in S, e Quarantine, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Quarantine(e, by, now)
-	return r.fired(err)
-}
-
-// RecoverStaleClaimFrom are the states in which recover_stale_claim has a transition.
-type RecoverStaleClaimFrom interface {
-	InInProgress | nowhere
-	View
-}
-
-// FireRecoverStaleClaim applies recover_stale_claim. For a record in any other state it does not compile.
-func FireRecoverStaleClaim[S RecoverStaleClaimFrom](in S, e RecoverStaleClaim, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.RecoverStaleClaim(e, by, now)
-	return r.fired(err)
-}
-
-// ReleaseFrom are the states in which release has a transition.
-type ReleaseFrom interface {
-	InQuarantined | nowhere
-	View
-}
-
-// FireRelease applies release. For a record in any other state it does not compile.
-func FireRelease[S ReleaseFrom](in S, e Release, by Actor, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Release(e, by, now)
-	return r.fired(err)
+// FireRelease applies release.
+func FireRelease[S ReleaseFrom](v S, e Release, by Actor, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Release(e, by, now))
 }
