@@ -172,11 +172,10 @@ func (g *generator) firedBy(f *jen.File, name, doc string, in []jen.Code, of fun
 		code, payload := g.bind(of(e), s, func(*ir.Field) *jen.Statement { return jen.Return(jen.Nil()) })
 		cases = append(cases, jen.Case(jen.Lit(e.Text)).Block(append(code, jen.Return(g.fsm("Fired").Call(payload)))...))
 	}
-	var body []jen.Code
-	if len(cases) > 0 {
-		body = append(body, jen.Switch(jen.Id("effect")).Block(cases...))
+	if len(cases) == 0 {
+		return
 	}
-	coreMethod(f, name, doc, in, jen.Op("*").Add(g.fsm("Event")), append(body, jen.Return(jen.Nil()))...)
+	coreMethod(f, name, doc, in, jen.Op("*").Add(g.fsm("Event")), jen.Switch(jen.Id("effect")).Block(cases...), jen.Return(jen.Nil()))
 }
 
 // message is $error, cut to what the fields that it is bound to can hold.

@@ -13,7 +13,8 @@ type sharedCase struct {
 	body   []jen.Code
 }
 
-func (c *sharedCases) add(value jen.Code, body []jen.Code) {
+// add returns the case that value has got.
+func (c *sharedCases) add(value jen.Code, body []jen.Code) *sharedCase {
 	text := source(jen.Func().Id("_").Params().Block(body...))
 	if c.byCode[text] == nil {
 		if c.byCode == nil {
@@ -23,6 +24,7 @@ func (c *sharedCases) add(value jen.Code, body []jen.Code) {
 		c.list = append(c.list, c.byCode[text])
 	}
 	c.byCode[text].values = append(c.byCode[text].values, value)
+	return c.byCode[text]
 }
 
 func (c *sharedCases) code() []jen.Code {

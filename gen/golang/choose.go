@@ -11,8 +11,9 @@ import (
 )
 
 // candidates are the rows of (state, event) in the order in which they are
-// tried. A row without a condition ends the list.
-func (g *generator) candidates(ev *ir.Event, s *ir.State) []jen.Code {
+// tried. A row without a condition ends the list. With several the code is for every state that
+// these rows leave, so that states with the same rows can share it.
+func (g *generator) candidates(ev *ir.Event, s *ir.State, several bool) []jen.Code {
 	var code []jen.Code
 	rows := g.rowsOf(s, ev)
 	shared := sameActors(rows)
@@ -26,7 +27,7 @@ func (g *generator) candidates(ev *ir.Event, s *ir.State) []jen.Code {
 			continue
 		}
 		code = append(code, rowComment(row)...)
-		b := g.rowBody(row, f)
+		b := g.rowBody(row, f, several && g.expands(row))
 		if condition.known {
 			return append(code, b.code...)
 		}

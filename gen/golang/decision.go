@@ -21,8 +21,7 @@ func (g *generator) decision(f *jen.File) {
 func (g *generator) recordFace(f *jen.File) {
 	declare(f, "StateName returns the state as the spec spells it, empty before creation.", "",
 		jen.Func().Add(receiver()).Id("StateName").Params().String().Block(
-			jen.If(jen.Id("r").Dot("State").Op("==").Lit(0)).Block(jen.Return(jen.Lit(""))),
-			jen.Return(jen.Id("r").Dot("State").Dot("String").Call())))
+			jen.Return(g.fsm("WordOf").Call(jen.Id("r").Dot("State")))))
 	declare(f, "Columns names the SQL columns of Values and Pointers, in their order.", "",
 		jen.Func().Add(receiver()).Id("Columns").Params().Index().String().Block(jen.Return(jen.Id("Columns").Call())))
 }

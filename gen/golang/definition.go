@@ -18,16 +18,17 @@ import (
 //	}
 //
 //	func Define[Tx any](h Handlers[Tx], p Params) *Definition[Tx] {
-//		return &Definition[Tx]{core: core{params: p}, handlers: h}
+//		return &Definition[Tx]{core: core{Facts: facts(), params: p}, handlers: h}
 //	}
 func (g *generator) definition(f *jen.File) {
 	generic := func() *jen.Statement { return jen.Id("Definition").Index(jen.Id("Tx")) }
 	in := []jen.Code{jen.Id("h").Id("Handlers").Index(jen.Id("Tx"))}
-	values := []jen.Code{jen.Id("handlers").Op(":").Id("h")}
+	core := []jen.Code{jen.Id("Facts").Op(":").Id("facts").Call()}
 	if g.hasParams() {
 		in = append(in, jen.Id("p").Id("Params"))
-		values = append([]jen.Code{jen.Id("core").Op(":").Id("core").Values(jen.Id("params").Op(":").Id("p"))}, values...)
+		core = append(core, jen.Id("params").Op(":").Id("p"))
 	}
+	values := []jen.Code{jen.Id("core").Op(":").Id("core").Values(core...), jen.Id("handlers").Op(":").Id("h")}
 	declare(f, "Definition is the machine as an engine runs it: every method speaks package fsm.", "",
 		jen.Type().Id("Definition").Types(jen.Id("Tx").Any()).Struct(jen.Id("core"), jen.Id("handlers").Id("Handlers").Index(jen.Id("Tx"))))
 	declare(f, "Define makes the machine ready for an engine over transactions of type Tx.", "",
@@ -35,11 +36,12 @@ func (g *generator) definition(f *jen.File) {
 			jen.Return(jen.Op("&").Add(generic()).Values(values...))))
 	declare(f, "core is what of a Definition does not depend on the transaction.", "",
 		jen.Type().Id("core").StructFunc(func(s *jen.Group) {
+			s.Op("*").Add(g.fsm("Facts"))
 			if g.hasParams() {
 				s.Id("params").Id("Params")
 			}
 		}))
-	g.tableFacts(f)
+	g.facts(f)
 	g.identity(f)
 	g.keyOf(f)
 	g.fatalEvent(f)
@@ -53,47 +55,51 @@ func coreMethod(f *jen.File, name, doc string, in []jen.Code, out *jen.Statement
 	declare(f, name+" "+doc, "", jen.Func().Params(jen.Id("m").Id("core")).Id(name).Params(in...).Add(out).Block(body...))
 }
 
-// tableFacts emits what the table says whatever the record.
-func (g *generator) tableFacts(f *jen.File) {
-	names := func(holds func(*ir.State) bool) jen.Code {
-		return jen.Return(jen.Index().String().ValuesFunc(func(list *jen.Group) {
-			for _, s := range g.m.States {
-				if holds(s) {
-					list.Lit(s.Text)
-				}
-			}
-		}))
+// facts emits what the table says whatever the record:
+//
+//	func facts() *fsm.Facts {
+//		return fsm.NewFacts(fsm.Spec{Name: MachineName, Version: MachineVersion, States: stateWords.List, ...})
+//	}
+func (g *generator) facts(f *jen.File) {
+	cell := func(name string, value *jen.Statement) jen.Code { return jen.Id(name).Op(":").Add(value) }
+	cells := []jen.Code{
+		cell("Name", jen.Id("MachineName")), cell("Version", jen.Id("MachineVersion")),
+		cell("States", jen.Id("stateWords").Dot("List")), cell("Terminal", g.terminalStates()),
+		cell("Transitions", jen.Id("table").Dot("Infos").Call()),
 	}
-	strings := jen.Index().String()
-	coreMethod(f, "Name", "is the name of the machine.", nil, jen.String(), jen.Return(jen.Id("MachineName")))
-	coreMethod(f, "Version", "is the version of the table.", nil, jen.String(), jen.Return(jen.Id("MachineVersion")))
-	coreMethod(f, "Effects", "lists what the table says about each effect and metric.", nil, jen.Index().Add(g.fsm("EffectInfo")), jen.Return(g.allEffectInfos()))
-	coreMethod(f, "States", "names every state in the order of the spec.", nil, strings.Clone(), names(func(*ir.State) bool { return true }))
-	coreMethod(f, "TerminalStates", "names the states that no transition leaves.", nil, strings.Clone(),
-		names(func(s *ir.State) bool { return s.Terminal }))
-	coreMethod(f, "Transitions", "lists every transition in the order of the spec.", nil, jen.Index().Add(g.fsm("TransitionInfo")),
-		jen.Return(jen.Id("table").Dot("Infos").Call()))
-	g.timeouts(f)
-	coreMethod(f, "Tables", "names the SQL objects of the machine.", nil, g.fsm("Tables"), jen.Return(g.tables()))
-	schema := func(dialect, accessor string) jen.Code {
-		return jen.Case(jen.Lit(dialect)).Block(jen.Return(jen.Id(accessor).Call(), jen.Nil()))
+	if timeouts, some := g.timeouts(); some {
+		cells = append(cells, cell("Timeouts", timeouts))
 	}
-	coreMethod(f, "Schema", "returns the DDL of the machine for a dialect: postgres or sqlite.", []jen.Code{jen.Id("dialect").String()},
-		jen.Params(jen.String(), jen.Error()),
-		jen.Switch(jen.Id("dialect")).Block(schema("postgres", "PostgresSchema"), schema("sqlite", "SQLiteSchema")),
-		jen.Return(jen.Lit(""), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": no schema for dialect %q"), jen.Id("dialect"))))
+	if len(g.m.Effects)+len(g.m.Metrics) > 0 {
+		cells = append(cells, cell("Effects", g.allEffectInfos()))
+	}
+	cells = append(cells, cell("Tables", g.tables()),
+		cell("Schemas", jen.Map(jen.String()).String().Values(
+			jen.Lit("postgres").Op(":").Id("postgresSchema"), jen.Lit("sqlite").Op(":").Id("sqliteSchema"))))
+	declare(f, "facts is what the table says whatever the record.", "",
+		jen.Func().Id("facts").Params().Op("*").Add(g.fsm("Facts")).Block(
+			jen.Return(g.fsm("NewFacts").Call(g.fsm("Spec").Values(lines(cells))))))
 }
 
-// timeouts emits the events that states fire.
-func (g *generator) timeouts(f *jen.File) {
-	coreMethod(f, "Timeouts", "maps each state that has a timeout to the event that it fires.", nil, jen.Map(jen.String()).String(),
-		jen.Return(jen.Map(jen.String()).String().Values(jen.DictFunc(func(d jen.Dict) {
-			for _, s := range g.m.States {
-				if s.Timeout != nil {
-					d[jen.Lit(s.Text)] = jen.Lit(s.Timeout.Fire.Event.Text)
-				}
+func (g *generator) terminalStates() *jen.Statement {
+	return jen.Index().String().ValuesFunc(func(list *jen.Group) {
+		for _, s := range g.m.States {
+			if s.Terminal {
+				list.Lit(s.Text)
 			}
-		}))))
+		}
+	})
+}
+
+// timeouts maps states to the events that they fire.
+func (g *generator) timeouts() (timeouts *jen.Statement, some bool) {
+	events := jen.Dict{}
+	for _, s := range g.m.States {
+		if s.Timeout != nil {
+			events[jen.Lit(s.Text)] = jen.Lit(s.Timeout.Fire.Event.Text)
+		}
+	}
+	return jen.Map(jen.String()).String().Values(events), len(events) > 0
 }
 
 func (g *generator) tables() *jen.Statement {
@@ -203,11 +209,10 @@ func (g *generator) keyOf(f *jen.File) {
 	}
 	in := []jen.Code{jen.Id("e").Add(g.fsm("Event")), jen.Id("r").Add(g.fsm("Record"))}
 	out := jen.Params(jen.String(), jen.Bool())
-	doc := "returns the idempotency key that e has by its own template, false for none. r is nil for a\ncreation."
 	if len(cases) == 0 {
-		coreMethod(f, "KeyOf", doc, in, out, none())
 		return
 	}
+	doc := "returns the idempotency key that e has by its own template, false for none. r is nil for a\ncreation."
 	body := []jen.Code{
 		jen.If(keyless).Block(none()),
 		jen.List(jen.Id("payload"), jen.Err()).Op(":=").Id("DecodeEvent").Call(jen.Id("e").Dot("Name"), jen.Id("e").Dot("Payload")),
@@ -295,12 +300,12 @@ func carries(ev *ir.Event, f *ir.Field) bool {
 
 // fatalEvent emits the event of last resort. Its payload requires nothing.
 func (g *generator) fatalEvent(f *jen.File) {
-	answer := jen.Return(g.fsm("Event").Values(), jen.False())
-	if ev := g.m.Fatal; ev != nil {
-		answer = jen.Return(g.fsm("Event").Values(
-			jen.Id("Name").Op(":").Lit(ev.Text),
-			jen.Id("Payload").Op(":").Qual("encoding/json", "RawMessage").Call(jen.Lit("{}"))), jen.True())
+	if g.m.Fatal == nil {
+		return
 	}
-	coreMethod(f, "FatalEvent", "returns the event that is fired when an accepted step could not be recorded, false for none.", nil,
-		jen.Params(g.fsm("Event"), jen.Bool()), answer)
+	coreMethod(f, "FatalEvent", "returns the event that is fired when an accepted step could not be recorded.", nil,
+		jen.Params(g.fsm("Event"), jen.Bool()),
+		jen.Return(g.fsm("Event").Values(
+			jen.Id("Name").Op(":").Lit(g.m.Fatal.Text),
+			jen.Id("Payload").Op(":").Qual("encoding/json", "RawMessage").Call(jen.Lit("{}"))), jen.True()))
 }

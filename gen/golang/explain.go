@@ -27,8 +27,11 @@ func (g *generator) explain(f *jen.File) {
 			g.explainEvent(f, ev)
 		}
 	}
+	explained := map[string]bool{}
 	for _, row := range g.taken {
-		g.explainHolds(f, row)
+		if name := unheldName(g, row); !explained[name] {
+			explained[name] = g.explainHolds(f, row)
+		}
 	}
 }
 
@@ -145,22 +148,22 @@ func (g *generator) seen(s *scope, o *ir.Operand) *jen.Statement {
 	return g.fsm("Read").Call(jen.Lit(name), code)
 }
 
-// explainHolds emits, where the row's target may refuse the new record:
+// explainHolds emits, and reports whether it did, where the row's target may refuse the new record:
 //
 //	// unheldFund tells what FUNDED demands and the record after fund lacks.
 //	func (r *Record) unheldFund(e DepositConfirmed, by Actor) error { ... }
-func (g *generator) explainHolds(f *jen.File, row *ir.Row) {
+func (g *generator) explainHolds(f *jen.File, row *ir.Row) bool {
 	_, known := g.condition(row, false)
 	b := &body{g: g, row: row, facts: known, assigned: map[*ir.Field]value{}}
 	for _, step := range []func(){b.checkNamed, b.evaluate, b.checkImmutable, b.checkBounds} {
 		if step(); b.ends {
-			return
+			return false
 		}
 	}
 	s := g.after(row, b.assigned)
 	holds := row.Target().Holds
 	if t := s.conjunction(holds, b.facts); t.known && t.outcome {
-		return
+		return false
 	}
 	in := g.explainInputs(row.Event, false)
 	for _, l := range b.locals {
@@ -174,4 +177,5 @@ func (g *generator) explainHolds(f *jen.File, row *ir.Row) {
 	declare(f, fmt.Sprintf("%s tells what %s demands and the record after %s would lack.", name, row.Target().Text, row.Text), "",
 		jen.Func().Add(receiver()).Id(name).Params(in...).Error().Block(
 			jen.Return(g.rejection("ErrHoldsFailed", row.Event).Dot("OnRow").Call(jen.Lit(row.Text)).Dot("Explain").Call(checkLines(args)...))))
+	return true
 }

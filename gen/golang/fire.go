@@ -72,7 +72,9 @@ func (g *generator) decide(f *jen.File, ev *ir.Event) {
 
 // byState is what ev does in each state. Where one state has rows, all others are refused first.
 func (g *generator) byState(ev *ir.Event, acting, repeated sharedCases) []jen.Code {
-	misplaced := func() *jen.Statement { return refuse(jen.Id("r").Dot("misplaced").Call(g.rejectionArgs(ev, jen.Id("by"))...)) }
+	misplaced := func() *jen.Statement {
+		return refuse(jen.Id("r").Dot("misplaced").Call(g.rejectionArgs(ev, jen.Id("by"))...))
+	}
 	if len(repeated.list) == 0 {
 		switch {
 		case len(acting.list) == 0:
@@ -107,7 +109,7 @@ func (g *generator) decideCreation(f *jen.File, ev *ir.Event) {
 	sentence := fmt.Sprintf("%s fills a blank record by %s. It changes r only when it returns a step.", m.step, ev.Text)
 	declare(f, sentence, "", jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
 		g.prologue(b, ev, true)
-		for _, code := range g.candidates(ev, nil) {
+		for _, code := range g.candidates(ev, nil, false) {
 			b.Add(code)
 		}
 	}))
@@ -175,13 +177,18 @@ const instantList = "InstantList"
 // cases are the states with rows of ev, in spec order, and those in which its repetition
 // succeeds, together where they answer alike.
 func (g *generator) cases(ev *ir.Event) (acting, repeated sharedCases) {
-	done := g.repeats(ev)
+	done, states := g.repeats(ev), map[*sharedCase]*ir.State{}
 	for _, s := range g.m.States {
 		name := jen.Id(naming.Exported(s.Text))
 		if len(g.rowsOf(s, ev)) > 0 {
-			acting.add(name, g.candidates(ev, s))
+			states[acting.add(name, g.candidates(ev, s, true))] = s
 		} else if rows := done[s]; len(rows) > 0 {
 			repeated.add(name, g.alreadyThere(rows))
+		}
+	}
+	for _, c := range acting.list {
+		if len(c.values) == 1 {
+			c.body = g.candidates(ev, states[c], false)
 		}
 	}
 	return acting, repeated

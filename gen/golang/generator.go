@@ -18,6 +18,9 @@ type generator struct {
 	fsmPath string
 	// transition names the constant of every row that is not a rejection.
 	transition map[*ir.Row]string
+	// first are the first rows that a row of the spec expands to; count tells how many there are.
+	first map[expansion]*ir.Row
+	count map[expansion]int
 	// taken are those rows in order of their constants.
 	taken []*ir.Row
 	// rows are those of (state, event) in the order in which they are tried.
@@ -35,6 +38,12 @@ type generator struct {
 // stateEvent is a cell of the table; a nil state is creation.
 type stateEvent struct {
 	state *ir.State
+	event *ir.Event
+}
+
+// expansion are the rows that a row of the spec expands to on an event; a nil event stands for all.
+type expansion struct {
+	group int
 	event *ir.Event
 }
 
@@ -102,7 +111,7 @@ func (g *generator) nameTransitions() {
 		x.froms = x.froms || row.From != x.first.From
 		x.events = x.events || row.Event != x.first.Event
 	}
-	g.transition = map[*ir.Row]string{}
+	g.transition, g.first, g.count = map[*ir.Row]string{}, map[expansion]*ir.Row{}, map[expansion]int{}
 	for _, row := range g.m.Rows {
 		if row.Reject != nil {
 			continue
@@ -116,8 +125,21 @@ func (g *generator) nameTransitions() {
 		}
 		g.transition[row] = name
 		g.taken = append(g.taken, row)
+		for _, x := range []expansion{{row.Group, nil}, {row.Group, row.Event}} {
+			if g.count[x]++; g.count[x] == 1 {
+				g.first[x] = row
+			}
+		}
 	}
 }
+
+// expands reports whether the spec row of row leaves several states on its event.
+func (g *generator) expands(row *ir.Row) bool {
+	return row.From != nil && g.count[expansion{row.Group, row.Event}] > 1
+}
+
+// firstOf is the first of the rows that the spec row of row expands to on its event.
+func (g *generator) firstOf(row *ir.Row) *ir.Row { return g.first[expansion{row.Group, row.Event}] }
 
 // paramReaders returns the events that need the params: some row of theirs
 // reads one, or raises an event that does.

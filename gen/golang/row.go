@@ -23,6 +23,8 @@ type body struct {
 	code     []jen.Code
 	// ends: the code always leaves with a rejection.
 	ends bool
+	// several: the code is for every state that the row of the spec leaves.
+	several bool
 }
 
 // local is a variable that a right side needed.
@@ -38,8 +40,8 @@ type local struct {
 //	}
 //	r.State, r.BlobDigest = Committed, fsm.Some(e.Digest)
 //	return took(TransitionCommitVerified), nil
-func (g *generator) rowBody(row *ir.Row, f facts) *body {
-	b := &body{g: g, row: row, facts: f, assigned: map[*ir.Field]value{}}
+func (g *generator) rowBody(row *ir.Row, f facts, several bool) *body {
+	b := &body{g: g, row: row, facts: f, assigned: map[*ir.Field]value{}, several: several}
 	if row.Reject != nil {
 		refusal := g.refusal(row).Dot("Refuse").Call(jen.Lit(row.Text), jen.Lit(row.Reject.Text), jen.Lit(row.Reject.Status))
 		if len(row.When) > 0 {
@@ -266,9 +268,17 @@ func (b *body) checkHolds() {
 	b.add(jen.If(t.not()).Block(refuse(rejection)))
 }
 
-// unheldName is the method that explains why the row's target state refused.
+// unheldName is the method that explains why the row's target state refused. The rows that a row
+// of the spec expands to share it where they lead to one state.
 func unheldName(g *generator, row *ir.Row) string {
-	return "unheld" + strings.TrimPrefix(g.transition[row], naming.GoTransition.Prefix)
+	if row.To == nil || !g.expands(row) {
+		return "unheld" + strings.TrimPrefix(g.transition[row], naming.GoTransition.Prefix)
+	}
+	name := "unheld" + naming.Exported(row.Text)
+	if g.count[expansion{row.Group, row.Event}] < g.count[expansion{row.Group, nil}] {
+		name += naming.Exported(row.Event.Text)
+	}
+	return name
 }
 
 // checkPayloads refuses a step whose effects carry a sum that overflows.
@@ -293,7 +303,15 @@ func (b *body) checkPayloads() {
 // the row also stores.
 func (b *body) assign() {
 	var left, right []jen.Code
-	if b.row.To != nil && b.row.To != b.row.From {
+	transition := jen.Id(b.g.transition[b.row])
+	if b.several {
+		transition = jen.Id("table").Dot("Leaving").Call(jen.Id(b.g.transition[b.g.firstOf(b.row)]), jen.Id("r").Dot("State"))
+	}
+	if b.row.To != nil && (b.several || b.row.To != b.row.From) {
+		if b.several {
+			b.add(jen.Id("t").Op(":=").Add(transition))
+			transition = jen.Id("t")
+		}
 		left = append(left, jen.Id("r").Dot("State"))
 		right = append(right, jen.Id(naming.Exported(b.row.To.Text)))
 	}
@@ -310,7 +328,7 @@ func (b *body) assign() {
 			b.add(jen.Add(left[i]).Op("=").Add(right[i]))
 		}
 	}
-	b.add(jen.Return(jen.Id("took").Call(jen.Id(b.g.transition[b.row])), jen.Nil()))
+	b.add(jen.Return(jen.Id("took").Call(transition), jen.Nil()))
 }
 
 // swaps reports whether some right side reads a field that is assigned too.

@@ -50,12 +50,12 @@ func (g *generator) tableWrite(f *jen.File) {
 		}
 		cases = append(cases, jen.Case(jen.Id(naming.GoEffect.Of(e.Text))).Block(jen.Return(g.fsm("TableWrite").Values(lines(cells)), jen.Nil())))
 	}
-	var body []jen.Code
-	if len(cases) > 0 {
-		body = append(body, jen.Switch(jen.Id("row").Op(":=").Id("e").Dot("Payload").Assert(jen.Type())).Block(cases...))
+	if len(cases) == 0 {
+		return
 	}
 	coreMethod(f, "TableWrite", "returns an effect on a table as data.", []jen.Code{jen.Id("e").Add(g.fsm("Effect"))},
-		jen.Params(g.fsm("TableWrite"), jen.Error()), append(body, g.unknownEffect("TableWrite"))...)
+		jen.Params(g.fsm("TableWrite"), jen.Error()),
+		jen.Switch(jen.Id("row").Op(":=").Id("e").Dot("Payload").Assert(jen.Type())).Block(cases...), g.unknownEffect("TableWrite"))
 }
 
 // unknownEffect returns a zero result and the error for an effect that is not
@@ -84,12 +84,12 @@ func (g *generator) startOf(f *jen.File) {
 				g.fsm("StartOf").Call(jen.Lit(e.Machine.Text), jen.Lit(creation.Event.Text), jen.Id("e").Dot("Payload")))))
 		}
 	}
-	var body []jen.Code
-	if len(cases) > 0 {
-		body = append(body, jen.Switch(jen.Id("e").Dot("Name")).Block(cases...))
+	if len(cases) == 0 {
+		return
 	}
 	coreMethod(f, "StartOf", "returns the creation of another machine's record that an effect asks for.", []jen.Code{jen.Id("e").Add(g.fsm("Effect"))},
-		jen.Params(g.fsm("Start"), jen.Error()), append(body, g.unknownEffect("Start"))...)
+		jen.Params(g.fsm("Start"), jen.Error()),
+		jen.Switch(jen.Id("e").Dot("Name")).Block(cases...), g.unknownEffect("Start"))
 }
 
 // cleanups emits the effect that runs before a repeat, with its payload from the
@@ -115,6 +115,9 @@ func (g *generator) cleanups(f *jen.File) {
 		reads, calls = reads || n.record, calls || n.call
 		cases = append(cases, jen.Case(jen.Lit(e.Text)).Block(jen.Return(g.buildCleanup(e.Cleanup, n), jen.True())))
 	}
+	if len(cases) == 0 {
+		return
+	}
 	var body []jen.Code
 	if reads {
 		body = append(body, jen.List(jen.Id("r"), jen.Id("ok")).Op(":=").Id("record").Assert(jen.Op("*").Id("Record")),
@@ -123,9 +126,7 @@ func (g *generator) cleanups(f *jen.File) {
 	if calls {
 		body = append(body, jen.Id("c").Op(":=").Add(g.callLiteral(jen.Id("BySystem").Call(), jen.Id("now"))))
 	}
-	if len(cases) > 0 {
-		body = append(body, jen.Switch(jen.Id("effect")).Block(cases...))
-	}
+	body = append(body, jen.Switch(jen.Id("effect")).Block(cases...))
 	coreMethod(f, "CleanupOf", "returns the effect that runs before effect is repeated and before it fails, with its payload from the\nrecord as it is; false for none.",
 		[]jen.Code{jen.Id("effect").String(), jen.Id("record").Add(g.fsm("Record")), jen.Id("now").Qual("time", "Time")},
 		jen.Params(g.fsm("Effect"), jen.Bool()), append(body, none())...)

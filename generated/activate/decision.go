@@ -10,12 +10,7 @@ import (
 )
 
 // StateName returns the state as the spec spells it, empty before creation.
-func (r *Record) StateName() string {
-	if r.State == 0 {
-		return ""
-	}
-	return r.State.String()
-}
+func (r *Record) StateName() string { return fsm.WordOf(r.State) }
 
 // Columns names the SQL columns of Values and Pointers, in their order.
 func (r *Record) Columns() []string { return Columns() }

@@ -17,60 +17,36 @@ type Definition[Tx any] struct {
 
 // Define makes the machine ready for an engine over transactions of type Tx.
 func Define[Tx any](h Handlers[Tx], p Params) *Definition[Tx] {
-	return &Definition[Tx]{core: core{params: p}, handlers: h}
+	return &Definition[Tx]{core: core{Facts: facts(), params: p}, handlers: h}
 }
 
 // core is what of a Definition does not depend on the transaction.
 type core struct {
+	*fsm.Facts
 	params Params
 }
 
-// Name is the name of the machine.
-func (m core) Name() string { return MachineName }
-
-// Version is the version of the table.
-func (m core) Version() string { return MachineVersion }
-
-// Effects lists what the table says about each effect and metric.
-func (m core) Effects() []fsm.EffectInfo { return EffectInfos() }
-
-// States names every state in the order of the spec.
-func (m core) States() []string {
-	return []string{"check-exists", "download", "validate", "store-metadata", "COMPLETE", "aborted"}
-}
-
-// TerminalStates names the states that no transition leaves.
-func (m core) TerminalStates() []string { return []string{"COMPLETE", "aborted"} }
-
-// Transitions lists every transition in the order of the spec.
-func (m core) Transitions() []fsm.TransitionInfo { return table.Infos() }
-
-// Timeouts maps each state that has a timeout to the event that it fires.
-func (m core) Timeouts() map[string]string { return map[string]string{} }
-
-// Tables names the SQL objects of the machine.
-func (m core) Tables() fsm.Tables {
-	return fsm.Tables{
-		Record:  "download_records",
-		History: "download_history",
-		ID:      "run_id",
-		State:   "state",
-		From:    "from_state",
-		To:      "to_state",
-		Columns: Columns(),
-		Others:  []string{"images"},
-	}
-}
-
-// Schema returns the DDL of the machine for a dialect: postgres or sqlite.
-func (m core) Schema(dialect string) (string, error) {
-	switch dialect {
-	case "postgres":
-		return PostgresSchema(), nil
-	case "sqlite":
-		return SQLiteSchema(), nil
-	}
-	return "", fmt.Errorf("download: no schema for dialect %q", dialect)
+// facts is what the table says whatever the record.
+func facts() *fsm.Facts {
+	return fsm.NewFacts(fsm.Spec{
+		Name:        MachineName,
+		Version:     MachineVersion,
+		States:      stateWords.List,
+		Terminal:    []string{"COMPLETE", "aborted"},
+		Transitions: table.Infos(),
+		Effects:     EffectInfos(),
+		Tables: fsm.Tables{
+			Record:  "download_records",
+			History: "download_history",
+			ID:      "run_id",
+			State:   "state",
+			From:    "from_state",
+			To:      "to_state",
+			Columns: Columns(),
+			Others:  []string{"images"},
+		},
+		Schemas: map[string]string{"postgres": postgresSchema, "sqlite": sqliteSchema},
+	})
 }
 
 // Blank returns a record to scan into.
@@ -98,13 +74,6 @@ func (m core) Owns(p fsm.Payload) bool {
 	_, ok := p.(Payload)
 	return ok
 }
-
-// KeyOf returns the idempotency key that e has by its own template, false for none. r is nil for a
-// creation.
-func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) { return "", false }
-
-// FatalEvent returns the event that is fired when an accepted step could not be recorded, false for none.
-func (m core) FatalEvent() (fsm.Event, bool) { return fsm.Event{}, false }
 
 // TableWrite returns an effect on a table as data.
 func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {

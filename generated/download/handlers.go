@@ -119,7 +119,3 @@ func (m core) FailEvent(effect, message string) *fsm.Event {
 	}
 	return nil
 }
-
-// LostEvent returns what is fired when an attempt has an unknown outcome and must not be repeated, nil for
-// nothing.
-func (m core) LostEvent(effect string) *fsm.Event { return nil }

@@ -47,10 +47,3 @@ func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event
 func (m *Definition[Tx]) Query(ctx context.Context, d fsm.Dispatch) (answer *fsm.Event, done bool, err error) {
 	return nil, false, fsm.UnknownEffect(MachineName, d.Effect)
 }
-
-// FailEvent returns what is fired when the effect has failed for good, nil for nothing. message tells why.
-func (m core) FailEvent(effect, message string) *fsm.Event { return nil }
-
-// LostEvent returns what is fired when an attempt has an unknown outcome and must not be repeated, nil for
-// nothing.
-func (m core) LostEvent(effect string) *fsm.Event { return nil }

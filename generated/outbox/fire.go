@@ -136,16 +136,13 @@ func (r *Record) Discard(e Discard, now time.Time) (Steps, error) {
 func (r *Record) Cancel(e Cancel, now time.Time) (Steps, error) {
 	now = fsm.Instant(now)
 	switch r.State {
-	case Pending:
+	case Pending, RetryWait:
 		// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
+		t := table.Leaving(TransitionCancelPending, r.State)
 		r.State, r.DiscardedAt, r.Resolution = DeadLetter, fsm.Some(now), fsm.Some(e.Resolution)
-		return took(TransitionCancelPending), nil
+		return took(t), nil
 	case Delivering:
 		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("under_way", "refused", 409)
-	case RetryWait:
-		// Added: what an operator can do about a message that was not delivered yet. It ends where a discarded letter does (F-000-27).
-		r.State, r.DiscardedAt, r.Resolution = DeadLetter, fsm.Some(now), fsm.Some(e.Resolution)
-		return took(TransitionCancelRetryWait), nil
 	case DeadLetter:
 		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("given_up_before", "refused", 409)
 	}

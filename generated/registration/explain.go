@@ -309,64 +309,8 @@ func (r *Record) unheldAbandonRegistration(by Actor) error {
 	)
 }
 
-// unheldGlobalErrorHandlerUnregistered tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerUnregistered(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerValidating tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerValidating(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerRegisteringPostgres tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerRegisteringPostgres(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerPostgresRegistered tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerPostgresRegistered(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerRegisteringConsul tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerRegisteringConsul(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerRegistered tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerRegistered(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerPartialRegistered tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerPartialRegistered(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerDeregistering tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerDeregistering(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandlerFailed tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandlerFailed(e FatalError, by Actor) error {
+// unheldGlobalErrorHandler tells what failed demands and the record after global_error_handler would lack.
+func (r *Record) unheldGlobalErrorHandler(e FatalError, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
 		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
 	)

@@ -489,133 +489,18 @@ func (r *Record) FatalError(e FatalError, by Actor, now time.Time) (Steps, error
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventFatalError, by).WithField("error_type", "is not a fatal_type")
 	}
 	switch r.State {
-	case Unregistered:
-		return r.inUnregisteredFatalError(e, by, now)
-	case Validating:
-		return r.inValidatingFatalError(e, by, now)
-	case RegisteringPostgres:
-		return r.inRegisteringPostgresFatalError(e, by, now)
-	case PostgresRegistered:
-		return r.inPostgresRegisteredFatalError(e, by, now)
-	case RegisteringConsul:
-		return r.inRegisteringConsulFatalError(e, by, now)
-	case Registered:
-		return r.inRegisteredFatalError(e, by, now)
-	case PartialRegistered:
-		return r.inPartialRegisteredFatalError(e, by, now)
-	case Deregistering:
-		return r.inDeregisteringFatalError(e, by, now)
-	case Failed:
-		return r.inFailedFatalError(e, by, now)
+	case Unregistered, Validating, RegisteringPostgres, PostgresRegistered, RegisteringConsul, Registered, PartialRegistered, Deregistering, Failed:
+		if by.Role != RoleSystem {
+			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
+		}
+		if r.RetryCount > 3 {
+			return Steps{}, r.unheldGlobalErrorHandler(e, by)
+		}
+		t := table.Leaving(TransitionGlobalErrorHandlerUnregistered, r.State)
+		r.State = Failed
+		return took(t), nil
 	}
 	return Steps{}, r.misplaced(EventFatalError, by)
-}
-
-// inUnregisteredFatalError decides FATAL_ERROR in Unregistered.
-func (r *Record) inUnregisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerUnregistered(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerUnregistered), nil
-}
-
-// inValidatingFatalError decides FATAL_ERROR in Validating.
-func (r *Record) inValidatingFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerValidating(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerValidating), nil
-}
-
-// inRegisteringPostgresFatalError decides FATAL_ERROR in RegisteringPostgres.
-func (r *Record) inRegisteringPostgresFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerRegisteringPostgres(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerRegisteringPostgres), nil
-}
-
-// inPostgresRegisteredFatalError decides FATAL_ERROR in PostgresRegistered.
-func (r *Record) inPostgresRegisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerPostgresRegistered(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerPostgresRegistered), nil
-}
-
-// inRegisteringConsulFatalError decides FATAL_ERROR in RegisteringConsul.
-func (r *Record) inRegisteringConsulFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerRegisteringConsul(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerRegisteringConsul), nil
-}
-
-// inRegisteredFatalError decides FATAL_ERROR in Registered.
-func (r *Record) inRegisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerRegistered(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerRegistered), nil
-}
-
-// inPartialRegisteredFatalError decides FATAL_ERROR in PartialRegistered.
-func (r *Record) inPartialRegisteredFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerPartialRegistered(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerPartialRegistered), nil
-}
-
-// inDeregisteringFatalError decides FATAL_ERROR in Deregistering.
-func (r *Record) inDeregisteringFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerDeregistering(e, by)
-	}
-	r.State = Failed
-	return took(TransitionGlobalErrorHandlerDeregistering), nil
-}
-
-// inFailedFatalError decides FATAL_ERROR in Failed.
-func (r *Record) inFailedFatalError(e FatalError, by Actor, now time.Time) (Steps, error) {
-	if by.Role != RoleSystem {
-		return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
-	}
-	if r.RetryCount > 3 {
-		return Steps{}, r.unheldGlobalErrorHandlerFailed(e, by)
-	}
-	return took(TransitionGlobalErrorHandlerFailed), nil
 }
 
 // RetryExhausted applies RETRY_EXHAUSTED. It changes r only when it returns a step.

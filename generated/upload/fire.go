@@ -87,37 +87,17 @@ func (r *Record) AbortUpload(e AbortUpload, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventAbortUpload).WithField("reason", "is not an abort_reason")
 	}
 	switch r.State {
-	case Initiated:
+	case Initiated, PartsUploading, PendingCommit:
 		// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
 		if e.Reason == AbortReasonClient {
+			t := table.Leaving(TransitionAbortByClientInitiated, r.State)
 			r.State = Aborted
-			return took(TransitionAbortByClientInitiated), nil
+			return took(t), nil
 		}
 		if e.Reason == AbortReasonExpired && !r.ExpiresAt.After(now) {
+			t := table.Leaving(TransitionAbortExpiredInitiated, r.State)
 			r.State = Aborted
-			return took(TransitionAbortExpiredInitiated), nil
-		}
-		return Steps{}, r.explainAbortUpload(e, now).Refuse("refuse_expiry", "validation", 422)
-	case PartsUploading:
-		// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
-		if e.Reason == AbortReasonClient {
-			r.State = Aborted
-			return took(TransitionAbortByClientPartsUploading), nil
-		}
-		if e.Reason == AbortReasonExpired && !r.ExpiresAt.After(now) {
-			r.State = Aborted
-			return took(TransitionAbortExpiredPartsUploading), nil
-		}
-		return Steps{}, r.explainAbortUpload(e, now).Refuse("refuse_expiry", "validation", 422)
-	case PendingCommit:
-		// Row 6: "client abort or expiration"; an expiration has to be true (F-000-23).
-		if e.Reason == AbortReasonClient {
-			r.State = Aborted
-			return took(TransitionAbortByClientPendingCommit), nil
-		}
-		if e.Reason == AbortReasonExpired && !r.ExpiresAt.After(now) {
-			r.State = Aborted
-			return took(TransitionAbortExpiredPendingCommit), nil
+			return took(t), nil
 		}
 		return Steps{}, r.explainAbortUpload(e, now).Refuse("refuse_expiry", "validation", 422)
 	}

@@ -30,6 +30,17 @@ func (table Table[T, S, E]) Row(t T) *Row[S, E] {
 	return &table[t]
 }
 
+// Leaving is the transition from a state that the spec has in one row with t, zero for none.
+func (table Table[T, S, E]) Leaving(t T, from S) T {
+	row := table.Row(t)
+	for i := int(t); i < len(table); i++ {
+		if other := &table[i]; other.From == from && other.Name == row.Name && other.Event == row.Event {
+			return T(i)
+		}
+	}
+	return 0
+}
+
 // All lists the transitions in the order of the spec.
 func (table Table[T, S, E]) All() []T {
 	all := make([]T, len(table)-1)
@@ -56,15 +67,15 @@ func (table Table[T, S, E]) Infos() []TransitionInfo {
 	infos := make([]TransitionInfo, 0, len(table)-1)
 	for _, row := range table[1:] {
 		infos = append(infos, TransitionInfo{
-			Name: row.Name, From: wordOf(row.From), Event: row.Event.String(), To: row.To.String(),
-			Raises: wordOf(row.Raises), Effects: row.Effects,
+			Name: row.Name, From: WordOf(row.From), Event: row.Event.String(), To: row.To.String(),
+			Raises: WordOf(row.Raises), Effects: row.Effects,
 		})
 	}
 	return infos
 }
 
-// wordOf is the word of v, empty for zero.
-func wordOf[W Word](v W) string {
+// WordOf is the word of v, empty for zero.
+func WordOf[W Word](v W) string {
 	if v == 0 {
 		return ""
 	}
