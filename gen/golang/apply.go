@@ -172,7 +172,7 @@ func newResults() *jen.Statement {
 //	func NewRecord(id fsm.UUID, e Start, now time.Time) (Record, Steps, error) {
 //		r := blank(id)
 //		steps, err := r.createStart(e, now)
-//		return created(r, steps, err)
+//		return fsm.Created(r, steps, err)
 //	}
 func (g *generator) constructors(f *jen.File) {
 	events := g.creationEvents()
@@ -187,14 +187,9 @@ func (g *generator) constructors(f *jen.File) {
 			jen.Func().Id(name).Params(in...).Add(newResults()).Block(
 				jen.Id("r").Op(":=").Id("blank").Call(jen.Id("id")),
 				jen.List(jen.Id("steps"), jen.Err()).Op(":=").Id("r").Dot(g.creation(ev).whole).Call(args...),
-				jen.Return(jen.Id("created").Call(jen.Id("r"), jen.Id("steps"), jen.Err())),
+				jen.Return(g.fsm("Created").Call(jen.Id("r"), jen.Id("steps"), jen.Err())),
 			))
 	}
-	declare(f, "created drops a record whose creation was rejected.", "",
-		jen.Func().Id("created").Params(jen.Id("r").Id("Record"), jen.Id("steps").Id("Steps"), jen.Err().Error()).Add(newResults()).Block(
-			jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Id("Record").Values(), jen.Id("Steps").Values(), jen.Err())),
-			jen.Return(jen.Id("r"), jen.Id("steps"), jen.Nil()),
-		))
 }
 
 // dispatchNew emits the creation by any event. An event that can't create has
@@ -212,7 +207,7 @@ func (g *generator) dispatchNew(f *jen.File, name, doc string, method func(*ir.E
 			for _, ev := range g.creationEvents() {
 				cases.Case(jen.Id(naming.Exported(ev.Text))).Block(
 					jen.List(jen.Id("steps"), jen.Err()).Op(":=").Id("r").Dot(method(ev)).Call(g.callArguments(ev)...),
-					jen.Return(jen.Id("created").Call(jen.Id("r"), jen.Id("steps"), jen.Err())))
+					jen.Return(g.fsm("Created").Call(jen.Id("r"), jen.Id("steps"), jen.Err())))
 			}
 		}),
 		reject(g.rejectCall("ErrInvalidTransition", jen.Id("e").Dot("Event").Call())),

@@ -51,7 +51,7 @@ func (g *generator) effects(f *jen.File) {
 	}
 	g.effectsOf(f)
 	for _, e := range g.m.Effects {
-		if g.used[ir.Action{Effect: e}] {
+		if g.used[ir.Action{Effect: e}] && len(g.items(e)) > 0 {
 			g.effectBuilder(f, e)
 		}
 	}
@@ -216,8 +216,11 @@ func builderName(a ir.Action) string {
 	return "ask" + naming.Exported(a.Effect.Text)
 }
 
-// build calls the builder of an effect or metric.
+// build is an effect or metric of a step: what its builder makes, or the name alone.
 func (g *generator) build(a ir.Action) *jen.Statement {
+	if a.Effect != nil && len(g.items(a.Effect)) == 0 {
+		return g.fsm("Effect").Values(g.effectName(a.Effect)...)
+	}
 	var args []jen.Code
 	n := g.needs(a)
 	if n.record {
@@ -285,17 +288,18 @@ func (g *generator) effectBuilder(f *jen.File, e *ir.Effect) {
 			values = append(values, jen.Id(naming.Exported(it.name)).Op(":").Add(g.stored(v, it.typ)))
 		}
 	}
-	fields := []jen.Code{jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e)))}
-	if len(g.items(e)) > 0 {
-		payload := jen.Id(naming.GoEffect.Of(e.Text)).Values(values...)
-		if len(values) > 2 {
-			payload = jen.Id(naming.GoEffect.Of(e.Text)).Values(lines(values))
-		}
-		fields = append(fields, jen.Id("Payload").Op(":").Add(payload))
+	payload := jen.Id(naming.GoEffect.Of(e.Text)).Values(values...)
+	if len(values) > 2 {
+		payload = jen.Id(naming.GoEffect.Of(e.Text)).Values(lines(values))
 	}
+	fields := append(g.effectName(e), jen.Id("Payload").Op(":").Add(payload))
 	f.Func().Id(builderName(a)).Params(g.builderInputs(n)...).Add(g.fsm("Effect")).Block(
 		append(code, jen.Return(g.fsm("Effect").Values(fields...)))...)
 	f.Line()
+}
+
+func (g *generator) effectName(e *ir.Effect) []jen.Code {
+	return []jen.Code{jen.Id("Name").Op(":").Lit(e.Text), jen.Id("Kind").Op(":").Add(g.fsm(kindName(e)))}
 }
 
 func kindName(e *ir.Effect) string {

@@ -14,7 +14,7 @@ import (
 
 // What the generated code of the ten machines may cost its readers.
 const (
-	maxLines      = 25_300 // all files, tests included
+	maxLines      = 21_300 // all files, tests included
 	maxFuncLines  = 70
 	maxComplexity = 20
 )
@@ -23,17 +23,14 @@ const (
 // exactly. It may only shrink.
 var large = map[string][2]int{
 	"activate/Record.inCheckSnapshotChecked": {36, 23},
-	"deal/Fire":                              {57, 27},
 	"deal/DecodeEvent":                       {57, 27},
 	"deal/Record.offer":                      {59, 22},
 	"deal/Record.options":                    {101, 21},
-	"registration/Fire":                      {45, 21},
-	"registration/Step":                      {45, 21},
 	"registration/Effects":                   {116, 35},
 	"registration/DecodeEvent":               {45, 21},
-	"registration/Record.options":            {87, 19},
+	"registration/Record.options":            {86, 18},
 	"unpack/Record.inCheckUnpackedChecked":   {65, 41},
-	"wal/Record.options":                     {43, 34},
+	"wal/Record.options":                     {42, 33},
 }
 
 // TestGeneratedCodeIsSmall counts the lines of generated/ and of each function there, and the

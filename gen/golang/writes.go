@@ -135,6 +135,9 @@ func (g *generator) cleanups(f *jen.File) {
 // buildCleanup calls the builder of an effect outside of a step: there is no
 // state that was left, and no event to read.
 func (g *generator) buildCleanup(e *ir.Effect, n needs) *jen.Statement {
+	if len(g.items(e)) == 0 {
+		return g.build(ir.Action{Effect: e})
+	}
 	var args []jen.Code
 	if n.record {
 		args = append(args, jen.Id("r"))

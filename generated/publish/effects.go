@@ -63,7 +63,7 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionTombstone:
 		return []fsm.Effect{askTombstoneRow(r), askArtifactTombstoned(r), askAudit(r, t.From())}
 	case TransitionRestore:
-		return []fsm.Effect{askLiftTombstone(), askAudit(r, t.From()), askArtifactRestored(r)}
+		return []fsm.Effect{fsm.Effect{Name: "lift_tombstone", Kind: fsm.EffectCall}, askAudit(r, t.From()), askArtifactRestored(r)}
 	}
 	return nil
 }
@@ -75,8 +75,6 @@ func askPersistArtifactEntries(r *Record) fsm.Effect {
 func askTombstoneRow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "tombstone_row", Kind: fsm.EffectCall, Payload: TombstoneRowEffect{RetentionUntil: r.RetentionUntil}}
 }
-
-func askLiftTombstone() fsm.Effect { return fsm.Effect{Name: "lift_tombstone", Kind: fsm.EffectCall} }
 
 func askAudit(r *Record, from State) fsm.Effect {
 	return fsm.Effect{Name: "audit", Kind: fsm.EffectCall, Payload: AuditEffect{FromState: nameOf(from), ToState: r.State.String()}}

@@ -134,15 +134,7 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 func NewRecord(id fsm.UUID, e Create, by Actor, now time.Time) (Record, Steps, error) {
 	r := blank(id)
 	steps, err := r.createCreate(e, by, now)
-	return created(r, steps, err)
-}
-
-// created drops a record whose creation was rejected.
-func created(r Record, steps Steps, err error) (Record, Steps, error) {
-	if err != nil {
-		return Record{}, Steps{}, err
-	}
-	return r, steps, nil
+	return fsm.Created(r, steps, err)
 }
 
 // FireNew creates a record by e and applies what that raises.
@@ -154,7 +146,7 @@ func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	switch e := e.(type) {
 	case Create:
 		steps, err := r.createCreate(e, c.By, c.Now)
-		return created(r, steps, err)
+		return fsm.Created(r, steps, err)
 	}
 	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event(), c.By)
 }

@@ -138,24 +138,24 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
 	case TransitionStartRegistration:
 		return []fsm.Effect{
-			askLogRegistrationStart(),
-			askLogRegistrationInitiated(),
-			askLogValidationStart(),
+			fsm.Effect{Name: "log_registration_start", Kind: fsm.EffectLog},
+			fsm.Effect{Name: "log_registration_initiated", Kind: fsm.EffectLog},
+			fsm.Effect{Name: "log_validation_start", Kind: fsm.EffectLog},
 			askValidatePayload(r),
 		}
 	case TransitionValidationSuccess:
-		return []fsm.Effect{askLogValidationPassed(), askPostgresUpsertRegistration(r)}
+		return []fsm.Effect{fsm.Effect{Name: "log_validation_passed", Kind: fsm.EffectLog}, askPostgresUpsertRegistration(r)}
 	case TransitionValidationFailure:
 		return []fsm.Effect{askLogValidationFailed(r), measureRegistrationValidationErrorTotal(r), askLogFailure(r)}
 	case TransitionPostgresSuccess:
-		return []fsm.Effect{measureRegistrationPostgresSuccess(r), askLogPostgresSuccess()}
+		return []fsm.Effect{measureRegistrationPostgresSuccess(r), fsm.Effect{Name: "log_postgres_success", Kind: fsm.EffectLog}}
 	case TransitionPostgresFailure:
 		e, _ := e.(PostgresFailed)
 		return []fsm.Effect{measureRegistrationPostgresFailure(r, e.ErrorType), askLogFailure(r)}
 	case TransitionStartConsulRegistration:
-		return []fsm.Effect{askLogConsulStart(), askConsulRegister(r)}
+		return []fsm.Effect{fsm.Effect{Name: "log_consul_start", Kind: fsm.EffectLog}, askConsulRegister(r)}
 	case TransitionConsulSuccess:
-		return []fsm.Effect{measureRegistrationComplete(r), askLogRegistrationComplete()}
+		return []fsm.Effect{measureRegistrationComplete(r), fsm.Effect{Name: "log_registration_complete", Kind: fsm.EffectLog}}
 	case TransitionConsulFailure:
 		e, _ := e.(ConsulFailed)
 		return []fsm.Effect{measureRegistrationPartial(r), measureRegistrationConsulErrorTotal(r, e.ErrorType), askLogPartialFailure(r)}
@@ -164,9 +164,9 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionRetryPostgres:
 		return []fsm.Effect{askLogRetryPostgres(r), askPostgresUpsertRegistration(r)}
 	case TransitionPartialRecoverySuccess:
-		return []fsm.Effect{measureRegistrationRecoverySuccess(r), askLogRegistrationComplete()}
+		return []fsm.Effect{measureRegistrationRecoverySuccess(r), fsm.Effect{Name: "log_registration_complete", Kind: fsm.EffectLog}}
 	case TransitionInitiateDeregistration:
-		return []fsm.Effect{askLogDeregistrationStart(), askConsulDeregister(r), askPostgresDeleteRegistration(r)}
+		return []fsm.Effect{fsm.Effect{Name: "log_deregistration_start", Kind: fsm.EffectLog}, askConsulDeregister(r), askPostgresDeleteRegistration(r)}
 	case TransitionDeregistrationComplete:
 		var out []fsm.Effect
 		if r.ConsulCleanup == CleanupRemoved && r.PostgresCleanup == CleanupRemoved {
@@ -181,26 +181,26 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 		out = append(out, askLogDeregistrationComplete(r))
 		return out
 	case TransitionRetryFromFailed:
-		return []fsm.Effect{askLogRetryAttempt(r), askLogValidationStart(), askValidatePayload(r)}
+		return []fsm.Effect{askLogRetryAttempt(r), fsm.Effect{Name: "log_validation_start", Kind: fsm.EffectLog}, askValidatePayload(r)}
 	case TransitionAbandonRegistration:
-		return []fsm.Effect{askLogAbandonment(), askLogDeregistrationComplete(r)}
+		return []fsm.Effect{fsm.Effect{Name: "log_abandonment", Kind: fsm.EffectLog}, askLogDeregistrationComplete(r)}
 	case TransitionGlobalErrorHandlerUnregistered:
 		e, _ := e.(FatalError)
 		return []fsm.Effect{
-			askLogRegistrationStart(),
-			askLogFatalError(),
+			fsm.Effect{Name: "log_registration_start", Kind: fsm.EffectLog},
+			fsm.Effect{Name: "log_fatal_error", Kind: fsm.EffectLog},
 			measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType),
 			askLogFailure(r),
 		}
 	case TransitionGlobalErrorHandlerValidating, TransitionGlobalErrorHandlerRegisteringPostgres, TransitionGlobalErrorHandlerPostgresRegistered, TransitionGlobalErrorHandlerRegisteringConsul, TransitionGlobalErrorHandlerRegistered, TransitionGlobalErrorHandlerPartialRegistered, TransitionGlobalErrorHandlerDeregistering, TransitionGlobalErrorHandlerFailed:
 		e, _ := e.(FatalError)
-		return []fsm.Effect{askLogFatalError(), measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
+		return []fsm.Effect{fsm.Effect{Name: "log_fatal_error", Kind: fsm.EffectLog}, measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
 	case TransitionRetryExhausted:
-		return []fsm.Effect{askLogRetryExhausted(), measureRegistrationRetryExhaustedTotal(r, t.From()), askLogFailure(r)}
+		return []fsm.Effect{fsm.Effect{Name: "log_retry_exhausted", Kind: fsm.EffectLog}, measureRegistrationRetryExhaustedTotal(r, t.From()), askLogFailure(r)}
 	case TransitionIncompletePayload:
 		return []fsm.Effect{
-			askLogRegistrationStart(),
-			askLogRegistrationInitiated(),
+			fsm.Effect{Name: "log_registration_start", Kind: fsm.EffectLog},
+			fsm.Effect{Name: "log_registration_initiated", Kind: fsm.EffectLog},
 			askLogValidationFailed(r),
 			measureRegistrationValidationErrorTotal(r),
 			askLogFailure(r),
@@ -307,34 +307,8 @@ func askConsulWithdraw(r *Record) fsm.Effect {
 	}}
 }
 
-func askLogRegistrationStart() fsm.Effect {
-	return fsm.Effect{Name: "log_registration_start", Kind: fsm.EffectLog}
-}
-
-func askLogRegistrationInitiated() fsm.Effect {
-	return fsm.Effect{Name: "log_registration_initiated", Kind: fsm.EffectLog}
-}
-
-func askLogValidationStart() fsm.Effect {
-	return fsm.Effect{Name: "log_validation_start", Kind: fsm.EffectLog}
-}
-
-func askLogValidationPassed() fsm.Effect {
-	return fsm.Effect{Name: "log_validation_passed", Kind: fsm.EffectLog}
-}
-
 func askLogValidationFailed(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "log_validation_failed", Kind: fsm.EffectLog, Payload: LogValidationFailedEffect{ValidationError: r.ValidationError}}
-}
-
-func askLogPostgresSuccess() fsm.Effect {
-	return fsm.Effect{Name: "log_postgres_success", Kind: fsm.EffectLog}
-}
-
-func askLogConsulStart() fsm.Effect { return fsm.Effect{Name: "log_consul_start", Kind: fsm.EffectLog} }
-
-func askLogRegistrationComplete() fsm.Effect {
-	return fsm.Effect{Name: "log_registration_complete", Kind: fsm.EffectLog}
 }
 
 func askLogPartialFailure(r *Record) fsm.Effect {
@@ -358,16 +332,8 @@ func askLogRetryLimit(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "log_retry_limit", Kind: fsm.EffectLog, Payload: LogRetryLimitEffect{RetryCount: r.RetryCount}}
 }
 
-func askLogRetryExhausted() fsm.Effect {
-	return fsm.Effect{Name: "log_retry_exhausted", Kind: fsm.EffectLog}
-}
-
 func askLogRetryAttempt(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "log_retry_attempt", Kind: fsm.EffectLog, Payload: LogRetryAttemptEffect{RetryCount: r.RetryCount}}
-}
-
-func askLogDeregistrationStart() fsm.Effect {
-	return fsm.Effect{Name: "log_deregistration_start", Kind: fsm.EffectLog}
 }
 
 func askLogDeregistrationComplete(r *Record) fsm.Effect {
@@ -381,10 +347,6 @@ func askLogFailure(r *Record) fsm.Effect {
 		ConsulError:     r.ConsulError,
 	}}
 }
-
-func askLogAbandonment() fsm.Effect { return fsm.Effect{Name: "log_abandonment", Kind: fsm.EffectLog} }
-
-func askLogFatalError() fsm.Effect { return fsm.Effect{Name: "log_fatal_error", Kind: fsm.EffectLog} }
 
 func measureRegistrationPostgresSuccess(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "registration_postgres_success", Kind: fsm.EffectMetric, Payload: fsm.Measurement{Value: 1, Labels: []fsm.Label{

@@ -41,21 +41,19 @@ type TombstoneStagingObjectsEffect struct{}
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
 	case TransitionStart:
-		return []fsm.Effect{askIssuePartURLs()}
+		return []fsm.Effect{fsm.Effect{Name: "issue_part_urls", Kind: fsm.EffectCall}}
 	case TransitionDedupe:
 		return []fsm.Effect{askUploadCommitted(r)}
 	case TransitionCommitVerified:
 		return []fsm.Effect{askInsertBlobRow(r), askUploadCommitted(r)}
 	case TransitionCommitMismatch:
 		e, _ := e.(CommitUpload)
-		return []fsm.Effect{askAuditFailure(r, e.Digest, e.Length), askTombstoneStagingObjects()}
+		return []fsm.Effect{askAuditFailure(r, e.Digest, e.Length), fsm.Effect{Name: "tombstone_staging_objects", Kind: fsm.EffectCall}}
 	case TransitionAbortByClientInitiated, TransitionAbortByClientPartsUploading, TransitionAbortByClientPendingCommit, TransitionAbortExpiredInitiated, TransitionAbortExpiredPartsUploading, TransitionAbortExpiredPendingCommit:
-		return []fsm.Effect{askTombstoneStagingObjects()}
+		return []fsm.Effect{fsm.Effect{Name: "tombstone_staging_objects", Kind: fsm.EffectCall}}
 	}
 	return nil
 }
-
-func askIssuePartURLs() fsm.Effect { return fsm.Effect{Name: "issue_part_urls", Kind: fsm.EffectCall} }
 
 func askInsertBlobRow(r *Record) fsm.Effect {
 	return fsm.Effect{Name: "insert_blob_row", Kind: fsm.EffectCall, Payload: InsertBlobRowEffect{BlobDigest: r.BlobDigest, BlobLength: r.BlobLength}}
@@ -72,10 +70,6 @@ func askAuditFailure(r *Record, eventDigest string, eventLength int64) fsm.Effec
 		ExpectedDigest: r.ExpectedDigest,
 		ExpectedLength: r.ExpectedLength,
 	}}
-}
-
-func askTombstoneStagingObjects() fsm.Effect {
-	return fsm.Effect{Name: "tombstone_staging_objects", Kind: fsm.EffectCall}
 }
 
 // EffectInfos lists what the table says about each effect, then about each metric.

@@ -89,3 +89,11 @@ func Last[T any](list []T) (last T) {
 	}
 	return last
 }
+
+// Created drops the record of a creation that was rejected.
+func Created[R, S any](r R, steps S, err error) (record R, taken S, rejection error) {
+	if err != nil {
+		return record, taken, err
+	}
+	return r, steps, nil
+}

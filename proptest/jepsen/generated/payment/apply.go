@@ -17,65 +17,47 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Open:
-		return r.fireOpen(e, c.Now)
-	case Confirm:
-		return r.Confirm(e, c.Now)
-	case Cancel:
-		return r.Cancel(e, c.Now)
-	case Annotate:
-		return r.Annotate(e, c.Now)
-	case Approve:
-		return r.fireApprove(c.Now)
-	case Decline:
-		return r.fireDecline(e, c.Now)
-	case PayDone:
-		return r.firePayDone(e, c.Now)
-	case PayFail:
-		return r.firePayFail(e, c.Now)
-	case GoOn:
-		return r.fireGoOn(c.Now)
-	case SealDone:
-		return r.fireSealDone(c.Now)
-	case SealFail:
-		return r.fireSealFail(e, c.Now)
-	case SealLost:
-		return r.fireSealLost(c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.fire(r, c)
 }
+
+// Each event by its own method.
+func (e Open) fire(r *Record, c Call) (Steps, error)     { return r.fireOpen(e, c.Now) }
+func (e Confirm) fire(r *Record, c Call) (Steps, error)  { return r.Confirm(e, c.Now) }
+func (e Cancel) fire(r *Record, c Call) (Steps, error)   { return r.Cancel(e, c.Now) }
+func (e Annotate) fire(r *Record, c Call) (Steps, error) { return r.Annotate(e, c.Now) }
+func (Approve) fire(r *Record, c Call) (Steps, error)    { return r.fireApprove(c.Now) }
+func (e Decline) fire(r *Record, c Call) (Steps, error)  { return r.fireDecline(e, c.Now) }
+func (e PayDone) fire(r *Record, c Call) (Steps, error)  { return r.firePayDone(e, c.Now) }
+func (e PayFail) fire(r *Record, c Call) (Steps, error)  { return r.firePayFail(e, c.Now) }
+func (GoOn) fire(r *Record, c Call) (Steps, error)       { return r.fireGoOn(c.Now) }
+func (SealDone) fire(r *Record, c Call) (Steps, error)   { return r.fireSealDone(c.Now) }
+func (e SealFail) fire(r *Record, c Call) (Steps, error) { return r.fireSealFail(e, c.Now) }
+func (SealLost) fire(r *Record, c Call) (Steps, error)   { return r.fireSealLost(c.Now) }
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	switch e := e.(type) {
-	case Open:
-		return r.fireOpen(e, c.Now)
-	case Confirm:
-		return r.Confirm(e, c.Now)
-	case Cancel:
-		return r.Cancel(e, c.Now)
-	case Annotate:
-		return r.Annotate(e, c.Now)
-	case Approve:
-		return r.fireApprove(c.Now)
-	case Decline:
-		return r.fireDecline(e, c.Now)
-	case PayDone:
-		return r.stepPayDone(e, c.Now)
-	case PayFail:
-		return r.firePayFail(e, c.Now)
-	case GoOn:
-		return r.fireGoOn(c.Now)
-	case SealDone:
-		return r.fireSealDone(c.Now)
-	case SealFail:
-		return r.fireSealFail(e, c.Now)
-	case SealLost:
-		return r.fireSealLost(c.Now)
+	if e == nil {
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
+	return e.step(r, c)
 }
+
+// Each event by its own method.
+func (e Open) step(r *Record, c Call) (Steps, error)     { return r.fireOpen(e, c.Now) }
+func (e Confirm) step(r *Record, c Call) (Steps, error)  { return r.Confirm(e, c.Now) }
+func (e Cancel) step(r *Record, c Call) (Steps, error)   { return r.Cancel(e, c.Now) }
+func (e Annotate) step(r *Record, c Call) (Steps, error) { return r.Annotate(e, c.Now) }
+func (Approve) step(r *Record, c Call) (Steps, error)    { return r.fireApprove(c.Now) }
+func (e Decline) step(r *Record, c Call) (Steps, error)  { return r.fireDecline(e, c.Now) }
+func (e PayDone) step(r *Record, c Call) (Steps, error)  { return r.stepPayDone(e, c.Now) }
+func (e PayFail) step(r *Record, c Call) (Steps, error)  { return r.firePayFail(e, c.Now) }
+func (GoOn) step(r *Record, c Call) (Steps, error)       { return r.fireGoOn(c.Now) }
+func (SealDone) step(r *Record, c Call) (Steps, error)   { return r.fireSealDone(c.Now) }
+func (e SealFail) step(r *Record, c Call) (Steps, error) { return r.fireSealFail(e, c.Now) }
+func (SealLost) step(r *Record, c Call) (Steps, error)   { return r.fireSealLost(c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.
@@ -91,15 +73,7 @@ func Raised(t Transition, r *Record, e Payload, c Call) Payload {
 func NewRecord(id fsm.UUID, e Open, now time.Time) (Record, Steps, error) {
 	r := blank(id)
 	steps, err := r.createOpen(e, now)
-	return created(r, steps, err)
-}
-
-// created drops a record whose creation was rejected.
-func created(r Record, steps Steps, err error) (Record, Steps, error) {
-	if err != nil {
-		return Record{}, Steps{}, err
-	}
-	return r, steps, nil
+	return fsm.Created(r, steps, err)
 }
 
 // FireNew creates a record by e and applies what that raises.
@@ -111,7 +85,7 @@ func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	switch e := e.(type) {
 	case Open:
 		steps, err := r.createOpen(e, c.Now)
-		return created(r, steps, err)
+		return fsm.Created(r, steps, err)
 	}
 	return Record{}, Steps{}, r.reject(fsm.ErrInvalidTransition, e.Event())
 }

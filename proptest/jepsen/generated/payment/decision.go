@@ -10,12 +10,7 @@ import (
 )
 
 // StateName returns the state as the spec spells it, empty before creation.
-func (r *Record) StateName() string {
-	if r.State == 0 {
-		return ""
-	}
-	return r.State.String()
-}
+func (r *Record) StateName() string { return fsm.WordOf(r.State) }
 
 // Columns names the SQL columns of Values and Pointers, in their order.
 func (r *Record) Columns() []string { return Columns() }
@@ -115,15 +110,7 @@ func stepOf(t Transition, r Record, e Payload, c Call, by fsm.Caller) (fsm.Step,
 }
 
 // keepsDeadline reports whether s has a deadline that counts from the entry, so that a step that stays leaves it alone.
-func (s State) keepsDeadline() bool {
-	switch s {
-	case Opened, Reserved:
-		return true
-	case Paying, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return false
-	}
-	return false
-}
+func (s State) keepsDeadline() bool { return s == Opened || s == Reserved }
 
 // deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.
 func deadlineData(r *Record, c Call) *fsm.Deadline {

@@ -4,7 +4,6 @@ package payment
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -17,77 +16,39 @@ type Definition[Tx any] struct {
 
 // Define makes the machine ready for an engine over transactions of type Tx.
 func Define[Tx any](h Handlers[Tx], p Params) *Definition[Tx] {
-	return &Definition[Tx]{core: core{params: p}, handlers: h}
+	return &Definition[Tx]{core: core{Facts: facts(), params: p}, handlers: h}
 }
 
 // core is what of a Definition does not depend on the transaction.
 type core struct {
+	*fsm.Facts
 	params Params
 }
 
-// Name is the name of the machine.
-func (m core) Name() string { return MachineName }
-
-// Version is the version of the table.
-func (m core) Version() string { return MachineVersion }
-
-// Effects lists what the table says about each effect and metric.
-func (m core) Effects() []fsm.EffectInfo { return EffectInfos() }
-
-// States names every state in the order of the spec.
-func (m core) States() []string {
-	return []string{"opened", "reserved", "paying", "paid", "sealing", "settled", "unsealed", "unpaid", "declined"}
-}
-
-// TerminalStates names the states that no transition leaves.
-func (m core) TerminalStates() []string { return []string{"settled", "unsealed", "unpaid", "declined"} }
-
-// Transitions lists every transition in the order of the spec.
-func (m core) Transitions() []fsm.TransitionInfo {
-	all := Transitions()
-	infos := make([]fsm.TransitionInfo, len(all))
-	for i, t := range all {
-		infos[i] = fsm.TransitionInfo{Name: t.String(), Event: t.Event().String(), To: t.To().String(), Effects: t.Effects()}
-		if from := t.From(); from != 0 {
-			infos[i].From = from.String()
-		}
-		if raises := t.Raises(); raises != 0 {
-			infos[i].Raises = raises.String()
-		}
-	}
-	return infos
-}
-
-// Timeouts maps each state that has a timeout to the event that it fires.
-func (m core) Timeouts() map[string]string {
-	return map[string]string{
-		"opened":   "decline",
-		"reserved": "decline",
-	}
-}
-
-// Tables names the SQL objects of the machine.
-func (m core) Tables() fsm.Tables {
-	return fsm.Tables{
-		Record:  "payment_records",
-		History: "payment_history",
-		ID:      "payment_id",
-		State:   "state",
-		From:    "from_state",
-		To:      "to_state",
-		Columns: Columns(),
-	}
-}
-
-// Schema returns the DDL of the machine for a dialect: postgres or sqlite.
-func (m core) Schema(dialect string) (string, error) {
-	switch dialect {
-	case "postgres":
-		return PostgresSchema(), nil
-	case "sqlite":
-		return SQLiteSchema(), nil
-	}
-	return "", fmt.Errorf("payment: no schema for dialect %q", dialect)
+// facts is what the table says whatever the record.
+func facts() *fsm.Facts {
+	return fsm.NewFacts(fsm.Spec{
+		Name:        MachineName,
+		Version:     MachineVersion,
+		States:      stateWords.List,
+		Terminal:    []string{"settled", "unsealed", "unpaid", "declined"},
+		Transitions: table.Infos(),
+		Timeouts: map[string]string{
+			"opened":   "decline",
+			"reserved": "decline",
+		},
+		Effects: EffectInfos(),
+		Tables: fsm.Tables{
+			Record:  "payment_records",
+			History: "payment_history",
+			ID:      "payment_id",
+			State:   "state",
+			From:    "from_state",
+			To:      "to_state",
+			Columns: Columns(),
+		},
+		Schemas: map[string]string{"postgres": postgresSchema, "sqlite": sqliteSchema},
+	})
 }
 
 // Blank returns a record to scan into.
@@ -131,23 +92,4 @@ func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
 		return "annotate:" + e.Ref, true
 	}
 	return "", false
-}
-
-// FatalEvent returns the event that is fired when an accepted step could not be recorded, false for none.
-func (m core) FatalEvent() (fsm.Event, bool) { return fsm.Event{}, false }
-
-// TableWrite returns an effect on a table as data.
-func (m core) TableWrite(e fsm.Effect) (fsm.TableWrite, error) {
-	return fsm.TableWrite{}, fsm.UnknownEffect(MachineName, e.Name)
-}
-
-// StartOf returns the creation of another machine's record that an effect asks for.
-func (m core) StartOf(e fsm.Effect) (fsm.Start, error) {
-	return fsm.Start{}, fsm.UnknownEffect(MachineName, e.Name)
-}
-
-// CleanupOf returns the effect that runs before effect is repeated and before it fails, with its payload from the
-// record as it is; false for none.
-func (m core) CleanupOf(effect string, record fsm.Record, now time.Time) (fsm.Effect, bool) {
-	return fsm.Effect{}, false
 }

@@ -33,29 +33,16 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"seal_done", "seal_fail", "seal_lost",
 }}
 
-// String returns the word of the spec for e.
-func (e Event) String() string { return eventWords.String(e) }
-
-// Valid reports whether e is one of the declared values.
-func (e Event) Valid() bool { return EventOpen <= e && e <= EventSealLost }
-
-// ParseEvent returns the event that the spec calls name.
-func ParseEvent(name string) (Event, error) { return eventWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (e Event) MarshalText() ([]byte, error) { return eventWords.MarshalText(e) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (e Event) String() string                   { return eventWords.String(e) }
+func (e Event) Valid() bool                      { return EventOpen <= e && e <= EventSealLost }
+func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
 func (e *Event) UnmarshalText(text []byte) error { return eventWords.UnmarshalText(text, e) }
-
-// Value implements driver.Valuer.
-func (e Event) Value() (driver.Value, error) { return eventWords.Value(e) }
-
-// Scan implements sql.Scanner.
-func (e *Event) Scan(src any) error { return eventWords.Scan(src, e) }
-
-// Events lists every event in the order of the spec.
-func Events() []Event { return eventWords.Values() }
+func (e Event) Value() (driver.Value, error)     { return eventWords.Value(e) }
+func (e *Event) Scan(src any) error              { return eventWords.Scan(src, e) }
+func ParseEvent(name string) (Event, error)      { return eventWords.Parse(name) }
+func Events() []Event                            { return eventWords.Values() }
 
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool {
@@ -68,6 +55,8 @@ type Payload interface {
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
+	fire(r *Record, c Call) (Steps, error)
+	step(r *Record, c Call) (Steps, error)
 }
 
 // Open is the payload of open.
@@ -77,123 +66,79 @@ type Open struct {
 	Instant bool   `json:"instant"`
 }
 
-// Event returns EventOpen.
-func (Open) Event() Event { return EventOpen }
-
-// EventName returns the event's name in the spec.
-func (Open) EventName() string { return "open" }
-
 // Confirm is the payload of confirm.
 type Confirm struct {
 	Ref string `json:"ref"`
 }
-
-// Event returns EventConfirm.
-func (Confirm) Event() Event { return EventConfirm }
-
-// EventName returns the event's name in the spec.
-func (Confirm) EventName() string { return "confirm" }
 
 // Cancel is the payload of cancel.
 type Cancel struct {
 	Ref string `json:"ref"`
 }
 
-// Event returns EventCancel.
-func (Cancel) Event() Event { return EventCancel }
-
-// EventName returns the event's name in the spec.
-func (Cancel) EventName() string { return "cancel" }
-
 // Annotate is the payload of annotate.
 type Annotate struct {
 	Ref string `json:"ref"`
 }
 
-// Event returns EventAnnotate.
-func (Annotate) Event() Event { return EventAnnotate }
-
-// EventName returns the event's name in the spec.
-func (Annotate) EventName() string { return "annotate" }
-
 // Approve is the payload of approve.
 type Approve struct{}
-
-// Event returns EventApprove.
-func (Approve) Event() Event { return EventApprove }
-
-// EventName returns the event's name in the spec.
-func (Approve) EventName() string { return "approve" }
 
 // Decline is the payload of decline.
 type Decline struct {
 	Cause string `json:"cause"`
 }
 
-// Event returns EventDecline.
-func (Decline) Event() Event { return EventDecline }
-
-// EventName returns the event's name in the spec.
-func (Decline) EventName() string { return "decline" }
-
 // PayDone is the payload of pay_done.
 type PayDone struct {
 	Receipt string `json:"receipt"`
 }
-
-// Event returns EventPayDone.
-func (PayDone) Event() Event { return EventPayDone }
-
-// EventName returns the event's name in the spec.
-func (PayDone) EventName() string { return "pay_done" }
 
 // PayFail is the payload of pay_fail.
 type PayFail struct {
 	Cause string `json:"cause"`
 }
 
-// Event returns EventPayFail.
-func (PayFail) Event() Event { return EventPayFail }
-
-// EventName returns the event's name in the spec.
-func (PayFail) EventName() string { return "pay_fail" }
-
 // GoOn is the payload of go_on.
 type GoOn struct{}
 
-// Event returns EventGoOn.
-func (GoOn) Event() Event { return EventGoOn }
-
-// EventName returns the event's name in the spec.
-func (GoOn) EventName() string { return "go_on" }
-
 // SealDone is the payload of seal_done.
 type SealDone struct{}
-
-// Event returns EventSealDone.
-func (SealDone) Event() Event { return EventSealDone }
-
-// EventName returns the event's name in the spec.
-func (SealDone) EventName() string { return "seal_done" }
 
 // SealFail is the payload of seal_fail.
 type SealFail struct {
 	Cause string `json:"cause"`
 }
 
-// Event returns EventSealFail.
-func (SealFail) Event() Event { return EventSealFail }
-
-// EventName returns the event's name in the spec.
-func (SealFail) EventName() string { return "seal_fail" }
-
 // SealLost is the payload of seal_lost.
 type SealLost struct{}
 
-// Event returns EventSealLost.
+// The event of each payload.
+func (Open) Event() Event     { return EventOpen }
+func (Confirm) Event() Event  { return EventConfirm }
+func (Cancel) Event() Event   { return EventCancel }
+func (Annotate) Event() Event { return EventAnnotate }
+func (Approve) Event() Event  { return EventApprove }
+func (Decline) Event() Event  { return EventDecline }
+func (PayDone) Event() Event  { return EventPayDone }
+func (PayFail) Event() Event  { return EventPayFail }
+func (GoOn) Event() Event     { return EventGoOn }
+func (SealDone) Event() Event { return EventSealDone }
+func (SealFail) Event() Event { return EventSealFail }
 func (SealLost) Event() Event { return EventSealLost }
 
-// EventName returns the event's name in the spec.
+// The event's name in the spec.
+func (Open) EventName() string     { return "open" }
+func (Confirm) EventName() string  { return "confirm" }
+func (Cancel) EventName() string   { return "cancel" }
+func (Annotate) EventName() string { return "annotate" }
+func (Approve) EventName() string  { return "approve" }
+func (Decline) EventName() string  { return "decline" }
+func (PayDone) EventName() string  { return "pay_done" }
+func (PayFail) EventName() string  { return "pay_fail" }
+func (GoOn) EventName() string     { return "go_on" }
+func (SealDone) EventName() string { return "seal_done" }
+func (SealFail) EventName() string { return "seal_fail" }
 func (SealLost) EventName() string { return "seal_lost" }
 
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields

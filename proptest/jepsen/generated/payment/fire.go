@@ -22,185 +22,92 @@ func (r *Record) fireOpen(e Open, now time.Time) (Steps, error) {
 	if e.Amount < 1 {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventOpen).WithField("amount", "is less than 1")
 	}
-	switch r.State {
-	case Opened, Reserved, Paying, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventOpen)
-	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventOpen)
+	return Steps{}, r.misplaced(EventOpen)
 }
 
 // Confirm applies confirm. It changes r only when it returns a step.
 func (r *Record) Confirm(e Confirm, now time.Time) (Steps, error) {
-	switch r.State {
-	case Reserved:
-		r.State = Paying
-		return took(TransitionConfirm), nil
-	case Opened, Paying, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventConfirm)
+	if r.State != Reserved {
+		return Steps{}, r.misplaced(EventConfirm)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventConfirm)
+	r.State = Paying
+	return took(TransitionConfirm), nil
 }
 
 // Cancel applies cancel. It changes r only when it returns a step.
 func (r *Record) Cancel(e Cancel, now time.Time) (Steps, error) {
 	switch r.State {
-	case Opened:
+	case Opened, Reserved:
+		t := table.Leaving(TransitionCancelOpened, r.State)
 		r.State = Declined
-		return took(TransitionCancelOpened), nil
-	case Reserved:
-		r.State = Declined
-		return took(TransitionCancelReserved), nil
+		return took(t), nil
 	case Paying, Sealing, Settled, Unsealed, Unpaid:
 		return Steps{}, r.reject(fsm.ErrRefused, EventCancel).Refuse("cancel_late", "too_late", 409)
-	case Paid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventCancel)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventCancel)
+	return Steps{}, r.misplaced(EventCancel)
 }
 
 // Annotate applies annotate. It changes r only when it returns a step.
 func (r *Record) Annotate(e Annotate, now time.Time) (Steps, error) {
 	switch r.State {
-	case Opened:
-		return r.inOpenedAnnotate(e, now)
-	case Reserved:
-		return r.inReservedAnnotate(e, now)
-	case Paying:
-		return r.inPayingAnnotate(e, now)
-	case Sealing:
-		return r.inSealingAnnotate(e, now)
-	case Settled:
-		return r.inSettledAnnotate(e, now)
+	case Opened, Reserved, Paying, Sealing, Settled:
+		newNotes, ok := fsm.AddInt(r.Notes, 1)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+		}
+		if newNotes < 0 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+		}
+		r.Notes = newNotes
+		return took(table.Leaving(TransitionAnnotateOpened, r.State)), nil
 	case Unpaid:
-		return r.inUnpaidAnnotate(e, now)
-	case Paid, Unsealed, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventAnnotate)
+		newNotes, ok := fsm.AddInt(r.Notes, 1)
+		if !ok {
+			return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
+		}
+		if newNotes < 0 {
+			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
+		}
+		if !r.Cause.IsSet {
+			return Steps{}, r.unheldAnnotateUnpaid(e, newNotes)
+		}
+		r.Notes = newNotes
+		return took(TransitionAnnotateUnpaid), nil
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventAnnotate)
-}
-
-// inOpenedAnnotate decides annotate in Opened.
-func (r *Record) inOpenedAnnotate(e Annotate, now time.Time) (Steps, error) {
-	newNotes, ok := fsm.AddInt(r.Notes, 1)
-	if !ok {
-		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-	}
-	if newNotes < 0 {
-		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-	}
-	r.Notes = newNotes
-	return took(TransitionAnnotateOpened), nil
-}
-
-// inReservedAnnotate decides annotate in Reserved.
-func (r *Record) inReservedAnnotate(e Annotate, now time.Time) (Steps, error) {
-	newNotes, ok := fsm.AddInt(r.Notes, 1)
-	if !ok {
-		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-	}
-	if newNotes < 0 {
-		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-	}
-	r.Notes = newNotes
-	return took(TransitionAnnotateReserved), nil
-}
-
-// inPayingAnnotate decides annotate in Paying.
-func (r *Record) inPayingAnnotate(e Annotate, now time.Time) (Steps, error) {
-	newNotes, ok := fsm.AddInt(r.Notes, 1)
-	if !ok {
-		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-	}
-	if newNotes < 0 {
-		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-	}
-	r.Notes = newNotes
-	return took(TransitionAnnotatePaying), nil
-}
-
-// inSealingAnnotate decides annotate in Sealing.
-func (r *Record) inSealingAnnotate(e Annotate, now time.Time) (Steps, error) {
-	newNotes, ok := fsm.AddInt(r.Notes, 1)
-	if !ok {
-		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-	}
-	if newNotes < 0 {
-		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-	}
-	r.Notes = newNotes
-	return took(TransitionAnnotateSealing), nil
-}
-
-// inSettledAnnotate decides annotate in Settled.
-func (r *Record) inSettledAnnotate(e Annotate, now time.Time) (Steps, error) {
-	newNotes, ok := fsm.AddInt(r.Notes, 1)
-	if !ok {
-		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-	}
-	if newNotes < 0 {
-		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-	}
-	r.Notes = newNotes
-	return took(TransitionAnnotateSettled), nil
-}
-
-// inUnpaidAnnotate decides annotate in Unpaid.
-func (r *Record) inUnpaidAnnotate(e Annotate, now time.Time) (Steps, error) {
-	newNotes, ok := fsm.AddInt(r.Notes, 1)
-	if !ok {
-		return Steps{}, r.reject(fsm.ErrOverflow, EventAnnotate).OnRow("annotate").WithField("notes", "overflows")
-	}
-	if newNotes < 0 {
-		return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
-	}
-	if !r.Cause.IsSet {
-		return Steps{}, r.unheldAnnotateUnpaid(e, newNotes)
-	}
-	r.Notes = newNotes
-	return took(TransitionAnnotateUnpaid), nil
+	return Steps{}, r.misplaced(EventAnnotate)
 }
 
 // fireApprove applies approve. It changes r only when it returns a step.
 func (r *Record) fireApprove(now time.Time) (Steps, error) {
-	switch r.State {
-	case Opened:
-		if r.Instant {
-			r.State = Paying
-			return took(TransitionApproveInstant), nil
-		}
-		r.State = Reserved
-		return took(TransitionApprove), nil
-	case Reserved, Paying, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventApprove)
+	if r.State != Opened {
+		return Steps{}, r.misplaced(EventApprove)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventApprove)
+	if r.Instant {
+		r.State = Paying
+		return took(TransitionApproveInstant), nil
+	}
+	r.State = Reserved
+	return took(TransitionApprove), nil
 }
 
 // fireDecline applies decline. It changes r only when it returns a step.
 func (r *Record) fireDecline(e Decline, now time.Time) (Steps, error) {
 	switch r.State {
-	case Opened:
+	case Opened, Reserved:
+		t := table.Leaving(TransitionDeclineOpened, r.State)
 		r.State, r.Cause = Declined, fsm.Some(e.Cause)
-		return took(TransitionDeclineOpened), nil
-	case Reserved:
-		r.State, r.Cause = Declined, fsm.Some(e.Cause)
-		return took(TransitionDeclineReserved), nil
-	case Paying, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventDecline)
+		return took(t), nil
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventDecline)
+	return Steps{}, r.misplaced(EventDecline)
 }
 
 // stepPayDone takes the step of pay_done and leaves out what it raises.
 func (r *Record) stepPayDone(e PayDone, now time.Time) (Steps, error) {
-	switch r.State {
-	case Paying:
-		r.State, r.Receipt = Paid, fsm.Some(e.Receipt)
-		return took(TransitionPayDone), nil
-	case Opened, Reserved, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPayDone)
+	if r.State != Paying {
+		return Steps{}, r.misplaced(EventPayDone)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPayDone)
+	r.State, r.Receipt = Paid, fsm.Some(e.Receipt)
+	return took(TransitionPayDone), nil
 }
 
 // firePayDone applies pay_done and the events that its step raises: all of them or none.
@@ -224,60 +131,45 @@ func (r *Record) firePayDone(e PayDone, now time.Time) (Steps, error) {
 
 // firePayFail applies pay_fail. It changes r only when it returns a step.
 func (r *Record) firePayFail(e PayFail, now time.Time) (Steps, error) {
-	switch r.State {
-	case Paying:
-		r.State, r.Cause = Unpaid, fsm.Some(e.Cause)
-		return took(TransitionPayFail), nil
-	case Opened, Reserved, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventPayFail)
+	if r.State != Paying {
+		return Steps{}, r.misplaced(EventPayFail)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventPayFail)
+	r.State, r.Cause = Unpaid, fsm.Some(e.Cause)
+	return took(TransitionPayFail), nil
 }
 
 // fireGoOn applies go_on. It changes r only when it returns a step.
 func (r *Record) fireGoOn(now time.Time) (Steps, error) {
-	switch r.State {
-	case Paid:
-		r.State = Sealing
-		return took(TransitionGoOn), nil
-	case Opened, Reserved, Paying, Sealing, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventGoOn)
+	if r.State != Paid {
+		return Steps{}, r.misplaced(EventGoOn)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventGoOn)
+	r.State = Sealing
+	return took(TransitionGoOn), nil
 }
 
 // fireSealDone applies seal_done. It changes r only when it returns a step.
 func (r *Record) fireSealDone(now time.Time) (Steps, error) {
-	switch r.State {
-	case Sealing:
-		r.State = Settled
-		return took(TransitionSealDone), nil
-	case Opened, Reserved, Paying, Paid, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSealDone)
+	if r.State != Sealing {
+		return Steps{}, r.misplaced(EventSealDone)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSealDone)
+	r.State = Settled
+	return took(TransitionSealDone), nil
 }
 
 // fireSealFail applies seal_fail. It changes r only when it returns a step.
 func (r *Record) fireSealFail(e SealFail, now time.Time) (Steps, error) {
-	switch r.State {
-	case Sealing:
-		r.State, r.Cause = Unsealed, fsm.Some(e.Cause)
-		return took(TransitionSealFail), nil
-	case Opened, Reserved, Paying, Paid, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSealFail)
+	if r.State != Sealing {
+		return Steps{}, r.misplaced(EventSealFail)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSealFail)
+	r.State, r.Cause = Unsealed, fsm.Some(e.Cause)
+	return took(TransitionSealFail), nil
 }
 
 // fireSealLost applies seal_lost. It changes r only when it returns a step.
 func (r *Record) fireSealLost(now time.Time) (Steps, error) {
-	switch r.State {
-	case Sealing:
-		r.State = Unsealed
-		return took(TransitionSealLost), nil
-	case Opened, Reserved, Paying, Paid, Settled, Unsealed, Unpaid, Declined:
-		return Steps{}, r.reject(fsm.ErrInvalidTransition, EventSealLost)
+	if r.State != Sealing {
+		return Steps{}, r.misplaced(EventSealLost)
 	}
-	return Steps{}, r.reject(fsm.ErrCorrupt, EventSealLost)
+	r.State = Unsealed
+	return took(TransitionSealLost), nil
 }

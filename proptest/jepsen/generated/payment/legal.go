@@ -78,7 +78,6 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 		return []fsm.Option{
 			{Event: "cancel", Row: "cancel_late", May: true, Carries: true, Refuses: true, Failure: "too_late", Status: 409},
 		}
-	case Declined:
 	}
 	return nil
 }
@@ -111,7 +110,6 @@ func (r *Record) offer(x *fsm.Rejection) {
 		x.May("seal_lost", true)
 	case Settled, Unpaid:
 		x.May("annotate", true)
-	case Unsealed, Declined:
 	}
 }
 

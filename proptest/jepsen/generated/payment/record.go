@@ -53,30 +53,14 @@ func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {
 	return x
 }
 
+// misplaced rejects an event that has no transition in the state of r.
+func (r *Record) misplaced(event Event) *fsm.Rejection {
+	if !r.State.Valid() {
+		return r.reject(fsm.ErrCorrupt, event)
+	}
+	return r.reject(fsm.ErrInvalidTransition, event)
+}
+
 // Legal lists the events that have a transition in s, in the order of the spec. Guards and
 // actors may still refuse them. The zero State lists the events that create a record.
-func (s State) Legal() []Event {
-	switch s {
-	case 0:
-		return []Event{EventOpen}
-	case Opened:
-		return []Event{EventCancel, EventAnnotate, EventApprove, EventDecline}
-	case Reserved:
-		return []Event{EventConfirm, EventCancel, EventAnnotate, EventDecline}
-	case Paying:
-		return []Event{EventAnnotate, EventPayDone, EventPayFail}
-	case Paid:
-		return []Event{EventGoOn}
-	case Sealing:
-		return []Event{EventAnnotate, EventSealDone, EventSealFail, EventSealLost}
-	case Settled:
-		return []Event{EventAnnotate}
-	case Unsealed:
-		return nil
-	case Unpaid:
-		return []Event{EventAnnotate}
-	case Declined:
-		return nil
-	}
-	return nil
-}
+func (s State) Legal() []Event { return table.Events(s) }

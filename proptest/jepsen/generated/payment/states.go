@@ -29,29 +29,16 @@ var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "st
 	"opened", "reserved", "paying", "paid", "sealing", "settled", "unsealed", "unpaid", "declined",
 }}
 
-// String returns the word of the spec for s.
-func (s State) String() string { return stateWords.String(s) }
-
-// Valid reports whether s is one of the declared values.
-func (s State) Valid() bool { return Opened <= s && s <= Declined }
-
-// ParseState returns the state that the spec calls name.
-func ParseState(name string) (State, error) { return stateWords.Parse(name) }
-
-// MarshalText implements encoding.TextMarshaler; JSON uses it too.
-func (s State) MarshalText() ([]byte, error) { return stateWords.MarshalText(s) }
-
-// UnmarshalText implements encoding.TextUnmarshaler; JSON uses it too.
+// String returns the word of the spec, ParseState the state of a word, States every state in the order of
+// the spec. The other methods carry the word through JSON and SQL.
+func (s State) String() string                   { return stateWords.String(s) }
+func (s State) Valid() bool                      { return Opened <= s && s <= Declined }
+func (s State) MarshalText() ([]byte, error)     { return stateWords.MarshalText(s) }
 func (s *State) UnmarshalText(text []byte) error { return stateWords.UnmarshalText(text, s) }
-
-// Value implements driver.Valuer.
-func (s State) Value() (driver.Value, error) { return stateWords.Value(s) }
-
-// Scan implements sql.Scanner.
-func (s *State) Scan(src any) error { return stateWords.Scan(src, s) }
-
-// States lists every state in the order of the spec.
-func States() []State { return stateWords.Values() }
+func (s State) Value() (driver.Value, error)     { return stateWords.Value(s) }
+func (s *State) Scan(src any) error              { return stateWords.Scan(src, s) }
+func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
+func States() []State                            { return stateWords.Values() }
 
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
@@ -71,23 +58,9 @@ func (s State) Kind() string {
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.
-func (s State) Terminal() bool {
-	switch s {
-	case Settled, Unsealed, Unpaid, Declined:
-		return true
-	case Opened, Reserved, Paying, Paid, Sealing:
-		return false
-	}
-	return false
-}
+func (s State) Terminal() bool { return s == Settled || s == Unsealed || s == Unpaid || s == Declined }
 
 // Recoverable reports whether recovery from an error is meaningful in s.
 func (s State) Recoverable() bool {
-	switch s {
-	case Opened, Reserved, Paying, Paid, Sealing:
-		return true
-	case Settled, Unsealed, Unpaid, Declined:
-		return false
-	}
-	return false
+	return s.Valid() && s != Settled && s != Unsealed && s != Unpaid && s != Declined
 }

@@ -2,126 +2,71 @@
 
 package payment
 
+import "github.com/fsmgen/fsmgen/runtime/fsm"
+
 // Transition is one concrete transition: a row of the spec from one state on one event.
 type Transition uint16
 
-// The transitions, in the order of the spec. Zero is none of them.
+// The transitions, in the order of the spec; the table tells what each is. Zero is none of them.
 const (
 	_ Transition = iota
-	// TransitionOpen is open: open leads from none to opened.
 	TransitionOpen
-	// TransitionApproveInstant is approve_instant: approve leads from opened to paying.
 	TransitionApproveInstant
-	// TransitionApprove is approve: approve leads from opened to reserved.
 	TransitionApprove
-	// TransitionDeclineOpened is decline: decline leads from opened to declined.
 	TransitionDeclineOpened
-	// TransitionDeclineReserved is decline: decline leads from reserved to declined.
 	TransitionDeclineReserved
-	// TransitionCancelOpened is cancel: cancel leads from opened to declined.
 	TransitionCancelOpened
-	// TransitionCancelReserved is cancel: cancel leads from reserved to declined.
 	TransitionCancelReserved
-	// TransitionConfirm is confirm: confirm leads from reserved to paying.
 	TransitionConfirm
-	// TransitionPayDone is pay_done: pay_done leads from paying to paid.
 	TransitionPayDone
-	// TransitionPayFail is pay_fail: pay_fail leads from paying to unpaid.
 	TransitionPayFail
-	// TransitionGoOn is go_on: go_on leads from paid to sealing.
 	TransitionGoOn
-	// TransitionSealDone is seal_done: seal_done leads from sealing to settled.
 	TransitionSealDone
-	// TransitionSealFail is seal_fail: seal_fail leads from sealing to unsealed.
 	TransitionSealFail
-	// TransitionSealLost is seal_lost: seal_lost leads from sealing to unsealed.
 	TransitionSealLost
-	// TransitionAnnotateOpened is annotate: annotate stays in opened.
 	TransitionAnnotateOpened
-	// TransitionAnnotateReserved is annotate: annotate stays in reserved.
 	TransitionAnnotateReserved
-	// TransitionAnnotatePaying is annotate: annotate stays in paying.
 	TransitionAnnotatePaying
-	// TransitionAnnotateSealing is annotate: annotate stays in sealing.
 	TransitionAnnotateSealing
-	// TransitionAnnotateSettled is annotate: annotate stays in settled.
 	TransitionAnnotateSettled
-	// TransitionAnnotateUnpaid is annotate: annotate stays in unpaid.
 	TransitionAnnotateUnpaid
 )
 
-// row is what the spec says about a transition.
-type row struct {
-	name     string
-	from     State // zero: creation
-	event    Event
-	to       State
-	internal bool  // stays in from: no exit, no entry, timer kept
-	raises   Event // zero: nothing
-	effects  []string
+// table tells what each transition is. It is never written.
+var table = fsm.Table[Transition, State, Event]{
+	TransitionOpen:             {Name: "open", Event: EventOpen, To: Opened, Effects: []string{"check_limit"}},
+	TransitionApproveInstant:   {Name: "approve_instant", From: Opened, Event: EventApprove, To: Paying, Effects: []string{"pay"}},
+	TransitionApprove:          {Name: "approve", From: Opened, Event: EventApprove, To: Reserved, Effects: []string{"ask_payer"}},
+	TransitionDeclineOpened:    {Name: "decline", From: Opened, Event: EventDecline, To: Declined, Effects: []string{"archive"}},
+	TransitionDeclineReserved:  {Name: "decline", From: Reserved, Event: EventDecline, To: Declined, Effects: []string{"archive"}},
+	TransitionCancelOpened:     {Name: "cancel", From: Opened, Event: EventCancel, To: Declined, Effects: []string{"archive"}},
+	TransitionCancelReserved:   {Name: "cancel", From: Reserved, Event: EventCancel, To: Declined, Effects: []string{"archive"}},
+	TransitionConfirm:          {Name: "confirm", From: Reserved, Event: EventConfirm, To: Paying, Effects: []string{"pay"}},
+	TransitionPayDone:          {Name: "pay_done", From: Paying, Event: EventPayDone, To: Paid, Raises: EventGoOn, Effects: []string{"book_payment"}},
+	TransitionPayFail:          {Name: "pay_fail", From: Paying, Event: EventPayFail, To: Unpaid, Effects: []string{"archive"}},
+	TransitionGoOn:             {Name: "go_on", From: Paid, Event: EventGoOn, To: Sealing, Effects: []string{"seal"}},
+	TransitionSealDone:         {Name: "seal_done", From: Sealing, Event: EventSealDone, To: Settled, Effects: []string{"archive"}},
+	TransitionSealFail:         {Name: "seal_fail", From: Sealing, Event: EventSealFail, To: Unsealed, Effects: []string{"archive"}},
+	TransitionSealLost:         {Name: "seal_lost", From: Sealing, Event: EventSealLost, To: Unsealed, Effects: []string{"archive"}},
+	TransitionAnnotateOpened:   {Name: "annotate", From: Opened, Event: EventAnnotate, To: Opened, Internal: true, Effects: []string{"notify_payee", "book_note"}},
+	TransitionAnnotateReserved: {Name: "annotate", From: Reserved, Event: EventAnnotate, To: Reserved, Internal: true, Effects: []string{"notify_payee", "book_note"}},
+	TransitionAnnotatePaying:   {Name: "annotate", From: Paying, Event: EventAnnotate, To: Paying, Internal: true, Effects: []string{"notify_payee", "book_note"}},
+	TransitionAnnotateSealing:  {Name: "annotate", From: Sealing, Event: EventAnnotate, To: Sealing, Internal: true, Effects: []string{"notify_payee", "book_note"}},
+	TransitionAnnotateSettled:  {Name: "annotate", From: Settled, Event: EventAnnotate, To: Settled, Internal: true, Effects: []string{"notify_payee", "book_note"}},
+	TransitionAnnotateUnpaid:   {Name: "annotate", From: Unpaid, Event: EventAnnotate, To: Unpaid, Internal: true, Effects: []string{"notify_payee", "book_note"}},
 }
 
-// table is never written.
-var table = [...]row{
-	TransitionOpen:             {name: "open", event: EventOpen, to: Opened, effects: []string{"check_limit"}},
-	TransitionApproveInstant:   {name: "approve_instant", from: Opened, event: EventApprove, to: Paying, effects: []string{"pay"}},
-	TransitionApprove:          {name: "approve", from: Opened, event: EventApprove, to: Reserved, effects: []string{"ask_payer"}},
-	TransitionDeclineOpened:    {name: "decline", from: Opened, event: EventDecline, to: Declined, effects: []string{"archive"}},
-	TransitionDeclineReserved:  {name: "decline", from: Reserved, event: EventDecline, to: Declined, effects: []string{"archive"}},
-	TransitionCancelOpened:     {name: "cancel", from: Opened, event: EventCancel, to: Declined, effects: []string{"archive"}},
-	TransitionCancelReserved:   {name: "cancel", from: Reserved, event: EventCancel, to: Declined, effects: []string{"archive"}},
-	TransitionConfirm:          {name: "confirm", from: Reserved, event: EventConfirm, to: Paying, effects: []string{"pay"}},
-	TransitionPayDone:          {name: "pay_done", from: Paying, event: EventPayDone, to: Paid, raises: EventGoOn, effects: []string{"book_payment"}},
-	TransitionPayFail:          {name: "pay_fail", from: Paying, event: EventPayFail, to: Unpaid, effects: []string{"archive"}},
-	TransitionGoOn:             {name: "go_on", from: Paid, event: EventGoOn, to: Sealing, effects: []string{"seal"}},
-	TransitionSealDone:         {name: "seal_done", from: Sealing, event: EventSealDone, to: Settled, effects: []string{"archive"}},
-	TransitionSealFail:         {name: "seal_fail", from: Sealing, event: EventSealFail, to: Unsealed, effects: []string{"archive"}},
-	TransitionSealLost:         {name: "seal_lost", from: Sealing, event: EventSealLost, to: Unsealed, effects: []string{"archive"}},
-	TransitionAnnotateOpened:   {name: "annotate", from: Opened, event: EventAnnotate, to: Opened, internal: true, effects: []string{"notify_payee", "book_note"}},
-	TransitionAnnotateReserved: {name: "annotate", from: Reserved, event: EventAnnotate, to: Reserved, internal: true, effects: []string{"notify_payee", "book_note"}},
-	TransitionAnnotatePaying:   {name: "annotate", from: Paying, event: EventAnnotate, to: Paying, internal: true, effects: []string{"notify_payee", "book_note"}},
-	TransitionAnnotateSealing:  {name: "annotate", from: Sealing, event: EventAnnotate, to: Sealing, internal: true, effects: []string{"notify_payee", "book_note"}},
-	TransitionAnnotateSettled:  {name: "annotate", from: Settled, event: EventAnnotate, to: Settled, internal: true, effects: []string{"notify_payee", "book_note"}},
-	TransitionAnnotateUnpaid:   {name: "annotate", from: Unpaid, event: EventAnnotate, to: Unpaid, internal: true, effects: []string{"notify_payee", "book_note"}},
-}
-
-// row looks t up; an undeclared transition has an empty row.
-func (t Transition) row() *row {
-	if int(t) >= len(table) {
-		return &table[0]
-	}
-	return &table[t]
-}
-
-// String returns the name of the row in the spec.
-func (t Transition) String() string { return t.row().name }
-
-// From is the state that t leaves, zero for a creation.
-func (t Transition) From() State { return t.row().from }
-
-// Event is the event that t answers.
-func (t Transition) Event() Event { return t.row().event }
-
-// To is the state in which t ends.
-func (t Transition) To() State { return t.row().to }
-
-// Internal reports whether t stays in its state: no exit, no entry, timer kept.
-func (t Transition) Internal() bool { return t.row().internal }
-
-// Raises is the event that follows t in the same call, zero for none.
-func (t Transition) Raises() Event { return t.row().raises }
-
-// Effects names the effects and metrics of t in their order. The caller must not change the list.
-func (t Transition) Effects() []string { return t.row().effects }
+// What the table says about t. The caller must not change the list of Effects.
+func (t Transition) String() string    { return table.Row(t).Name }
+func (t Transition) From() State       { return table.Row(t).From }
+func (t Transition) Event() Event      { return table.Row(t).Event }
+func (t Transition) To() State         { return table.Row(t).To }
+func (t Transition) Internal() bool    { return table.Row(t).Internal }
+func (t Transition) Raises() Event     { return table.Row(t).Raises }
+func (t Transition) Effects() []string { return table.Row(t).Effects }
 
 // Transitions lists every transition in the order of the spec.
-func Transitions() []Transition {
-	all := make([]Transition, len(table)-1)
-	for i := range all {
-		all[i] = Transition(i + 1)
-	}
-	return all
-}
+func Transitions() []Transition { return table.All() }
 
 // MaxSteps is the length of the longest chain of raised events.
 const MaxSteps = 2
@@ -132,22 +77,13 @@ type Steps struct {
 	n    uint8
 }
 
+// Len counts the transitions, At returns transition i, which counts from 0, Last the last one, zero if there was none.
+func (s Steps) Len() int            { return int(s.n) }
+func (s Steps) At(i int) Transition { return s.list[i] }
+func (s Steps) Last() Transition    { return fsm.Last(s.list[:s.n]) }
+
 // took is a single step.
 func took(t Transition) Steps { return Steps{list: [MaxSteps]Transition{t}, n: 1} }
-
-// Len returns how many transitions were taken.
-func (s Steps) Len() int { return int(s.n) }
-
-// At returns transition i, which counts from 0.
-func (s Steps) At(i int) Transition { return s.list[i] }
-
-// Last returns the last transition, zero if there was none.
-func (s Steps) Last() Transition {
-	if s.n == 0 {
-		return 0
-	}
-	return s.list[s.n-1]
-}
 
 // then appends the steps that were raised.
 func (s Steps) then(more Steps) Steps {

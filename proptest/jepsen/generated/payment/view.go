@@ -74,48 +74,37 @@ func (r *Record) View() View {
 }
 
 // fired returns the view after an event, nil if it was refused.
-func (r *Record) fired(err error) (View, error) {
+func (r *Record) fired(_ Steps, err error) (View, error) {
 	if err != nil {
 		return nil, err
 	}
 	return r.View(), nil
 }
 
-// ConfirmFrom are the states in which confirm has a transition.
-type ConfirmFrom interface {
-	InReserved | nowhere
-	View
+// The states in which each event has a transition. With a record in any other state its function does
+// not compile.
+type (
+	ConfirmFrom  interface{ InReserved | nowhere }
+	CancelFrom   interface{ InOpened | InReserved }
+	AnnotateFrom interface {
+		InOpened | InReserved | InPaying | InSealing | InSettled | InUnpaid
+	}
+)
+
+// FireConfirm applies confirm.
+func FireConfirm[S ConfirmFrom](v S, e Confirm, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Confirm(e, now))
 }
 
-// FireConfirm applies confirm. For a record in any other state it does not compile.
-func FireConfirm[S ConfirmFrom](in S, e Confirm, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Confirm(e, now)
-	return r.fired(err)
+// FireCancel applies cancel.
+func FireCancel[S CancelFrom](v S, e Cancel, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Cancel(e, now))
 }
 
-// CancelFrom are the states in which cancel has a transition.
-type CancelFrom interface {
-	InOpened | InReserved
-	View
-}
-
-// FireCancel applies cancel. For a record in any other state it does not compile.
-func FireCancel[S CancelFrom](in S, e Cancel, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Cancel(e, now)
-	return r.fired(err)
-}
-
-// AnnotateFrom are the states in which annotate has a transition.
-type AnnotateFrom interface {
-	InOpened | InReserved | InPaying | InSealing | InSettled | InUnpaid
-	View
-}
-
-// FireAnnotate applies annotate. For a record in any other state it does not compile.
-func FireAnnotate[S AnnotateFrom](in S, e Annotate, now time.Time) (View, error) {
-	r := in.Record()
-	_, err := r.Annotate(e, now)
-	return r.fired(err)
+// FireAnnotate applies annotate.
+func FireAnnotate[S AnnotateFrom](v S, e Annotate, now time.Time) (View, error) {
+	r := struct{ in }(v).record
+	return r.fired(r.Annotate(e, now))
 }
