@@ -85,8 +85,8 @@ func (w *wordType) table() string { return strings.ToLower(w.name[:1]) + w.name[
 // wordMethods emits the methods of a word type, each a call of its table, and the functions
 // that make values:
 //
-//	// String returns the word of the spec, ParseState the state of a word, States every state in
-//	// the order of the spec. The other methods carry the word through JSON and SQL.
+//	// String returns the word of the spec, ParseState the state of a word. States lists every state in
+//	// the order of the spec. The other methods are for JSON and SQL.
 //	func (s State) String() string { return stateWords.String(s) }
 func (g *generator) wordMethods(f *jen.File, w *wordType) {
 	table := func(method string, args ...jen.Code) *jen.Statement {
@@ -99,9 +99,9 @@ func (g *generator) wordMethods(f *jen.File, w *wordType) {
 	recv, parse := jen.Id(w.recv), naming.GoParse.Prefix+w.name
 	says := fmt.Sprintf("String returns the word of the spec, %s the %s of a word.", parse, w.noun)
 	if w.list != "" {
-		says = fmt.Sprintf("String returns the word of the spec, %s the %s of a word, %s every %s in the order of\nthe spec.", parse, w.noun, w.list, w.noun)
+		says += fmt.Sprintf(" %s lists every %s in\nthe order of the spec.", w.list, w.noun)
 	}
-	f.Add(comment(says+" The other methods carry the word through JSON and SQL.", "").
+	f.Add(comment(says+" The other methods are for JSON and SQL.", "").
 		Add(method("String").Params().String().Block(table("String", recv))))
 	f.Add(method("Valid").Params().Bool().Block(
 		jen.Return(jen.Id(w.first()).Op("<=").Id(w.recv).Op("&&").Id(w.recv).Op("<=").Id(w.last()))))

@@ -26,7 +26,7 @@ var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "Abort
 	"check_failed", "pool_full", "origin_missing", "snapshot_failed",
 }}
 
-// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods are for JSON and SQL.
 func (v AbortReason) String() string { return abortReasonWords.String(v) }
 func (v AbortReason) Valid() bool {
 	return AbortReasonCheckFailed <= v && v <= AbortReasonSnapshotFailed

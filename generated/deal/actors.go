@@ -37,8 +37,8 @@ var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role"
 	"advertiser", "owner", "admin", "operator", "system",
 }}
 
-// String returns the word of the spec, ParseRole the role of a word, Roles every role in the order of
-// the spec. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseRole the role of a word. Roles lists every role in
+// the order of the spec. The other methods are for JSON and SQL.
 func (r Role) String() string                   { return roleWords.String(r) }
 func (r Role) Valid() bool                      { return RoleAdvertiser <= r && r <= RoleSystem }
 func (r Role) MarshalText() ([]byte, error)     { return roleWords.MarshalText(r) }

@@ -27,7 +27,7 @@ var escrowWords = fsm.Words[Escrow]{Machine: MachineName, Type: "Escrow", Noun: 
 	"none", "held", "frozen", "released", "returned",
 }}
 
-// String returns the word of the spec, ParseEscrow the escrow of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseEscrow the escrow of a word. The other methods are for JSON and SQL.
 func (v Escrow) String() string                   { return escrowWords.String(v) }
 func (v Escrow) Valid() bool                      { return EscrowNone <= v && v <= EscrowReturned }
 func (v Escrow) MarshalText() ([]byte, error)     { return escrowWords.MarshalText(v) }

@@ -38,7 +38,7 @@ var downloadStatusWords = fsm.Words[DownloadStatus]{Machine: MachineName, Type: 
 	"pending", "downloading", "completed", "failed",
 }}
 
-// String returns the word of the spec, ParseDownloadStatus the download_status of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseDownloadStatus the download_status of a word. The other methods are for JSON and SQL.
 func (v DownloadStatus) String() string               { return downloadStatusWords.String(v) }
 func (v DownloadStatus) Valid() bool                  { return DownloadStatusPending <= v && v <= DownloadStatusFailed }
 func (v DownloadStatus) MarshalText() ([]byte, error) { return downloadStatusWords.MarshalText(v) }
@@ -75,7 +75,7 @@ var activationStatusWords = fsm.Words[ActivationStatus]{Machine: MachineName, Ty
 	"inactive", "active", "failed",
 }}
 
-// String returns the word of the spec, ParseActivationStatus the activation_status of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseActivationStatus the activation_status of a word. The other methods are for JSON and SQL.
 func (v ActivationStatus) String() string { return activationStatusWords.String(v) }
 func (v ActivationStatus) Valid() bool {
 	return ActivationStatusInactive <= v && v <= ActivationStatusFailed
@@ -107,7 +107,7 @@ var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "Abort
 	"check_failed", "image_id_taken", "download_failed", "file_invalid", "validation_failed",
 }}
 
-// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods are for JSON and SQL.
 func (v AbortReason) String() string { return abortReasonWords.String(v) }
 func (v AbortReason) Valid() bool {
 	return AbortReasonCheckFailed <= v && v <= AbortReasonValidationFailed

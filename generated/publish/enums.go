@@ -27,7 +27,7 @@ var policyWords = fsm.Words[Policy]{Machine: MachineName, Type: "Policy", Noun: 
 	"allow", "quarantine", "deny", "unavailable",
 }}
 
-// String returns the word of the spec, ParsePolicy the policy of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParsePolicy the policy of a word. The other methods are for JSON and SQL.
 func (v Policy) String() string                   { return policyWords.String(v) }
 func (v Policy) Valid() bool                      { return PolicyAllow <= v && v <= PolicyUnavailable }
 func (v Policy) MarshalText() ([]byte, error)     { return policyWords.MarshalText(v) }

@@ -22,7 +22,7 @@ var validationOutcomeWords = fsm.Words[ValidationOutcome]{Machine: MachineName, 
 	"passed", "failed",
 }}
 
-// String returns the word of the spec, ParseValidationOutcome the validation_outcome of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseValidationOutcome the validation_outcome of a word. The other methods are for JSON and SQL.
 func (v ValidationOutcome) String() string { return validationOutcomeWords.String(v) }
 func (v ValidationOutcome) Valid() bool {
 	return ValidationOutcomePassed <= v && v <= ValidationOutcomeFailed
@@ -55,7 +55,7 @@ var validationErrorTypeWords = fsm.Words[ValidationErrorType]{Machine: MachineNa
 	"missing", "invalid",
 }}
 
-// String returns the word of the spec, ParseValidationErrorType the validation_error_type of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseValidationErrorType the validation_error_type of a word. The other methods are for JSON and SQL.
 func (v ValidationErrorType) String() string { return validationErrorTypeWords.String(v) }
 func (v ValidationErrorType) Valid() bool {
 	return ValidationErrorTypeMissing <= v && v <= ValidationErrorTypeInvalid
@@ -89,7 +89,7 @@ var failureTypeWords = fsm.Words[FailureType]{Machine: MachineName, Type: "Failu
 	"constraint_violation", "unavailable", "timeout",
 }}
 
-// String returns the word of the spec, ParseFailureType the failure_type of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseFailureType the failure_type of a word. The other methods are for JSON and SQL.
 func (v FailureType) String() string { return failureTypeWords.String(v) }
 func (v FailureType) Valid() bool {
 	return FailureTypeConstraintViolation <= v && v <= FailureTypeTimeout
@@ -123,7 +123,7 @@ var fatalTypeWords = fsm.Words[FatalType]{Machine: MachineName, Type: "FatalType
 	"infrastructure", "timeout",
 }}
 
-// String returns the word of the spec, ParseFatalType the fatal_type of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseFatalType the fatal_type of a word. The other methods are for JSON and SQL.
 func (v FatalType) String() string                   { return fatalTypeWords.String(v) }
 func (v FatalType) Valid() bool                      { return FatalTypeContinueProcessing <= v && v <= FatalTypeTimeout }
 func (v FatalType) MarshalText() ([]byte, error)     { return fatalTypeWords.MarshalText(v) }
@@ -146,7 +146,7 @@ var componentWords = fsm.Words[Component]{Machine: MachineName, Type: "Component
 	"consul", "postgres",
 }}
 
-// String returns the word of the spec, ParseComponent the component of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseComponent the component of a word. The other methods are for JSON and SQL.
 func (v Component) String() string                   { return componentWords.String(v) }
 func (v Component) Valid() bool                      { return ComponentConsul <= v && v <= ComponentPostgres }
 func (v Component) MarshalText() ([]byte, error)     { return componentWords.MarshalText(v) }
@@ -170,7 +170,7 @@ var cleanupWords = fsm.Words[Cleanup]{Machine: MachineName, Type: "Cleanup", Nou
 	"pending", "removed", "failed",
 }}
 
-// String returns the word of the spec, ParseCleanup the cleanup of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseCleanup the cleanup of a word. The other methods are for JSON and SQL.
 func (v Cleanup) String() string                   { return cleanupWords.String(v) }
 func (v Cleanup) Valid() bool                      { return CleanupPending <= v && v <= CleanupFailed }
 func (v Cleanup) MarshalText() ([]byte, error)     { return cleanupWords.MarshalText(v) }

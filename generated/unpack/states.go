@@ -44,8 +44,8 @@ var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "st
 	"aborted",
 }}
 
-// String returns the word of the spec, ParseState the state of a word, States every state in the order of
-// the spec. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseState the state of a word. States lists every state in
+// the order of the spec. The other methods are for JSON and SQL.
 func (s State) String() string                   { return stateWords.String(s) }
 func (s State) Valid() bool                      { return CheckUnpacked <= s && s <= Aborted }
 func (s State) MarshalText() ([]byte, error)     { return stateWords.MarshalText(s) }

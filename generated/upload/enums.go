@@ -24,7 +24,7 @@ var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "Abort
 	"client", "expired",
 }}
 
-// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseAbortReason the abort_reason of a word. The other methods are for JSON and SQL.
 func (v AbortReason) String() string               { return abortReasonWords.String(v) }
 func (v AbortReason) Valid() bool                  { return AbortReasonClient <= v && v <= AbortReasonExpired }
 func (v AbortReason) MarshalText() ([]byte, error) { return abortReasonWords.MarshalText(v) }

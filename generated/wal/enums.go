@@ -26,7 +26,7 @@ var qualityWords = fsm.Words[Quality]{Machine: MachineName, Type: "Quality", Nou
 	"ok", "suspect", "failed",
 }}
 
-// String returns the word of the spec, ParseQuality the quality of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseQuality the quality of a word. The other methods are for JSON and SQL.
 func (v Quality) String() string                   { return qualityWords.String(v) }
 func (v Quality) Valid() bool                      { return QualityOk <= v && v <= QualityFailed }
 func (v Quality) MarshalText() ([]byte, error)     { return qualityWords.MarshalText(v) }
@@ -51,7 +51,7 @@ var stacWords = fsm.Words[Stac]{Machine: MachineName, Type: "Stac", Noun: "stac"
 	"created", "updated", "no-op", "failed",
 }}
 
-// String returns the word of the spec, ParseStac the stac of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseStac the stac of a word. The other methods are for JSON and SQL.
 func (v Stac) String() string                   { return stacWords.String(v) }
 func (v Stac) Valid() bool                      { return StacCreated <= v && v <= StacFailed }
 func (v Stac) MarshalText() ([]byte, error)     { return stacWords.MarshalText(v) }
@@ -75,7 +75,7 @@ var provenanceWords = fsm.Words[Provenance]{Machine: MachineName, Type: "Provena
 	"ok", "partial", "failed",
 }}
 
-// String returns the word of the spec, ParseProvenance the provenance of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseProvenance the provenance of a word. The other methods are for JSON and SQL.
 func (v Provenance) String() string                   { return provenanceWords.String(v) }
 func (v Provenance) Valid() bool                      { return ProvenanceOk <= v && v <= ProvenanceFailed }
 func (v Provenance) MarshalText() ([]byte, error)     { return provenanceWords.MarshalText(v) }
@@ -104,7 +104,7 @@ var replayCodeWords = fsm.Words[ReplayCode]{Machine: MachineName, Type: "ReplayC
 	"dlq-drain", "incident", "backfill", "test", "redelivery",
 }}
 
-// String returns the word of the spec, ParseReplayCode the replay_code of a word. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseReplayCode the replay_code of a word. The other methods are for JSON and SQL.
 func (v ReplayCode) String() string                   { return replayCodeWords.String(v) }
 func (v ReplayCode) Valid() bool                      { return ReplayCodeDLQDrain <= v && v <= ReplayCodeRedelivery }
 func (v ReplayCode) MarshalText() ([]byte, error)     { return replayCodeWords.MarshalText(v) }

@@ -29,8 +29,8 @@ var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "ev
 	"discover", "claim", "succeed", "fail", "replay", "quarantine", "recover_stale_claim", "release",
 }}
 
-// String returns the word of the spec, ParseEvent the event of a word, Events every event in the order of
-// the spec. The other methods carry the word through JSON and SQL.
+// String returns the word of the spec, ParseEvent the event of a word. Events lists every event in
+// the order of the spec. The other methods are for JSON and SQL.
 func (e Event) String() string                   { return eventWords.String(e) }
 func (e Event) Valid() bool                      { return EventDiscover <= e && e <= EventRelease }
 func (e Event) MarshalText() ([]byte, error)     { return eventWords.MarshalText(e) }
