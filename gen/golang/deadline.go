@@ -13,7 +13,6 @@ import (
 //		switch r.State {
 //		case Initiated:
 //			return Deadline{At: r.ExpiresAt, Fire: AbortUpload{Reason: AbortReasonExpired}, Follows: true}, true
-//		case Committed, Aborted:
 //		}
 //		return Deadline{}, false
 //	}
@@ -34,9 +33,6 @@ func (g *generator) deadline(f *jen.File) {
 					if s.Timeout != nil {
 						cases.Case(jen.Id(naming.Exported(s.Text))).Block(g.stateDeadline(s)...)
 					}
-				}
-				if without := g.statesWith(func(s *ir.State) bool { return s.Timeout == nil }); len(without) > 0 {
-					cases.Case(without...).Block(jen.Comment("// no timer"))
 				}
 			}),
 			jen.Return(jen.Id("Deadline").Values(), jen.False()),

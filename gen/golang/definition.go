@@ -128,15 +128,10 @@ func (g *generator) identity(f *jen.File) {
 	idType := func() *jen.Statement { return g.goType(g.m.ID.Type) }
 	coreMethod(f, "Blank", "returns a record to scan into.", nil, g.fsm("Record"), jen.Return(jen.Op("&").Id("Record").Values()))
 	coreMethod(f, "ParseID", "reads the text form of an id. The result is as fsm.Plain gives it.", []jen.Code{jen.Id("text").String()},
-		jen.Params(jen.Any(), jen.Error()),
-		jen.List(jen.Id("id"), jen.Err()).Op(":=").Id("parseID").Call(jen.Id("text")),
-		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
-		jen.Return(g.fsm("Plain").Call(jen.Id("id")), jen.Nil()))
+		jen.Params(jen.Any(), jen.Error()), jen.Return(g.fsm("PlainOf").Call(jen.Id("parseID").Call(jen.Id("text")))))
 	declare(f, "parseID reads the text form of an id.", "",
-		jen.Func().Id("parseID").Params(jen.Id("text").String()).Params(jen.Id("id").Add(idType()), jen.Err().Error()).Block(
-			jen.If(jen.Err().Op(":=").Add(g.fsm("Into")).Call(jen.Op("&").Id("id")).Dot("Scan").Call(jen.Id("text")), jen.Err().Op("!=").Nil()).Block(
-				jen.Return(jen.Id("id"), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": id: %w"), jen.Err()))),
-			jen.Return(jen.Id("id"), jen.Nil())))
+		jen.Func().Id("parseID").Params(jen.Id("text").String()).Params(idType(), jen.Error()).Block(
+			jen.Return(g.fsm("ParseID").Types(idType()).Call(jen.Id("MachineName"), jen.Id("text")))))
 	coreMethod(f, "Owns", "reports whether p is a payload of this machine.", []jen.Code{jen.Id("p").Add(g.fsm("Payload"))}, jen.Bool(),
 		jen.List(jen.Id("_"), jen.Id("ok")).Op(":=").Id("p").Assert(jen.Id("Payload")), jen.Return(jen.Id("ok")))
 	if g.hasActors() {
@@ -172,7 +167,7 @@ func (g *generator) callers(f *jen.File) {
 //		if e.Name != EventDepositConfirmed.String() {
 //			return "", false
 //		}
-//		payload, err := DecodeEvent(e.Name, e.Payload)
+//		payload, err := payloadOf(e)
 //		if err != nil {
 //			return "", false
 //		}
@@ -215,7 +210,7 @@ func (g *generator) keyOf(f *jen.File) {
 	doc := "returns the idempotency key that e has by its own template, false for none. r is nil for a\ncreation."
 	body := []jen.Code{
 		jen.If(keyless).Block(none()),
-		jen.List(jen.Id("payload"), jen.Err()).Op(":=").Id("DecodeEvent").Call(jen.Id("e").Dot("Name"), jen.Id("e").Dot("Payload")),
+		jen.List(jen.Id("payload"), jen.Err()).Op(":=").Id("payloadOf").Call(jen.Id("e")),
 		jen.If(jen.Err().Op("!=").Nil()).Block(none()),
 	}
 	if reads {

@@ -2,6 +2,7 @@ package golang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -118,7 +119,7 @@ func (g *generator) structField(s *jen.Group, name, doc string, t ir.Type) {
 	}
 	field := &jen.Statement{}
 	if doc != "" {
-		field = comment(naming.Exported(name)+" is "+name+".", doc)
+		field = comment(doc, "")
 	}
 	s.Add(field.Id(naming.Exported(name)).Add(g.goType(t)).Tag(map[string]string{"json": tag}))
 }
@@ -228,38 +229,53 @@ func bounds(f *ir.Field) string {
 
 // decode emits:
 //
-//	func DecodeEvent(name string, data []byte) (Payload, error) {
-//		event, err := ParseEvent(name)
-//		if err != nil {
-//			return nil, err
-//		}
-//		switch event {
-//		case EventCommitUpload:
-//			return fsm.Decode[CommitUpload](MachineName, name, data, "digest", "length")
-//		}
-//		return nil, ...
+//	var decoders = fsm.Decoders[Payload]{
+//		"commit_upload": fsm.DecoderOf[Payload, CommitUpload]("digest", "length"),
 //	}
+//
+//	func DecodeEvent(name string, data []byte) (Payload, error) { return decoders.Decode(MachineName, name, data) }
 func (g *generator) decode(f *jen.File) {
+	f.Comment("// decoders are by event; each is told the fields that must be there. They are never written.")
+	f.Var().Id("decoders").Op("=").Add(g.fsm("Decoders")).Types(jen.Id("Payload")).ValuesFunc(func(list *jen.Group) {
+		for _, ev := range g.m.Events {
+			var required []jen.Code
+			for _, p := range payload(ev) {
+				if !p.typ.Optional {
+					required = append(required, jen.Lit(p.field.Text))
+				}
+			}
+			list.Line().Lit(ev.Text).Op(":").Add(g.fsm("DecoderOf")).Types(jen.Id("Payload"), jen.Id(naming.Exported(ev.Text))).Call(required...)
+		}
+		list.Line()
+	})
+	f.Line()
 	declare(f, "DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields\nmust be there, others than declared must not.", "",
 		jen.Func().Id("DecodeEvent").Params(jen.Id("name").String(), jen.Id("data").Index().Byte()).Params(jen.Id("Payload"), jen.Error()).Block(
-			jen.Switch(jen.Id("name")).BlockFunc(func(cases *jen.Group) {
-				for _, ev := range g.m.Events {
-					args := []jen.Code{jen.Id("MachineName"), jen.Id("name"), jen.Id("data")}
-					for _, p := range payload(ev) {
-						if !p.typ.Optional {
-							args = append(args, jen.Lit(p.field.Text))
-						}
-					}
-					cases.Case(jen.Lit(ev.Text)).Block(
-						jen.Return(g.fsm("Decode").Types(jen.Id(naming.Exported(ev.Text))).Call(args...)))
-				}
-			}),
-			jen.Return(jen.Nil(), jen.Op("&").Add(g.fsm("Rejection")).Values(
-				jen.Id("Machine").Op(":").Id("MachineName"),
-				jen.Id("Reason").Op(":").Add(g.fsm("ErrInvalidEvent")),
-				jen.Id("Event").Op(":").Id("name"),
-				jen.Id("Field").Op(":").Lit("event"),
-				jen.Id("Problem").Op(":").Lit("is not declared"),
-			)),
-		))
+			jen.Return(jen.Id("decoders").Dot("Decode").Call(jen.Id("MachineName"), jen.Id("name"), jen.Id("data")))))
+	declare(f, "payloadOf is the payload of e. What came as a struct is decoded only where that changes it.", "",
+		jen.Func().Id("payloadOf").Params(jen.Id("e").Add(g.fsm("Event"))).Params(jen.Id("Payload"), jen.Error()).Block(g.payloadOf()...))
+}
+
+// payloadOf takes the struct of an event, unless it has JSON, which is stored in its compact form.
+func (g *generator) payloadOf() []jen.Code {
+	var decoded []jen.Code
+	for _, ev := range g.m.Events {
+		if slices.ContainsFunc(payload(ev), func(p payloadField) bool { return p.typ.Base == ir.JSON }) {
+			decoded = append(decoded, jen.Id(naming.Exported(ev.Text)))
+		}
+	}
+	decode := jen.Return(jen.Id("DecodeEvent").Call(jen.Id("e").Dot("Name"), jen.Id("e").Dot("Payload")))
+	if len(decoded) == 0 {
+		return []jen.Code{
+			jen.If(jen.List(jen.Id("p"), jen.Id("ok")).Op(":=").Id("e").Dot("Value").Call().Assert(jen.Id("Payload")), jen.Id("ok")).Block(
+				jen.Return(jen.Id("p"), jen.Nil())),
+			decode,
+		}
+	}
+	return []jen.Code{
+		jen.Switch(jen.Id("p").Op(":=").Id("e").Dot("Value").Call().Assert(jen.Type())).Block(
+			jen.Case(decoded...),
+			jen.Case(jen.Id("Payload")).Block(jen.Return(jen.Id("p"), jen.Nil()))),
+		decode,
+	}
 }

@@ -29,9 +29,7 @@ func (g *generator) explain(f *jen.File) {
 	}
 	explained := map[string]bool{}
 	for _, row := range g.taken {
-		if name := unheldName(g, row); !explained[name] {
-			explained[name] = g.explainHolds(f, row)
-		}
+		g.explainHolds(f, row, explained)
 	}
 }
 
@@ -148,34 +146,54 @@ func (g *generator) seen(s *scope, o *ir.Operand) *jen.Statement {
 	return g.fsm("Read").Call(jen.Lit(name), code)
 }
 
-// explainHolds emits, and reports whether it did, where the row's target may refuse the new record:
+// explainHolds emits, where the row's target may refuse the new record, and explained has it
+// not yet:
 //
-//	// unheldFund tells what FUNDED demands and the record after fund lacks.
+//	// unmetFunded tells what FUNDED demands and r lacks.
+//	func (r *Record) unmetFunded(event Event, by Actor, row string) error { ... }
+//
+//	// unheldFund tells what FUNDED demands and the record after fund would lack.
 //	func (r *Record) unheldFund(e DepositConfirmed, by Actor) error { ... }
-func (g *generator) explainHolds(f *jen.File, row *ir.Row) bool {
+func (g *generator) explainHolds(f *jen.File, row *ir.Row, explained map[string]bool) {
 	_, known := g.condition(row, false)
 	b := &body{g: g, row: row, facts: known, assigned: map[*ir.Field]value{}}
 	for _, step := range []func(){b.checkNamed, b.evaluate, b.checkImmutable, b.checkBounds} {
 		if step(); b.ends {
-			return false
+			return
 		}
 	}
 	s := g.after(row, b.assigned)
 	holds := row.Target().Holds
 	if t := s.conjunction(holds, b.facts); t.known && t.outcome {
-		return false
+		return
 	}
+	state := row.Target().Text
+	name := unheldName(g, row)
+	says := fmt.Sprintf("%s tells what %s demands and the record after %s would lack.", name, state, row.Text)
 	in := g.explainInputs(row.Event, false)
 	for _, l := range b.locals {
 		in = append(in, jen.Id(l.name).Add(g.goType(l.typ)))
 	}
-	args := []jen.Code{jen.Lit(row.Target().Text)}
-	for _, c := range holds {
-		args = append(args, g.check(s, c))
+	reject := g.rejection("ErrHoldsFailed", row.Event).Dot("OnRow").Call(jen.Lit(row.Text))
+	if b.keepsDemanded() {
+		name = unmetName(row.Target())
+		says = fmt.Sprintf("%s tells what %s demands and r lacks.", name, state)
+		in = []jen.Code{jen.Id("event").Id("Event")}
+		args := []jen.Code{g.fsm("ErrHoldsFailed"), jen.Id("event")}
+		if g.hasActors() {
+			in, args = append(in, jen.Id("by").Id("Actor")), append(args, jen.Id("by"))
+		}
+		in = append(in, jen.Id("row").String())
+		reject = jen.Id("r").Dot("reject").Call(args...).Dot("OnRow").Call(jen.Id("row"))
 	}
-	name := unheldName(g, row)
-	declare(f, fmt.Sprintf("%s tells what %s demands and the record after %s would lack.", name, row.Target().Text, row.Text), "",
-		jen.Func().Add(receiver()).Id(name).Params(in...).Error().Block(
-			jen.Return(g.rejection("ErrHoldsFailed", row.Event).Dot("OnRow").Call(jen.Lit(row.Text)).Dot("Explain").Call(checkLines(args)...))))
-	return true
+	if explained[name] {
+		return
+	}
+	explained[name] = true
+	checks := []jen.Code{jen.Lit(state)}
+	for _, c := range holds {
+		checks = append(checks, g.check(s, c))
+	}
+	declare(f, says, "", jen.Func().Add(receiver()).Id(name).Params(in...).Error().Block(
+		jen.Return(reject.Dot("Explain").Call(checkLines(checks)...))))
 }

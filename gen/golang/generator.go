@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dave/jennifer/jen"
 
@@ -223,8 +225,12 @@ func (g *generator) roles() []*ir.Actor {
 // comment renders a doc comment: a sentence that begins with the declared
 // name, then the words of the spec.
 func comment(sentence, doc string) *jen.Statement {
+	doc = strings.TrimSpace(doc)
+	if joined := sentence + " " + doc; doc != "" && continues(joined, doc) {
+		sentence, doc = joined, ""
+	}
 	lines := strings.Split(sentence, "\n")
-	if doc = strings.TrimSpace(doc); doc != "" {
+	if doc != "" {
 		lines = append(lines, "")
 		lines = append(lines, strings.Split(doc, "\n")...)
 	}
@@ -233,6 +239,13 @@ func comment(sentence, doc string) *jen.Statement {
 		s.Comment(commentLine(line)).Line()
 	}
 	return s
+}
+
+// continues reports whether doc is a sentence that can stand on the line of the one before.
+func continues(joined, doc string) bool {
+	const width = 120
+	first, _ := utf8.DecodeRuneInString(doc)
+	return len(joined) <= width && !strings.Contains(joined, "\n") && unicode.IsUpper(first)
 }
 
 // commentLine is a line of a doc as a comment. One that begins like a build

@@ -68,11 +68,11 @@ func promise(e *ir.Effect) string {
 	does := "carries out " + e.Text + ". "
 	switch e.Delivery {
 	case ir.InTransaction:
-		return does + "It runs inside the transaction of the step: an error\nrefuses the step."
+		return does + "It runs inside the transaction of the step: an error refuses the step."
 	case ir.Idempotent:
 		return does + "It may run again, so twice must be as good as once."
 	case ir.Keyed:
-		return does + "It may run again, with the same d.ID for the receiver to\nknow it by."
+		return does + "It may run again, with the same d.ID for the receiver to know it by."
 	case ir.Queryable:
 		return does + "Before it runs again, its query is asked."
 	case ir.AtMostOnce:

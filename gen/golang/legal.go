@@ -219,12 +219,11 @@ func (g *generator) offered(x jen.Code) []jen.Code {
 // engineLegal emits:
 //
 //	func (m core) Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error) {
-//		record, ok := r.(*Record)
-//		if !ok || record == nil {
-//			return nil, fmt.Errorf("deal: %T is not a record of this machine", r)
+//		record, err := recordOf(r)
+//		if err != nil {
+//			return nil, err
 //		}
 //		c := Call{Params: m.params, Now: now}
-//		var err error
 //		if c.By, err = actorOf(by); err != nil {
 //			return nil, err
 //		}
@@ -232,13 +231,12 @@ func (g *generator) offered(x jen.Code) []jen.Code {
 //	}
 func (g *generator) engineLegal(f *jen.File) {
 	body := []jen.Code{
-		jen.List(jen.Id("record"), jen.Id("ok")).Op(":=").Id("r").Assert(jen.Op("*").Id("Record")),
-		jen.If(jen.Op("!").Id("ok").Op("||").Id("record").Op("==").Nil()).Block(
-			jen.Return(jen.Nil(), jen.Qual("fmt", "Errorf").Call(jen.Lit(g.m.Text+": %T is not a record of this machine"), jen.Id("r")))),
+		jen.List(jen.Id("record"), jen.Err()).Op(":=").Id("recordOf").Call(jen.Id("r")),
+		jen.If(jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Nil(), jen.Err())),
 		jen.Id("c").Op(":=").Add(g.callLiteral(nil, jen.Id("now"))),
 	}
 	if g.hasActors() {
-		body = append(body, jen.Var().Err().Error(),
+		body = append(body,
 			jen.If(jen.List(jen.Id("c").Dot("By"), jen.Err()).Op("=").Id("actorOf").Call(jen.Id("by")), jen.Err().Op("!=").Nil()).Block(
 				jen.Return(jen.Nil(), jen.Err())))
 	}

@@ -35,7 +35,7 @@ func (g *generator) metricBuilder(f *jen.File, x *ir.Metric) {
 		labels = append(labels, jen.Values(jen.Id("Name").Op(":").Lit(l.Name), jen.Id("Value").Op(":").Add(g.label(v))))
 	}
 	if len(labels) > 0 {
-		fields = append(fields, jen.Id("Labels").Op(":").Index().Add(g.fsm("Label")).Values(lines(labels)))
+		fields = append(fields, jen.Id("Labels").Op(":").Index().Add(g.fsm("Label")).Values(filled(labels)))
 	}
 	f.Func().Id(builderName(a)).Params(g.builderInputs(n)...).Add(g.fsm("Effect")).Block(append(code,
 		jen.Return(g.fsm("Effect").Values(

@@ -256,17 +256,47 @@ func (b *body) checkHolds() {
 	if t.known && t.outcome {
 		return
 	}
-	args := b.g.explainArgs(b.row.Event)
-	for _, l := range b.locals {
-		args = append(args, jen.Id(l.name))
-	}
-	rejection := jen.Id("r").Dot(unheldName(b.g, b.row)).Call(args...)
+	rejection := b.unheld()
 	if t.known {
 		b.leave(rejection)
 		return
 	}
 	b.add(jen.If(t.not()).Block(refuse(rejection)))
 }
+
+// unheld calls the method that explains why the row's target state refuses: that of the state
+// where the row stores nothing that it demands, else that of the row.
+func (b *body) unheld() *jen.Statement {
+	if b.keepsDemanded() {
+		args := append(b.g.rejectionArgs(b.row.Event, jen.Id("by")), jen.Lit(b.row.Text))
+		return jen.Id("r").Dot(unmetName(b.row.Target())).Call(args...)
+	}
+	args := b.g.explainArgs(b.row.Event)
+	for _, l := range b.locals {
+		args = append(args, jen.Id(l.name))
+	}
+	return jen.Id("r").Dot(unheldName(b.g, b.row)).Call(args...)
+}
+
+// keepsDemanded reports whether what the target state demands reads the record alone, and reads
+// it alike before the row stores anything.
+func (b *body) keepsDemanded() bool {
+	if b.row.From == nil {
+		return false
+	}
+	after, before := b.g.after(b.row, b.assigned), &scope{g: b.g, record: "r", state: b.row.Target()}
+	return !slices.ContainsFunc(b.row.Target().Holds, func(c *ir.Clause) bool {
+		for _, o := range []*ir.Operand{&c.Left, &c.Right} {
+			if o.Param != nil || o.Special != "" {
+				return true
+			}
+		}
+		return source(b.g.check(after, c)) != source(b.g.check(before, c))
+	})
+}
+
+// unmetName is the method that explains what a state demands and a record lacks.
+func unmetName(s *ir.State) string { return "unmet" + naming.Exported(s.Text) }
 
 // unheldName is the method that explains why the row's target state refused. The rows that a row
 // of the spec expands to share it where they lead to one state.

@@ -14,7 +14,7 @@ import (
 
 // What the generated code of the ten machines may cost its readers.
 const (
-	maxLines      = 21_300 // all files, tests included
+	maxLines      = 20_500 // all files, tests included
 	maxFuncLines  = 70
 	maxComplexity = 20
 )
@@ -23,11 +23,9 @@ const (
 // exactly. It may only shrink.
 var large = map[string][2]int{
 	"activate/Record.inCheckSnapshotChecked": {36, 23},
-	"deal/DecodeEvent":                       {57, 27},
 	"deal/Record.offer":                      {59, 22},
 	"deal/Record.options":                    {101, 21},
 	"registration/Effects":                   {116, 35},
-	"registration/DecodeEvent":               {45, 21},
 	"registration/Record.options":            {86, 18},
 	"unpack/Record.inCheckUnpackedChecked":   {65, 41},
 	"wal/Record.options":                     {42, 33},

@@ -27,13 +27,8 @@ func (g *generator) view(f *jen.File) {
 	g.viewTypes(f)
 	declare(f, "View returns r as the type of its state, nil if that is no declared state.", "",
 		jen.Func().Add(receiver()).Id("View").Params().Id("View").Block(
-			jen.Switch(jen.Id("r").Dot("State")).BlockFunc(func(cases *jen.Group) {
-				for _, s := range g.m.States {
-					cases.Case(jen.Id(naming.Exported(s.Text))).Block(
-						jen.Return(jen.Id(naming.GoIn.Of(s.Text)).Values(jen.Id("in").Values(jen.Op("*").Id("r")))))
-				}
-			}),
-			jen.Return(jen.Nil()),
+			jen.If(jen.Op("!").Id("r").Dot("State").Dot("Valid").Call()).Block(jen.Return(jen.Nil())),
+			jen.Return(jen.Id("views").Index(jen.Id("r").Dot("State")).Call(jen.Id("in").Values(jen.Op("*").Id("r")))),
 		))
 	declare(f, "fired returns the view after an event, nil if it was refused.", "",
 		jen.Func().Add(receiver()).Id("fired").Params(jen.Id("_").Id("Steps"), jen.Err().Error()).Params(jen.Id("View"), jen.Error()).Block(
@@ -66,10 +61,17 @@ func (g *generator) viewTypes(f *jen.File) {
 	f.Comment("// The views: one type for each state.")
 	f.Type().DefsFunc(func(defs *jen.Group) {
 		for _, s := range g.m.States {
-			in := naming.GoIn.Of(s.Text)
-			defs.Comment(fmt.Sprintf("// %s is a record in %s.", in, s.Text))
-			defs.Id(in).Struct(jen.Id("in"))
+			defs.Id(naming.GoIn.Of(s.Text)).Struct(jen.Id("in"))
 		}
+	})
+	f.Line()
+	f.Comment("// views make the view of each state. They are never written.")
+	f.Var().Id("views").Op("=").Index(jen.Op("...")).Func().Params(jen.Id("in")).Id("View").ValuesFunc(func(list *jen.Group) {
+		for _, s := range g.m.States {
+			list.Line().Id(naming.Exported(s.Text)).Op(":").Func().Params(jen.Id("v").Id("in")).Id("View").Values(
+				jen.Return(jen.Id(naming.GoIn.Of(s.Text)).Values(jen.Id("v")))) // on one line
+		}
+		list.Line()
 	})
 	f.Line()
 	if slices.ContainsFunc(g.m.Events, func(ev *ir.Event) bool { return g.public(ev) && len(g.sources(ev)) == 1 }) {

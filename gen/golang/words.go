@@ -52,7 +52,7 @@ func (g *generator) wordConstants(f *jen.File, w *wordType) {
 		defs.Id("_").Id(w.name).Op("=").Iota()
 		for _, c := range w.words {
 			if c.doc != "" {
-				defs.Add(comment(fmt.Sprintf("%s is %s.", c.constant, c.text), c.doc).Id(c.constant))
+				defs.Add(comment(c.doc, "").Id(c.constant))
 			} else {
 				defs.Id(c.constant)
 			}
@@ -141,18 +141,20 @@ func (g *generator) states(f *jen.File) {
 		func(s *ir.State) bool { return s.Recoverable })
 }
 
+// stateKinds emits:
+//
+//	var kinds = [...]string{Draft: "initial", Paid: "success"}
 func (g *generator) stateKinds(f *jen.File) {
+	var list []jen.Code
+	for _, s := range g.m.States {
+		list = append(list, jen.Id(naming.Exported(s.Text)).Op(":").Lit(string(s.Kind)))
+	}
+	declare(f, "kinds are the semantic roles of the states. They are never written.", "",
+		jen.Var().Id("kinds").Op("=").Index(jen.Op("...")).String().Values(filled(list)))
 	declare(f, "Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.", "",
 		jen.Func().Params(jen.Id("s").Id("State")).Id("Kind").Params().String().Block(
-			jen.Switch(jen.Id("s")).BlockFunc(func(cases *jen.Group) {
-				for _, kind := range ir.Kinds() {
-					if list := g.statesWith(func(s *ir.State) bool { return s.Kind == kind }); len(list) > 0 {
-						cases.Case(list...).Block(jen.Return(jen.Lit(string(kind))))
-					}
-				}
-			}),
-			jen.Return(jen.Lit("")),
-		))
+			jen.If(jen.Op("!").Id("s").Dot("Valid").Call()).Block(jen.Return(jen.Lit(""))),
+			jen.Return(jen.Id("kinds").Index(jen.Id("s")))))
 }
 
 // stateFlag emits a predicate of a state, false of what is none.

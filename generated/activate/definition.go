@@ -2,11 +2,7 @@
 
 package activate
 
-import (
-	"fmt"
-
-	"github.com/fsmgen/fsmgen/runtime/fsm"
-)
+import "github.com/fsmgen/fsmgen/runtime/fsm"
 
 // Definition is the machine as an engine runs it: every method speaks package fsm.
 type Definition[Tx any] struct {
@@ -49,21 +45,10 @@ func facts() *fsm.Facts {
 func (m core) Blank() fsm.Record { return &Record{} }
 
 // ParseID reads the text form of an id. The result is as fsm.Plain gives it.
-func (m core) ParseID(text string) (any, error) {
-	id, err := parseID(text)
-	if err != nil {
-		return nil, err
-	}
-	return fsm.Plain(id), nil
-}
+func (m core) ParseID(text string) (any, error) { return fsm.PlainOf(parseID(text)) }
 
 // parseID reads the text form of an id.
-func parseID(text string) (id fsm.UUID, err error) {
-	if err := fsm.Into(&id).Scan(text); err != nil {
-		return id, fmt.Errorf("activate: id: %w", err)
-	}
-	return id, nil
-}
+func parseID(text string) (fsm.UUID, error) { return fsm.ParseID[fsm.UUID](MachineName, text) }
 
 // Owns reports whether p is a payload of this machine.
 func (m core) Owns(p fsm.Payload) bool {

@@ -55,16 +55,10 @@ type Payload interface {
 // row complete of machine unpack
 type Start struct {
 	ImageID string `json:"image_id"`
-	// DownloadRun is download_run.
-	//
 	// added: the run whose file this is (F-002-28)
 	DownloadRun fsm.UUID `json:"download_run"`
-	// Checksum is checksum.
-	//
 	// added: what is on the origin
 	Checksum string `json:"checksum"`
-	// DeviceID is device_id.
-	//
 	// the origin
 	DeviceID   string `json:"device_id"`
 	DeviceName string `json:"device_name"`
@@ -117,22 +111,26 @@ func (SnapshotReady) EventName() string  { return "SNAPSHOT_READY" }
 func (SnapshotFailed) EventName() string { return "SNAPSHOT_FAILED" }
 func (Store) EventName() string          { return "STORE" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"START":           fsm.DecoderOf[Payload, Start]("image_id", "download_run", "checksum", "device_id", "device_name"),
+	"CHECKED":         fsm.DecoderOf[Payload, Checked]("row_active", "image_active", "device_exists"),
+	"CHECK_FAILED":    fsm.DecoderOf[Payload, CheckFailed]("cause"),
+	"SNAPSHOT_READY":  fsm.DecoderOf[Payload, SnapshotReady]("device_path"),
+	"SNAPSHOT_FAILED": fsm.DecoderOf[Payload, SnapshotFailed]("reason"),
+	"STORE":           fsm.DecoderOf[Payload, Store](),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "START":
-		return fsm.Decode[Start](MachineName, name, data, "image_id", "download_run", "checksum", "device_id", "device_name")
-	case "CHECKED":
-		return fsm.Decode[Checked](MachineName, name, data, "row_active", "image_active", "device_exists")
-	case "CHECK_FAILED":
-		return fsm.Decode[CheckFailed](MachineName, name, data, "cause")
-	case "SNAPSHOT_READY":
-		return fsm.Decode[SnapshotReady](MachineName, name, data, "device_path")
-	case "SNAPSHOT_FAILED":
-		return fsm.Decode[SnapshotFailed](MachineName, name, data, "reason")
-	case "STORE":
-		return fsm.Decode[Store](MachineName, name, data)
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

@@ -4,9 +4,9 @@ package activate
 
 import "github.com/fsmgen/fsmgen/runtime/fsm"
 
-// unheldStored tells what COMPLETE demands and the record after stored would lack.
-func (r *Record) unheldStored() error {
-	return r.reject(fsm.ErrHoldsFailed, EventStore).OnRow("stored").Explain("COMPLETE",
+// unmetComplete tells what COMPLETE demands and r lacks.
+func (r *Record) unmetComplete(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("COMPLETE",
 		fsm.Check("device_path exists true", r.DevicePath.IsSet, fsm.Read("device_path", r.DevicePath)),
 	)
 }

@@ -162,7 +162,7 @@ func (r *Record) fireStore(now time.Time) (Steps, error) {
 	}
 	// "Two-table update, transactional", against Scenario 2, "may have partial records" (F-002-23).
 	if !r.DevicePath.IsSet {
-		return Steps{}, r.unheldStored()
+		return Steps{}, r.unmetComplete(EventStore, "stored")
 	}
 	r.State = Complete
 	return took(TransitionStored), nil

@@ -11,16 +11,10 @@ type Record struct {
 	RunID   fsm.UUID `json:"run_id"`
 	State   State    `json:"state"`
 	ImageID string   `json:"image_id"`
-	// DownloadRun is download_run.
-	//
 	// added: the run whose file this is (F-002-28)
 	DownloadRun fsm.UUID `json:"download_run"`
-	// Checksum is checksum.
-	//
 	// added: what is on the origin
 	Checksum string `json:"checksum"`
-	// DeviceID is device_id.
-	//
 	// the origin
 	DeviceID   string                    `json:"device_id"`
 	DeviceName string                    `json:"device_name"`

@@ -14,17 +14,11 @@ type State uint8
 // The values of State, in the order of the spec. Zero is none of them.
 const (
 	_ State = iota
-	// CheckSnapshot is check-snapshot.
-	//
 	// Recovery: ask the database and devicemapper again.
 	CheckSnapshot
-	// CreateSnapshot is create-snapshot.
-	//
 	// Recovery: Skip to register if the snapshot is there: this run made it, since what was there before is destroyed on the way
 	// into this state (F-002-28); "typically atomic in devicemapper".
 	CreateSnapshot
-	// Register is register.
-	//
 	// Recovery: Skip or Retry; both tables and the step are one transaction, so neither is ever needed.
 	Register
 	Complete
@@ -46,21 +40,18 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	CheckSnapshot: "initial", CreateSnapshot: "operational", Register: "snapshot", Complete: "success",
+	Aborted: "error",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case CheckSnapshot:
-		return "initial"
-	case CreateSnapshot:
-		return "operational"
-	case Register:
-		return "snapshot"
-	case Complete:
-		return "success"
-	case Aborted:
-		return "error"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

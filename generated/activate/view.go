@@ -24,17 +24,21 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InCheckSnapshot is a record in check-snapshot.
-	InCheckSnapshot struct{ in }
-	// InCreateSnapshot is a record in create-snapshot.
+	InCheckSnapshot  struct{ in }
 	InCreateSnapshot struct{ in }
-	// InRegister is a record in register.
-	InRegister struct{ in }
-	// InComplete is a record in COMPLETE.
-	InComplete struct{ in }
-	// InAborted is a record in aborted.
-	InAborted struct{ in }
+	InRegister       struct{ in }
+	InComplete       struct{ in }
+	InAborted        struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	CheckSnapshot:  func(v in) View { return InCheckSnapshot{v} },
+	CreateSnapshot: func(v in) View { return InCreateSnapshot{v} },
+	Register:       func(v in) View { return InRegister{v} },
+	Complete:       func(v in) View { return InComplete{v} },
+	Aborted:        func(v in) View { return InAborted{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -42,19 +46,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case CheckSnapshot:
-		return InCheckSnapshot{in{*r}}
-	case CreateSnapshot:
-		return InCreateSnapshot{in{*r}}
-	case Register:
-		return InRegister{in{*r}}
-	case Complete:
-		return InComplete{in{*r}}
-	case Aborted:
-		return InAborted{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

@@ -15,20 +15,12 @@ type Role uint8
 const (
 	_ Role = iota
 	RoleAdvertiser
-	// RoleOwner is owner.
-	//
 	// Owner of the channel
 	RoleOwner
-	// RoleAdmin is admin.
-	//
 	// Admin of the channel. A deal has many and no field names them: the caller states the role (F-003-21).
 	RoleAdmin
-	// RoleOperator is operator.
-	//
 	// Platform operator
 	RoleOperator
-	// RoleSystem is system.
-	//
 	// The engine and trusted services.
 	RoleSystem
 )
@@ -62,9 +54,7 @@ func (a Actor) isAdvertiser(r *Record) bool {
 	return a.Role == RoleAdvertiser && a.ID == fsm.Some(r.AdvertiserID)
 }
 
-// ByOwner is the owner with the given id.
-//
-// Owner of the channel
+// ByOwner is the owner with the given id. Owner of the channel
 func ByOwner(id int64) Actor { return Actor{Role: RoleOwner, ID: fsm.Some(id)} }
 
 // isOwner reports whether a is the owner of r: its id is owner_id.
@@ -75,9 +65,7 @@ func (a Actor) isOwner(r *Record) bool { return a.Role == RoleOwner && a.ID == f
 // Admin of the channel. A deal has many and no field names them: the caller states the role (F-003-21).
 func ByAdmin(id int64) Actor { return Actor{Role: RoleAdmin, ID: fsm.Some(id)} }
 
-// ByOperator is the operator with the given id.
-//
-// Platform operator
+// ByOperator is the operator with the given id. Platform operator
 func ByOperator(id int64) Actor { return Actor{Role: RoleOperator, ID: fsm.Some(id)} }
 
 // BySystem is the engine or a trusted service.

@@ -45,8 +45,6 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.VerificationTimeout); ok {
 			return Deadline{At: at, Fire: AutoApprove{}}, true
 		}
-	case Draft, Accepted, CreativeApproved, Scheduled, Published, CompletedReleased, Disputed, Cancelled, Refunded, Expired:
-		// no timer
 	}
 	return Deadline{}, false
 }

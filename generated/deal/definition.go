@@ -2,11 +2,7 @@
 
 package deal
 
-import (
-	"fmt"
-
-	"github.com/fsmgen/fsmgen/runtime/fsm"
-)
+import "github.com/fsmgen/fsmgen/runtime/fsm"
 
 // Definition is the machine as an engine runs it: every method speaks package fsm.
 type Definition[Tx any] struct {
@@ -60,21 +56,10 @@ func facts() *fsm.Facts {
 func (m core) Blank() fsm.Record { return &Record{} }
 
 // ParseID reads the text form of an id. The result is as fsm.Plain gives it.
-func (m core) ParseID(text string) (any, error) {
-	id, err := parseID(text)
-	if err != nil {
-		return nil, err
-	}
-	return fsm.Plain(id), nil
-}
+func (m core) ParseID(text string) (any, error) { return fsm.PlainOf(parseID(text)) }
 
 // parseID reads the text form of an id.
-func parseID(text string) (id fsm.UUID, err error) {
-	if err := fsm.Into(&id).Scan(text); err != nil {
-		return id, fmt.Errorf("deal: id: %w", err)
-	}
-	return id, nil
-}
+func parseID(text string) (fsm.UUID, error) { return fsm.ParseID[fsm.UUID](MachineName, text) }
 
 // Owns reports whether p is a payload of this machine.
 func (m core) Owns(p fsm.Payload) bool {
@@ -102,7 +87,7 @@ func (m core) KeyOf(e fsm.Event, r fsm.Record) (string, bool) {
 	if e.Name != EventDepositConfirmed.String() {
 		return "", false
 	}
-	payload, err := DecodeEvent(e.Name, e.Payload)
+	payload, err := payloadOf(e)
 	if err != nil {
 		return "", false
 	}

@@ -37,9 +37,7 @@ type GenerateDepositAddressEffect struct {
 	DealID fsm.UUID `json:"deal_id"`
 }
 
-// LedgerDepositEffect is the payload of the effect ledger_deposit.
-//
-// Debit EXTERNAL_TON, credit ESCROW:{deal_id}
+// LedgerDepositEffect is the payload of the effect ledger_deposit. Debit EXTERNAL_TON, credit ESCROW:{deal_id}
 type LedgerDepositEffect struct {
 	DealID      fsm.UUID            `json:"deal_id"`
 	DepositNano fsm.Optional[int64] `json:"deposit_nano,omitzero"`

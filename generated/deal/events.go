@@ -108,9 +108,7 @@ type Cancel struct{}
 // Apart from CANCEL: a CANCEL that comes too late is rejected, and must not count as half of a mutual one (F-003-6).
 type MutualCancel struct{}
 
-// Expire is the payload of EXPIRE.
-//
-// Deal Timeout Worker (F-003-22)
+// Expire is the payload of EXPIRE. Deal Timeout Worker (F-003-22)
 type Expire struct{}
 
 // AddressReady is the payload of ADDRESS_READY.
@@ -163,9 +161,7 @@ type StartVerification struct{}
 // PublishFailed is the payload of PUBLISH_FAILED.
 type PublishFailed struct{}
 
-// VerificationPassed is the payload of VERIFICATION_PASSED.
-//
-// Delivery Verifier
+// VerificationPassed is the payload of VERIFICATION_PASSED. Delivery Verifier
 type VerificationPassed struct{}
 
 // VerificationFailed is the payload of VERIFICATION_FAILED.
@@ -238,62 +234,48 @@ func (AutoApprove) EventName() string          { return "AUTO_APPROVE" }
 func (ResolveForOwner) EventName() string      { return "RESOLVE_FOR_OWNER" }
 func (ResolveForAdvertiser) EventName() string { return "RESOLVE_FOR_ADVERTISER" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"CREATE":                 fsm.DecoderOf[Payload, Create]("owner_id", "price_nano"),
+	"SUBMIT_OFFER":           fsm.DecoderOf[Payload, SubmitOffer](),
+	"COUNTER_OFFER":          fsm.DecoderOf[Payload, CounterOffer]("price_nano"),
+	"ACCEPT":                 fsm.DecoderOf[Payload, Accept](),
+	"REJECT":                 fsm.DecoderOf[Payload, Reject](),
+	"WITHDRAW":               fsm.DecoderOf[Payload, Withdraw](),
+	"AGREE":                  fsm.DecoderOf[Payload, Agree](),
+	"CANCEL":                 fsm.DecoderOf[Payload, Cancel](),
+	"MUTUAL_CANCEL":          fsm.DecoderOf[Payload, MutualCancel](),
+	"EXPIRE":                 fsm.DecoderOf[Payload, Expire](),
+	"ADDRESS_READY":          fsm.DecoderOf[Payload, AddressReady]("deposit_address"),
+	"DEPOSIT_CONFIRMED":      fsm.DecoderOf[Payload, DepositConfirmed]("tx_hash", "amount_nano"),
+	"SUBMIT_DRAFT":           fsm.DecoderOf[Payload, SubmitDraft]("creative"),
+	"APPROVE":                fsm.DecoderOf[Payload, Approve](),
+	"REQUEST_REVISION":       fsm.DecoderOf[Payload, RequestRevision](),
+	"DISPUTE":                fsm.DecoderOf[Payload, Dispute]("complaint"),
+	"SET_PUBLISH_TIME":       fsm.DecoderOf[Payload, SetPublishTime]("publish_at"),
+	"PUBLISH_NOW":            fsm.DecoderOf[Payload, PublishNow](),
+	"AUTO_PUBLISHED":         fsm.DecoderOf[Payload, AutoPublished](),
+	"START_VERIFICATION":     fsm.DecoderOf[Payload, StartVerification](),
+	"PUBLISH_FAILED":         fsm.DecoderOf[Payload, PublishFailed](),
+	"VERIFICATION_PASSED":    fsm.DecoderOf[Payload, VerificationPassed](),
+	"VERIFICATION_FAILED":    fsm.DecoderOf[Payload, VerificationFailed](),
+	"AUTO_APPROVE":           fsm.DecoderOf[Payload, AutoApprove](),
+	"RESOLVE_FOR_OWNER":      fsm.DecoderOf[Payload, ResolveForOwner](),
+	"RESOLVE_FOR_ADVERTISER": fsm.DecoderOf[Payload, ResolveForAdvertiser](),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "CREATE":
-		return fsm.Decode[Create](MachineName, name, data, "owner_id", "price_nano")
-	case "SUBMIT_OFFER":
-		return fsm.Decode[SubmitOffer](MachineName, name, data)
-	case "COUNTER_OFFER":
-		return fsm.Decode[CounterOffer](MachineName, name, data, "price_nano")
-	case "ACCEPT":
-		return fsm.Decode[Accept](MachineName, name, data)
-	case "REJECT":
-		return fsm.Decode[Reject](MachineName, name, data)
-	case "WITHDRAW":
-		return fsm.Decode[Withdraw](MachineName, name, data)
-	case "AGREE":
-		return fsm.Decode[Agree](MachineName, name, data)
-	case "CANCEL":
-		return fsm.Decode[Cancel](MachineName, name, data)
-	case "MUTUAL_CANCEL":
-		return fsm.Decode[MutualCancel](MachineName, name, data)
-	case "EXPIRE":
-		return fsm.Decode[Expire](MachineName, name, data)
-	case "ADDRESS_READY":
-		return fsm.Decode[AddressReady](MachineName, name, data, "deposit_address")
-	case "DEPOSIT_CONFIRMED":
-		return fsm.Decode[DepositConfirmed](MachineName, name, data, "tx_hash", "amount_nano")
-	case "SUBMIT_DRAFT":
-		return fsm.Decode[SubmitDraft](MachineName, name, data, "creative")
-	case "APPROVE":
-		return fsm.Decode[Approve](MachineName, name, data)
-	case "REQUEST_REVISION":
-		return fsm.Decode[RequestRevision](MachineName, name, data)
-	case "DISPUTE":
-		return fsm.Decode[Dispute](MachineName, name, data, "complaint")
-	case "SET_PUBLISH_TIME":
-		return fsm.Decode[SetPublishTime](MachineName, name, data, "publish_at")
-	case "PUBLISH_NOW":
-		return fsm.Decode[PublishNow](MachineName, name, data)
-	case "AUTO_PUBLISHED":
-		return fsm.Decode[AutoPublished](MachineName, name, data)
-	case "START_VERIFICATION":
-		return fsm.Decode[StartVerification](MachineName, name, data)
-	case "PUBLISH_FAILED":
-		return fsm.Decode[PublishFailed](MachineName, name, data)
-	case "VERIFICATION_PASSED":
-		return fsm.Decode[VerificationPassed](MachineName, name, data)
-	case "VERIFICATION_FAILED":
-		return fsm.Decode[VerificationFailed](MachineName, name, data)
-	case "AUTO_APPROVE":
-		return fsm.Decode[AutoApprove](MachineName, name, data)
-	case "RESOLVE_FOR_OWNER":
-		return fsm.Decode[ResolveForOwner](MachineName, name, data)
-	case "RESOLVE_FOR_ADVERTISER":
-		return fsm.Decode[ResolveForAdvertiser](MachineName, name, data)
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	switch p := e.Value().(type) {
+	case SubmitDraft:
+	case Payload:
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

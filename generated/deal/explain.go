@@ -54,89 +54,41 @@ func (r *Record) explainDepositConfirmed(e DepositConfirmed, by Actor) *fsm.Reje
 	return x
 }
 
-// unheldSubmitOffer tells what OFFER_PENDING demands and the record after submit_offer would lack.
-func (r *Record) unheldSubmitOffer(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventSubmitOffer, by).OnRow("submit_offer").Explain("OFFER_PENDING",
+// unmetOfferPending tells what OFFER_PENDING demands and r lacks.
+func (r *Record) unmetOfferPending(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("OFFER_PENDING",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unheldCancelDraft tells what CANCELLED demands and the record after cancel_draft would lack.
-func (r *Record) unheldCancelDraft(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("cancel_draft").Explain("CANCELLED",
+// unmetCancelled tells what CANCELLED demands and r lacks.
+func (r *Record) unmetCancelled(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("CANCELLED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unheldCounterOffer tells what NEGOTIATING demands and the record after counter_offer would lack.
-func (r *Record) unheldCounterOffer(e CounterOffer, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCounterOffer, by).OnRow("counter_offer").Explain("NEGOTIATING",
+// unmetNegotiating tells what NEGOTIATING demands and r lacks.
+func (r *Record) unmetNegotiating(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("NEGOTIATING",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unheldAccept tells what ACCEPTED demands and the record after accept would lack.
-func (r *Record) unheldAccept(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventAccept, by).OnRow("accept").Explain("ACCEPTED",
+// unmetAccepted tells what ACCEPTED demands and r lacks.
+func (r *Record) unmetAccepted(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("ACCEPTED",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unheldReject tells what CANCELLED demands and the record after reject would lack.
-func (r *Record) unheldReject(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventReject, by).OnRow("reject").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldWithdraw tells what CANCELLED demands and the record after withdraw would lack.
-func (r *Record) unheldWithdraw(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventWithdraw, by).OnRow("withdraw").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldOfferExpired tells what EXPIRED demands and the record after offer_expired would lack.
-func (r *Record) unheldOfferExpired(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("offer_expired").Explain("EXPIRED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldAgree tells what ACCEPTED demands and the record after agree would lack.
-func (r *Record) unheldAgree(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventAgree, by).OnRow("agree").Explain("ACCEPTED",
-		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldNegotiationCancelledByAdvertiser tells what CANCELLED demands and the record after negotiation_cancelled_by_advertiser would lack.
-func (r *Record) unheldNegotiationCancelledByAdvertiser(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("negotiation_cancelled_by_advertiser").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldNegotiationCancelledByOwner tells what CANCELLED demands and the record after negotiation_cancelled_by_owner would lack.
-func (r *Record) unheldNegotiationCancelledByOwner(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("negotiation_cancelled_by_owner").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldNegotiationExpired tells what EXPIRED demands and the record after negotiation_expired would lack.
-func (r *Record) unheldNegotiationExpired(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("negotiation_expired").Explain("EXPIRED",
+// unmetExpired tells what EXPIRED demands and r lacks.
+func (r *Record) unmetExpired(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("EXPIRED",
 		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
@@ -147,22 +99,6 @@ func (r *Record) unheldAddressReady(e AddressReady, by Actor) error {
 	return r.reject(fsm.ErrHoldsFailed, EventAddressReady, by).OnRow("address_ready").Explain("AWAITING_PAYMENT",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_address exists true", true, fsm.Read("deposit_address", e.DepositAddress)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldAcceptedCancelledByAdvertiser tells what CANCELLED demands and the record after accepted_cancelled_by_advertiser would lack.
-func (r *Record) unheldAcceptedCancelledByAdvertiser(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("accepted_cancelled_by_advertiser").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldAcceptedCancelledByOwner tells what CANCELLED demands and the record after accepted_cancelled_by_owner would lack.
-func (r *Record) unheldAcceptedCancelledByOwner(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("accepted_cancelled_by_owner").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -183,22 +119,6 @@ func (r *Record) unheldFundOverpaid(e DepositConfirmed, by Actor) error {
 		fsm.Check("escrow == held", true, fsm.Read("escrow", EscrowHeld)),
 		fsm.Check("deposit_tx exists true", true, fsm.Read("deposit_tx", e.TxHash)),
 		fsm.Check("deposit_nano exists true", true, fsm.Read("deposit_nano", r.PriceNano)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldPaymentCancelled tells what CANCELLED demands and the record after payment_cancelled would lack.
-func (r *Record) unheldPaymentCancelled(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCancel, by).OnRow("payment_cancelled").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldPaymentExpired tells what EXPIRED demands and the record after payment_expired would lack.
-func (r *Record) unheldPaymentExpired(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventExpire, by).OnRow("payment_expired").Explain("EXPIRED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
@@ -238,9 +158,9 @@ func (r *Record) unheldCreativeExpired(by Actor) error {
 	)
 }
 
-// unheldApprove tells what CREATIVE_APPROVED demands and the record after approve would lack.
-func (r *Record) unheldApprove(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventApprove, by).OnRow("approve").Explain("CREATIVE_APPROVED",
+// unmetCreativeApproved tells what CREATIVE_APPROVED demands and r lacks.
+func (r *Record) unmetCreativeApproved(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("CREATIVE_APPROVED",
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -249,9 +169,9 @@ func (r *Record) unheldApprove(by Actor) error {
 	)
 }
 
-// unheldRequestRevision tells what FUNDED demands and the record after request_revision would lack.
-func (r *Record) unheldRequestRevision(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventRequestRevision, by).OnRow("request_revision").Explain("FUNDED",
+// unmetFunded tells what FUNDED demands and r lacks.
+func (r *Record) unmetFunded(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("FUNDED",
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -281,9 +201,9 @@ func (r *Record) unheldSchedule(e SetPublishTime, by Actor) error {
 	)
 }
 
-// unheldPublishNow tells what PUBLISHED demands and the record after publish_now would lack.
-func (r *Record) unheldPublishNow(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventPublishNow, by).OnRow("publish_now").Explain("PUBLISHED",
+// unmetPublished tells what PUBLISHED demands and r lacks.
+func (r *Record) unmetPublished(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("PUBLISHED",
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -292,20 +212,9 @@ func (r *Record) unheldPublishNow(by Actor) error {
 	)
 }
 
-// unheldAutoPublish tells what PUBLISHED demands and the record after auto_publish would lack.
-func (r *Record) unheldAutoPublish(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventAutoPublished, by).OnRow("auto_publish").Explain("PUBLISHED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
-		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldStartVerification tells what DELIVERY_VERIFYING demands and the record after start_verification would lack.
-func (r *Record) unheldStartVerification(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventStartVerification, by).OnRow("start_verification").Explain("DELIVERY_VERIFYING",
+// unmetDeliveryVerifying tells what DELIVERY_VERIFYING demands and r lacks.
+func (r *Record) unmetDeliveryVerifying(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("DELIVERY_VERIFYING",
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -371,64 +280,18 @@ func (r *Record) unheldAutoApprove(by Actor) error {
 	)
 }
 
-// unheldConsentByAdvertiser tells what FUNDED demands and the record after consent_by_advertiser would lack.
-func (r *Record) unheldConsentByAdvertiser(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventMutualCancel, by).OnRow("consent_by_advertiser").Explain("FUNDED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
-		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldConsentByOwner tells what FUNDED demands and the record after consent_by_owner would lack.
-func (r *Record) unheldConsentByOwner(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventMutualCancel, by).OnRow("consent_by_owner").Explain("FUNDED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
-		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldRefundLateDepositCancelled tells what CANCELLED demands and the record after refund_late_deposit would lack.
-func (r *Record) unheldRefundLateDepositCancelled(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_late_deposit").Explain("CANCELLED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldRefundLateDepositExpired tells what EXPIRED demands and the record after refund_late_deposit would lack.
-func (r *Record) unheldRefundLateDepositExpired(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_late_deposit").Explain("EXPIRED",
-		fsm.Check("escrow in [none, returned]", r.Escrow == EscrowNone || r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldRefundUnderpaid tells what AWAITING_PAYMENT demands and the record after refund_underpaid would lack.
-func (r *Record) unheldRefundUnderpaid(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_underpaid").Explain("AWAITING_PAYMENT",
+// unmetAwaitingPayment tells what AWAITING_PAYMENT demands and r lacks.
+func (r *Record) unmetAwaitingPayment(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("AWAITING_PAYMENT",
 		fsm.Check("escrow == none", r.Escrow == EscrowNone, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_address exists true", r.DepositAddress.IsSet, fsm.Read("deposit_address", r.DepositAddress)),
 		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
 	)
 }
 
-// unheldRefundExtraFunded tells what FUNDED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraFunded(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("FUNDED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
-		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldRefundExtraCreativeSubmitted tells what CREATIVE_SUBMITTED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraCreativeSubmitted(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("CREATIVE_SUBMITTED",
+// unmetCreativeSubmitted tells what CREATIVE_SUBMITTED demands and r lacks.
+func (r *Record) unmetCreativeSubmitted(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("CREATIVE_SUBMITTED",
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -437,20 +300,9 @@ func (r *Record) unheldRefundExtraCreativeSubmitted(e DepositConfirmed, by Actor
 	)
 }
 
-// unheldRefundExtraCreativeApproved tells what CREATIVE_APPROVED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraCreativeApproved(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("CREATIVE_APPROVED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
-		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldRefundExtraScheduled tells what SCHEDULED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraScheduled(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("SCHEDULED",
+// unmetScheduled tells what SCHEDULED demands and r lacks.
+func (r *Record) unmetScheduled(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("SCHEDULED",
 		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -460,30 +312,9 @@ func (r *Record) unheldRefundExtraScheduled(e DepositConfirmed, by Actor) error 
 	)
 }
 
-// unheldRefundExtraPublished tells what PUBLISHED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraPublished(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("PUBLISHED",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
-		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("creative exists true", r.Creative.IsSet, fsm.Read("creative", r.Creative)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldRefundExtraDeliveryVerifying tells what DELIVERY_VERIFYING demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraDeliveryVerifying(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("DELIVERY_VERIFYING",
-		fsm.Check("escrow == held", r.Escrow == EscrowHeld, fsm.Read("escrow", r.Escrow)),
-		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
-		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
-		fsm.Check("advertiser_id != $owner_id", r.AdvertiserID != r.OwnerID, fsm.Read("advertiser_id", r.AdvertiserID), fsm.Read("owner_id", r.OwnerID)),
-	)
-}
-
-// unheldRefundExtraDisputed tells what DISPUTED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraDisputed(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("DISPUTED",
+// unmetDisputed tells what DISPUTED demands and r lacks.
+func (r *Record) unmetDisputed(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("DISPUTED",
 		fsm.Check("escrow == frozen", r.Escrow == EscrowFrozen, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -491,9 +322,9 @@ func (r *Record) unheldRefundExtraDisputed(e DepositConfirmed, by Actor) error {
 	)
 }
 
-// unheldRefundExtraCompletedReleased tells what COMPLETED_RELEASED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraCompletedReleased(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("COMPLETED_RELEASED",
+// unmetCompletedReleased tells what COMPLETED_RELEASED demands and r lacks.
+func (r *Record) unmetCompletedReleased(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("COMPLETED_RELEASED",
 		fsm.Check("escrow == released", r.Escrow == EscrowReleased, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),
@@ -501,9 +332,9 @@ func (r *Record) unheldRefundExtraCompletedReleased(e DepositConfirmed, by Actor
 	)
 }
 
-// unheldRefundExtraRefunded tells what REFUNDED demands and the record after refund_extra would lack.
-func (r *Record) unheldRefundExtraRefunded(e DepositConfirmed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDepositConfirmed, by).OnRow("refund_extra").Explain("REFUNDED",
+// unmetRefunded tells what REFUNDED demands and r lacks.
+func (r *Record) unmetRefunded(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("REFUNDED",
 		fsm.Check("escrow == returned", r.Escrow == EscrowReturned, fsm.Read("escrow", r.Escrow)),
 		fsm.Check("deposit_tx exists true", r.DepositTx.IsSet, fsm.Read("deposit_tx", r.DepositTx)),
 		fsm.Check("deposit_nano exists true", r.DepositNano.IsSet, fsm.Read("deposit_nano", r.DepositNano)),

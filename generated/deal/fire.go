@@ -50,7 +50,7 @@ func (r *Record) SubmitOffer(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventSubmitOffer, by)
 		}
 		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldSubmitOffer(by)
+			return Steps{}, r.unmetOfferPending(EventSubmitOffer, by, "submit_offer")
 		}
 		r.State = OfferPending
 		return took(TransitionSubmitOffer), nil
@@ -73,7 +73,7 @@ func (r *Record) CounterOffer(e CounterOffer, by Actor, now time.Time) (Steps, e
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventCounterOffer, by)
 		}
 		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldCounterOffer(e, by)
+			return Steps{}, r.unmetNegotiating(EventCounterOffer, by, "counter_offer")
 		}
 		r.State, r.PriceNano = Negotiating, e.PriceNano
 		return took(TransitionCounterOffer), nil
@@ -93,7 +93,7 @@ func (r *Record) Accept(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAccept, by)
 		}
 		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldAccept(by)
+			return Steps{}, r.unmetAccepted(EventAccept, by, "accept")
 		}
 		r.State = Accepted
 		return took(TransitionAccept), nil
@@ -113,7 +113,7 @@ func (r *Record) Reject(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventReject, by)
 		}
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldReject(by)
+			return Steps{}, r.unmetCancelled(EventReject, by, "reject")
 		}
 		r.State = Cancelled
 		return took(TransitionReject), nil
@@ -133,7 +133,7 @@ func (r *Record) Withdraw(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventWithdraw, by)
 		}
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldWithdraw(by)
+			return Steps{}, r.unmetCancelled(EventWithdraw, by, "withdraw")
 		}
 		r.State = Cancelled
 		return took(TransitionWithdraw), nil
@@ -154,7 +154,7 @@ func (r *Record) Agree(by Actor, now time.Time) (Steps, error) {
 		}
 		// Actor "Either" against the diagram's "Parties agree": either of the two (F-003-10).
 		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldAgree(by)
+			return Steps{}, r.unmetAccepted(EventAgree, by, "agree")
 		}
 		r.State = Accepted
 		return took(TransitionAgree), nil
@@ -193,7 +193,7 @@ func (r *Record) inDraftCancel(by Actor, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventCancel, by)
 	}
 	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldCancelDraft(by)
+		return Steps{}, r.unmetCancelled(EventCancel, by, "cancel_draft")
 	}
 	r.State = Cancelled
 	return took(TransitionCancelDraft), nil
@@ -203,14 +203,14 @@ func (r *Record) inDraftCancel(by Actor, now time.Time) (Steps, error) {
 func (r *Record) inNegotiatingCancel(by Actor, now time.Time) (Steps, error) {
 	if by.isAdvertiser(r) {
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldNegotiationCancelledByAdvertiser(by)
+			return Steps{}, r.unmetCancelled(EventCancel, by, "negotiation_cancelled_by_advertiser")
 		}
 		r.State = Cancelled
 		return took(TransitionNegotiationCancelledByAdvertiser), nil
 	}
 	if by.isOwner(r) {
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldNegotiationCancelledByOwner(by)
+			return Steps{}, r.unmetCancelled(EventCancel, by, "negotiation_cancelled_by_owner")
 		}
 		r.State = Cancelled
 		return took(TransitionNegotiationCancelledByOwner), nil
@@ -222,14 +222,14 @@ func (r *Record) inNegotiatingCancel(by Actor, now time.Time) (Steps, error) {
 func (r *Record) inAcceptedCancel(by Actor, now time.Time) (Steps, error) {
 	if by.isAdvertiser(r) {
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldAcceptedCancelledByAdvertiser(by)
+			return Steps{}, r.unmetCancelled(EventCancel, by, "accepted_cancelled_by_advertiser")
 		}
 		r.State = Cancelled
 		return took(TransitionAcceptedCancelledByAdvertiser), nil
 	}
 	if by.isOwner(r) {
 		if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldAcceptedCancelledByOwner(by)
+			return Steps{}, r.unmetCancelled(EventCancel, by, "accepted_cancelled_by_owner")
 		}
 		r.State = Cancelled
 		return took(TransitionAcceptedCancelledByOwner), nil
@@ -244,7 +244,7 @@ func (r *Record) inAwaitingPaymentCancel(by Actor, now time.Time) (Steps, error)
 	}
 	// The advertiser alone, where before either can (F-003-23).
 	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldPaymentCancelled(by)
+		return Steps{}, r.unmetCancelled(EventCancel, by, "payment_cancelled")
 	}
 	r.State = Cancelled
 	return took(TransitionPaymentCancelled), nil
@@ -294,14 +294,14 @@ func (r *Record) inFundedMutualCancel(by Actor, now time.Time) (Steps, error) {
 	// Added: the first consent of "Both".
 	if by.isAdvertiser(r) && !r.OwnerCancels {
 		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldConsentByAdvertiser(by)
+			return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_advertiser")
 		}
 		r.AdvertiserCancels = true
 		return took(TransitionConsentByAdvertiser), nil
 	}
 	if by.isOwner(r) && !r.AdvertiserCancels {
 		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldConsentByOwner(by)
+			return Steps{}, r.unmetFunded(EventMutualCancel, by, "consent_by_owner")
 		}
 		r.OwnerCancels = true
 		return took(TransitionConsentByOwner), nil
@@ -309,9 +309,7 @@ func (r *Record) inFundedMutualCancel(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.explainMutualCancel(by)
 }
 
-// Expire applies EXPIRE. It changes r only when it returns a step.
-//
-// Deal Timeout Worker (F-003-22)
+// Expire applies EXPIRE. It changes r only when it returns a step. Deal Timeout Worker (F-003-22)
 func (r *Record) Expire(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case OfferPending:
@@ -338,7 +336,7 @@ func (r *Record) inOfferPendingExpire(by Actor, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 	}
 	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldOfferExpired(by)
+		return Steps{}, r.unmetExpired(EventExpire, by, "offer_expired")
 	}
 	r.State = Expired
 	return took(TransitionOfferExpired), nil
@@ -350,7 +348,7 @@ func (r *Record) inNegotiatingExpire(by Actor, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 	}
 	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldNegotiationExpired(by)
+		return Steps{}, r.unmetExpired(EventExpire, by, "negotiation_expired")
 	}
 	r.State = Expired
 	return took(TransitionNegotiationExpired), nil
@@ -362,7 +360,7 @@ func (r *Record) inAwaitingPaymentExpire(by Actor, now time.Time) (Steps, error)
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventExpire, by)
 	}
 	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldPaymentExpired(by)
+		return Steps{}, r.unmetExpired(EventExpire, by, "payment_expired")
 	}
 	r.State = Expired
 	return took(TransitionPaymentExpired), nil
@@ -501,7 +499,7 @@ func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor,
 	}
 	if e.AmountNano < r.PriceNano {
 		if r.Escrow != EscrowNone || !r.DepositAddress.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRefundUnderpaid(e, by)
+			return Steps{}, r.unmetAwaitingPayment(EventDepositConfirmed, by, "refund_underpaid")
 		}
 		return took(TransitionRefundUnderpaid), nil
 	}
@@ -514,7 +512,7 @@ func (r *Record) inFundedDepositConfirmed(e DepositConfirmed, by Actor, now time
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraFunded(e, by)
+		return Steps{}, r.unmetFunded(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraFunded), nil
 }
@@ -525,7 +523,7 @@ func (r *Record) inCreativeSubmittedDepositConfirmed(e DepositConfirmed, by Acto
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraCreativeSubmitted(e, by)
+		return Steps{}, r.unmetCreativeSubmitted(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraCreativeSubmitted), nil
 }
@@ -536,7 +534,7 @@ func (r *Record) inCreativeApprovedDepositConfirmed(e DepositConfirmed, by Actor
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraCreativeApproved(e, by)
+		return Steps{}, r.unmetCreativeApproved(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraCreativeApproved), nil
 }
@@ -547,7 +545,7 @@ func (r *Record) inScheduledDepositConfirmed(e DepositConfirmed, by Actor, now t
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || !r.PublishAt.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraScheduled(e, by)
+		return Steps{}, r.unmetScheduled(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraScheduled), nil
 }
@@ -558,7 +556,7 @@ func (r *Record) inPublishedDepositConfirmed(e DepositConfirmed, by Actor, now t
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraPublished(e, by)
+		return Steps{}, r.unmetPublished(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraPublished), nil
 }
@@ -569,7 +567,7 @@ func (r *Record) inDeliveryVerifyingDepositConfirmed(e DepositConfirmed, by Acto
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraDeliveryVerifying(e, by)
+		return Steps{}, r.unmetDeliveryVerifying(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraDeliveryVerifying), nil
 }
@@ -580,7 +578,7 @@ func (r *Record) inCompletedReleasedDepositConfirmed(e DepositConfirmed, by Acto
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowReleased || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraCompletedReleased(e, by)
+		return Steps{}, r.unmetCompletedReleased(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraCompletedReleased), nil
 }
@@ -591,7 +589,7 @@ func (r *Record) inDisputedDepositConfirmed(e DepositConfirmed, by Actor, now ti
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowFrozen || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraDisputed(e, by)
+		return Steps{}, r.unmetDisputed(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraDisputed), nil
 }
@@ -604,7 +602,7 @@ func (r *Record) inCancelledDepositConfirmed(e DepositConfirmed, by Actor, now t
 	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
 	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
 	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundLateDepositCancelled(e, by)
+		return Steps{}, r.unmetCancelled(EventDepositConfirmed, by, "refund_late_deposit")
 	}
 	return took(TransitionRefundLateDepositCancelled), nil
 }
@@ -615,7 +613,7 @@ func (r *Record) inRefundedDepositConfirmed(e DepositConfirmed, by Actor, now ti
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDepositConfirmed, by)
 	}
 	if r.Escrow != EscrowReturned || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundExtraRefunded(e, by)
+		return Steps{}, r.unmetRefunded(EventDepositConfirmed, by, "refund_extra")
 	}
 	return took(TransitionRefundExtraRefunded), nil
 }
@@ -628,7 +626,7 @@ func (r *Record) inExpiredDepositConfirmed(e DepositConfirmed, by Actor, now tim
 	// Added: money that arrives where no row of the tables expects it goes back. "If CANCELLED first, deposit triggers refund"
 	// (Race Condition Scenarios); the same holds for EXPIRED, for too little, and for a second deposit (F-003-5, F-003-8).
 	if r.Escrow != EscrowNone && r.Escrow != EscrowReturned || r.AdvertiserID == r.OwnerID {
-		return Steps{}, r.unheldRefundLateDepositExpired(e, by)
+		return Steps{}, r.unmetExpired(EventDepositConfirmed, by, "refund_late_deposit")
 	}
 	return took(TransitionRefundLateDepositExpired), nil
 }
@@ -668,7 +666,7 @@ func (r *Record) Approve(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventApprove, by)
 		}
 		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldApprove(by)
+			return Steps{}, r.unmetCreativeApproved(EventApprove, by, "approve")
 		}
 		r.State = CreativeApproved
 		return took(TransitionApprove), nil
@@ -689,7 +687,7 @@ func (r *Record) RequestRevision(by Actor, now time.Time) (Steps, error) {
 		}
 		// Enters FUNDED again, and with it a new creative_timeout: revisions have no limit (F-003-11).
 		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldRequestRevision(by)
+			return Steps{}, r.unmetFunded(EventRequestRevision, by, "request_revision")
 		}
 		r.State = Funded
 		return took(TransitionRequestRevision), nil
@@ -755,7 +753,7 @@ func (r *Record) PublishNow(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventPublishNow, by)
 		}
 		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldPublishNow(by)
+			return Steps{}, r.unmetPublished(EventPublishNow, by, "publish_now")
 		}
 		r.State = Published
 		return took(TransitionPublishNow), nil
@@ -777,7 +775,7 @@ func (r *Record) AutoPublished(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAutoPublished, by)
 		}
 		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || !r.Creative.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldAutoPublish(by)
+			return Steps{}, r.unmetPublished(EventAutoPublished, by, "auto_publish")
 		}
 		r.State = Published
 		return took(TransitionAutoPublish), nil
@@ -797,7 +795,7 @@ func (r *Record) fireStartVerification(by Actor, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventStartVerification, by)
 		}
 		if r.Escrow != EscrowHeld || !r.DepositTx.IsSet || !r.DepositNano.IsSet || r.AdvertiserID == r.OwnerID {
-			return Steps{}, r.unheldStartVerification(by)
+			return Steps{}, r.unmetDeliveryVerifying(EventStartVerification, by, "start_verification")
 		}
 		r.State = DeliveryVerifying
 		return took(TransitionStartVerification), nil
@@ -830,9 +828,7 @@ func (r *Record) firePublishFailed(by Actor, now time.Time) (Steps, error) {
 	return Steps{}, r.misplaced(EventPublishFailed, by)
 }
 
-// VerificationPassed applies VERIFICATION_PASSED. It changes r only when it returns a step.
-//
-// Delivery Verifier
+// VerificationPassed applies VERIFICATION_PASSED. It changes r only when it returns a step. Delivery Verifier
 func (r *Record) VerificationPassed(by Actor, now time.Time) (Steps, error) {
 	switch r.State {
 	case DeliveryVerifying:

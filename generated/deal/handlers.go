@@ -11,37 +11,29 @@ import (
 // Handlers carries out the calls of the machine: a method per effect. Leaving one out does not
 // compile. d.ID is the same for every attempt.
 type Handlers[Tx any] interface {
-	// DealEvents carries out deal.events. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// DealEvents carries out deal.events. It may run again, with the same d.ID for the receiver to know it by.
 	//
 	// event_type as the document fills it: the state that was reached (F-003-14).
 	DealEvents(ctx context.Context, d fsm.Dispatch, e DealEventsEffect) error
-	// NotifyAdvertiser carries out notify_advertiser. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// NotifyAdvertiser carries out notify_advertiser. It may run again, with the same d.ID for the receiver to know it by.
 	NotifyAdvertiser(ctx context.Context, d fsm.Dispatch, e NotifyAdvertiserEffect) error
-	// NotifyOwner carries out notify_owner. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// NotifyOwner carries out notify_owner. It may run again, with the same d.ID for the receiver to know it by.
 	NotifyOwner(ctx context.Context, d fsm.Dispatch, e NotifyOwnerEffect) error
 	// GenerateDepositAddress carries out generate_deposit_address. It may run again, so twice must be as good as once.
 	GenerateDepositAddress(ctx context.Context, d fsm.Dispatch, e GenerateDepositAddressEffect) (GenerateDepositAddressAnswer, error)
-	// LedgerDeposit carries out ledger_deposit. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// LedgerDeposit carries out ledger_deposit. It runs inside the transaction of the step: an error refuses the step.
 	//
 	// Debit EXTERNAL_TON, credit ESCROW:{deal_id}
 	LedgerDeposit(ctx context.Context, tx Tx, d fsm.Dispatch, e LedgerDepositEffect) error
-	// FreezeEscrow carries out freeze_escrow. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// FreezeEscrow carries out freeze_escrow. It runs inside the transaction of the step: an error refuses the step.
 	FreezeEscrow(ctx context.Context, tx Tx, d fsm.Dispatch, e FreezeEscrowEffect) error
-	// ReleaseEscrow carries out release_escrow. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// ReleaseEscrow carries out release_escrow. It runs inside the transaction of the step: an error refuses the step.
 	ReleaseEscrow(ctx context.Context, tx Tx, d fsm.Dispatch, e ReleaseEscrowEffect) error
-	// DeductCommission carries out deduct_commission. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// DeductCommission carries out deduct_commission. It runs inside the transaction of the step: an error refuses the step.
 	//
 	// the document names no rate (F-003-9)
 	DeductCommission(ctx context.Context, tx Tx, d fsm.Dispatch, e DeductCommissionEffect) error
-	// ReturnEscrow carries out return_escrow. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// ReturnEscrow carries out return_escrow. It runs inside the transaction of the step: an error refuses the step.
 	ReturnEscrow(ctx context.Context, tx Tx, d fsm.Dispatch, e ReturnEscrowEffect) error
 	// ExecutePayout carries out execute_payout. Before it runs again, its query is asked.
 	ExecutePayout(ctx context.Context, d fsm.Dispatch, e ExecutePayoutEffect) error
@@ -61,11 +53,9 @@ type Handlers[Tx any] interface {
 	QueryRefundSurplus(ctx context.Context, d fsm.Dispatch, e RefundSurplusEffect) (done bool, err error)
 	// EnablePublishing carries out enable_publishing. It may run again, so twice must be as good as once.
 	EnablePublishing(ctx context.Context, d fsm.Dispatch, e EnablePublishingEffect) error
-	// SchedulePost carries out schedule_post. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// SchedulePost carries out schedule_post. It may run again, with the same d.ID for the receiver to know it by.
 	SchedulePost(ctx context.Context, d fsm.Dispatch, e SchedulePostEffect) error
-	// PublishPost carries out publish_post. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// PublishPost carries out publish_post. It may run again, with the same d.ID for the receiver to know it by.
 	//
 	// Work of PUBLISHED: the 24h are counted from the post, not from the wish for it (F-003-7). PUBLISHED has no timeout, so nothing
 	// that can become a dead letter stands before it (F-003-31).
@@ -74,8 +64,7 @@ type Handlers[Tx any] interface {
 	//
 	// AUTO_PUBLISHED is the callback; this asks the scheduler to confirm it (F-003-25), and the 24h begin when it has (F-003-7).
 	VerifyCallback(ctx context.Context, d fsm.Dispatch, e VerifyCallbackEffect) (VerifyCallbackAnswer, error)
-	// StartVerification carries out start_verification. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// StartVerification carries out start_verification. It may run again, with the same d.ID for the receiver to know it by.
 	StartVerification(ctx context.Context, d fsm.Dispatch, e StartVerificationEffect) error
 }
 

@@ -3,7 +3,6 @@
 package deal
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -194,12 +193,11 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 
 // Legal judges every event for a caller, in the order of the spec: what it may fire at r now, and why not the rest.
 func (m core) Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error) {
-	record, ok := r.(*Record)
-	if !ok || record == nil {
-		return nil, fmt.Errorf("deal: %T is not a record of this machine", r)
+	record, err := recordOf(r)
+	if err != nil {
+		return nil, err
 	}
 	c := Call{Params: m.params, Now: now}
-	var err error
 	if c.By, err = actorOf(by); err != nil {
 		return nil, err
 	}

@@ -23,8 +23,6 @@ type Record struct {
 	Escrow         Escrow                  `json:"escrow"`
 	Creative       fsm.Optional[fsm.JSON]  `json:"creative,omitzero"`
 	PublishAt      fsm.Optional[time.Time] `json:"publish_at,omitzero"`
-	// AdvertiserCancels is advertiser_cancels.
-	//
 	// the two consents of "Mutual cancel", actor "Both" (F-003-6)
 	AdvertiserCancels bool `json:"advertiser_cancels"`
 	OwnerCancels      bool `json:"owner_cancels"`

@@ -17,8 +17,6 @@ const (
 	Draft
 	OfferPending
 	Negotiating
-	// Accepted is ACCEPTED.
-	//
 	// The table generates the address on the way into ACCEPTED and calls it ready on the way out: it is the work of ACCEPTED
 	// (F-003-12).
 	Accepted
@@ -28,14 +26,10 @@ const (
 	CreativeApproved
 	Scheduled
 	Published
-	// DeliveryVerifying is DELIVERY_VERIFYING.
-	//
 	// Its timeout releases the money unless somebody objected before, and is as long as the 24h that it verifies (F-003-3).
 	DeliveryVerifying
 	CompletedReleased
 	Disputed
-	// Cancelled is CANCELLED.
-	//
 	// "Refund if previously funded": a deal ends here without money, or with all of it returned (F-003-18).
 	Cancelled
 	Refunded
@@ -59,23 +53,21 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	Draft: "initial", OfferPending: "operational", Negotiating: "operational", Accepted: "operational",
+	AwaitingPayment: "operational", Funded: "operational", CreativeSubmitted: "operational",
+	CreativeApproved: "operational", Scheduled: "operational", Published: "snapshot",
+	DeliveryVerifying: "operational", CompletedReleased: "success", Disputed: "error",
+	Cancelled: "terminal", Refunded: "terminal", Expired: "terminal",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case Draft:
-		return "initial"
-	case OfferPending, Negotiating, Accepted, AwaitingPayment, Funded, CreativeSubmitted, CreativeApproved, Scheduled, DeliveryVerifying:
-		return "operational"
-	case Published:
-		return "snapshot"
-	case CompletedReleased:
-		return "success"
-	case Disputed:
-		return "error"
-	case Cancelled, Refunded, Expired:
-		return "terminal"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

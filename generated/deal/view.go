@@ -24,39 +24,43 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InDraft is a record in DRAFT.
-	InDraft struct{ in }
-	// InOfferPending is a record in OFFER_PENDING.
-	InOfferPending struct{ in }
-	// InNegotiating is a record in NEGOTIATING.
-	InNegotiating struct{ in }
-	// InAccepted is a record in ACCEPTED.
-	InAccepted struct{ in }
-	// InAwaitingPayment is a record in AWAITING_PAYMENT.
-	InAwaitingPayment struct{ in }
-	// InFunded is a record in FUNDED.
-	InFunded struct{ in }
-	// InCreativeSubmitted is a record in CREATIVE_SUBMITTED.
+	InDraft             struct{ in }
+	InOfferPending      struct{ in }
+	InNegotiating       struct{ in }
+	InAccepted          struct{ in }
+	InAwaitingPayment   struct{ in }
+	InFunded            struct{ in }
 	InCreativeSubmitted struct{ in }
-	// InCreativeApproved is a record in CREATIVE_APPROVED.
-	InCreativeApproved struct{ in }
-	// InScheduled is a record in SCHEDULED.
-	InScheduled struct{ in }
-	// InPublished is a record in PUBLISHED.
-	InPublished struct{ in }
-	// InDeliveryVerifying is a record in DELIVERY_VERIFYING.
+	InCreativeApproved  struct{ in }
+	InScheduled         struct{ in }
+	InPublished         struct{ in }
 	InDeliveryVerifying struct{ in }
-	// InCompletedReleased is a record in COMPLETED_RELEASED.
 	InCompletedReleased struct{ in }
-	// InDisputed is a record in DISPUTED.
-	InDisputed struct{ in }
-	// InCancelled is a record in CANCELLED.
-	InCancelled struct{ in }
-	// InRefunded is a record in REFUNDED.
-	InRefunded struct{ in }
-	// InExpired is a record in EXPIRED.
-	InExpired struct{ in }
+	InDisputed          struct{ in }
+	InCancelled         struct{ in }
+	InRefunded          struct{ in }
+	InExpired           struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Draft:             func(v in) View { return InDraft{v} },
+	OfferPending:      func(v in) View { return InOfferPending{v} },
+	Negotiating:       func(v in) View { return InNegotiating{v} },
+	Accepted:          func(v in) View { return InAccepted{v} },
+	AwaitingPayment:   func(v in) View { return InAwaitingPayment{v} },
+	Funded:            func(v in) View { return InFunded{v} },
+	CreativeSubmitted: func(v in) View { return InCreativeSubmitted{v} },
+	CreativeApproved:  func(v in) View { return InCreativeApproved{v} },
+	Scheduled:         func(v in) View { return InScheduled{v} },
+	Published:         func(v in) View { return InPublished{v} },
+	DeliveryVerifying: func(v in) View { return InDeliveryVerifying{v} },
+	CompletedReleased: func(v in) View { return InCompletedReleased{v} },
+	Disputed:          func(v in) View { return InDisputed{v} },
+	Cancelled:         func(v in) View { return InCancelled{v} },
+	Refunded:          func(v in) View { return InRefunded{v} },
+	Expired:           func(v in) View { return InExpired{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -64,41 +68,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Draft:
-		return InDraft{in{*r}}
-	case OfferPending:
-		return InOfferPending{in{*r}}
-	case Negotiating:
-		return InNegotiating{in{*r}}
-	case Accepted:
-		return InAccepted{in{*r}}
-	case AwaitingPayment:
-		return InAwaitingPayment{in{*r}}
-	case Funded:
-		return InFunded{in{*r}}
-	case CreativeSubmitted:
-		return InCreativeSubmitted{in{*r}}
-	case CreativeApproved:
-		return InCreativeApproved{in{*r}}
-	case Scheduled:
-		return InScheduled{in{*r}}
-	case Published:
-		return InPublished{in{*r}}
-	case DeliveryVerifying:
-		return InDeliveryVerifying{in{*r}}
-	case CompletedReleased:
-		return InCompletedReleased{in{*r}}
-	case Disputed:
-		return InDisputed{in{*r}}
-	case Cancelled:
-		return InCancelled{in{*r}}
-	case Refunded:
-		return InRefunded{in{*r}}
-	case Expired:
-		return InExpired{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

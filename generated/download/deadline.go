@@ -17,8 +17,6 @@ type Deadline struct {
 // the state.
 func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 	switch r.State {
-	case CheckExists, Download, Validate, StoreMetadata, Complete, Aborted:
-		// no timer
 	}
 	return Deadline{}, false
 }

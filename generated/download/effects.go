@@ -15,9 +15,7 @@ type CheckExistsEffect struct {
 	S3Key   string `json:"s3_key"`
 }
 
-// DownloadObjectEffect is the payload of the effect download_object.
-//
-// To a temp file, with an atomic move on success.
+// DownloadObjectEffect is the payload of the effect download_object. To a temp file, with an atomic move on success.
 type DownloadObjectEffect struct {
 	Bucket  string `json:"bucket"`
 	S3Key   string `json:"s3_key"`
@@ -63,9 +61,7 @@ type ImagePendingEffect struct {
 	DownloadStatus DownloadStatus `json:"download_status"`
 }
 
-// ImageFailedEffect is the payload of the effect image_failed.
-//
-// The file is gone, so the row does not name it any more.
+// ImageFailedEffect is the payload of the effect image_failed. The file is gone, so the row does not name it any more.
 type ImageFailedEffect struct {
 	ImageID        string               `json:"image_id"`
 	Bucket         string               `json:"bucket"`

@@ -8,28 +8,18 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// DownloadStatus is the enum download_status.
-//
-// Document 002, SQLite Field Mapping of Download: "aligned with FSM states".
+// DownloadStatus is the enum download_status. Document 002, SQLite Field Mapping of Download: "aligned with FSM states".
 type DownloadStatus uint8
 
 // The values of DownloadStatus, in the order of the spec. Zero is none of them.
 const (
 	_ DownloadStatus = iota
-	// DownloadStatusPending is pending.
-	//
 	// never downloaded, or download failed
 	DownloadStatusPending
-	// DownloadStatusDownloading is downloading.
-	//
 	// "UNUSED (we don't track in-progress downloads)": declared, never written (F-002-5)
 	DownloadStatusDownloading
-	// DownloadStatusCompleted is completed.
-	//
 	// store-metadata completed successfully
 	DownloadStatusCompleted
-	// DownloadStatusFailed is failed.
-	//
 	// validation failed
 	DownloadStatusFailed
 )
@@ -49,24 +39,16 @@ func (v DownloadStatus) Value() (driver.Value, error)         { return downloadS
 func (v *DownloadStatus) Scan(src any) error                  { return downloadStatusWords.Scan(src, v) }
 func ParseDownloadStatus(name string) (DownloadStatus, error) { return downloadStatusWords.Parse(name) }
 
-// ActivationStatus is the enum activation_status.
-//
-// Document 002, SQLite Field Mapping of Activate.
+// ActivationStatus is the enum activation_status. Document 002, SQLite Field Mapping of Activate.
 type ActivationStatus uint8
 
 // The values of ActivationStatus, in the order of the spec. Zero is none of them.
 const (
 	_ ActivationStatus = iota
-	// ActivationStatusInactive is inactive.
-	//
 	// never activated
 	ActivationStatusInactive
-	// ActivationStatusActive is active.
-	//
 	// register completed successfully
 	ActivationStatusActive
-	// ActivationStatusFailed is failed.
-	//
 	// activation failed (pool full, etc.)
 	ActivationStatusFailed
 )

@@ -55,8 +55,6 @@ type Payload interface {
 
 // Start is the payload of START.
 type Start struct {
-	// ImageID is image_id.
-	//
 	// how it follows from the s3_key is not said (F-002-30)
 	ImageID string `json:"image_id"`
 	S3Key   string `json:"s3_key"`
@@ -82,16 +80,10 @@ func (e *Start) check() (field, problem string) {
 // The four facts of the table's check, and the stored Response that a Handoff returns. Added: whether images has the id for
 // another object (F-002-30).
 type Checked struct {
-	// OtherObject is other_object.
-	//
 	// images has the image_id with another bucket or s3_key
 	OtherObject bool `json:"other_object"`
-	// RowCompleted is row_completed.
-	//
 	// images has the image with download_status completed
 	RowCompleted bool `json:"row_completed"`
-	// FileExists is file_exists.
-	//
 	// at the row's local_path
 	FileExists      bool                 `json:"file_exists"`
 	SizeMatches     bool                 `json:"size_matches"`
@@ -108,8 +100,6 @@ type CheckFailed struct {
 
 // Downloaded is the payload of DOWNLOADED.
 type Downloaded struct {
-	// LocalPath is local_path.
-	//
 	// The Response. Null until `download` answers: the "checksum (partial)" that the table persists during the download is of no
 	// use to a recovery that restarts from the beginning (F-002-6).
 	LocalPath string `json:"local_path"`
@@ -159,26 +149,28 @@ func (Validated) EventName() string        { return "VALIDATED" }
 func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
 func (Store) EventName() string            { return "STORE" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"START":             fsm.DecoderOf[Payload, Start]("image_id", "s3_key", "bucket"),
+	"CHECKED":           fsm.DecoderOf[Payload, Checked]("other_object", "row_completed", "file_exists", "size_matches", "checksum_matches"),
+	"CHECK_FAILED":      fsm.DecoderOf[Payload, CheckFailed]("cause"),
+	"DOWNLOADED":        fsm.DecoderOf[Payload, Downloaded]("local_path", "checksum", "size_bytes"),
+	"DOWNLOAD_FAILED":   fsm.DecoderOf[Payload, DownloadFailed]("cause"),
+	"VALIDATED":         fsm.DecoderOf[Payload, Validated]("checksum_ok", "structure_ok", "security_ok"),
+	"VALIDATION_FAILED": fsm.DecoderOf[Payload, ValidationFailed]("cause"),
+	"STORE":             fsm.DecoderOf[Payload, Store](),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "START":
-		return fsm.Decode[Start](MachineName, name, data, "image_id", "s3_key", "bucket")
-	case "CHECKED":
-		return fsm.Decode[Checked](MachineName, name, data, "other_object", "row_completed", "file_exists", "size_matches", "checksum_matches")
-	case "CHECK_FAILED":
-		return fsm.Decode[CheckFailed](MachineName, name, data, "cause")
-	case "DOWNLOADED":
-		return fsm.Decode[Downloaded](MachineName, name, data, "local_path", "checksum", "size_bytes")
-	case "DOWNLOAD_FAILED":
-		return fsm.Decode[DownloadFailed](MachineName, name, data, "cause")
-	case "VALIDATED":
-		return fsm.Decode[Validated](MachineName, name, data, "checksum_ok", "structure_ok", "security_ok")
-	case "VALIDATION_FAILED":
-		return fsm.Decode[ValidationFailed](MachineName, name, data, "cause")
-	case "STORE":
-		return fsm.Decode[Store](MachineName, name, data)
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

@@ -4,18 +4,18 @@ package download
 
 import "github.com/fsmgen/fsmgen/runtime/fsm"
 
-// unheldValid tells what store-metadata demands and the record after valid would lack.
-func (r *Record) unheldValid(e Validated) error {
-	return r.reject(fsm.ErrHoldsFailed, EventValidated).OnRow("valid").Explain("store-metadata",
+// unmetStoreMetadata tells what store-metadata demands and r lacks.
+func (r *Record) unmetStoreMetadata(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("store-metadata",
 		fsm.Check("local_path exists true", r.LocalPath.IsSet, fsm.Read("local_path", r.LocalPath)),
 		fsm.Check("checksum exists true", r.Checksum.IsSet, fsm.Read("checksum", r.Checksum)),
 		fsm.Check("size_bytes exists true", r.SizeBytes.IsSet, fsm.Read("size_bytes", r.SizeBytes)),
 	)
 }
 
-// unheldStored tells what COMPLETE demands and the record after stored would lack.
-func (r *Record) unheldStored() error {
-	return r.reject(fsm.ErrHoldsFailed, EventStore).OnRow("stored").Explain("COMPLETE",
+// unmetComplete tells what COMPLETE demands and r lacks.
+func (r *Record) unmetComplete(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("COMPLETE",
 		fsm.Check("local_path exists true", r.LocalPath.IsSet, fsm.Read("local_path", r.LocalPath)),
 		fsm.Check("checksum exists true", r.Checksum.IsSet, fsm.Read("checksum", r.Checksum)),
 		fsm.Check("size_bytes exists true", r.SizeBytes.IsSet, fsm.Read("size_bytes", r.SizeBytes)),

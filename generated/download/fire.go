@@ -100,7 +100,7 @@ func (r *Record) stepValidated(e Validated, now time.Time) (Steps, error) {
 	}
 	if e.ChecksumOk && e.StructureOk && e.SecurityOk {
 		if !r.LocalPath.IsSet || !r.Checksum.IsSet || !r.SizeBytes.IsSet {
-			return Steps{}, r.unheldValid(e)
+			return Steps{}, r.unmetStoreMetadata(EventValidated, "valid")
 		}
 		r.State = StoreMetadata
 		return took(TransitionValid), nil
@@ -147,7 +147,7 @@ func (r *Record) fireStore(now time.Time) (Steps, error) {
 		return Steps{}, r.misplaced(EventStore)
 	}
 	if !r.LocalPath.IsSet || !r.Checksum.IsSet || !r.SizeBytes.IsSet {
-		return Steps{}, r.unheldStored()
+		return Steps{}, r.unmetComplete(EventStore, "stored")
 	}
 	r.State = Complete
 	return took(TransitionStored), nil

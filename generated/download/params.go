@@ -4,8 +4,6 @@ package download
 
 // Params are the configurable values of the machine. What reads one takes a Params.
 type Params struct {
-	// PoolName is pool_name.
-	//
 	// Unpack's START wants a pool_name, which no machine of the document puts out (F-002-9).
 	PoolName string `json:"pool_name"`
 }

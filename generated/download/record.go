@@ -10,14 +10,10 @@ import "github.com/fsmgen/fsmgen/runtime/fsm"
 type Record struct {
 	RunID fsm.UUID `json:"run_id"`
 	State State    `json:"state"`
-	// ImageID is image_id.
-	//
 	// how it follows from the s3_key is not said (F-002-30)
 	ImageID string `json:"image_id"`
 	S3Key   string `json:"s3_key"`
 	Bucket  string `json:"bucket"`
-	// LocalPath is local_path.
-	//
 	// The Response. Null until `download` answers: the "checksum (partial)" that the table persists during the download is of no
 	// use to a recovery that restarts from the beginning (F-002-6).
 	LocalPath fsm.Optional[string]      `json:"local_path,omitzero"`

@@ -14,25 +14,15 @@ type State uint8
 // The values of State, in the order of the spec. Zero is none of them.
 const (
 	_ State = iota
-	// CheckExists is check-exists.
-	//
 	// Recovery: Retry, "idempotent check, safe to repeat".
 	CheckExists
-	// Download is download.
-	//
 	// Recovery: Cleanup the temp file, then Retry from the beginning. "No database record during download".
 	Download
-	// Validate is validate.
-	//
 	// Recovery: Retry validation of the file on disk.
 	Validate
-	// StoreMetadata is store-metadata.
-	//
 	// Recovery: Skip if the row is there, else Retry. The row and the step are one transaction, so neither is ever needed.
 	StoreMetadata
 	Complete
-	// Aborted is aborted.
-	//
 	// fsm.Abort. The document gives it no name.
 	Aborted
 )
@@ -52,21 +42,18 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	CheckExists: "initial", Download: "operational", Validate: "operational",
+	StoreMetadata: "snapshot", Complete: "success", Aborted: "error",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case CheckExists:
-		return "initial"
-	case Download, Validate:
-		return "operational"
-	case StoreMetadata:
-		return "snapshot"
-	case Complete:
-		return "success"
-	case Aborted:
-		return "error"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

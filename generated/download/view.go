@@ -24,19 +24,23 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InCheckExists is a record in check-exists.
-	InCheckExists struct{ in }
-	// InDownload is a record in download.
-	InDownload struct{ in }
-	// InValidate is a record in validate.
-	InValidate struct{ in }
-	// InStoreMetadata is a record in store-metadata.
+	InCheckExists   struct{ in }
+	InDownload      struct{ in }
+	InValidate      struct{ in }
 	InStoreMetadata struct{ in }
-	// InComplete is a record in COMPLETE.
-	InComplete struct{ in }
-	// InAborted is a record in aborted.
-	InAborted struct{ in }
+	InComplete      struct{ in }
+	InAborted       struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	CheckExists:   func(v in) View { return InCheckExists{v} },
+	Download:      func(v in) View { return InDownload{v} },
+	Validate:      func(v in) View { return InValidate{v} },
+	StoreMetadata: func(v in) View { return InStoreMetadata{v} },
+	Complete:      func(v in) View { return InComplete{v} },
+	Aborted:       func(v in) View { return InAborted{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -44,21 +48,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case CheckExists:
-		return InCheckExists{in{*r}}
-	case Download:
-		return InDownload{in{*r}}
-	case Validate:
-		return InValidate{in{*r}}
-	case StoreMetadata:
-		return InStoreMetadata{in{*r}}
-	case Complete:
-		return InComplete{in{*r}}
-	case Aborted:
-		return InAborted{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

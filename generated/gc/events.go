@@ -90,9 +90,7 @@ type GCSweep struct {
 	Run fsm.UUID `json:"run"`
 }
 
-// Create is the payload of create.
-//
-// Creates a record.
+// Create is the payload of create. Creates a record.
 type Create struct {
 	Digest string `json:"digest"`
 }
@@ -117,26 +115,28 @@ func (GCMarkCompleted) EventName() string  { return "gc_mark_completed" }
 func (GCSweep) EventName() string          { return "gc_sweep" }
 func (Create) EventName() string           { return "create" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"delete_request":    fsm.DecoderOf[Payload, DeleteRequest]("authorized"),
+	"restore_request":   fsm.DecoderOf[Payload, RestoreRequest]("authorized"),
+	"retention_elapsed": fsm.DecoderOf[Payload, RetentionElapsed]("active_references"),
+	"gc_mark_started":   fsm.DecoderOf[Payload, GCMarkStarted]("run"),
+	"gc_mark":           fsm.DecoderOf[Payload, GCMark]("reachable"),
+	"gc_mark_completed": fsm.DecoderOf[Payload, GCMarkCompleted]("run"),
+	"gc_sweep":          fsm.DecoderOf[Payload, GCSweep]("run"),
+	"create":            fsm.DecoderOf[Payload, Create]("digest"),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "delete_request":
-		return fsm.Decode[DeleteRequest](MachineName, name, data, "authorized")
-	case "restore_request":
-		return fsm.Decode[RestoreRequest](MachineName, name, data, "authorized")
-	case "retention_elapsed":
-		return fsm.Decode[RetentionElapsed](MachineName, name, data, "active_references")
-	case "gc_mark_started":
-		return fsm.Decode[GCMarkStarted](MachineName, name, data, "run")
-	case "gc_mark":
-		return fsm.Decode[GCMark](MachineName, name, data, "reachable")
-	case "gc_mark_completed":
-		return fsm.Decode[GCMarkCompleted](MachineName, name, data, "run")
-	case "gc_sweep":
-		return fsm.Decode[GCSweep](MachineName, name, data, "run")
-	case "create":
-		return fsm.Decode[Create](MachineName, name, data, "digest")
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

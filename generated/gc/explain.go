@@ -69,16 +69,9 @@ func (r *Record) explainGCSweep(e GCSweep, now time.Time) *fsm.Rejection {
 	return x
 }
 
-// unheldMarking tells what eligible_for_gc demands and the record after marking would lack.
-func (r *Record) unheldMarking(e GCMarkStarted) error {
-	return r.reject(fsm.ErrHoldsFailed, EventGCMarkStarted).OnRow("marking").Explain("eligible_for_gc",
-		fsm.Check("retention_until exists true", r.RetentionUntil.IsSet, fsm.Read("retention_until", r.RetentionUntil)),
-	)
-}
-
-// unheldUnreached tells what eligible_for_gc demands and the record after unreached would lack.
-func (r *Record) unheldUnreached(e GCMarkCompleted) error {
-	return r.reject(fsm.ErrHoldsFailed, EventGCMarkCompleted).OnRow("unreached").Explain("eligible_for_gc",
+// unmetEligibleForGC tells what eligible_for_gc demands and r lacks.
+func (r *Record) unmetEligibleForGC(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("eligible_for_gc",
 		fsm.Check("retention_until exists true", r.RetentionUntil.IsSet, fsm.Read("retention_until", r.RetentionUntil)),
 	)
 }

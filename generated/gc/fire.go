@@ -78,7 +78,7 @@ func (r *Record) GCMarkStarted(e GCMarkStarted, now time.Time) (Steps, error) {
 	// Added: they make "a completed mark phase in the same GC run" a fact of the record. Both ends are needed: a phase that
 	// began before the blob was a candidate may have passed it by (F-000-16).
 	if !r.RetentionUntil.IsSet {
-		return Steps{}, r.unheldMarking(e)
+		return Steps{}, r.unmetEligibleForGC(EventGCMarkStarted, "marking")
 	}
 	r.MarkingRun, r.MarkRun = fsm.Some(e.Run), fsm.None[fsm.UUID]()
 	return took(TransitionMarking), nil
@@ -110,7 +110,7 @@ func (r *Record) GCMarkCompleted(e GCMarkCompleted, now time.Time) (Steps, error
 	}
 	if r.MarkingRun.IsSet && e.Run == r.MarkingRun.V {
 		if !r.RetentionUntil.IsSet {
-			return Steps{}, r.unheldUnreached(e)
+			return Steps{}, r.unmetEligibleForGC(EventGCMarkCompleted, "unreached")
 		}
 		r.MarkRun = fsm.Some(e.Run)
 		return took(TransitionUnreached), nil
@@ -148,9 +148,7 @@ func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 	return took(TransitionCreate), nil
 }
 
-// fireCreate applies create. It changes r only when it returns a step.
-//
-// Creates a record.
+// fireCreate applies create. It changes r only when it returns a step. Creates a record.
 func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	if e.Digest == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("digest", "is empty")

@@ -11,11 +11,9 @@ import (
 // Handlers carries out the calls of the machine: a method per effect. Leaving one out does not
 // compile. d.ID is the same for every attempt.
 type Handlers[Tx any] interface {
-	// MarkCandidate carries out mark_candidate. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// MarkCandidate carries out mark_candidate. It runs inside the transaction of the step: an error refuses the step.
 	MarkCandidate(ctx context.Context, tx Tx, d fsm.Dispatch, e MarkCandidateEffect) error
-	// ClearCandidate carries out clear_candidate. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// ClearCandidate carries out clear_candidate. It runs inside the transaction of the step: an error refuses the step.
 	ClearCandidate(ctx context.Context, tx Tx, d fsm.Dispatch, e ClearCandidateEffect) error
 	// DeleteObjectBlob carries out delete_object_blob. It may run again, so twice must be as good as once.
 	//

@@ -6,8 +6,6 @@ import "time"
 
 // Params are the configurable values of the machine. What reads one takes a Params.
 type Params struct {
-	// Retention is retention.
-	//
 	// How long a deletion can be taken back. The document says "retention deadline" and no number.
 	Retention time.Duration `json:"retention"`
 }

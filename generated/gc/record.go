@@ -16,12 +16,8 @@ type Record struct {
 	State          State                   `json:"state"`
 	Digest         string                  `json:"digest"`
 	RetentionUntil fsm.Optional[time.Time] `json:"retention_until,omitzero"`
-	// MarkingRun is marking_run.
-	//
 	// the run whose mark phase began while the blob was a candidate
 	MarkingRun fsm.Optional[fsm.UUID] `json:"marking_run,omitzero"`
-	// MarkRun is mark_run.
-	//
 	// the last run whose mark phase began, ended and did not reach the blob
 	MarkRun   fsm.Optional[fsm.UUID]  `json:"mark_run,omitzero"`
 	SweptRun  fsm.Optional[fsm.UUID]  `json:"swept_run,omitzero"`

@@ -24,15 +24,19 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InLive is a record in live.
-	InLive struct{ in }
-	// InTombstoned is a record in tombstoned.
-	InTombstoned struct{ in }
-	// InEligibleForGC is a record in eligible_for_gc.
+	InLive          struct{ in }
+	InTombstoned    struct{ in }
 	InEligibleForGC struct{ in }
-	// InDeleted is a record in deleted.
-	InDeleted struct{ in }
+	InDeleted       struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Live:          func(v in) View { return InLive{v} },
+	Tombstoned:    func(v in) View { return InTombstoned{v} },
+	EligibleForGC: func(v in) View { return InEligibleForGC{v} },
+	Deleted:       func(v in) View { return InDeleted{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -40,17 +44,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Live:
-		return InLive{in{*r}}
-	case Tombstoned:
-		return InTombstoned{in{*r}}
-	case EligibleForGC:
-		return InEligibleForGC{in{*r}}
-	case Deleted:
-		return InDeleted{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

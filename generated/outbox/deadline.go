@@ -29,8 +29,6 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		if r.AvailableAt.IsSet {
 			return Deadline{At: r.AvailableAt.V, Fire: TimeReached{}, Follows: true}, true
 		}
-	case Pending, Delivered, DeadLetter:
-		// no timer
 	}
 	return Deadline{}, false
 }

@@ -8,9 +8,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// AlertEffect is the payload of the effect alert.
-//
-// A message became a dead letter
+// AlertEffect is the payload of the effect alert. A message became a dead letter
 type AlertEffect struct {
 	Topic     string               `json:"topic"`
 	Attempts  int64                `json:"attempts"`

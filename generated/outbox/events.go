@@ -59,8 +59,6 @@ type Payload interface {
 // "row lock obtained" is a fact that the caller states. The token is added: it fences a worker that lost its lease (F-000-12).
 type WorkerClaim struct {
 	Locked bool `json:"locked"`
-	// LeaseToken is lease_token.
-	//
 	// who holds the row; see claim
 	LeaseToken fsm.UUID `json:"lease_token"`
 }
@@ -85,31 +83,23 @@ type LeaseExpired struct{}
 
 // Requeue is the payload of requeue.
 type Requeue struct {
-	// Resolution is resolution.
-	//
 	// who requeued, discarded or cancelled it, and why
 	Resolution string `json:"resolution"`
 }
 
 // Discard is the payload of discard.
 type Discard struct {
-	// Resolution is resolution.
-	//
 	// who requeued, discarded or cancelled it, and why
 	Resolution string `json:"resolution"`
 }
 
 // Cancel is the payload of cancel.
 type Cancel struct {
-	// Resolution is resolution.
-	//
 	// who requeued, discarded or cancelled it, and why
 	Resolution string `json:"resolution"`
 }
 
-// Create is the payload of create.
-//
-// Creates a record.
+// Create is the payload of create. Creates a record.
 type Create struct {
 	Topic   string   `json:"topic"`
 	Payload fsm.JSON `json:"payload"`
@@ -137,28 +127,31 @@ func (Discard) EventName() string        { return "discard" }
 func (Cancel) EventName() string         { return "cancel" }
 func (Create) EventName() string         { return "create" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"worker_claim":    fsm.DecoderOf[Payload, WorkerClaim]("locked", "lease_token"),
+	"handler_success": fsm.DecoderOf[Payload, HandlerSuccess]("token"),
+	"handler_failure": fsm.DecoderOf[Payload, HandlerFailure]("token", "retry_at", "cause"),
+	"time_reached":    fsm.DecoderOf[Payload, TimeReached](),
+	"lease_expired":   fsm.DecoderOf[Payload, LeaseExpired](),
+	"requeue":         fsm.DecoderOf[Payload, Requeue]("resolution"),
+	"discard":         fsm.DecoderOf[Payload, Discard]("resolution"),
+	"cancel":          fsm.DecoderOf[Payload, Cancel]("resolution"),
+	"create":          fsm.DecoderOf[Payload, Create]("topic", "payload"),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "worker_claim":
-		return fsm.Decode[WorkerClaim](MachineName, name, data, "locked", "lease_token")
-	case "handler_success":
-		return fsm.Decode[HandlerSuccess](MachineName, name, data, "token")
-	case "handler_failure":
-		return fsm.Decode[HandlerFailure](MachineName, name, data, "token", "retry_at", "cause")
-	case "time_reached":
-		return fsm.Decode[TimeReached](MachineName, name, data)
-	case "lease_expired":
-		return fsm.Decode[LeaseExpired](MachineName, name, data)
-	case "requeue":
-		return fsm.Decode[Requeue](MachineName, name, data, "resolution")
-	case "discard":
-		return fsm.Decode[Discard](MachineName, name, data, "resolution")
-	case "cancel":
-		return fsm.Decode[Cancel](MachineName, name, data, "resolution")
-	case "create":
-		return fsm.Decode[Create](MachineName, name, data, "topic", "payload")
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	switch p := e.Value().(type) {
+	case Create:
+	case Payload:
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

@@ -161,9 +161,7 @@ func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 	return took(TransitionCreate), nil
 }
 
-// fireCreate applies create. It changes r only when it returns a step.
-//
-// Creates a record.
+// fireCreate applies create. It changes r only when it returns a step. Creates a record.
 func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	if e.Topic == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate).WithField("topic", "is empty")

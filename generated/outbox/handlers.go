@@ -11,8 +11,7 @@ import (
 // Handlers carries out the calls of the machine: a method per effect. Leaving one out does not
 // compile. d.ID is the same for every attempt.
 type Handlers[Tx any] interface {
-	// OperatorQueue carries out operator_queue. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// OperatorQueue carries out operator_queue. It runs inside the transaction of the step: an error refuses the step.
 	OperatorQueue(ctx context.Context, tx Tx, d fsm.Dispatch, e OperatorQueueEffect) error
 }
 

@@ -6,12 +6,8 @@ import "time"
 
 // Params are the configurable values of the machine. What reads one takes a Params.
 type Params struct {
-	// MaxAttempts is max_attempts.
-	//
 	// Claims that a message gets. The document says "max" and no number.
 	MaxAttempts int64 `json:"max_attempts"`
-	// Lease is lease.
-	//
 	// How long a claim lasts without an outcome.
 	Lease time.Duration `json:"lease"`
 }

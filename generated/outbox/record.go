@@ -16,23 +16,15 @@ type Record struct {
 	State     State    `json:"state"`
 	Topic     string   `json:"topic"`
 	Payload   fsm.JSON `json:"payload"`
-	// Attempts is attempts.
-	//
 	// counts claims: the last one fails with attempts equal to the limit
 	Attempts    int64                   `json:"attempts"`
 	AvailableAt fsm.Optional[time.Time] `json:"available_at,omitzero"`
 	DeliveredAt fsm.Optional[time.Time] `json:"delivered_at,omitzero"`
 	LastError   fsm.Optional[string]    `json:"last_error,omitzero"`
-	// LeaseToken is lease_token.
-	//
 	// who holds the row; see claim
 	LeaseToken fsm.Optional[fsm.UUID] `json:"lease_token,omitzero"`
-	// DiscardedAt is discarded_at.
-	//
 	// when an operator gave it up; it blocks nothing any more
 	DiscardedAt fsm.Optional[time.Time] `json:"discarded_at,omitzero"`
-	// Resolution is resolution.
-	//
 	// who requeued, discarded or cancelled it, and why
 	Resolution fsm.Optional[string] `json:"resolution,omitzero"`
 }

@@ -15,14 +15,10 @@ type State uint8
 const (
 	_ State = iota
 	Pending
-	// Delivering is delivering.
-	//
 	// The document has no row for a worker that dies here; without one the record would never move again (F-000-11).
 	Delivering
 	Delivered
 	RetryWait
-	// DeadLetter is dead_letter.
-	//
 	// No row of the document leaves it, and its "operator queue" has operators: an error, not an end (F-000-13).
 	DeadLetter
 )
@@ -42,19 +38,18 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	Pending: "initial", Delivering: "operational", Delivered: "success", RetryWait: "operational",
+	DeadLetter: "error",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case Pending:
-		return "initial"
-	case Delivering, RetryWait:
-		return "operational"
-	case Delivered:
-		return "success"
-	case DeadLetter:
-		return "error"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

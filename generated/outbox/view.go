@@ -24,17 +24,21 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InPending is a record in pending.
-	InPending struct{ in }
-	// InDelivering is a record in delivering.
+	InPending    struct{ in }
 	InDelivering struct{ in }
-	// InDelivered is a record in delivered.
-	InDelivered struct{ in }
-	// InRetryWait is a record in retry_wait.
-	InRetryWait struct{ in }
-	// InDeadLetter is a record in dead_letter.
+	InDelivered  struct{ in }
+	InRetryWait  struct{ in }
 	InDeadLetter struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Pending:    func(v in) View { return InPending{v} },
+	Delivering: func(v in) View { return InDelivering{v} },
+	Delivered:  func(v in) View { return InDelivered{v} },
+	RetryWait:  func(v in) View { return InRetryWait{v} },
+	DeadLetter: func(v in) View { return InDeadLetter{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -42,19 +46,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Pending:
-		return InPending{in{*r}}
-	case Delivering:
-		return InDelivering{in{*r}}
-	case Delivered:
-		return InDelivered{in{*r}}
-	case RetryWait:
-		return InRetryWait{in{*r}}
-	case DeadLetter:
-		return InDeadLetter{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

@@ -85,9 +85,7 @@ type RestoreVersion struct {
 	MissingBlobs int64  `json:"missing_blobs"`
 }
 
-// Create is the payload of create.
-//
-// Creates a record.
+// Create is the payload of create. Creates a record.
 type Create struct{}
 
 // The event of each payload.
@@ -102,18 +100,24 @@ func (TombstoneVersion) EventName() string { return "tombstone_version" }
 func (RestoreVersion) EventName() string   { return "restore_version" }
 func (Create) EventName() string           { return "create" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"publish_version":   fsm.DecoderOf[Payload, PublishVersion]("policy", "missing_blobs", "digest"),
+	"tombstone_version": fsm.DecoderOf[Payload, TombstoneVersion]("authorized"),
+	"restore_version":   fsm.DecoderOf[Payload, RestoreVersion]("policy", "missing_blobs"),
+	"create":            fsm.DecoderOf[Payload, Create](),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "publish_version":
-		return fsm.Decode[PublishVersion](MachineName, name, data, "policy", "missing_blobs", "digest")
-	case "tombstone_version":
-		return fsm.Decode[TombstoneVersion](MachineName, name, data, "authorized")
-	case "restore_version":
-		return fsm.Decode[RestoreVersion](MachineName, name, data, "policy", "missing_blobs")
-	case "create":
-		return fsm.Decode[Create](MachineName, name, data)
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

@@ -59,9 +59,9 @@ func (r *Record) unheldTombstone(e TombstoneVersion) error {
 	)
 }
 
-// unheldRestore tells what published demands and the record after restore would lack.
-func (r *Record) unheldRestore(e RestoreVersion, now time.Time) error {
-	return r.reject(fsm.ErrHoldsFailed, EventRestoreVersion).OnRow("restore").Explain("published",
+// unmetPublished tells what published demands and r lacks.
+func (r *Record) unmetPublished(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("published",
 		fsm.Check("manifest_digest exists true", r.ManifestDigest.IsSet, fsm.Read("manifest_digest", r.ManifestDigest)),
 	)
 }

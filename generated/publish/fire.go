@@ -87,7 +87,7 @@ func (r *Record) RestoreVersion(e RestoreVersion, now time.Time) (Steps, error) 
 	// "(optional)" in the table: built. At retention_until itself the collector wins (machine gc, row expire).
 	if r.RetentionUntil.IsSet && r.RetentionUntil.V.After(now) && e.Policy == PolicyAllow && e.MissingBlobs == 0 {
 		if !r.ManifestDigest.IsSet {
-			return Steps{}, r.unheldRestore(e, now)
+			return Steps{}, r.unmetPublished(EventRestoreVersion, "restore")
 		}
 		r.State, r.RetentionUntil = Published, fsm.None[time.Time]()
 		return took(TransitionRestore), nil
@@ -118,7 +118,5 @@ func (r *Record) createCreate(now time.Time) (Steps, error) {
 	return took(TransitionCreate), nil
 }
 
-// fireCreate applies create. It changes r only when it returns a step.
-//
-// Creates a record.
+// fireCreate applies create. It changes r only when it returns a step. Creates a record.
 func (r *Record) fireCreate(now time.Time) (Steps, error) { return Steps{}, r.misplaced(EventCreate) }

@@ -11,32 +11,24 @@ import (
 // Handlers carries out the calls of the machine: a method per effect. Leaving one out does not
 // compile. d.ID is the same for every attempt.
 type Handlers[Tx any] interface {
-	// PersistArtifactEntries carries out persist_artifact_entries. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// PersistArtifactEntries carries out persist_artifact_entries. It runs inside the transaction of the step: an error refuses the step.
 	PersistArtifactEntries(ctx context.Context, tx Tx, d fsm.Dispatch, e PersistArtifactEntriesEffect) error
-	// TombstoneRow carries out tombstone_row. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// TombstoneRow carries out tombstone_row. It runs inside the transaction of the step: an error refuses the step.
 	TombstoneRow(ctx context.Context, tx Tx, d fsm.Dispatch, e TombstoneRowEffect) error
-	// LiftTombstone carries out lift_tombstone. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// LiftTombstone carries out lift_tombstone. It runs inside the transaction of the step: an error refuses the step.
 	//
 	// Added: the table writes a tombstone row and never lifts it, so that a collector would still find the restored version
 	// under it. The row is closed, not deleted: "tombstoned version remains auditable" (F-000-7).
 	LiftTombstone(ctx context.Context, tx Tx, d fsm.Dispatch, e LiftTombstoneEffect) error
-	// Audit carries out audit. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// Audit carries out audit. It runs inside the transaction of the step: an error refuses the step.
 	Audit(ctx context.Context, tx Tx, d fsm.Dispatch, e AuditEffect) error
-	// ArtifactPublished carries out artifact.published. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// ArtifactPublished carries out artifact.published. It may run again, with the same d.ID for the receiver to know it by.
 	ArtifactPublished(ctx context.Context, d fsm.Dispatch, e ArtifactPublishedEffect) error
-	// ArtifactQuarantined carries out artifact.quarantined. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// ArtifactQuarantined carries out artifact.quarantined. It may run again, with the same d.ID for the receiver to know it by.
 	ArtifactQuarantined(ctx context.Context, d fsm.Dispatch, e ArtifactQuarantinedEffect) error
-	// ArtifactTombstoned carries out artifact.tombstoned. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// ArtifactTombstoned carries out artifact.tombstoned. It may run again, with the same d.ID for the receiver to know it by.
 	ArtifactTombstoned(ctx context.Context, d fsm.Dispatch, e ArtifactTombstonedEffect) error
-	// ArtifactRestored carries out artifact.restored. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// ArtifactRestored carries out artifact.restored. It may run again, with the same d.ID for the receiver to know it by.
 	ArtifactRestored(ctx context.Context, d fsm.Dispatch, e ArtifactRestoredEffect) error
 }
 

@@ -3,7 +3,6 @@
 package publish
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -77,9 +76,9 @@ func (r *Record) offer(x *fsm.Rejection) {
 
 // Legal judges every event for a caller, in the order of the spec: what it may fire at r now, and why not the rest.
 func (m core) Legal(r fsm.Record, by fsm.Caller, now time.Time) ([]fsm.Verdict, error) {
-	record, ok := r.(*Record)
-	if !ok || record == nil {
-		return nil, fmt.Errorf("publish: %T is not a record of this machine", r)
+	record, err := recordOf(r)
+	if err != nil {
+		return nil, err
 	}
 	c := Call{Now: now}
 	return record.Legal(c), nil

@@ -14,8 +14,6 @@ import (
 type Record struct {
 	VersionID fsm.UUID `json:"version_id"`
 	State     State    `json:"state"`
-	// ManifestDigest is manifest_digest.
-	//
 	// names the content of the version
 	ManifestDigest fsm.Optional[string]    `json:"manifest_digest,omitzero"`
 	RetentionUntil fsm.Optional[time.Time] `json:"retention_until,omitzero"`

@@ -34,17 +34,17 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	Draft: "initial", Published: "success", Tombstoned: "operational",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case Draft:
-		return "initial"
-	case Tombstoned:
-		return "operational"
-	case Published:
-		return "success"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

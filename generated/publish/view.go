@@ -24,13 +24,17 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InDraft is a record in draft.
-	InDraft struct{ in }
-	// InPublished is a record in published.
-	InPublished struct{ in }
-	// InTombstoned is a record in tombstoned.
+	InDraft      struct{ in }
+	InPublished  struct{ in }
 	InTombstoned struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Draft:      func(v in) View { return InDraft{v} },
+	Published:  func(v in) View { return InPublished{v} },
+	Tombstoned: func(v in) View { return InTombstoned{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -38,15 +42,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Draft:
-		return InDraft{in{*r}}
-	case Published:
-		return InPublished{in{*r}}
-	case Tombstoned:
-		return InTombstoned{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

@@ -14,12 +14,8 @@ type Role uint8
 // The values of Role, in the order of the spec. Zero is none of them.
 const (
 	_ Role = iota
-	// RoleExternal is external.
-	//
 	// 001 Trigger Sources; Internal, Effect and Orchestrator are `system`
 	RoleExternal
-	// RoleSystem is system.
-	//
 	// The engine and trusted services.
 	RoleSystem
 )

@@ -37,8 +37,6 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.DeregisteringTimeout); ok {
 			return Deadline{At: at, Fire: DeregistrationComplete{}}, true
 		}
-	case Unregistered, PostgresRegistered, Registered, PartialRegistered, Deregistered, Failed:
-		// no timer
 	}
 	return Deadline{}, false
 }

@@ -70,16 +70,12 @@ type ConsulWithdrawEffect struct {
 	ConsulServiceID fsm.Optional[string] `json:"consul_service_id,omitzero"`
 }
 
-// LogValidationFailedEffect is the payload of the effect log_validation_failed.
-//
-// Payload validation failed
+// LogValidationFailedEffect is the payload of the effect log_validation_failed. Payload validation failed
 type LogValidationFailedEffect struct {
 	ValidationError fsm.Optional[string] `json:"validation_error,omitzero"`
 }
 
-// LogPartialFailureEffect is the payload of the effect log_partial_failure.
-//
-// One of two registrations is applied
+// LogPartialFailureEffect is the payload of the effect log_partial_failure. One of two registrations is applied
 type LogPartialFailureEffect struct {
 	PostgresApplied bool                 `json:"postgres_applied"`
 	ConsulApplied   bool                 `json:"consul_applied"`
@@ -87,45 +83,33 @@ type LogPartialFailureEffect struct {
 	ConsulError     fsm.Optional[string] `json:"consul_error,omitzero"`
 }
 
-// LogRetryConsulEffect is the payload of the effect log_retry_consul.
-//
-// Retrying Consul registration
+// LogRetryConsulEffect is the payload of the effect log_retry_consul. Retrying Consul registration
 type LogRetryConsulEffect struct {
 	RetryCount int64 `json:"retry_count"`
 }
 
-// LogRetryPostgresEffect is the payload of the effect log_retry_postgres.
-//
-// Retrying PostgreSQL registration
+// LogRetryPostgresEffect is the payload of the effect log_retry_postgres. Retrying PostgreSQL registration
 type LogRetryPostgresEffect struct {
 	RetryCount int64 `json:"retry_count"`
 }
 
-// LogRetryLimitEffect is the payload of the effect log_retry_limit.
-//
-// Retry refused because the limit is reached
+// LogRetryLimitEffect is the payload of the effect log_retry_limit. Retry refused because the limit is reached
 type LogRetryLimitEffect struct {
 	RetryCount int64 `json:"retry_count"`
 }
 
-// LogRetryAttemptEffect is the payload of the effect log_retry_attempt.
-//
-// Retrying registration from failed state
+// LogRetryAttemptEffect is the payload of the effect log_retry_attempt. Retrying registration from failed state
 type LogRetryAttemptEffect struct {
 	RetryCount int64 `json:"retry_count"`
 }
 
-// LogDeregistrationCompleteEffect is the payload of the effect log_deregistration_complete.
-//
-// Deregistered
+// LogDeregistrationCompleteEffect is the payload of the effect log_deregistration_complete. Deregistered
 type LogDeregistrationCompleteEffect struct {
 	ConsulCleanup   Cleanup `json:"consul_cleanup"`
 	PostgresCleanup Cleanup `json:"postgres_cleanup"`
 }
 
-// LogFailureEffect is the payload of the effect log_failure.
-//
-// Registration failed
+// LogFailureEffect is the payload of the effect log_failure. Registration failed
 type LogFailureEffect struct {
 	ValidationError fsm.Optional[string] `json:"validation_error,omitzero"`
 	PostgresError   fsm.Optional[string] `json:"postgres_error,omitzero"`

@@ -73,8 +73,6 @@ type Register struct {
 	DeploymentID fsm.Optional[string]   `json:"deployment_id,omitzero"`
 	Environment  fsm.Optional[string]   `json:"environment,omitzero"`
 	NetworkID    fsm.Optional[string]   `json:"network_id,omitzero"`
-	// ConsulServiceID is consul_service_id.
-	//
 	// "consul_service_id.length >= 1" (001 State Details, validating) is no three-token guard: it is the length of the field.
 	// The edge that flattens the payload turns an empty string into an absent one, so that it fails validation as missing.
 	ConsulServiceID   fsm.Optional[string]   `json:"consul_service_id,omitzero"`
@@ -118,8 +116,6 @@ type ValidationFailed struct {
 
 // PostgresSucceeded is the payload of POSTGRES_SUCCEEDED.
 type PostgresSucceeded struct {
-	// PostgresApplied is postgres_applied.
-	//
 	// What the last attempt reported. A failed repeat says false although an older registration may still be there.
 	PostgresApplied bool `json:"postgres_applied"`
 }
@@ -127,8 +123,6 @@ type PostgresSucceeded struct {
 // PostgresFailed is the payload of POSTGRES_FAILED.
 type PostgresFailed struct {
 	ErrorType FailureType `json:"error_type"`
-	// PostgresApplied is postgres_applied.
-	//
 	// What the last attempt reported. A failed repeat says false although an older registration may still be there.
 	PostgresApplied bool   `json:"postgres_applied"`
 	PostgresError   string `json:"postgres_error"`
@@ -153,8 +147,6 @@ type Continue struct{}
 //
 // Its guard wants both applied, its state promises exactly one: the event brings both answers.
 type RecoveryComplete struct {
-	// PostgresApplied is postgres_applied.
-	//
 	// What the last attempt reported. A failed repeat says false although an older registration may still be there.
 	PostgresApplied bool `json:"postgres_applied"`
 	ConsulApplied   bool `json:"consul_applied"`
@@ -192,8 +184,6 @@ type RetryExhausted struct{}
 // Added: 001 leaves the aggregation of the two outcomes to an Orchestrator; here they are facts of the record.
 type ConsulDeregistered struct {
 	ErrorType fsm.Optional[FailureType] `json:"error_type,omitzero"`
-	// ConsulCleanup is consul_cleanup.
-	//
 	// pending in deregistered: possibly an orphan
 	ConsulCleanup Cleanup `json:"consul_cleanup"`
 }
@@ -211,8 +201,6 @@ type CorrectPayload struct {
 	DeploymentID fsm.Optional[string] `json:"deployment_id,omitzero"`
 	Environment  fsm.Optional[string] `json:"environment,omitzero"`
 	NetworkID    fsm.Optional[string] `json:"network_id,omitzero"`
-	// ConsulServiceID is consul_service_id.
-	//
 	// "consul_service_id.length >= 1" (001 State Details, validating) is no three-token guard: it is the length of the field.
 	// The edge that flattens the payload turns an empty string into an absent one, so that it fails validation as missing.
 	ConsulServiceID   fsm.Optional[string]   `json:"consul_service_id,omitzero"`
@@ -239,9 +227,7 @@ func (e *CorrectPayload) check() (field, problem string) {
 	return "", ""
 }
 
-// Create is the payload of create.
-//
-// Creates a record.
+// Create is the payload of create. Creates a record.
 type Create struct {
 	NodeID string `json:"node_id"`
 }
@@ -290,50 +276,42 @@ func (PostgresDeregistered) EventName() string   { return "POSTGRES_DEREGISTERED
 func (CorrectPayload) EventName() string         { return "CORRECT_PAYLOAD" }
 func (Create) EventName() string                 { return "create" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"REGISTER":                fsm.DecoderOf[Payload, Register](),
+	"VALIDATION_PASSED":       fsm.DecoderOf[Payload, ValidationPassed]("validation_result"),
+	"VALIDATION_FAILED":       fsm.DecoderOf[Payload, ValidationFailed]("validation_result", "validation_error", "validation_error_type"),
+	"POSTGRES_SUCCEEDED":      fsm.DecoderOf[Payload, PostgresSucceeded]("postgres_applied"),
+	"POSTGRES_FAILED":         fsm.DecoderOf[Payload, PostgresFailed]("error_type", "postgres_applied", "postgres_error"),
+	"CONSUL_SUCCEEDED":        fsm.DecoderOf[Payload, ConsulSucceeded]("consul_applied"),
+	"CONSUL_FAILED":           fsm.DecoderOf[Payload, ConsulFailed]("error_type", "consul_applied", "consul_error"),
+	"CONTINUE":                fsm.DecoderOf[Payload, Continue](),
+	"RECOVERY_COMPLETE":       fsm.DecoderOf[Payload, RecoveryComplete]("postgres_applied", "consul_applied"),
+	"DEREGISTER":              fsm.DecoderOf[Payload, Deregister](),
+	"DEREGISTRATION_COMPLETE": fsm.DecoderOf[Payload, DeregistrationComplete](),
+	"RETRY":                   fsm.DecoderOf[Payload, Retry](),
+	"RETRY_POSTGRES":          fsm.DecoderOf[Payload, RetryPostgres](),
+	"ABANDON":                 fsm.DecoderOf[Payload, Abandon](),
+	"FATAL_ERROR":             fsm.DecoderOf[Payload, FatalError](),
+	"RETRY_EXHAUSTED":         fsm.DecoderOf[Payload, RetryExhausted](),
+	"CONSUL_DEREGISTERED":     fsm.DecoderOf[Payload, ConsulDeregistered]("consul_cleanup"),
+	"POSTGRES_DEREGISTERED":   fsm.DecoderOf[Payload, PostgresDeregistered]("postgres_cleanup"),
+	"CORRECT_PAYLOAD":         fsm.DecoderOf[Payload, CorrectPayload](),
+	"create":                  fsm.DecoderOf[Payload, Create]("node_id"),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "REGISTER":
-		return fsm.Decode[Register](MachineName, name, data)
-	case "VALIDATION_PASSED":
-		return fsm.Decode[ValidationPassed](MachineName, name, data, "validation_result")
-	case "VALIDATION_FAILED":
-		return fsm.Decode[ValidationFailed](MachineName, name, data, "validation_result", "validation_error", "validation_error_type")
-	case "POSTGRES_SUCCEEDED":
-		return fsm.Decode[PostgresSucceeded](MachineName, name, data, "postgres_applied")
-	case "POSTGRES_FAILED":
-		return fsm.Decode[PostgresFailed](MachineName, name, data, "error_type", "postgres_applied", "postgres_error")
-	case "CONSUL_SUCCEEDED":
-		return fsm.Decode[ConsulSucceeded](MachineName, name, data, "consul_applied")
-	case "CONSUL_FAILED":
-		return fsm.Decode[ConsulFailed](MachineName, name, data, "error_type", "consul_applied", "consul_error")
-	case "CONTINUE":
-		return fsm.Decode[Continue](MachineName, name, data)
-	case "RECOVERY_COMPLETE":
-		return fsm.Decode[RecoveryComplete](MachineName, name, data, "postgres_applied", "consul_applied")
-	case "DEREGISTER":
-		return fsm.Decode[Deregister](MachineName, name, data)
-	case "DEREGISTRATION_COMPLETE":
-		return fsm.Decode[DeregistrationComplete](MachineName, name, data)
-	case "RETRY":
-		return fsm.Decode[Retry](MachineName, name, data)
-	case "RETRY_POSTGRES":
-		return fsm.Decode[RetryPostgres](MachineName, name, data)
-	case "ABANDON":
-		return fsm.Decode[Abandon](MachineName, name, data)
-	case "FATAL_ERROR":
-		return fsm.Decode[FatalError](MachineName, name, data)
-	case "RETRY_EXHAUSTED":
-		return fsm.Decode[RetryExhausted](MachineName, name, data)
-	case "CONSUL_DEREGISTERED":
-		return fsm.Decode[ConsulDeregistered](MachineName, name, data, "consul_cleanup")
-	case "POSTGRES_DEREGISTERED":
-		return fsm.Decode[PostgresDeregistered](MachineName, name, data, "postgres_cleanup")
-	case "CORRECT_PAYLOAD":
-		return fsm.Decode[CorrectPayload](MachineName, name, data)
-	case "create":
-		return fsm.Decode[Create](MachineName, name, data, "node_id")
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	switch p := e.Value().(type) {
+	case Register, CorrectPayload:
+	case Payload:
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

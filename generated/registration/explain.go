@@ -189,9 +189,9 @@ func (r *Record) unheldStartRegistration(e Register, by Actor) error {
 	)
 }
 
-// unheldValidationSuccess tells what registering_postgres demands and the record after validation_success would lack.
-func (r *Record) unheldValidationSuccess(e ValidationPassed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventValidationPassed, by).OnRow("validation_success").Explain("registering_postgres",
+// unmetRegisteringPostgres tells what registering_postgres demands and r lacks.
+func (r *Record) unmetRegisteringPostgres(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("registering_postgres",
 		fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord)),
 		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
 		fsm.Check("consul_service_name exists true", r.ConsulServiceName.IsSet, fsm.Read("consul_service_name", r.ConsulServiceName)),
@@ -199,9 +199,9 @@ func (r *Record) unheldValidationSuccess(e ValidationPassed, by Actor) error {
 	)
 }
 
-// unheldValidationFailure tells what failed demands and the record after validation_failure would lack.
-func (r *Record) unheldValidationFailure(e ValidationFailed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventValidationFailed, by).OnRow("validation_failure").Explain("failed",
+// unmetFailed tells what failed demands and r lacks.
+func (r *Record) unmetFailed(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("failed",
 		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
 	)
 }
@@ -217,16 +217,9 @@ func (r *Record) unheldPostgresSuccess(e PostgresSucceeded, by Actor) error {
 	)
 }
 
-// unheldPostgresFailure tells what failed demands and the record after postgres_failure would lack.
-func (r *Record) unheldPostgresFailure(e PostgresFailed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventPostgresFailed, by).OnRow("postgres_failure").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldStartConsulRegistration tells what registering_consul demands and the record after start_consul_registration would lack.
-func (r *Record) unheldStartConsulRegistration(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventContinue, by).OnRow("start_consul_registration").Explain("registering_consul",
+// unmetRegisteringConsul tells what registering_consul demands and r lacks.
+func (r *Record) unmetRegisteringConsul(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("registering_consul",
 		fsm.Check("postgres_applied == true", r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)),
 		fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord)),
 		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
@@ -287,127 +280,28 @@ func (r *Record) unheldPartialRecoverySuccess(e RecoveryComplete, by Actor) erro
 	)
 }
 
-// unheldInitiateDeregistration tells what deregistering demands and the record after initiate_deregistration would lack.
-func (r *Record) unheldInitiateDeregistration(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDeregister, by).OnRow("initiate_deregistration").Explain("deregistering",
+// unmetDeregistering tells what deregistering demands and r lacks.
+func (r *Record) unmetDeregistering(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("deregistering",
 		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
 		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
 	)
 }
 
-// unheldDeregistrationComplete tells what deregistered demands and the record after deregistration_complete would lack.
-func (r *Record) unheldDeregistrationComplete(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDeregistrationComplete, by).OnRow("deregistration_complete").Explain("deregistered",
+// unmetDeregistered tells what deregistered demands and r lacks.
+func (r *Record) unmetDeregistered(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("deregistered",
 		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
 	)
 }
 
-// unheldAbandonRegistration tells what deregistered demands and the record after abandon_registration would lack.
-func (r *Record) unheldAbandonRegistration(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventAbandon, by).OnRow("abandon_registration").Explain("deregistered",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldGlobalErrorHandler tells what failed demands and the record after global_error_handler would lack.
-func (r *Record) unheldGlobalErrorHandler(e FatalError, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventFatalError, by).OnRow("global_error_handler").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldRetryExhausted tells what failed demands and the record after retry_exhausted would lack.
-func (r *Record) unheldRetryExhausted(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventRetryExhausted, by).OnRow("retry_exhausted").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldIncompletePayload tells what failed demands and the record after incomplete_payload would lack.
-func (r *Record) unheldIncompletePayload(e Register, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventRegister, by).OnRow("incomplete_payload").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldPayloadCorrected tells what failed demands and the record after payload_corrected would lack.
-func (r *Record) unheldPayloadCorrected(e CorrectPayload, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventCorrectPayload, by).OnRow("payload_corrected").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldPostgresFailureAdvertised tells what failed demands and the record after postgres_failure_advertised would lack.
-func (r *Record) unheldPostgresFailureAdvertised(e PostgresFailed, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventPostgresFailed, by).OnRow("postgres_failure_advertised").Explain("failed",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldRetryRefusedRetry tells what partial_registered demands and the record after retry_refused would lack.
-func (r *Record) unheldRetryRefusedRetry(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventRetry, by).OnRow("retry_refused").Explain("partial_registered",
+// unmetPartialRegistered tells what partial_registered demands and r lacks.
+func (r *Record) unmetPartialRegistered(event Event, by Actor, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event, by).OnRow(row).Explain("partial_registered",
 		fsm.Check("postgres_applied != $consul_applied", r.PostgresApplied != r.ConsulApplied, fsm.Read("postgres_applied", r.PostgresApplied), fsm.Read("consul_applied", r.ConsulApplied)),
 		fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord)),
 		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
 		fsm.Check("consul_service_name exists true", r.ConsulServiceName.IsSet, fsm.Read("consul_service_name", r.ConsulServiceName)),
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldRetryRefusedRetryPostgres tells what partial_registered demands and the record after retry_refused would lack.
-func (r *Record) unheldRetryRefusedRetryPostgres(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventRetryPostgres, by).OnRow("retry_refused").Explain("partial_registered",
-		fsm.Check("postgres_applied != $consul_applied", r.PostgresApplied != r.ConsulApplied, fsm.Read("postgres_applied", r.PostgresApplied), fsm.Read("consul_applied", r.ConsulApplied)),
-		fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord)),
-		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
-		fsm.Check("consul_service_name exists true", r.ConsulServiceName.IsSet, fsm.Read("consul_service_name", r.ConsulServiceName)),
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldConsulGoneFirst tells what deregistering demands and the record after consul_gone_first would lack.
-func (r *Record) unheldConsulGoneFirst(e ConsulDeregistered, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventConsulDeregistered, by).OnRow("consul_gone_first").Explain("deregistering",
-		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldConsulGoneLast tells what deregistering demands and the record after consul_gone_last would lack.
-func (r *Record) unheldConsulGoneLast(e ConsulDeregistered, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventConsulDeregistered, by).OnRow("consul_gone_last").Explain("deregistering",
-		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldPostgresGoneFirst tells what deregistering demands and the record after postgres_gone_first would lack.
-func (r *Record) unheldPostgresGoneFirst(e PostgresDeregistered, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventPostgresDeregistered, by).OnRow("postgres_gone_first").Explain("deregistering",
-		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldPostgresGoneLast tells what deregistering demands and the record after postgres_gone_last would lack.
-func (r *Record) unheldPostgresGoneLast(e PostgresDeregistered, by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventPostgresDeregistered, by).OnRow("postgres_gone_last").Explain("deregistering",
-		fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)),
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldConsulLeftBehind tells what deregistered demands and the record after consul_left_behind would lack.
-func (r *Record) unheldConsulLeftBehind(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDeregistrationComplete, by).OnRow("consul_left_behind").Explain("deregistered",
-		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
-	)
-}
-
-// unheldPostgresLeftBehind tells what deregistered demands and the record after postgres_left_behind would lack.
-func (r *Record) unheldPostgresLeftBehind(by Actor) error {
-	return r.reject(fsm.ErrHoldsFailed, EventDeregistrationComplete, by).OnRow("postgres_left_behind").Explain("deregistered",
 		fsm.Check("retry_count <= 3", r.RetryCount <= 3, fsm.Read("retry_count", r.RetryCount)),
 	)
 }

@@ -39,7 +39,7 @@ func (r *Record) Register(e Register, by Actor, now time.Time) (Steps, error) {
 	// to fail. Both are kept: the record that lacks a datum goes to failed with the reason, and validating never sees it.
 	if e.Payload.IsSet {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldIncompletePayload(e, by)
+			return Steps{}, r.unmetFailed(EventRegister, by, "incomplete_payload")
 		}
 		r.State = Failed
 		r.DeploymentID = e.DeploymentID
@@ -74,7 +74,7 @@ func (r *Record) ValidationPassed(e ValidationPassed, by Actor, now time.Time) (
 	// begins to count anew.
 	if e.ValidationResult == ValidationOutcomePassed {
 		if !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldValidationSuccess(e, by)
+			return Steps{}, r.unmetRegisteringPostgres(EventValidationPassed, by, "validation_success")
 		}
 		r.State = RegisteringPostgres
 		return took(TransitionValidationSuccess), nil
@@ -98,7 +98,7 @@ func (r *Record) ValidationFailed(e ValidationFailed, by Actor, now time.Time) (
 	}
 	if e.ValidationResult == ValidationOutcomeFailed {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldValidationFailure(e, by)
+			return Steps{}, r.unmetFailed(EventValidationFailed, by, "validation_failure")
 		}
 		r.State, r.ValidationError, r.ValidationErrorType = Failed, fsm.Some(e.ValidationError), fsm.Some(e.ValidationErrorType)
 		return took(TransitionValidationFailure), nil
@@ -158,7 +158,7 @@ func (r *Record) PostgresFailed(e PostgresFailed, by Actor, now time.Time) (Step
 	// leaves a node in Consul when PostgreSQL loses it. The promise wins.
 	if !e.PostgresApplied && r.ConsulApplied {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldPostgresFailureAdvertised(e, by)
+			return Steps{}, r.unmetFailed(EventPostgresFailed, by, "postgres_failure_advertised")
 		}
 		r.State = Failed
 		r.PostgresApplied = e.PostgresApplied
@@ -168,7 +168,7 @@ func (r *Record) PostgresFailed(e PostgresFailed, by Actor, now time.Time) (Step
 	}
 	if !e.PostgresApplied {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldPostgresFailure(e, by)
+			return Steps{}, r.unmetFailed(EventPostgresFailed, by, "postgres_failure")
 		}
 		r.State, r.PostgresApplied, r.PostgresError = Failed, e.PostgresApplied, fsm.Some(e.PostgresError)
 		return took(TransitionPostgresFailure), nil
@@ -232,7 +232,7 @@ func (r *Record) fireContinue(by Actor, now time.Time) (Steps, error) {
 	}
 	// 6. Raised by 4 in the same call (single-step); two-step, an option of the engine, commits the checkpoint and fires CONTINUE after it.
 	if !r.PostgresApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-		return Steps{}, r.unheldStartConsulRegistration(by)
+		return Steps{}, r.unmetRegisteringConsul(EventContinue, by, "start_consul_registration")
 	}
 	r.State = RegisteringConsul
 	return took(TransitionStartConsulRegistration), nil
@@ -272,7 +272,7 @@ func (r *Record) Deregister(by Actor, now time.Time) (Steps, error) {
 		return Steps{}, r.reject(fsm.ErrNotAllowed, EventDeregister, by)
 	}
 	if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-		return Steps{}, r.unheldInitiateDeregistration(by)
+		return Steps{}, r.unmetDeregistering(EventDeregister, by, "initiate_deregistration")
 	}
 	r.State = Deregistering
 	r.FailedComponent = fsm.None[Component]()
@@ -291,20 +291,20 @@ func (r *Record) DeregistrationComplete(by Actor, now time.Time) (Steps, error) 
 	}
 	if r.PostgresCleanup == CleanupRemoved && r.ConsulCleanup != CleanupRemoved {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldConsulLeftBehind(by)
+			return Steps{}, r.unmetDeregistered(EventDeregistrationComplete, by, "consul_left_behind")
 		}
 		r.State, r.FailedComponent = Deregistered, fsm.Some(ComponentConsul)
 		return took(TransitionConsulLeftBehind), nil
 	}
 	if r.ConsulCleanup == CleanupRemoved && r.PostgresCleanup != CleanupRemoved {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldPostgresLeftBehind(by)
+			return Steps{}, r.unmetDeregistered(EventDeregistrationComplete, by, "postgres_left_behind")
 		}
 		r.State, r.FailedComponent = Deregistered, fsm.Some(ComponentPostgres)
 		return took(TransitionPostgresLeftBehind), nil
 	}
 	if r.RetryCount > 3 {
-		return Steps{}, r.unheldDeregistrationComplete(by)
+		return Steps{}, r.unmetDeregistered(EventDeregistrationComplete, by, "deregistration_complete")
 	}
 	r.State = Deregistered
 	return took(TransitionDeregistrationComplete), nil
@@ -345,7 +345,7 @@ func (r *Record) inPartialRegisteredRetry(by Actor, now time.Time) (Steps, error
 	// Added: what 001 Exhaustion Handling gives to the Orchestrator.
 	if r.RetryCount >= 3 {
 		if r.PostgresApplied == r.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldRetryRefusedRetry(by)
+			return Steps{}, r.unmetPartialRegistered(EventRetry, by, "retry_refused")
 		}
 		return took(TransitionRetryRefusedRetry), nil
 	}
@@ -439,7 +439,7 @@ func (r *Record) stepRetryPostgres(by Actor, now time.Time) (Steps, error) {
 	// Added: what 001 Exhaustion Handling gives to the Orchestrator.
 	if r.RetryCount >= 3 {
 		if r.PostgresApplied == r.ConsulApplied || !r.PostgresRecord.IsSet || !r.ConsulServiceID.IsSet || !r.ConsulServiceName.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldRetryRefusedRetryPostgres(by)
+			return Steps{}, r.unmetPartialRegistered(EventRetryPostgres, by, "retry_refused")
 		}
 		return took(TransitionRetryRefusedRetryPostgres), nil
 	}
@@ -475,7 +475,7 @@ func (r *Record) Abandon(by Actor, now time.Time) (Steps, error) {
 	}
 	// 15. "Without attempting cleanup" (001 Trigger Catalog): both cleanups stay pending, which is what the orphan sweep looks for.
 	if r.RetryCount > 3 {
-		return Steps{}, r.unheldAbandonRegistration(by)
+		return Steps{}, r.unmetDeregistered(EventAbandon, by, "abandon_registration")
 	}
 	r.State = Deregistered
 	return took(TransitionAbandonRegistration), nil
@@ -494,7 +494,7 @@ func (r *Record) FatalError(e FatalError, by Actor, now time.Time) (Steps, error
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventFatalError, by)
 		}
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldGlobalErrorHandler(e, by)
+			return Steps{}, r.unmetFailed(EventFatalError, by, "global_error_handler")
 		}
 		t := table.Leaving(TransitionGlobalErrorHandlerUnregistered, r.State)
 		r.State = Failed
@@ -513,7 +513,7 @@ func (r *Record) RetryExhausted(by Actor, now time.Time) (Steps, error) {
 	}
 	if r.RetryCount >= 3 {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldRetryExhausted(by)
+			return Steps{}, r.unmetFailed(EventRetryExhausted, by, "retry_exhausted")
 		}
 		r.State = Failed
 		return took(TransitionRetryExhausted), nil
@@ -538,14 +538,14 @@ func (r *Record) stepConsulDeregistered(e ConsulDeregistered, by Actor, now time
 	// Added: the aggregation of the two deregistrations. The last outcome ends the state, the timeout ends it without.
 	if r.PostgresCleanup == CleanupPending {
 		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldConsulGoneFirst(e, by)
+			return Steps{}, r.unmetDeregistering(EventConsulDeregistered, by, "consul_gone_first")
 		}
 		r.ConsulCleanup = e.ConsulCleanup
 		return took(TransitionConsulGoneFirst), nil
 	}
 	if r.PostgresCleanup != CleanupPending {
 		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldConsulGoneLast(e, by)
+			return Steps{}, r.unmetDeregistering(EventConsulDeregistered, by, "consul_gone_last")
 		}
 		r.ConsulCleanup = e.ConsulCleanup
 		return took(TransitionConsulGoneLast), nil
@@ -590,14 +590,14 @@ func (r *Record) stepPostgresDeregistered(e PostgresDeregistered, by Actor, now 
 	}
 	if r.ConsulCleanup == CleanupPending {
 		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldPostgresGoneFirst(e, by)
+			return Steps{}, r.unmetDeregistering(EventPostgresDeregistered, by, "postgres_gone_first")
 		}
 		r.PostgresCleanup = e.PostgresCleanup
 		return took(TransitionPostgresGoneFirst), nil
 	}
 	if r.ConsulCleanup != CleanupPending {
 		if !r.ConsulServiceID.IsSet || r.RetryCount > 3 {
-			return Steps{}, r.unheldPostgresGoneLast(e, by)
+			return Steps{}, r.unmetDeregistering(EventPostgresDeregistered, by, "postgres_gone_last")
 		}
 		r.PostgresCleanup = e.PostgresCleanup
 		return took(TransitionPostgresGoneLast), nil
@@ -642,7 +642,7 @@ func (r *Record) CorrectPayload(e CorrectPayload, by Actor, now time.Time) (Step
 	// without end would otherwise be a loop, too.
 	if r.ValidationError.IsSet && !r.PostgresApplied && !r.ConsulApplied {
 		if r.RetryCount > 3 {
-			return Steps{}, r.unheldPayloadCorrected(e, by)
+			return Steps{}, r.unmetFailed(EventCorrectPayload, by, "payload_corrected")
 		}
 		r.DeploymentID = e.DeploymentID
 		r.Environment = e.Environment
@@ -669,9 +669,7 @@ func (r *Record) createCreate(e Create, by Actor, now time.Time) (Steps, error) 
 	return took(TransitionCreate), nil
 }
 
-// fireCreate applies create. It changes r only when it returns a step.
-//
-// Creates a record.
+// fireCreate applies create. It changes r only when it returns a step. Creates a record.
 func (r *Record) fireCreate(e Create, by Actor, now time.Time) (Steps, error) {
 	if e.NodeID == "" {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventCreate, by).WithField("node_id", "is empty")

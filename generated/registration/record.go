@@ -14,8 +14,6 @@ type Record struct {
 	DeploymentID   fsm.Optional[string] `json:"deployment_id,omitzero"`
 	Environment    fsm.Optional[string] `json:"environment,omitzero"`
 	NetworkID      fsm.Optional[string] `json:"network_id,omitzero"`
-	// ConsulServiceID is consul_service_id.
-	//
 	// "consul_service_id.length >= 1" (001 State Details, validating) is no three-token guard: it is the length of the field.
 	// The edge that flattens the payload turns an empty string into an absent one, so that it fails validation as missing.
 	ConsulServiceID   fsm.Optional[string]   `json:"consul_service_id,omitzero"`
@@ -23,8 +21,6 @@ type Record struct {
 	ConsulTags        fsm.Optional[[]string] `json:"consul_tags,omitzero"`
 	ConsulHealthCheck fsm.Optional[fsm.JSON] `json:"consul_health_check,omitzero"`
 	PostgresRecord    fsm.Optional[fsm.JSON] `json:"postgres_record,omitzero"`
-	// PostgresApplied is postgres_applied.
-	//
 	// What the last attempt reported. A failed repeat says false although an older registration may still be there.
 	PostgresApplied     bool                              `json:"postgres_applied"`
 	ConsulApplied       bool                              `json:"consul_applied"`
@@ -32,16 +28,10 @@ type Record struct {
 	ValidationErrorType fsm.Optional[ValidationErrorType] `json:"validation_error_type,omitzero"`
 	PostgresError       fsm.Optional[string]              `json:"postgres_error,omitzero"`
 	ConsulError         fsm.Optional[string]              `json:"consul_error,omitzero"`
-	// FailedComponent is failed_component.
-	//
 	// the side that failed in the last half success
 	FailedComponent fsm.Optional[Component] `json:"failed_component,omitzero"`
-	// RetryCount is retry_count.
-	//
 	// 001 Retry Counter Management: max_value 3
 	RetryCount int64 `json:"retry_count"`
-	// ConsulCleanup is consul_cleanup.
-	//
 	// pending in deregistered: possibly an orphan
 	ConsulCleanup   Cleanup `json:"consul_cleanup"`
 	PostgresCleanup Cleanup `json:"postgres_cleanup"`

@@ -42,23 +42,20 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	Unregistered: "initial", Validating: "operational", RegisteringPostgres: "operational",
+	PostgresRegistered: "snapshot", RegisteringConsul: "operational", Registered: "success",
+	PartialRegistered: "error", Deregistering: "operational", Deregistered: "terminal",
+	Failed: "error",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case Unregistered:
-		return "initial"
-	case Validating, RegisteringPostgres, RegisteringConsul, Deregistering:
-		return "operational"
-	case PostgresRegistered:
-		return "snapshot"
-	case Registered:
-		return "success"
-	case PartialRegistered, Failed:
-		return "error"
-	case Deregistered:
-		return "terminal"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

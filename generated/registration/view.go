@@ -24,27 +24,31 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InUnregistered is a record in unregistered.
-	InUnregistered struct{ in }
-	// InValidating is a record in validating.
-	InValidating struct{ in }
-	// InRegisteringPostgres is a record in registering_postgres.
+	InUnregistered        struct{ in }
+	InValidating          struct{ in }
 	InRegisteringPostgres struct{ in }
-	// InPostgresRegistered is a record in postgres_registered.
-	InPostgresRegistered struct{ in }
-	// InRegisteringConsul is a record in registering_consul.
-	InRegisteringConsul struct{ in }
-	// InRegistered is a record in registered.
-	InRegistered struct{ in }
-	// InPartialRegistered is a record in partial_registered.
-	InPartialRegistered struct{ in }
-	// InDeregistering is a record in deregistering.
-	InDeregistering struct{ in }
-	// InDeregistered is a record in deregistered.
-	InDeregistered struct{ in }
-	// InFailed is a record in failed.
-	InFailed struct{ in }
+	InPostgresRegistered  struct{ in }
+	InRegisteringConsul   struct{ in }
+	InRegistered          struct{ in }
+	InPartialRegistered   struct{ in }
+	InDeregistering       struct{ in }
+	InDeregistered        struct{ in }
+	InFailed              struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Unregistered:        func(v in) View { return InUnregistered{v} },
+	Validating:          func(v in) View { return InValidating{v} },
+	RegisteringPostgres: func(v in) View { return InRegisteringPostgres{v} },
+	PostgresRegistered:  func(v in) View { return InPostgresRegistered{v} },
+	RegisteringConsul:   func(v in) View { return InRegisteringConsul{v} },
+	Registered:          func(v in) View { return InRegistered{v} },
+	PartialRegistered:   func(v in) View { return InPartialRegistered{v} },
+	Deregistering:       func(v in) View { return InDeregistering{v} },
+	Deregistered:        func(v in) View { return InDeregistered{v} },
+	Failed:              func(v in) View { return InFailed{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -52,29 +56,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Unregistered:
-		return InUnregistered{in{*r}}
-	case Validating:
-		return InValidating{in{*r}}
-	case RegisteringPostgres:
-		return InRegisteringPostgres{in{*r}}
-	case PostgresRegistered:
-		return InPostgresRegistered{in{*r}}
-	case RegisteringConsul:
-		return InRegisteringConsul{in{*r}}
-	case Registered:
-		return InRegistered{in{*r}}
-	case PartialRegistered:
-		return InPartialRegistered{in{*r}}
-	case Deregistering:
-		return InDeregistering{in{*r}}
-	case Deregistered:
-		return InDeregistered{in{*r}}
-	case Failed:
-		return InFailed{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

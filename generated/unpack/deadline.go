@@ -25,8 +25,6 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.ExtractTimeout); ok {
 			return Deadline{At: at, Fire: ExtractFailed{Cause: "timeout"}}, true
 		}
-	case CheckUnpacked, CreateDevice, VerifyLayout, UpdateDB, Complete, Aborted:
-		// no timer
 	}
 	return Deadline{}, false
 }

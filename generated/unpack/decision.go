@@ -15,83 +15,90 @@ func (r *Record) StateName() string { return fsm.WordOf(r.State) }
 // Columns names the SQL columns of Values and Pointers, in their order.
 func (r *Record) Columns() []string { return Columns() }
 
+// fired is an event on its way through a decision: its payload, the same as data, and its call.
+type fired struct {
+	payload Payload
+	event   fsm.Event
+	call    Call
+}
+
+// read reads an event.
+func (m core) read(e fsm.Event, in fsm.Input) (fired, error) {
+	payload, err := payloadOf(e)
+	if err != nil {
+		return fired{}, err
+	}
+	if e.Value() == nil {
+		if e, err = fsm.EventOf(payload); err != nil {
+			return fired{}, err
+		}
+	}
+	c := Call{Params: m.params, Now: in.Now}
+	return fired{payload, e, c}, nil
+}
+
 // Create decides the creation of a record and what that raises. The error is a *fsm.Rejection.
 func (m core) Create(id string, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
 	key, err := parseID(id)
 	if err != nil {
 		return fsm.Decision{}, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: e.Name, Field: "run_id", Problem: err.Error()}
 	}
-	payload, err := DecodeEvent(e.Name, e.Payload)
+	x, err := m.read(e, in)
 	if err != nil {
 		return fsm.Decision{}, err
 	}
-	c := Call{Params: m.params, Now: in.Now}
-	record, steps, err := FireNew(key, payload, c)
+	record, steps, err := FireNew(key, x.payload, x.call)
 	if err != nil {
 		return fsm.Decision{}, err
 	}
-	return m.chain(&record, steps, payload, c, in)
+	return chain(&record, steps, x, in)
 }
 
 // Fire decides e and what it raises. r is not changed. The error is a *fsm.Rejection unless r is no record of
 // this machine.
 func (m core) Fire(r fsm.Record, e fsm.Event, in fsm.Input) (fsm.Decision, error) {
-	record, ok := r.(*Record)
-	if !ok || record == nil {
-		return fsm.Decision{}, fmt.Errorf("unpack: %T is not a record of this machine", r)
+	record, err := recordOf(r)
+	if err != nil {
+		return fsm.Decision{}, err
+	}
+	x, err := m.read(e, in)
+	if err != nil {
+		return fsm.Decision{}, err
 	}
 	next := *record
-	payload, err := DecodeEvent(e.Name, e.Payload)
+	steps, err := Fire(&next, x.payload, x.call)
 	if err != nil {
 		return fsm.Decision{}, err
 	}
-	c := Call{Params: m.params, Now: in.Now}
-	steps, err := Fire(&next, payload, c)
-	if err != nil {
-		return fsm.Decision{}, err
+	return chain(&next, steps, x, in)
+}
+
+// recordOf is r as a record of this machine.
+func recordOf(r fsm.Record) (*Record, error) {
+	if record, ok := r.(*Record); ok && record != nil {
+		return record, nil
 	}
-	return m.chain(&next, steps, payload, c, in)
+	return nil, fmt.Errorf("unpack: %T is not a record of this machine", r)
 }
 
 // chain tells the step that was taken, if one was.
-func (m core) chain(r *Record, steps Steps, e Payload, c Call, in fsm.Input) (fsm.Decision, error) {
+func chain(r *Record, steps Steps, x fired, in fsm.Input) (fsm.Decision, error) {
 	d := fsm.Decision{Record: r}
-	if steps.Len() > 0 {
-		t := steps.Last()
-		step, err := stepOf(t, *r, e, c, in.By)
-		if err != nil {
-			return fsm.Decision{}, err
-		}
-		d.Steps = append(d.Steps, step)
+	if t := steps.Last(); t != 0 {
+		d.Steps = append(d.Steps, stepOf(t, *r, x, in.By))
 	}
 	return d, nil
 }
 
 // stepOf is a step as data. r is a copy of the record after t.
-func stepOf(t Transition, r Record, e Payload, c Call, by fsm.Caller) (fsm.Step, error) {
-	carried, err := fsm.EventOf(e)
-	if err != nil {
-		return fsm.Step{}, err
-	}
-	s := fsm.Step{
-		Transition: t.String(),
-		Event:      carried.Name,
-		To:         t.To().String(),
-		Internal:   t.Internal(),
-		Terminal:   t.To().Terminal(),
-		Kind:       t.To().Kind(),
-		Payload:    carried.Payload,
-		By:         by,
-		Record:     &r,
-		Effects:    Effects(t, &r, e, c),
-	}
-	if t.From() != 0 {
-		s.From = t.From().String()
-	}
+func stepOf(t Transition, r Record, x fired, by fsm.Caller) fsm.Step {
+	s := table.Step(t, x.event, by, &r)
+	s.Terminal, s.Kind = t.To().Terminal(), t.To().Kind()
+	s.Effects = Effects(t, &r, x.payload, x.call)
 	if s.KeepDeadline = t.Internal() && r.State.keepsDeadline(); !s.KeepDeadline {
-		s.Deadline = deadlineData(&r, c)
+		s.Deadline = deadlineData(&r, x.call)
 	}
-	return s, nil
+	return s
 }
 
 // keepsDeadline reports whether s has a deadline that counts from the entry, so that a step that stays leaves it alone.
@@ -100,16 +107,13 @@ func (s State) keepsDeadline() bool { return s == ExtractLayers }
 // deadlineData is the deadline of r as data, nil for none. c.Now is when r entered its state.
 func deadlineData(r *Record, c Call) *fsm.Deadline {
 	d, ok := DeadlineOf(r, c)
-	if !ok {
-		return nil
-	}
-	return &fsm.Deadline{At: d.At, Fire: *fsm.Fired(d.Fire)}
+	return fsm.Due(d.At, d.Fire, ok)
 }
 
 // DeadlineOf returns the deadline that the state of r has if it was entered at the given time, nil for none.
 func (m core) DeadlineOf(r fsm.Record, entered time.Time) *fsm.Deadline {
-	record, ok := r.(*Record)
-	if !ok || record == nil {
+	record, err := recordOf(r)
+	if err != nil {
 		return nil
 	}
 	return deadlineData(record, Call{Params: m.params, Now: entered})

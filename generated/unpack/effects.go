@@ -33,9 +33,7 @@ type ExtractLayersEffect struct {
 	DevicePath fsm.Optional[string] `json:"device_path,omitzero"`
 }
 
-// VerifyLayoutEffect is the payload of the effect verify_layout.
-//
-// Validates rootfs/, etc/, usr/, var/.
+// VerifyLayoutEffect is the payload of the effect verify_layout. Validates rootfs/, etc/, usr/, var/.
 type VerifyLayoutEffect struct {
 	DevicePath fsm.Optional[string] `json:"device_path,omitzero"`
 }
@@ -79,9 +77,7 @@ type ImageInactiveEffect struct {
 	ActivatedAt      fsm.Optional[time.Time] `json:"activated_at,omitzero"`
 }
 
-// StartActivateEffect is the payload of the effect start_activate.
-//
-// Document 002, FSM Chaining Contract.
+// StartActivateEffect is the payload of the effect start_activate. Document 002, FSM Chaining Contract.
 type StartActivateEffect struct {
 	ImageID     string               `json:"image_id"`
 	DownloadRun fsm.UUID             `json:"download_run"`

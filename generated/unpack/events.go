@@ -61,8 +61,6 @@ type Payload interface {
 // row complete of machine download
 type Start struct {
 	ImageID string `json:"image_id"`
-	// DownloadRun is download_run.
-	//
 	// added: the run whose file this is (F-002-28)
 	DownloadRun fsm.UUID `json:"download_run"`
 	LocalPath   string   `json:"local_path"`
@@ -80,8 +78,6 @@ type Checked struct {
 	DeviceExists bool                 `json:"device_exists"`
 	DeviceOwner  fsm.Optional[string] `json:"device_owner,omitzero"`
 	FoundPath    fsm.Optional[string] `json:"found_path,omitzero"`
-	// DeviceID is device_id.
-	//
 	// Deterministic Device Identity: hash(image_id)[0:8]. The document names no hash; the adapter that computes it does (F-002-15).
 	DeviceID string `json:"device_id"`
 }
@@ -167,34 +163,32 @@ func (LayoutCheckFailed) EventName() string { return "LAYOUT_CHECK_FAILED" }
 func (Unmounted) EventName() string         { return "UNMOUNTED" }
 func (UnmountFailed) EventName() string     { return "UNMOUNT_FAILED" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"START":               fsm.DecoderOf[Payload, Start]("image_id", "download_run", "local_path", "checksum", "pool_name"),
+	"CHECKED":             fsm.DecoderOf[Payload, Checked]("row_verified", "device_exists", "device_id"),
+	"CHECK_FAILED":        fsm.DecoderOf[Payload, CheckFailed]("cause"),
+	"DEVICE_READY":        fsm.DecoderOf[Payload, DeviceReady]("device_path"),
+	"DEVICE_FAILED":       fsm.DecoderOf[Payload, DeviceFailed]("cause"),
+	"EXTRACTED":           fsm.DecoderOf[Payload, Extracted](),
+	"EXTRACT_LOST":        fsm.DecoderOf[Payload, ExtractLost](),
+	"EXTRACT_FAILED":      fsm.DecoderOf[Payload, ExtractFailed]("cause"),
+	"LAYOUT_CHECKED":      fsm.DecoderOf[Payload, LayoutChecked]("has_rootfs", "has_etc", "has_usr", "has_var"),
+	"LAYOUT_CHECK_FAILED": fsm.DecoderOf[Payload, LayoutCheckFailed]("cause"),
+	"UNMOUNTED":           fsm.DecoderOf[Payload, Unmounted](),
+	"UNMOUNT_FAILED":      fsm.DecoderOf[Payload, UnmountFailed]("cause"),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "START":
-		return fsm.Decode[Start](MachineName, name, data, "image_id", "download_run", "local_path", "checksum", "pool_name")
-	case "CHECKED":
-		return fsm.Decode[Checked](MachineName, name, data, "row_verified", "device_exists", "device_id")
-	case "CHECK_FAILED":
-		return fsm.Decode[CheckFailed](MachineName, name, data, "cause")
-	case "DEVICE_READY":
-		return fsm.Decode[DeviceReady](MachineName, name, data, "device_path")
-	case "DEVICE_FAILED":
-		return fsm.Decode[DeviceFailed](MachineName, name, data, "cause")
-	case "EXTRACTED":
-		return fsm.Decode[Extracted](MachineName, name, data)
-	case "EXTRACT_LOST":
-		return fsm.Decode[ExtractLost](MachineName, name, data)
-	case "EXTRACT_FAILED":
-		return fsm.Decode[ExtractFailed](MachineName, name, data, "cause")
-	case "LAYOUT_CHECKED":
-		return fsm.Decode[LayoutChecked](MachineName, name, data, "has_rootfs", "has_etc", "has_usr", "has_var")
-	case "LAYOUT_CHECK_FAILED":
-		return fsm.Decode[LayoutCheckFailed](MachineName, name, data, "cause")
-	case "UNMOUNTED":
-		return fsm.Decode[Unmounted](MachineName, name, data)
-	case "UNMOUNT_FAILED":
-		return fsm.Decode[UnmountFailed](MachineName, name, data, "cause")
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

@@ -12,32 +12,32 @@ func (r *Record) unheldDeviceReady(e DeviceReady) error {
 	)
 }
 
-// unheldExtracted tells what verify-layout demands and the record after extracted would lack.
-func (r *Record) unheldExtracted() error {
-	return r.reject(fsm.ErrHoldsFailed, EventExtracted).OnRow("extracted").Explain("verify-layout",
+// unmetVerifyLayout tells what verify-layout demands and r lacks.
+func (r *Record) unmetVerifyLayout(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("verify-layout",
 		fsm.Check("device_id exists true", r.DeviceID.IsSet, fsm.Read("device_id", r.DeviceID)),
 		fsm.Check("device_path exists true", r.DevicePath.IsSet, fsm.Read("device_path", r.DevicePath)),
 	)
 }
 
-// unheldExtractLost tells what create-device demands and the record after extract_lost would lack.
-func (r *Record) unheldExtractLost() error {
-	return r.reject(fsm.ErrHoldsFailed, EventExtractLost).OnRow("extract_lost").Explain("create-device",
+// unmetCreateDevice tells what create-device demands and r lacks.
+func (r *Record) unmetCreateDevice(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("create-device",
 		fsm.Check("device_id exists true", r.DeviceID.IsSet, fsm.Read("device_id", r.DeviceID)),
 	)
 }
 
-// unheldLayoutValid tells what update-db demands and the record after layout_valid would lack.
-func (r *Record) unheldLayoutValid(e LayoutChecked) error {
-	return r.reject(fsm.ErrHoldsFailed, EventLayoutChecked).OnRow("layout_valid").Explain("update-db",
+// unmetUpdateDB tells what update-db demands and r lacks.
+func (r *Record) unmetUpdateDB(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("update-db",
 		fsm.Check("device_id exists true", r.DeviceID.IsSet, fsm.Read("device_id", r.DeviceID)),
 		fsm.Check("device_path exists true", r.DevicePath.IsSet, fsm.Read("device_path", r.DevicePath)),
 	)
 }
 
-// unheldStored tells what COMPLETE demands and the record after stored would lack.
-func (r *Record) unheldStored() error {
-	return r.reject(fsm.ErrHoldsFailed, EventUnmounted).OnRow("stored").Explain("COMPLETE",
+// unmetComplete tells what COMPLETE demands and r lacks.
+func (r *Record) unmetComplete(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("COMPLETE",
 		fsm.Check("device_id exists true", r.DeviceID.IsSet, fsm.Read("device_id", r.DeviceID)),
 		fsm.Check("device_path exists true", r.DevicePath.IsSet, fsm.Read("device_path", r.DevicePath)),
 	)

@@ -163,7 +163,7 @@ func (r *Record) Extracted(now time.Time) (Steps, error) {
 		return Steps{}, r.misplaced(EventExtracted)
 	}
 	if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
-		return Steps{}, r.unheldExtracted()
+		return Steps{}, r.unmetVerifyLayout(EventExtracted, "extracted")
 	}
 	r.State = VerifyLayout
 	return took(TransitionExtracted), nil
@@ -175,7 +175,7 @@ func (r *Record) fireExtractLost(now time.Time) (Steps, error) {
 		return Steps{}, r.misplaced(EventExtractLost)
 	}
 	if !r.DeviceID.IsSet {
-		return Steps{}, r.unheldExtractLost()
+		return Steps{}, r.unmetCreateDevice(EventExtractLost, "extract_lost")
 	}
 	r.State = CreateDevice
 	return took(TransitionExtractLost), nil
@@ -199,7 +199,7 @@ func (r *Record) LayoutChecked(e LayoutChecked, now time.Time) (Steps, error) {
 	}
 	if e.HasRootfs && e.HasEtc && e.HasUsr && e.HasVar {
 		if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
-			return Steps{}, r.unheldLayoutValid(e)
+			return Steps{}, r.unmetUpdateDB(EventLayoutChecked, "layout_valid")
 		}
 		r.State = UpdateDB
 		return took(TransitionLayoutValid), nil
@@ -225,7 +225,7 @@ func (r *Record) Unmounted(now time.Time) (Steps, error) {
 	// The table leaves the device mounted for the next machine and unmounts it after the update. Unmounted it is, and before
 	// the row says "ready for activation": a snapshot of a mounted file system lacks what is not yet written (F-002-16).
 	if !r.DeviceID.IsSet || !r.DevicePath.IsSet {
-		return Steps{}, r.unheldStored()
+		return Steps{}, r.unmetComplete(EventUnmounted, "stored")
 	}
 	r.State = Complete
 	return took(TransitionStored), nil

@@ -6,8 +6,6 @@ import "time"
 
 // Params are the configurable values of the machine. What reads one takes a Params.
 type Params struct {
-	// ExtractTimeout is extract_timeout.
-	//
 	// State extract-layers: 30-minute timeout
 	ExtractTimeout time.Duration `json:"extract_timeout"`
 }

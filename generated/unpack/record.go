@@ -11,15 +11,11 @@ type Record struct {
 	RunID   fsm.UUID `json:"run_id"`
 	State   State    `json:"state"`
 	ImageID string   `json:"image_id"`
-	// DownloadRun is download_run.
-	//
 	// added: the run whose file this is (F-002-28)
 	DownloadRun fsm.UUID `json:"download_run"`
 	LocalPath   string   `json:"local_path"`
 	Checksum    string   `json:"checksum"`
 	PoolName    string   `json:"pool_name"`
-	// DeviceID is device_id.
-	//
 	// Deterministic Device Identity: hash(image_id)[0:8]. The document names no hash; the adapter that computes it does (F-002-15).
 	DeviceID   fsm.Optional[string]      `json:"device_id,omitzero"`
 	DevicePath fsm.Optional[string]      `json:"device_path,omitzero"`

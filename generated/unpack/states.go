@@ -14,25 +14,15 @@ type State uint8
 // The values of State, in the order of the spec. Zero is none of them.
 const (
 	_ State = iota
-	// CheckUnpacked is check-unpacked.
-	//
 	// Recovery: ask the database and devicemapper again.
 	CheckUnpacked
-	// CreateDevice is create-device.
-	//
 	// Recovery: Skip if the device is complete; else Cleanup (deactivate, delete) and Retry. On failure Cleanup.
 	CreateDevice
-	// ExtractLayers is extract-layers.
-	//
 	// Recovery: "Cannot resume partial extraction". Cleanup, then Retry from create-device: row extract_lost. No other
 	// state has a limit of time (F-002-29).
 	ExtractLayers
-	// VerifyLayout is verify-layout.
-	//
 	// Recovery: Retry layout verification.
 	VerifyLayout
-	// UpdateDB is update-db.
-	//
 	// Recovery: Retry; the row and the step are one transaction, so there is nothing to skip.
 	UpdateDB
 	Complete
@@ -55,19 +45,18 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	CheckUnpacked: "initial", CreateDevice: "operational", ExtractLayers: "operational",
+	VerifyLayout: "operational", UpdateDB: "operational", Complete: "success", Aborted: "error",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case CheckUnpacked:
-		return "initial"
-	case CreateDevice, ExtractLayers, VerifyLayout, UpdateDB:
-		return "operational"
-	case Complete:
-		return "success"
-	case Aborted:
-		return "error"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

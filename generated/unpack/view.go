@@ -24,21 +24,25 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InCheckUnpacked is a record in check-unpacked.
 	InCheckUnpacked struct{ in }
-	// InCreateDevice is a record in create-device.
-	InCreateDevice struct{ in }
-	// InExtractLayers is a record in extract-layers.
+	InCreateDevice  struct{ in }
 	InExtractLayers struct{ in }
-	// InVerifyLayout is a record in verify-layout.
-	InVerifyLayout struct{ in }
-	// InUpdateDB is a record in update-db.
-	InUpdateDB struct{ in }
-	// InComplete is a record in COMPLETE.
-	InComplete struct{ in }
-	// InAborted is a record in aborted.
-	InAborted struct{ in }
+	InVerifyLayout  struct{ in }
+	InUpdateDB      struct{ in }
+	InComplete      struct{ in }
+	InAborted       struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	CheckUnpacked: func(v in) View { return InCheckUnpacked{v} },
+	CreateDevice:  func(v in) View { return InCreateDevice{v} },
+	ExtractLayers: func(v in) View { return InExtractLayers{v} },
+	VerifyLayout:  func(v in) View { return InVerifyLayout{v} },
+	UpdateDB:      func(v in) View { return InUpdateDB{v} },
+	Complete:      func(v in) View { return InComplete{v} },
+	Aborted:       func(v in) View { return InAborted{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -46,23 +50,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case CheckUnpacked:
-		return InCheckUnpacked{in{*r}}
-	case CreateDevice:
-		return InCreateDevice{in{*r}}
-	case ExtractLayers:
-		return InExtractLayers{in{*r}}
-	case VerifyLayout:
-		return InVerifyLayout{in{*r}}
-	case UpdateDB:
-		return InUpdateDB{in{*r}}
-	case Complete:
-		return InComplete{in{*r}}
-	case Aborted:
-		return InAborted{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

@@ -23,8 +23,6 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		return Deadline{At: r.ExpiresAt, Fire: AbortUpload{Reason: AbortReasonExpired}, Follows: true}, true
 	case PendingCommit:
 		return Deadline{At: r.ExpiresAt, Fire: AbortUpload{Reason: AbortReasonExpired}, Follows: true}, true
-	case Committed, Aborted:
-		// no timer
 	}
 	return Deadline{}, false
 }

@@ -82,9 +82,7 @@ type AbortUpload struct {
 	Reason AbortReason `json:"reason"`
 }
 
-// Create is the payload of create.
-//
-// Creates a record.
+// Create is the payload of create. Creates a record.
 type Create struct {
 	ExpiresAt      time.Time `json:"expires_at"`
 	ExpectedDigest string    `json:"expected_digest"`
@@ -121,22 +119,26 @@ func (CommitUpload) EventName() string     { return "commit_upload" }
 func (AbortUpload) EventName() string      { return "abort_upload" }
 func (Create) EventName() string           { return "create" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"start_parts_upload": fsm.DecoderOf[Payload, StartPartsUpload]("session_valid"),
+	"fast_path_dedupe":   fsm.DecoderOf[Payload, FastPathDedupe]("blob_exists", "blob_digest", "blob_length"),
+	"complete_parts":     fsm.DecoderOf[Payload, CompleteParts]("missing_parts"),
+	"commit_upload":      fsm.DecoderOf[Payload, CommitUpload]("digest", "length"),
+	"abort_upload":       fsm.DecoderOf[Payload, AbortUpload]("reason"),
+	"create":             fsm.DecoderOf[Payload, Create]("expires_at", "expected_digest", "expected_length"),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "start_parts_upload":
-		return fsm.Decode[StartPartsUpload](MachineName, name, data, "session_valid")
-	case "fast_path_dedupe":
-		return fsm.Decode[FastPathDedupe](MachineName, name, data, "blob_exists", "blob_digest", "blob_length")
-	case "complete_parts":
-		return fsm.Decode[CompleteParts](MachineName, name, data, "missing_parts")
-	case "commit_upload":
-		return fsm.Decode[CommitUpload](MachineName, name, data, "digest", "length")
-	case "abort_upload":
-		return fsm.Decode[AbortUpload](MachineName, name, data, "reason")
-	case "create":
-		return fsm.Decode[Create](MachineName, name, data, "expires_at", "expected_digest", "expected_length")
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

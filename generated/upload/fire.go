@@ -117,9 +117,7 @@ func (r *Record) createCreate(e Create, now time.Time) (Steps, error) {
 	return took(TransitionCreate), nil
 }
 
-// fireCreate applies create. It changes r only when it returns a step.
-//
-// Creates a record.
+// fireCreate applies create. It changes r only when it returns a step. Creates a record.
 func (r *Record) fireCreate(e Create, now time.Time) (Steps, error) {
 	e.ExpiresAt = fsm.Instant(e.ExpiresAt)
 	if field, problem := e.check(); field != "" {

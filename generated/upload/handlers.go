@@ -13,16 +13,13 @@ import (
 type Handlers[Tx any] interface {
 	// IssuePartURLs carries out issue_part_urls. It may run again, so twice must be as good as once.
 	IssuePartURLs(ctx context.Context, d fsm.Dispatch, e IssuePartURLsEffect) error
-	// InsertBlobRow carries out insert_blob_row. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// InsertBlobRow carries out insert_blob_row. It runs inside the transaction of the step: an error refuses the step.
 	InsertBlobRow(ctx context.Context, tx Tx, d fsm.Dispatch, e InsertBlobRowEffect) error
-	// UploadCommitted carries out upload.committed. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// UploadCommitted carries out upload.committed. It may run again, with the same d.ID for the receiver to know it by.
 	//
 	// Row 2 names the event, row 4 says "outbox event" only: they are taken to be the same (F-000-24).
 	UploadCommitted(ctx context.Context, d fsm.Dispatch, e UploadCommittedEffect) error
-	// AuditFailure carries out audit_failure. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// AuditFailure carries out audit_failure. It runs inside the transaction of the step: an error refuses the step.
 	AuditFailure(ctx context.Context, tx Tx, d fsm.Dispatch, e AuditFailureEffect) error
 	// TombstoneStagingObjects carries out tombstone_staging_objects. It may run again, so twice must be as good as once.
 	TombstoneStagingObjects(ctx context.Context, d fsm.Dispatch, e TombstoneStagingObjectsEffect) error

@@ -24,17 +24,21 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InInitiated is a record in initiated.
-	InInitiated struct{ in }
-	// InPartsUploading is a record in parts_uploading.
+	InInitiated      struct{ in }
 	InPartsUploading struct{ in }
-	// InPendingCommit is a record in pending_commit.
-	InPendingCommit struct{ in }
-	// InCommitted is a record in committed.
-	InCommitted struct{ in }
-	// InAborted is a record in aborted.
-	InAborted struct{ in }
+	InPendingCommit  struct{ in }
+	InCommitted      struct{ in }
+	InAborted        struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Initiated:      func(v in) View { return InInitiated{v} },
+	PartsUploading: func(v in) View { return InPartsUploading{v} },
+	PendingCommit:  func(v in) View { return InPendingCommit{v} },
+	Committed:      func(v in) View { return InCommitted{v} },
+	Aborted:        func(v in) View { return InAborted{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -42,19 +46,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Initiated:
-		return InInitiated{in{*r}}
-	case PartsUploading:
-		return InPartsUploading{in{*r}}
-	case PendingCommit:
-		return InPendingCommit{in{*r}}
-	case Committed:
-		return InCommitted{in{*r}}
-	case Aborted:
-		return InAborted{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

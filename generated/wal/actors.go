@@ -15,20 +15,12 @@ type Role uint8
 const (
 	_ Role = iota
 	RoleWorker
-	// RoleReplayer is replayer.
-	//
 	// Replay and DLQ-drain tooling
 	RoleReplayer
-	// RoleGovernance is governance.
-	//
 	// Governance layer
 	RoleGovernance
-	// RoleOperator is operator.
-	//
 	// A person: document 004, 7.4
 	RoleOperator
-	// RoleSystem is system.
-	//
 	// The engine and trusted services.
 	RoleSystem
 )
@@ -57,19 +49,13 @@ type Actor struct {
 // ByWorker is the worker with the given id.
 func ByWorker(id string) Actor { return Actor{Role: RoleWorker, ID: fsm.Some(id)} }
 
-// ByReplayer is the replayer with the given id.
-//
-// Replay and DLQ-drain tooling
+// ByReplayer is the replayer with the given id. Replay and DLQ-drain tooling
 func ByReplayer(id string) Actor { return Actor{Role: RoleReplayer, ID: fsm.Some(id)} }
 
-// ByGovernance is the governance with the given id.
-//
-// Governance layer
+// ByGovernance is the governance with the given id. Governance layer
 func ByGovernance(id string) Actor { return Actor{Role: RoleGovernance, ID: fsm.Some(id)} }
 
-// ByOperator is the operator with the given id.
-//
-// A person: document 004, 7.4
+// ByOperator is the operator with the given id. A person: document 004, 7.4
 func ByOperator(id string) Actor { return Actor{Role: RoleOperator, ID: fsm.Some(id)} }
 
 // BySystem is the engine or a trusted service.

@@ -21,8 +21,6 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		if r.ClaimExpiresAt.IsSet {
 			return Deadline{At: r.ClaimExpiresAt.V, Fire: RecoverStaleClaim{OverrideReason: "claim timed out"}, Follows: true}, true
 		}
-	case Pending, Succeeded, Failed, Quarantined:
-		// no timer
 	}
 	return Deadline{}, false
 }

@@ -11,9 +11,7 @@ type SQSDeleteMessageEffect struct {
 	ReceiptHandle string `json:"receipt_handle"`
 }
 
-// LogFailedAttemptEffect is the payload of the effect log_failed_attempt.
-//
-// Attempt failed
+// LogFailedAttemptEffect is the payload of the effect log_failed_attempt. Attempt failed
 type LogFailedAttemptEffect struct {
 	WalID         fsm.UUID             `json:"wal_id"`
 	Dataset       string               `json:"dataset"`

@@ -111,8 +111,6 @@ type Fail struct {
 	Attempt       int64  `json:"attempt"`
 	Permanent     bool   `json:"permanent"`
 	LastErrorCode string `json:"last_error_code"`
-	// LastErrorMessage is last_error_message.
-	//
 	// redacted by the caller (4.4)
 	LastErrorMessage string                   `json:"last_error_message"`
 	IntegrityStatus  fsm.Optional[Quality]    `json:"integrity_status,omitzero"`
@@ -184,26 +182,28 @@ func (Quarantine) EventName() string        { return "quarantine" }
 func (RecoverStaleClaim) EventName() string { return "recover_stale_claim" }
 func (Release) EventName() string           { return "release" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"discover":            fsm.DecoderOf[Payload, Discover]("dataset", "object_uri", "time_range_start"),
+	"claim":               fsm.DecoderOf[Payload, Claim](),
+	"succeed":             fsm.DecoderOf[Payload, Succeed]("attempt", "receipt_handle", "integrity_status", "metadata_status", "stac_status", "provenance_status"),
+	"fail":                fsm.DecoderOf[Payload, Fail]("attempt", "permanent", "last_error_code", "last_error_message"),
+	"replay":              fsm.DecoderOf[Payload, Replay]("replay_allowed", "replay_reason"),
+	"quarantine":          fsm.DecoderOf[Payload, Quarantine]("policy_satisfied", "cause"),
+	"recover_stale_claim": fsm.DecoderOf[Payload, RecoverStaleClaim]("override_reason"),
+	"release":             fsm.DecoderOf[Payload, Release]("override_reason", "change_record"),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "discover":
-		return fsm.Decode[Discover](MachineName, name, data, "dataset", "object_uri", "time_range_start")
-	case "claim":
-		return fsm.Decode[Claim](MachineName, name, data)
-	case "succeed":
-		return fsm.Decode[Succeed](MachineName, name, data, "attempt", "receipt_handle", "integrity_status", "metadata_status", "stac_status", "provenance_status")
-	case "fail":
-		return fsm.Decode[Fail](MachineName, name, data, "attempt", "permanent", "last_error_code", "last_error_message")
-	case "replay":
-		return fsm.Decode[Replay](MachineName, name, data, "replay_allowed", "replay_reason")
-	case "quarantine":
-		return fsm.Decode[Quarantine](MachineName, name, data, "policy_satisfied", "cause")
-	case "recover_stale_claim":
-		return fsm.Decode[RecoverStaleClaim](MachineName, name, data, "override_reason")
-	case "release":
-		return fsm.Decode[Release](MachineName, name, data, "override_reason", "change_record")
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

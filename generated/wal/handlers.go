@@ -15,8 +15,7 @@ type Handlers[Tx any] interface {
 	//
 	// the document never says when (F-004-12)
 	SQSDeleteMessage(ctx context.Context, d fsm.Dispatch, e SQSDeleteMessageEffect) error
-	// GovernanceAudit carries out governance_audit. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// GovernanceAudit carries out governance_audit. It runs inside the transaction of the step: an error refuses the step.
 	//
 	// 7.4: "recorded in a governance log or change record", "subject to review"; 8: "emit governance/audit events".
 	GovernanceAudit(ctx context.Context, tx Tx, d fsm.Dispatch, e GovernanceAuditEffect) error

@@ -6,12 +6,8 @@ import "time"
 
 // Params are the configurable values of the machine. What reads one takes a Params.
 type Params struct {
-	// MaxAttempts is max_attempts.
-	//
 	// Document 004, 4.5: governed limit, without a number (F-004-9)
 	MaxAttempts int64 `json:"max_attempts"`
-	// ClaimTimeout is claim_timeout.
-	//
 	// Document 004, 2.2: SQS visibility timeout + safety margin, without a number (F-004-9)
 	ClaimTimeout time.Duration `json:"claim_timeout"`
 }

@@ -17,13 +17,9 @@ type Record struct {
 	Dataset        string    `json:"dataset"`
 	ObjectURI      string    `json:"object_uri"`
 	TimeRangeStart time.Time `json:"time_range_start"`
-	// Attempts is attempts.
-	//
 	// counts claims
 	Attempts      int64                   `json:"attempts"`
 	LastAttemptAt fsm.Optional[time.Time] `json:"last_attempt_at,omitzero"`
-	// ClaimExpiresAt is claim_expires_at.
-	//
 	// the safety threshold of 5.2, fixed when the record is claimed
 	ClaimExpiresAt   fsm.Optional[time.Time]  `json:"claim_expires_at,omitzero"`
 	IntegrityStatus  fsm.Optional[Quality]    `json:"integrity_status,omitzero"`
@@ -31,13 +27,9 @@ type Record struct {
 	StacStatus       fsm.Optional[Stac]       `json:"stac_status,omitzero"`
 	ProvenanceStatus fsm.Optional[Provenance] `json:"provenance_status,omitzero"`
 	LastErrorCode    fsm.Optional[string]     `json:"last_error_code,omitzero"`
-	// LastErrorMessage is last_error_message.
-	//
 	// redacted by the caller (4.4)
 	LastErrorMessage fsm.Optional[string]     `json:"last_error_message,omitzero"`
 	ReplayReason     fsm.Optional[ReplayCode] `json:"replay_reason,omitzero"`
-	// OverrideBy is override_by.
-	//
 	// The last transition that somebody took against the routine (5.2, 7.4): who, why, and the governance log entry.
 	OverrideBy     fsm.Optional[string] `json:"override_by,omitzero"`
 	OverrideReason fsm.Optional[string] `json:"override_reason,omitzero"`

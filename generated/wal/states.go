@@ -15,17 +15,11 @@ type State uint8
 const (
 	_ State = iota
 	Pending
-	// InProgress is in_progress.
-	//
 	// 2.2 bounds its lifetime. Nobody need notice a dead worker: the deadline is the recovery workflow of 5.2.
 	InProgress
-	// Succeeded is succeeded.
-	//
 	// 2.3 knows an "explicit, governed migration" out of it, 3 no edge: it is terminal (F-004-4).
 	Succeeded
 	Failed
-	// Quarantined is quarantined.
-	//
 	// 3 calls it terminal "in normal operation", 7.4 has an operator move it. An edge exists, so it is not terminal (F-004-3).
 	Quarantined
 )
@@ -45,19 +39,18 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	Pending: "initial", InProgress: "operational", Succeeded: "success", Failed: "error",
+	Quarantined: "error",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case Pending:
-		return "initial"
-	case InProgress:
-		return "operational"
-	case Succeeded:
-		return "success"
-	case Failed, Quarantined:
-		return "error"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

@@ -24,17 +24,21 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InPending is a record in pending.
-	InPending struct{ in }
-	// InInProgress is a record in in_progress.
-	InInProgress struct{ in }
-	// InSucceeded is a record in succeeded.
-	InSucceeded struct{ in }
-	// InFailed is a record in failed.
-	InFailed struct{ in }
-	// InQuarantined is a record in quarantined.
+	InPending     struct{ in }
+	InInProgress  struct{ in }
+	InSucceeded   struct{ in }
+	InFailed      struct{ in }
 	InQuarantined struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Pending:     func(v in) View { return InPending{v} },
+	InProgress:  func(v in) View { return InInProgress{v} },
+	Succeeded:   func(v in) View { return InSucceeded{v} },
+	Failed:      func(v in) View { return InFailed{v} },
+	Quarantined: func(v in) View { return InQuarantined{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -42,19 +46,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Pending:
-		return InPending{in{*r}}
-	case InProgress:
-		return InInProgress{in{*r}}
-	case Succeeded:
-		return InSucceeded{in{*r}}
-	case Failed:
-		return InFailed{in{*r}}
-	case Quarantined:
-		return InQuarantined{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.

@@ -184,3 +184,19 @@ func Text(v any) string {
 	}
 	return text
 }
+
+// ParseID reads the text form of an id of a machine.
+func ParseID[ID any](machine, text string) (id ID, err error) {
+	if err := Into(&id).Scan(text); err != nil {
+		return id, fmt.Errorf("%s: id: %w", machine, err)
+	}
+	return id, nil
+}
+
+// PlainOf is Plain of a value that may not be there.
+func PlainOf[V any](v V, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return Plain(v), nil
+}

@@ -24,6 +24,30 @@ func Decode[P any](machine, event string, data []byte, required ...string) (P, e
 	return p, nil
 }
 
+// Decoders read the events of a machine by name, into its payloads P. They are never written.
+type Decoders[P any] map[string]func(machine, event string, data []byte) (P, error)
+
+// Decode reads the JSON payload of an event: see the function Decode.
+func (d Decoders[P]) Decode(machine, event string, data []byte) (P, error) {
+	decode, ok := d[event]
+	if !ok {
+		var none P
+		return none, &Rejection{Machine: machine, Reason: ErrInvalidEvent, Event: event, Field: "event", Problem: "is not declared"}
+	}
+	return decode(machine, event, data)
+}
+
+// DecoderOf reads the payload struct E, which is a P.
+func DecoderOf[P, E any](required ...string) func(machine, event string, data []byte) (P, error) {
+	return func(machine, event string, data []byte) (p P, err error) {
+		e, err := Decode[E](machine, event, data, required...)
+		if err == nil {
+			p, _ = any(e).(P)
+		}
+		return p, err
+	}
+}
+
 // flaw is what is wrong with a payload.
 type flaw struct {
 	field, problem string

@@ -1,8 +1,10 @@
 package fsm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 )
@@ -28,22 +30,49 @@ type Payload interface{ EventName() string }
 type Event struct {
 	Name    string          `json:"name"`
 	Payload json.RawMessage `json:"payload"`
+	value   Payload         // what Payload encodes, where decoding gives the same; nil: not known
 }
+
+// Value is the payload struct that EventOf has encoded, nil for an event that came as JSON. It is
+// there only where decoding Payload gives the same: not for a pointer, a list, or text that is not
+// UTF-8 or has a NUL character.
+func (e Event) Value() Payload { return e.value }
 
 // EventName is the event's name in the spec.
 func (e Event) EventName() string { return e.Name }
 
 // EventOf encodes a payload struct. An Event stays as it is, in compact JSON.
 func EventOf(p Payload) (Event, error) {
+	e, isEvent := p.(Event)
+	if isEvent && e.value != nil {
+		return e, nil
+	}
 	var carried any = p
-	if e, ok := p.(Event); ok {
+	if isEvent {
 		carried = e.Payload
 	}
 	text, err := json.Marshal(carried)
 	if err != nil {
 		return Event{}, fmt.Errorf("encode event %s: %w", p.EventName(), err)
 	}
-	return Event{Name: p.EventName(), Payload: text}, nil
+	encoded := Event{Name: p.EventName(), Payload: text}
+	if !isEvent && isValue(p) && !bytes.Contains(text, []byte(notUTF8)) && !bytes.Contains(text, []byte(nul)) {
+		encoded.value = p
+	}
+	return encoded, nil
+}
+
+// How encoding/json writes bytes that are no UTF-8, which decoding changes, and the character
+// that it refuses.
+const (
+	notUTF8 = `\ufffd`
+	nul     = `\u0000`
+)
+
+// isValue reports whether p is a struct that shares no memory with its caller.
+func isValue(p Payload) bool {
+	t := reflect.TypeOf(p)
+	return t.Kind() == reflect.Struct && t.Comparable()
 }
 
 // AnswerOf is EventOf for what a handler answered.
@@ -129,6 +158,14 @@ type Step struct {
 type Deadline struct {
 	At   time.Time
 	Fire Event
+}
+
+// Due is a deadline as data; nil if there is none.
+func Due(at time.Time, fire Payload, ok bool) *Deadline {
+	if !ok {
+		return nil
+	}
+	return &Deadline{At: at, Fire: *Fired(fire)}
 }
 
 // Dispatch is one effect on its way to a handler.

@@ -62,6 +62,15 @@ func (table Table[T, S, E]) Events(from S) []E {
 	return slices.Compact(events)
 }
 
+// Step is a transition as data: the event that it answers, who fired it, and the record after it.
+func (table Table[T, S, E]) Step(t T, e Event, by Caller, after Record) Step {
+	row := table.Row(t)
+	return Step{
+		Transition: row.Name, From: WordOf(row.From), Event: e.Name, To: row.To.String(), Internal: row.Internal,
+		Payload: e.Payload, By: by, Record: after,
+	}
+}
+
 // Infos says the same by name alone.
 func (table Table[T, S, E]) Infos() []TransitionInfo {
 	infos := make([]TransitionInfo, 0, len(table)-1)

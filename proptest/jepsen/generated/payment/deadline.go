@@ -29,8 +29,6 @@ func DeadlineOf(r *Record, c Call) (d Deadline, ok bool) {
 		if at, ok := fsm.AddTime(fsm.Instant(c.Now), c.Params.Patience); ok {
 			return Deadline{At: at, Fire: Decline{Cause: "the payer is silent"}}, true
 		}
-	case Paying, Paid, Sealing, Settled, Unsealed, Unpaid, Declined:
-		// no timer
 	}
 	return Deadline{}, false
 }

@@ -141,34 +141,32 @@ func (SealDone) EventName() string { return "seal_done" }
 func (SealFail) EventName() string { return "seal_fail" }
 func (SealLost) EventName() string { return "seal_lost" }
 
+// decoders are by event; each is told the fields that must be there. They are never written.
+var decoders = fsm.Decoders[Payload]{
+	"open":      fsm.DecoderOf[Payload, Open]("ref", "amount", "instant"),
+	"confirm":   fsm.DecoderOf[Payload, Confirm]("ref"),
+	"cancel":    fsm.DecoderOf[Payload, Cancel]("ref"),
+	"annotate":  fsm.DecoderOf[Payload, Annotate]("ref"),
+	"approve":   fsm.DecoderOf[Payload, Approve](),
+	"decline":   fsm.DecoderOf[Payload, Decline]("cause"),
+	"pay_done":  fsm.DecoderOf[Payload, PayDone]("receipt"),
+	"pay_fail":  fsm.DecoderOf[Payload, PayFail]("cause"),
+	"go_on":     fsm.DecoderOf[Payload, GoOn](),
+	"seal_done": fsm.DecoderOf[Payload, SealDone](),
+	"seal_fail": fsm.DecoderOf[Payload, SealFail]("cause"),
+	"seal_lost": fsm.DecoderOf[Payload, SealLost](),
+}
+
 // DecodeEvent reads the JSON payload of the event that the spec calls name. Required fields
 // must be there, others than declared must not.
 func DecodeEvent(name string, data []byte) (Payload, error) {
-	switch name {
-	case "open":
-		return fsm.Decode[Open](MachineName, name, data, "ref", "amount", "instant")
-	case "confirm":
-		return fsm.Decode[Confirm](MachineName, name, data, "ref")
-	case "cancel":
-		return fsm.Decode[Cancel](MachineName, name, data, "ref")
-	case "annotate":
-		return fsm.Decode[Annotate](MachineName, name, data, "ref")
-	case "approve":
-		return fsm.Decode[Approve](MachineName, name, data)
-	case "decline":
-		return fsm.Decode[Decline](MachineName, name, data, "cause")
-	case "pay_done":
-		return fsm.Decode[PayDone](MachineName, name, data, "receipt")
-	case "pay_fail":
-		return fsm.Decode[PayFail](MachineName, name, data, "cause")
-	case "go_on":
-		return fsm.Decode[GoOn](MachineName, name, data)
-	case "seal_done":
-		return fsm.Decode[SealDone](MachineName, name, data)
-	case "seal_fail":
-		return fsm.Decode[SealFail](MachineName, name, data, "cause")
-	case "seal_lost":
-		return fsm.Decode[SealLost](MachineName, name, data)
+	return decoders.Decode(MachineName, name, data)
+}
+
+// payloadOf is the payload of e. What came as a struct is decoded only where that changes it.
+func payloadOf(e fsm.Event) (Payload, error) {
+	if p, ok := e.Value().(Payload); ok {
+		return p, nil
 	}
-	return nil, &fsm.Rejection{Machine: MachineName, Reason: fsm.ErrInvalidEvent, Event: name, Field: "event", Problem: "is not declared"}
+	return DecodeEvent(e.Name, e.Payload)
 }

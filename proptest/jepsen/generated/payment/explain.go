@@ -4,9 +4,9 @@ package payment
 
 import "github.com/fsmgen/fsmgen/runtime/fsm"
 
-// unheldAnnotateUnpaid tells what unpaid demands and the record after annotate would lack.
-func (r *Record) unheldAnnotateUnpaid(e Annotate, newNotes int64) error {
-	return r.reject(fsm.ErrHoldsFailed, EventAnnotate).OnRow("annotate").Explain("unpaid",
+// unmetUnpaid tells what unpaid demands and r lacks.
+func (r *Record) unmetUnpaid(event Event, row string) error {
+	return r.reject(fsm.ErrHoldsFailed, event).OnRow(row).Explain("unpaid",
 		fsm.Check("cause exists true", r.Cause.IsSet, fsm.Read("cause", r.Cause)),
 	)
 }

@@ -69,7 +69,7 @@ func (r *Record) Annotate(e Annotate, now time.Time) (Steps, error) {
 			return Steps{}, r.reject(fsm.ErrOutOfRange, EventAnnotate).OnRow("annotate").WithField("notes", "is out of range")
 		}
 		if !r.Cause.IsSet {
-			return Steps{}, r.unheldAnnotateUnpaid(e, newNotes)
+			return Steps{}, r.unmetUnpaid(EventAnnotate, "annotate")
 		}
 		r.Notes = newNotes
 		return took(TransitionAnnotateUnpaid), nil

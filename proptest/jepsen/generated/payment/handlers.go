@@ -15,13 +15,11 @@ type Handlers[Tx any] interface {
 	//
 	// Without a failure class: the table answers a failure at once, and an unknown outcome is repeated.
 	CheckLimit(ctx context.Context, d fsm.Dispatch, e CheckLimitEffect) (CheckLimitAnswer, error)
-	// AskPayer carries out ask_payer. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// AskPayer carries out ask_payer. It may run again, with the same d.ID for the receiver to know it by.
 	//
 	// A destination that several effects share, and that a dead letter blocks.
 	AskPayer(ctx context.Context, d fsm.Dispatch, e AskPayerEffect) error
-	// NotifyPayee carries out notify_payee. It may run again, with the same d.ID for the receiver to
-	// know it by.
+	// NotifyPayee carries out notify_payee. It may run again, with the same d.ID for the receiver to know it by.
 	NotifyPayee(ctx context.Context, d fsm.Dispatch, e NotifyPayeeEffect) error
 	// Archive carries out archive. It may run again, so twice must be as good as once.
 	Archive(ctx context.Context, d fsm.Dispatch, e ArchiveEffect) error
@@ -31,11 +29,9 @@ type Handlers[Tx any] interface {
 	QueryPay(ctx context.Context, d fsm.Dispatch, e PayEffect) (answer PayAnswer, done bool, err error)
 	// Seal carries out seal. It never runs again, whatever becomes of it.
 	Seal(ctx context.Context, d fsm.Dispatch, e SealEffect) (SealAnswer, error)
-	// BookPayment carries out book_payment. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// BookPayment carries out book_payment. It runs inside the transaction of the step: an error refuses the step.
 	BookPayment(ctx context.Context, tx Tx, d fsm.Dispatch, e BookPaymentEffect) error
-	// BookNote carries out book_note. It runs inside the transaction of the step: an error
-	// refuses the step.
+	// BookNote carries out book_note. It runs inside the transaction of the step: an error refuses the step.
 	BookNote(ctx context.Context, tx Tx, d fsm.Dispatch, e BookNoteEffect) error
 }
 

@@ -40,21 +40,18 @@ func (s *State) Scan(src any) error              { return stateWords.Scan(src, s
 func ParseState(name string) (State, error)      { return stateWords.Parse(name) }
 func States() []State                            { return stateWords.Values() }
 
+// kinds are the semantic roles of the states. They are never written.
+var kinds = [...]string{
+	Opened: "initial", Reserved: "operational", Paying: "operational", Paid: "snapshot",
+	Sealing: "operational", Settled: "success", Unsealed: "error", Unpaid: "error", Declined: "error",
+}
+
 // Kind returns the semantic role of s: initial, operational, snapshot, success, error or terminal.
 func (s State) Kind() string {
-	switch s {
-	case Opened:
-		return "initial"
-	case Reserved, Paying, Sealing:
-		return "operational"
-	case Paid:
-		return "snapshot"
-	case Settled:
-		return "success"
-	case Unsealed, Unpaid, Declined:
-		return "error"
+	if !s.Valid() {
+		return ""
 	}
-	return ""
+	return kinds[s]
 }
 
 // Terminal reports whether no transition leads out of s. Rows without a target may still act there.

@@ -24,25 +24,29 @@ func (in) view() {}
 
 // The views: one type for each state.
 type (
-	// InOpened is a record in opened.
-	InOpened struct{ in }
-	// InReserved is a record in reserved.
+	InOpened   struct{ in }
 	InReserved struct{ in }
-	// InPaying is a record in paying.
-	InPaying struct{ in }
-	// InPaid is a record in paid.
-	InPaid struct{ in }
-	// InSealing is a record in sealing.
-	InSealing struct{ in }
-	// InSettled is a record in settled.
-	InSettled struct{ in }
-	// InUnsealed is a record in unsealed.
+	InPaying   struct{ in }
+	InPaid     struct{ in }
+	InSealing  struct{ in }
+	InSettled  struct{ in }
 	InUnsealed struct{ in }
-	// InUnpaid is a record in unpaid.
-	InUnpaid struct{ in }
-	// InDeclined is a record in declined.
+	InUnpaid   struct{ in }
 	InDeclined struct{ in }
 )
+
+// views make the view of each state. They are never written.
+var views = [...]func(in) View{
+	Opened:   func(v in) View { return InOpened{v} },
+	Reserved: func(v in) View { return InReserved{v} },
+	Paying:   func(v in) View { return InPaying{v} },
+	Paid:     func(v in) View { return InPaid{v} },
+	Sealing:  func(v in) View { return InSealing{v} },
+	Settled:  func(v in) View { return InSettled{v} },
+	Unsealed: func(v in) View { return InUnsealed{v} },
+	Unpaid:   func(v in) View { return InUnpaid{v} },
+	Declined: func(v in) View { return InDeclined{v} },
+}
 
 // nowhere is a view that no record has. It stands in the type sets of one state, because the
 // compiler names the members of a type set in its message only when there are several.
@@ -50,27 +54,10 @@ type nowhere struct{ in }
 
 // View returns r as the type of its state, nil if that is no declared state.
 func (r *Record) View() View {
-	switch r.State {
-	case Opened:
-		return InOpened{in{*r}}
-	case Reserved:
-		return InReserved{in{*r}}
-	case Paying:
-		return InPaying{in{*r}}
-	case Paid:
-		return InPaid{in{*r}}
-	case Sealing:
-		return InSealing{in{*r}}
-	case Settled:
-		return InSettled{in{*r}}
-	case Unsealed:
-		return InUnsealed{in{*r}}
-	case Unpaid:
-		return InUnpaid{in{*r}}
-	case Declined:
-		return InDeclined{in{*r}}
+	if !r.State.Valid() {
+		return nil
 	}
-	return nil
+	return views[r.State](in{*r})
 }
 
 // fired returns the view after an event, nil if it was refused.
