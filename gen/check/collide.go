@@ -94,10 +94,10 @@ func (s *subject) goNames() {
 	}
 	handlers := s.namespace(codeGoCollision, "in the Go interface Handlers", nil)
 	for _, e := range s.m.Effects {
-		if e.Kind == ir.Call {
+		if e.Kind.Handled() {
 			handlers.add(naming.GoHandler.Of(e.Text), "effect", e.Name)
 		}
-		if e.Delivery == ir.Queryable {
+		if e.Delivery.Asked() {
 			handlers.add(naming.GoQuery.Of(e.Text), "the query of effect", e.Name)
 		}
 	}

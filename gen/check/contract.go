@@ -26,7 +26,7 @@ const (
 
 func (s *subject) contract() {
 	s.initialState()
-	if !s.anyState(func(st *ir.State) bool { return st.Kind == ir.Success || st.Terminal && st.Kind != ir.Failed }) {
+	if !s.anyState((*ir.State).Succeeds) {
 		s.report(codeNoSuccess, s.m.Span, "give the state that every caller hopes for `kind: success`",
 			"machine %q has no success state, and every end is an error", s.m.Text)
 	}
@@ -38,7 +38,7 @@ func (s *subject) contract() {
 		if e.Fails == nil && e.Lost == nil {
 			continue
 		}
-		if !s.anyState(func(st *ir.State) bool { return st.Kind == ir.Failed }) {
+		if !s.anyState(func(st *ir.State) bool { return st.Kind.Fails() }) {
 			s.report(codeNoError, e.Span, "give the state that a failure leads to `kind: error`",
 				"effect %q can fail, but machine %q has no error state", e.Text, s.m.Text)
 		}

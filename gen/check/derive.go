@@ -25,15 +25,11 @@ func (s *subject) derivePart(f, part *ir.Field) {
 	switch {
 	case part.Derive != nil:
 		s.report(codeDerive, at, "write out the parts of the other field", "field %q is derived from %q, which is derived itself", f.Text, part.Text)
-	case !hasOneSpelling(part.Type.Base):
+	case !part.Type.Base.OneSpelling():
 		s.report(codeDerive, at, "derive from fields of type string, uuid, int or an enum", "field %q is derived from %q of type %s, which Go and the databases spell differently", f.Text, part.Text, part.Type)
 	case part.Type.Optional && !f.Type.Optional:
 		s.report(codeDerive, at, "make the derived field optional, or its part required", "required field %q is derived from %q, which may be absent", f.Text, part.Text)
 	case !part.Immutable && part.Index >= 0:
 		s.report(codeDerive, at, "make the part `immutable: true`", "field %q is derived from %q, which may change: the name would change with it", f.Text, part.Text)
 	}
-}
-
-func hasOneSpelling(b ir.Base) bool {
-	return b == ir.String || b == ir.UUID || b == ir.Int || b == ir.EnumOf
 }

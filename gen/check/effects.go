@@ -16,7 +16,7 @@ const (
 // effects reports declarations that the delivery class can't bear.
 func (s *subject) effects() {
 	for _, e := range s.m.Effects {
-		if e.Kind != ir.Call {
+		if !e.Kind.Handled() {
 			continue
 		}
 		repeats := e.Delivery.Repeats()
@@ -28,7 +28,7 @@ func (s *subject) effects() {
 			s.report(codeRetryNever, e.Span, "drop `retry`, or name a class with `retry: {first, attempts}`",
 				"effect %q retries by class %q, which says `retry: never`", e.Text, e.Retry.Text)
 		}
-		if e.Delivery == ir.AtMostOnce && e.Lost == nil {
+		if e.Delivery.NeedsLost() && e.Lost == nil {
 			s.report(codeNoLost, e.Span, "add `lost:` with the event to fire when a crash leaves the outcome unknown",
 				"effect %q is at_most_once, but nothing is fired when it is lost", e.Text)
 		}
@@ -36,11 +36,11 @@ func (s *subject) effects() {
 			s.report(codeLostClass, e.Lost.Span, "drop `lost`, or make the effect at_most_once or queryable",
 				"effect %q has delivery %s and is never lost: recovery runs it again", e.Text, e.Delivery)
 		}
-		if e.Delivery == ir.Queryable && e.Fails != nil && len(e.Returns) == 0 {
+		if e.Delivery.Asked() && e.Fails != nil && len(e.Returns) == 0 {
 			s.report(codeNoReturns, e.Span, "add `returns:` with the events that the query can answer",
 				"effect %q is queryable work, but has no answer for \"already done\"", e.Text)
 		}
-		if e.Delivery == ir.InTransaction && e.IsWork() {
+		if e.Delivery.InStep() && e.IsWork() {
 			s.report(codeTxAnswers, e.Span, "drop the answers, or choose another delivery: an error of a transaction effect refuses the step",
 				"effect %q runs inside the transaction of its step and can't answer with an event", e.Text)
 		}
@@ -59,7 +59,7 @@ func (s *subject) cleanup(e *ir.Effect, repeats bool) {
 		s.report(codeCleanupIdle, e.Span, "drop `cleanup`, or add `fails`",
 			"effect %q neither repeats nor fails: its cleanup %q never runs", e.Text, c.Text)
 	}
-	if c.Kind != ir.Call || c.Delivery != ir.Idempotent || c.IsWork() || c.Cleanup != nil {
+	if !c.Kind.Handled() || !c.Delivery.Harmless() || c.IsWork() || c.Cleanup != nil {
 		s.report(codeCleanupClass, e.Span, "let the cleanup be an idempotent effect without answers and without a cleanup of its own",
 			"cleanup %q of effect %q may run any number of times, and it is not made for that", c.Text, e.Text)
 	}

@@ -13,7 +13,7 @@ const codeGivenUp = "FSM066"
 // happened all the same.
 func (s *subject) givenUp() {
 	for _, e := range s.m.Effects {
-		if e.Kind != ir.Call || e.Delivery != ir.Keyed || e.Fails == nil || !movesMoney(e) {
+		if !e.Kind.Handled() || !e.Delivery.FailsInDoubt() || e.Fails == nil || !movesMoney(e) {
 			continue
 		}
 		var success []*ir.Event
@@ -38,7 +38,7 @@ func (s *subject) payments(events []*ir.Event) (out []*ir.Effect) {
 			continue
 		}
 		for _, a := range r.Actions {
-			if e := a.Effect; e != nil && e.Kind == ir.Call && movesMoney(e) {
+			if e := a.Effect; e != nil && e.Kind.Handled() && movesMoney(e) {
 				out = union(out, []*ir.Effect{e})
 			}
 		}

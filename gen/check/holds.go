@@ -49,7 +49,7 @@ func (s *subject) mayBreak(r *ir.Row, c *ir.Clause) {
 // state says so and the row changes nothing of it, or the field's presence
 // is all that it asks. False proves nothing.
 func (s *subject) keeps(r *ir.Row, c *ir.Clause, out []mark) bool {
-	if f := c.Left.Field; f != nil && fieldMark(out, f)&maybeAbsent == 0 && (assertsPresence(c) || provenBySum(r, c)) {
+	if f := c.Left.Field; f != nil && fieldMark(out, f)&maybeAbsent == 0 && (c.AssertsPresence() || provenBySum(r, c)) {
 		return true
 	}
 	if readsSpecial(c, ir.StateName) || readsSpecial(c, ir.FromName) || s.assigns(r, c) {

@@ -20,13 +20,10 @@ func provenBySum(r *ir.Row, c *ir.Clause) bool {
 		return false
 	}
 	a := setOf(r, c.Left.Field)
-	if a == nil || a.Value.Kind != ir.Add && a.Value.Kind != ir.Sub {
+	if a == nil || !a.Value.Kind.Sum() {
 		return false
 	}
-	left, right := intervalOf(r, &a.Value.A), intervalOf(r, &a.Value.B)
-	if a.Value.Kind == ir.Sub {
-		right = interval{-right.hi, -right.lo}
-	}
+	left, right := intervalOf(r, &a.Value.A), summed(a.Value.Kind, intervalOf(r, &a.Value.B))
 	lo, hi := left.lo+right.lo, left.hi+right.hi
 	lowest, highest := min(left.lo, right.lo) > -unbounded, max(left.hi, right.hi) < unbounded
 	switch c.Op {
@@ -42,6 +39,18 @@ func provenBySum(r *ir.Row, c *ir.Clause) bool {
 		return false
 	}
 	panic(ir.NoForm("check.provenBySum", c.Op))
+}
+
+// summed is what the second part x of a sum adds to the first one.
+func summed(kind ir.ExprKind, x interval) interval {
+	switch kind {
+	case ir.Add:
+		return x
+	case ir.Sub:
+		return interval{-x.hi, -x.lo}
+	case ir.Read, ir.Null: // have no second part
+	}
+	panic(ir.NoForm("check.summed", kind))
 }
 
 // intervalOf is what o can be where r is chosen.

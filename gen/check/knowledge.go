@@ -77,7 +77,7 @@ func (k knowledge) narrow(c *ir.Clause) (changed, possible bool) {
 	left, narrowsLeft := k.get(&c.Left)
 	right, narrowsRight := k.get(&c.Right)
 	newLeft, newRight := left, right
-	if c.Op == ir.Exists || c.Op == ir.NotExists {
+	if c.Op.Presence() {
 		if !narrowsLeft {
 			return false, true
 		}
@@ -100,7 +100,7 @@ func (k knowledge) narrow(c *ir.Clause) (changed, possible bool) {
 }
 
 func presenceAsked(c *ir.Clause) mark {
-	if assertsPresence(c) {
+	if c.AssertsPresence() {
 		return maybePresent
 	}
 	return maybeAbsent

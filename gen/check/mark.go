@@ -24,27 +24,40 @@ const maxFew = 62
 // fewValues lists the values of f where they are few, else it is nil. The bit
 // of the n-th value is n + 1.
 func fewValues(f *ir.Field) []ir.Value {
-	switch {
-	case f.Type.Base == ir.Bool:
+	switch f.Type.Base {
+	case ir.Bool:
 		return []ir.Value{false, true}
-	case f.Type.Base == ir.EnumOf && len(f.Type.Enum.Values) <= maxFew:
+	case ir.EnumOf:
+		if len(f.Type.Enum.Values) > maxFew {
+			return nil
+		}
 		var out []ir.Value
 		for _, v := range f.Type.Enum.Values {
 			out = append(out, v.Text)
 		}
 		return out
-	case f.Type.Base == ir.Int && f.Min != nil && f.Max != nil && *f.Max >= *f.Min:
-		width := uint64(*f.Max) - uint64(*f.Min) // the difference of two int64 fits
-		if width >= maxFew {
-			return nil
-		}
-		var out []ir.Value
-		for n := range int64(width) + 1 {
-			out = append(out, *f.Min+n)
-		}
-		return out
+	case ir.Int:
+		return fewInts(f.Min, f.Max)
+	case ir.String, ir.Time, ir.Duration, ir.UUID, ir.JSON, ir.ListOf: // have many
+		return nil
 	}
-	return nil
+	panic(ir.NoForm("check.fewValues", f.Type.Base))
+}
+
+// fewInts lists the ints from lowest to highest where they are few.
+func fewInts(lowest, highest *int64) []ir.Value {
+	if lowest == nil || highest == nil || *highest < *lowest {
+		return nil
+	}
+	width := uint64(*highest) - uint64(*lowest) // the difference of two int64 fits
+	if width >= maxFew {
+		return nil
+	}
+	var out []ir.Value
+	for n := range int64(width) + 1 {
+		out = append(out, *lowest+n)
+	}
+	return out
 }
 
 // valueMark is the set of one value of f.

@@ -30,7 +30,7 @@ func (s *subject) metrics() {
 			s.report(codeMetricName, x.Span, "use letters, digits, underscores and dots, not beginning with a digit", "%q is not a metric name", x.Text)
 		}
 		for _, p := range x.Labels {
-			if strings.HasPrefix(p.Name, "__") || p.Name == "le" && x.Type == ir.Histogram {
+			if strings.HasPrefix(p.Name, "__") || p.Name == "le" && x.Type.HasBuckets() {
 				s.report(codeMetricName, p.Span, "give the label another name", "label %q is reserved by Prometheus", p.Name)
 			}
 		}
@@ -40,7 +40,7 @@ func (s *subject) metrics() {
 }
 
 func (s *subject) buckets(x *ir.Metric) {
-	if len(x.Buckets) > 0 && x.Type != ir.Histogram {
+	if len(x.Buckets) > 0 && !x.Type.HasBuckets() {
 		s.report(codeBuckets, x.Span, "remove the buckets, or make it a histogram", "%s %q has buckets", x.Type, x.Text)
 	}
 	for i := 1; i < len(x.Buckets); i++ {
@@ -54,11 +54,11 @@ func (s *subject) buckets(x *ir.Metric) {
 // what the engine measures brings its own value.
 func (s *subject) metricValue(x *ir.Metric) {
 	switch {
-	case x.Of == ir.OfRows && x.Type != ir.Counter && x.Value == nil:
+	case x.Of.ByRows() && x.Type.NeedsValue() && x.Value == nil:
 		s.report(codeMetricValue, x.Span, "add `value: $field`", "%s %q has no value to observe", x.Type, x.Text)
-	case x.Of != ir.OfRows && x.Value != nil:
+	case !x.Of.ByRows() && x.Value != nil:
 		s.report(codeMetricValue, x.Value.Span, "remove the value", "metric %q measures %s and takes no value", x.Text, x.Of)
-	case x.Of != ir.OfRows && len(x.When) > 0:
+	case !x.Of.ByRows() && len(x.When) > 0:
 		s.report(codeMetricValue, x.Span, "remove the clauses", "metric %q measures %s and takes no `when`", x.Text, x.Of)
 	}
 }

@@ -34,7 +34,7 @@ func (s *subject) unused() {
 		s.demand(u.names[e], "effect", e.Name, "name it in a `do`, `entry` or `exit`")
 	}
 	for _, x := range m.Metrics {
-		s.demand(x.Of != ir.OfRows || u.names[x], "metric", x.Name, "name it in a `do`, `entry` or `exit`, or say what it is measured `of`")
+		s.demand(!x.Of.ByRows() || u.names[x], "metric", x.Name, "name it in a `do`, `entry` or `exit`, or say what it is measured `of`")
 	}
 	for _, t := range m.Tables {
 		s.demand(u.names[t], "table", t.Name, "write it with an upsert, update or delete effect")

@@ -54,7 +54,7 @@ func (s *subject) orders() {
 		}
 		for i, a := range r.Actions {
 			e := a.Effect
-			if e == nil || e.Kind != ir.Call || e.Delivery == ir.InTransaction {
+			if e == nil || !e.Kind.Handled() || e.Delivery.InStep() {
 				continue
 			}
 			if byName[e.To] == nil {
@@ -198,7 +198,7 @@ var moneyUnits = strings.Fields("nano micro minor cent cents pence satoshi satos
 // movesMoney reports whether e may not simply be repeated and carries an
 // amount of money.
 func movesMoney(e *ir.Effect) bool {
-	return e.Delivery != ir.Idempotent && slices.ContainsFunc(e.With, func(p ir.Payload) bool {
+	return !e.Delivery.Harmless() && slices.ContainsFunc(e.With, func(p ir.Payload) bool {
 		return slices.Contains(moneyUnits, strings.ToLower(p.Value.Type.Unit))
 	})
 }

@@ -40,13 +40,23 @@ func (s *subject) tableRows() {
 				s.report(codeRowColumn, e.Span, fmt.Sprintf("bind %q in `row`", k.Text), "effect %q does not say which row of %q it means: key column %q is missing", e.Text, e.Table.Text, k.Text)
 			}
 		}
-		if e.Kind == ir.Upsert {
-			s.wholeRow(e)
-		}
-		if e.Kind == ir.Update && len(e.Row) <= len(e.Table.Key) {
+		s.boundColumns(e)
+		s.presentColumns(e)
+	}
+}
+
+// boundColumns demands the columns besides the key that an effect on a table needs.
+func (s *subject) boundColumns(e *ir.Effect) {
+	switch e.Kind {
+	case ir.Upsert:
+		s.wholeRow(e)
+	case ir.Update:
+		if len(e.Row) <= len(e.Table.Key) {
 			s.report(codeRowColumn, e.Span, "bind the columns that change", "effect %q updates no column besides the key", e.Text)
 		}
-		s.presentColumns(e)
+	case ir.Delete, ir.Call, ir.Log, ir.Start: // the key is enough, or there is no table
+	default:
+		panic(ir.NoForm("check.boundColumns", e.Kind))
 	}
 }
 
@@ -107,14 +117,15 @@ func (s *subject) payloadMark(r *ir.Row, e *ir.Expr, out []mark) mark {
 		delete(k.incoming, w.Field) // the new record has it
 	}
 	k.stored = out
-	if e.Kind == ir.Null {
+	switch e.Kind {
+	case ir.Null:
 		return maybeAbsent
+	case ir.Read:
+		return k.presence(&e.A)
+	case ir.Add, ir.Sub:
+		return k.presence(&e.A) | k.presence(&e.B)
 	}
-	m := k.presence(&e.A)
-	if e.Kind != ir.Read {
-		m |= k.presence(&e.B)
-	}
-	return m
+	panic(ir.NoForm("check.payloadMark", e.Kind))
 }
 
 // references checks foreign keys: one column refers to one key column of the

@@ -12,7 +12,7 @@ func (s *subject) strict() {
 	}
 	for _, r := range s.m.Rows {
 		for _, c := range r.When {
-			if c.Op == ir.Exists || c.Op == ir.NotExists {
+			if c.Op.Presence() {
 				continue
 			}
 			for _, o := range []*ir.Operand{&c.Left, &c.Right} {
@@ -39,7 +39,7 @@ func optionalOperand(r *ir.Row, o *ir.Operand) bool {
 
 func provenPresent(r *ir.Row, o *ir.Operand) bool {
 	for _, c := range r.When {
-		if assertsPresence(c) && sameOperand(&c.Left, o) {
+		if c.AssertsPresence() && sameOperand(&c.Left, o) {
 			return true
 		}
 	}
@@ -47,15 +47,10 @@ func provenPresent(r *ir.Row, o *ir.Operand) bool {
 		return false
 	}
 	for _, c := range r.From.Holds {
-		present := assertsPresence(c) || c.Op != ir.Exists && c.Op != ir.NotExists
+		present := c.AssertsPresence() || !c.Op.Presence()
 		if present && (c.Left.Field == o.Field || c.Right.Field == o.Field) {
 			return true
 		}
 	}
 	return false
-}
-
-// assertsPresence reports whether c says that its left side is present.
-func assertsPresence(c *ir.Clause) bool {
-	return c.Op == ir.Exists && c.Right.Literal == true || c.Op == ir.NotExists && c.Right.Literal == false
 }

@@ -41,8 +41,7 @@ func (s scope) clause(c *ir.Clause) (string, bool) {
 	case ir.Matches: // Go and SQL disagree on regular expressions.
 		return "", false
 	case ir.Exists, ir.NotExists:
-		present := (c.Right.Literal == true) == (c.Op == ir.Exists)
-		if present {
+		if c.AssertsPresence() {
 			return left + " IS NOT NULL", true
 		}
 		return left + " IS NULL", true

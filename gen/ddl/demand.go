@@ -65,7 +65,7 @@ func clauseDemands(d dialect, m *ir.Machine, comment, who, name string, clauses 
 			continue
 		}
 		wrong := []text{words(who + " demands " + c.Text)}
-		if f := c.Left.Field; f != nil && c.Op != ir.Exists && c.Op != ir.NotExists {
+		if f := c.Left.Field; f != nil && !c.Op.Presence() {
 			wrong = append(wrong, words(", and "+f.Text+" is "), value(recordScope(d, m).field(f)))
 		}
 		list = append(list, demand{comment: comment, name: name, cond: cond, wrong: wrong, hint: "Make it true in the same step."})

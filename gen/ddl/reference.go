@@ -62,10 +62,14 @@ func referenceRule(d dialect, t *ir.Table, f *ir.Field) rule {
 
 func whereCondition(d dialect, w ir.ColumnValue) (cond, demand string) {
 	col := ident(w.Column.Text)
-	if w.Value.Kind == ir.Null {
+	switch w.Value.Kind {
+	case ir.Null:
 		return "p." + col + " IS NULL", w.Column.Text + " null"
+	case ir.Read:
+		return "p." + col + " = " + d.literal(w.Column.Type, w.Value.A.Literal), w.Column.Text + " " + w.Value.Text
+	case ir.Add, ir.Sub: // a demand is a literal
 	}
-	return "p." + col + " = " + d.literal(w.Column.Type, w.Value.A.Literal), w.Column.Text + " " + w.Value.Text
+	panic(ir.NoForm("ddl.whereCondition", w.Value.Kind))
 }
 
 // tableInsertRules judge a new row of a table besides the record table.

@@ -47,7 +47,7 @@ func bounds(c Column, col, name string) []demand {
 		return nil
 	}
 	what := strings.Trim(c.Name, `"`)
-	if c.Type.Base == ir.String {
+	if c.Type.Base.ByLength() {
 		col, what = "length("+col+")", "length("+what+")"
 	}
 	var within string

@@ -118,7 +118,7 @@ func (s scope) assigned(r *ir.Row, a *ir.Assign) (string, bool) {
 		value, ok := s.expression(&a.Value)
 		return same(target, value, a.Target.Type.Optional || a.Value.A.Type.Optional || a.Value.B.Type.Optional), ok
 	}
-	present := a.Target.Type.Optional && !a.Value.A.Type.Optional && (a.Value.Kind == ir.Read || !a.Value.B.Type.Optional)
+	present := a.Target.Type.Optional && !a.Value.A.Type.Optional && (!a.Value.Kind.Sum() || !a.Value.B.Type.Optional)
 	return target + " IS NOT NULL", present
 }
 

@@ -112,12 +112,21 @@ func jsonElement(t ir.Type, v ir.Value) (string, error) {
 	case time.Time:
 		return strconv.Quote(v.UTC().Format(SQLiteTime)), nil
 	case string:
-		if t.Base == ir.JSON {
-			return v, nil
-		}
-		return jsonString(v)
+		return jsonText(t, v)
 	}
 	return "", fmt.Errorf("a value of type %T is no %s", v, t)
+}
+
+// jsonText is the JSON of a value that is a string in the compiler.
+func jsonText(t ir.Type, v string) (string, error) {
+	switch t.Base {
+	case ir.JSON:
+		return v, nil
+	case ir.String, ir.UUID, ir.EnumOf:
+		return jsonString(v)
+	case ir.Int, ir.Bool, ir.Time, ir.Duration, ir.ListOf: // are no strings
+	}
+	return "", ir.NoForm("ddl.jsonText", t.Base)
 }
 
 // jsonString quotes s without the escapes that only HTML needs.

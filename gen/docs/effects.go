@@ -122,7 +122,7 @@ func recoveries(m *ir.Machine) *table {
 func persisted(s *ir.State) []string {
 	var fields []string
 	for _, c := range s.Holds {
-		if c.Left.Field != nil && c.Op != ir.NotExists && (c.Op != ir.Exists || c.Right.Literal == true) {
+		if c.Left.Field != nil && (!c.Op.Presence() || c.AssertsPresence()) {
 			fields = appendNew(fields, c.Left.Field.Text)
 		}
 	}

@@ -124,7 +124,7 @@ func fieldRules(f *ir.Field) []string {
 		rules = append(rules, "write-once")
 	}
 	what := ""
-	if f.Type.Base == ir.String {
+	if f.Type.Base.ByLength() {
 		what = " characters"
 	}
 	switch {

@@ -98,9 +98,9 @@ func (b *builder) assign(a *ir.Assign, ev *ir.Event) {
 	if a.Value.Kind == ir.Null {
 		return
 	}
-	decides := f.Immutable || f.Min != nil || f.Max != nil || a.Value.Kind != ir.Read
+	decides := f.Immutable || f.Min != nil || f.Max != nil || a.Value.Kind.Sum()
 	left := b.feed(&a.Value.A, ev, target, decides)
-	if a.Value.Kind == ir.Read {
+	if !a.Value.Kind.Sum() {
 		b.relate(target, nil, left, &a.Value.A)
 		return
 	}
@@ -131,7 +131,7 @@ func (b *builder) combine(target int, e *ir.Expr, left, right int) {
 		}
 	case right < 0:
 		b.shift(target, left, b.constant(&e.B))
-	case left < 0 && e.Kind == ir.Add:
+	case left < 0 && commutes(e.Kind):
 		b.shift(target, right, b.constant(&e.A))
 	default:
 		b.combined[target] = true
@@ -142,6 +142,18 @@ func (b *builder) combine(target int, e *ir.Expr, left, right int) {
 			}
 		}
 	}
+}
+
+// commutes reports whether a sum of kind k is the same with its parts exchanged.
+func commutes(k ir.ExprKind) bool {
+	switch k {
+	case ir.Add:
+		return true
+	case ir.Sub:
+		return false
+	case ir.Read, ir.Null: // have no two parts
+	}
+	panic(ir.NoForm("domain.commutes", k))
 }
 
 func (b *builder) shift(target, source int, by ir.Value) {

@@ -84,7 +84,7 @@ func WithinBounds(f *ir.Field, v ir.Value) bool {
 	case int64:
 		size = v
 	case string:
-		if f.Type.Base != ir.String {
+		if !f.Type.Base.ByLength() {
 			return true
 		}
 		size = int64(utf8.RuneCountInString(v))

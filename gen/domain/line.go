@@ -197,17 +197,21 @@ func (l *line) point(v ir.Value) (p int64, ok bool) {
 }
 
 func (l *line) value(base ir.Base, p int64) (v ir.Value, ok bool) {
-	switch {
-	case base == ir.Int:
+	switch base {
+	case ir.Int:
 		return p, true
-	case base == ir.Time:
+	case ir.Time:
 		t := time.UnixMicro(l.now.UnixMicro() + p).UTC()
 		return t, ValidTime(t)
-	case !l.timed:
-		return time.Duration(p), true
+	case ir.Duration:
+		if !l.timed {
+			return time.Duration(p), true
+		}
+		d := time.Duration(p) * time.Microsecond
+		return d, d.Microseconds() == p
+	case ir.String, ir.Bool, ir.UUID, ir.JSON, ir.ListOf, ir.EnumOf: // are not on a line
 	}
-	d := time.Duration(p) * time.Microsecond
-	return d, d.Microseconds() == p
+	panic(ir.NoForm("domain.line.value", base))
 }
 
 func sortedPoints(points []int64) []int64 {

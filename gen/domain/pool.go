@@ -71,11 +71,11 @@ func (p *pool) bounds(f *ir.Field) {
 	for _, bound := range []*int64{f.Min, f.Max} {
 		switch {
 		case bound == nil:
-		case f.Type.Base == ir.Int:
+		case f.Type.Base.ByLength():
+			p.lengths = append(p.lengths, *bound)
+		default:
 			p.literals = append(p.literals, *bound)
 			p.line.ordered = true
-		case f.Type.Base == ir.String:
-			p.lengths = append(p.lengths, *bound)
 		}
 	}
 }

@@ -135,8 +135,8 @@ func either(tests []test) test {
 // what is known to hold where the code stands; nil: nothing.
 func (s *scope) clause(c *ir.Clause, known facts) test {
 	l := s.read(&c.Left)
-	if c.Op == ir.Exists || c.Op == ir.NotExists {
-		return existence(l, (c.Op == ir.Exists) == c.Right.Literal.(bool), known)
+	if c.Op.Presence() {
+		return existence(l, c.AssertsPresence(), known)
 	}
 	r := s.read(&c.Right)
 	if l.absent || r.absent {
@@ -196,16 +196,21 @@ func (s *scope) compare(c *ir.Clause, l, r value) test {
 
 func equality(l, r value, want bool) test {
 	var t test
-	switch {
-	case l.typ.Base == ir.Bool && r.isLit:
-		t = plain(l.code)
-		want = want == r.literal.(bool)
-	case l.typ.Base == ir.Time:
-		t = plain(func() *jen.Statement { return l.code().Dot("Equal").Call(r.code()) })
-	case l.typ.Base == ir.ListOf:
-		t = plain(func() *jen.Statement { return jen.Qual("slices", "Equal").Call(l.code(), r.code()) })
-	default:
+	switch l.typ.Base {
+	case ir.Bool:
 		t = binary(l, r, "==", "!=")
+		if r.isLit {
+			t = plain(l.code)
+			want = want == r.literal.(bool)
+		}
+	case ir.Time:
+		t = plain(func() *jen.Statement { return l.code().Dot("Equal").Call(r.code()) })
+	case ir.ListOf:
+		t = plain(func() *jen.Statement { return jen.Qual("slices", "Equal").Call(l.code(), r.code()) })
+	case ir.String, ir.Int, ir.Duration, ir.UUID, ir.EnumOf, ir.JSON:
+		t = binary(l, r, "==", "!=")
+	default:
+		panic(ir.NoForm("golang.equality", l.typ.Base))
 	}
 	if !want {
 		return opposite(t)
@@ -215,9 +220,17 @@ func equality(l, r value, want bool) test {
 
 // order compares ints, durations and times.
 func order(op ir.Op, l, r value) test {
-	if l.typ.Base != ir.Time {
+	switch l.typ.Base {
+	case ir.Int, ir.Duration:
 		return binary(l, r, string(op), inverse(op))
+	case ir.Time:
+		return orderOfTimes(op, l, r)
+	case ir.String, ir.Bool, ir.UUID, ir.JSON, ir.ListOf, ir.EnumOf: // have no order
 	}
+	panic(ir.NoForm("golang.order", l.typ.Base))
+}
+
+func orderOfTimes(op ir.Op, l, r value) test {
 	method := "Before"
 	if op == ir.Gt || op == ir.Le {
 		method = "After"

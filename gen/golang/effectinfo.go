@@ -32,7 +32,7 @@ func (g *generator) effectInfos(f *jen.File) {
 				}
 			}))
 		}
-		if x.Of != ir.OfRows {
+		if !x.Of.ByRows() {
 			cells = append(cells, jen.Id("Of").Op(":").Add(g.fsm(observedName(x.Of))))
 		}
 		infos = append(infos, jen.Values(cells...))
@@ -72,7 +72,7 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 			cells = append(cells, jen.Id(name).Op(":").Lit(v))
 		}
 	}
-	if e.Kind == ir.Call {
+	if e.Kind.Handled() {
 		destination := e.To
 		if destination == "" {
 			destination = e.Text

@@ -17,7 +17,7 @@ type payloadSum struct {
 func sums(row *ir.Row) []payloadSum {
 	var out []payloadSum
 	add := func(x *ir.Expr, when []*ir.Clause) {
-		if x.Kind == ir.Add || x.Kind == ir.Sub {
+		if x.Kind.Sum() {
 			out = append(out, payloadSum{x, when})
 		}
 	}
@@ -100,20 +100,30 @@ func (s *scope) evaluateSum(x *ir.Expr, name string, overflow func() *jen.Statem
 
 // sum is the checked addition or subtraction of two present operands.
 func (g *generator) sum(kind ir.ExprKind, a, b value) *jen.Statement {
-	name := "AddInt"
-	switch {
-	case kind == ir.Add && a.typ.Base == ir.Time:
-		name = "AddTime"
-	case kind == ir.Sub && b.typ.Base == ir.Time:
-		name = "Between"
-	case kind == ir.Sub && a.typ.Base == ir.Time:
-		name = "SubTime"
-	case kind == ir.Sub:
-		name = "SubInt"
-	}
 	first := a.code()
 	if a.isLit {
 		first = g.typedLiteral(a.literal, a.typ)
 	}
-	return g.fsm(name).Call(first, b.code())
+	return g.fsm(sumName(kind, a.typ.Base, b.typ.Base)).Call(first, b.code())
+}
+
+// sumName names the function of package fsm that adds or subtracts.
+func sumName(kind ir.ExprKind, a, b ir.Base) string {
+	switch kind {
+	case ir.Add:
+		if a == ir.Time {
+			return "AddTime"
+		}
+		return "AddInt"
+	case ir.Sub:
+		switch {
+		case b == ir.Time:
+			return "Between"
+		case a == ir.Time:
+			return "SubTime"
+		}
+		return "SubInt"
+	case ir.Read, ir.Null: // are no sums
+	}
+	panic(ir.NoForm("golang.sumName", kind))
 }

@@ -19,8 +19,8 @@ func newFacts() facts { return facts{present: map[string]bool{}, holds: map[stat
 // learn adds what follows from a clause that holds in s.
 func (f facts) learn(s *scope, c *ir.Clause) {
 	l := s.read(&c.Left)
-	if c.Op == ir.Exists || c.Op == ir.NotExists {
-		if (c.Op == ir.Exists) == c.Right.Literal.(bool) {
+	if c.Op.Presence() {
+		if c.AssertsPresence() {
 			f.present[l.key] = true
 		}
 		return

@@ -29,14 +29,14 @@ func (g *generator) handlers(f *jen.File) {
 func (g *generator) calls(as func(*ir.Effect) bool) []*ir.Effect {
 	var out []*ir.Effect
 	for _, e := range g.m.Effects {
-		if e.Kind == ir.Call && as(e) {
+		if e.Kind.Handled() && as(e) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-func inTransaction(e *ir.Effect) bool { return e.Delivery == ir.InTransaction }
+func inTransaction(e *ir.Effect) bool { return e.Delivery.InStep() }
 
 func context() jen.Code { return jen.Id("ctx").Qual("context", "Context") }
 
@@ -54,7 +54,7 @@ func (g *generator) handlerInterface(f *jen.File) {
 			for _, e := range g.calls(func(*ir.Effect) bool { return true }) {
 				s.Add(comment(naming.GoHandler.Of(e.Text)+" "+promise(e), e.Doc).Id(naming.GoHandler.Of(e.Text)).
 					Params(g.handlerInputs(e)...).Add(g.handlerResults(e)))
-				if e.Delivery != ir.Queryable {
+				if !e.Delivery.Asked() {
 					continue
 				}
 				s.Add(comment(fmt.Sprintf("%s asks whether %s has happened. Not done: it is carried out.", naming.GoQuery.Of(e.Text), e.Text), "").
@@ -128,7 +128,7 @@ func (g *generator) handlerCall(e *ir.Effect, with, name string, out *jen.Statem
 
 // requires reports whether a field of an effect is always in its payload. An empty list
 // and an empty JSON value are null there.
-func requires(t ir.Type) bool { return !t.Optional && t.Base != ir.ListOf && t.Base != ir.JSON }
+func requires(t ir.Type) bool { return !t.Optional && !t.Base.EmptyIsNull() }
 
 // method calls a handler.
 func (g *generator) callHandler(name string, e *ir.Effect) *jen.Statement {
@@ -179,7 +179,7 @@ func (g *generator) handle(f *jen.File) {
 // query emits the question whether a call has happened.
 func (g *generator) query(f *jen.File) {
 	var cases []jen.Code
-	for _, e := range g.calls(func(e *ir.Effect) bool { return e.Delivery == ir.Queryable }) {
+	for _, e := range g.calls(func(e *ir.Effect) bool { return e.Delivery.Asked() }) {
 		name := naming.GoQuery.Of(e.Text)
 		code := []jen.Code{
 			jen.List(jen.Id("done"), jen.Err()).Op("=").Add(g.handlerCall(e, "Query", name, jen.Params(jen.Bool(), jen.Error()), nil)),

@@ -224,7 +224,7 @@ func copiesWithin(a *ir.Assign) bool {
 // learnBounds notes what an int within its bounds is known to be.
 func (b *body) learnBounds(f *ir.Field, v value) {
 	learn := func(op ir.Op, limit *int64) {
-		if limit != nil && f.Type.Base == ir.Int && v.present == nil {
+		if limit != nil && !f.Type.Base.ByLength() && v.present == nil {
 			b.facts.holds[statement{v.key, b.g.literalValue(*limit, ir.Type{Base: ir.Int}).key, op}] = true
 		}
 	}
@@ -376,15 +376,15 @@ func (b *body) swaps() bool {
 // outOfBounds lists the tests that fail for a present value of f.
 func outOfBounds(f *ir.Field, v value) []test {
 	size := v
-	if f.Type.Base == ir.String {
+	if f.Type.Base.ByLength() {
 		size.code = func() *jen.Statement { return jen.Qual("unicode/utf8", "RuneCountInString").Call(v.code()) }
 	}
 	var tests []test
 	bound := func(op ir.Op, limit *int64) {
-		if limit == nil || f.Type.Base == ir.String && op == ir.Lt && *limit == 0 {
+		if limit == nil || f.Type.Base.ByLength() && op == ir.Lt && *limit == 0 {
 			return
 		}
-		if f.Type.Base == ir.String && op == ir.Lt && *limit == 1 {
+		if f.Type.Base.ByLength() && op == ir.Lt && *limit == 1 {
 			tests = append(tests, test{code: func() *jen.Statement { return v.code().Op("==").Lit("") }})
 			return
 		}

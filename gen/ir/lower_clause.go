@@ -186,7 +186,7 @@ func (lo *lowering) clause(n *syntax.Node, names *names) *Clause {
 		return nil
 	}
 	c := &Clause{Left: left, Op: op, Text: strings.Join(strings.Fields(n.Text), " "), Span: at}
-	if names.noTests && (c.Op == Matches || c.Op == Contains) {
+	if names.noTests && !c.Op.InChecks() {
 		lo.errorf(CodeNotHere, span(g.Op), "test it in the rows that lead here, and store the outcome", "operator %q is not known %s: not every database has it", g.Op.Text, names.place)
 		return nil
 	}

@@ -97,7 +97,7 @@ func (lo *lowering) summand(text string, at diag.Span, left Type, names *names) 
 		t.Base = Duration
 	}
 	v, ok := parseLiteral(text, t)
-	if !ok || t.Base != Int && t.Base != Duration {
+	if !ok || !t.Base.Counts() {
 		lo.errorf(CodeType, at, literalHelp(text, t), "%q can't be added to a value of type %s", text, left)
 		return Operand{}, false
 	}

@@ -55,7 +55,7 @@ func (lo *lowering) callerID(is *syntax.Node) *Field {
 	if !ok || f.Type.Base == "" {
 		return nil
 	}
-	if !identifies(f.Type) {
+	if !f.Type.Base.Identifies() {
 		lo.errorf(CodeType, is.Span, "compare with a field of type uuid, string or int", "field %q has type %s, which no caller's id has", f.Text, f.Type)
 		return nil
 	}
@@ -69,9 +69,6 @@ func (lo *lowering) callerID(is *syntax.Node) *Field {
 	return f
 }
 
-// identifies reports whether values of type t can be ids.
-func identifies(t Type) bool { return t.Base == UUID || t.Base == String || t.Base == Int }
-
 func (lo *lowering) declareID() {
 	lo.m.ID = &Field{Name: Name{Text: "id", Span: lo.m.Span}, Type: Type{Base: UUID}, Immutable: true, Index: -1}
 	if id := lo.root.Get("id"); id != nil {
@@ -81,7 +78,7 @@ func (lo *lowering) declareID() {
 		}
 		e := id.Entries[0]
 		lo.m.ID.Name, lo.m.ID.Type = declared(e.Key, nil), lo.parseType(e.Value)
-		if lo.m.ID.Type.Optional || !identifies(lo.m.ID.Type) {
+		if lo.m.ID.Type.Optional || !lo.m.ID.Type.Base.Identifies() {
 			lo.errorf(CodeType, e.Value.Span, "use uuid, string or int", "an id of type %s is not supported", lo.m.ID.Type)
 		}
 	}
@@ -123,10 +120,10 @@ func (lo *lowering) bound(n *syntax.Node, t Type) *int64 {
 	if err != nil {
 		return nil // reported with the shape
 	}
-	if t.Base != Int && t.Base != String {
+	if !t.Base.Bounded() {
 		lo.errorf(CodeType, n.Span, "bounds are for int (the value) and string (the length)", "a bound on a field of type %s", t)
 	}
-	if t.Base == String && v < 0 {
+	if t.Base.ByLength() && v < 0 {
 		lo.errorf(CodeType, n.Span, "a length is at least 0", "length %d is negative", v)
 	}
 	return &v

@@ -125,7 +125,7 @@ func (r *Row) Determined(a *Assign) bool {
 // determinesSum judges a sum or a difference; only those of ints and durations count.
 func (r *Row) determinesSum(a *Assign) bool {
 	e := &a.Value
-	return (a.Target.Type.Base == Int || a.Target.Type.Base == Duration) && r.determines(a.Target, &e.A) && r.determines(a.Target, &e.B)
+	return a.Target.Type.Base.Counts() && r.determines(a.Target, &e.A) && r.determines(a.Target, &e.B)
 }
 
 // determines reports whether o is found elsewhere than in target.

@@ -92,7 +92,7 @@ func addCall[T any](p *plan[T], c *store.Commit, at asking[T], effect fsm.Effect
 
 // tellLog returns the log line of an effect.
 func (e *Engine[T]) tellLog(at asking[T], effect fsm.Effect, info fsm.EffectInfo) func(context.Context) {
-	level := logLevel(info.Level)
+	level, _ := logLevel(info.Level) // New has refused a machine with another
 	message := info.Message
 	if message == "" {
 		message = effect.Name
@@ -106,19 +106,21 @@ func (e *Engine[T]) tellLog(at asking[T], effect fsm.Effect, info fsm.EffectInfo
 // LevelCritical is the level of a log effect that a spec calls CRITICAL.
 const LevelCritical = slog.LevelError + 4
 
-// logLevel returns the level of a log effect.
-func logLevel(name string) slog.Level {
+// logLevel returns the level of a log effect, and whether name is one.
+func logLevel(name string) (level slog.Level, known bool) {
 	switch name {
 	case "DEBUG":
-		return slog.LevelDebug
+		return slog.LevelDebug, true
+	case "INFO":
+		return slog.LevelInfo, true
 	case "WARNING":
-		return slog.LevelWarn
+		return slog.LevelWarn, true
 	case "ERROR":
-		return slog.LevelError
+		return slog.LevelError, true
 	case "CRITICAL":
-		return LevelCritical
+		return LevelCritical, true
 	}
-	return slog.LevelInfo
+	return 0, false
 }
 
 // tellMetric returns the measurement of an effect.

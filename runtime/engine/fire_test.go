@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -312,13 +313,30 @@ func TestOversizedKey(t *testing.T) {
 	}
 }
 
+// loud logs at a level of another version of the language.
+type loud struct{ engine.Machine[*sql.Tx] }
+
+func (m loud) Effects() []fsm.EffectInfo {
+	list := slices.Clone(m.Machine.Effects())
+	for i := range list {
+		if list[i].Kind == fsm.EffectLog {
+			list[i].Level = "LOUD"
+		}
+	}
+	return list
+}
+
 func TestNewExplainsWhatIsWrong(t *testing.T) {
 	s := newStage(t)
 	m := s.machines()
 	for want, attempt := range map[string]func() error{
-		"given twice":       func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[0], m[0]); return err },
-		"starts machine":    func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[1]); return err },
-		"store is needed":   func() error { _, err := engine.New[*sql.Tx](nil, engine.Config{}, m[0]); return err },
+		"given twice":     func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[0], m[0]); return err },
+		"starts machine":  func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{}, m[1]); return err },
+		"store is needed": func() error { _, err := engine.New[*sql.Tx](nil, engine.Config{}, m[0]); return err },
+		`level "LOUD"`: func() error {
+			_, err := engine.New[*sql.Tx](s.store, engine.Config{}, loud{registration.Define[*sql.Tx](nil, registration.DefaultParams())})
+			return err
+		},
 		"Batch must not be": func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{Batch: -1}, m[0]); return err },
 	} {
 		if err := attempt(); err == nil || !strings.Contains(err.Error(), want) {
