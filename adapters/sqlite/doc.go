@@ -16,7 +16,8 @@
 //
 // While another file or none is at the path, a read by a new connection and each
 // commit fail with [ErrGone]. The store goes on when the file is back, and no
-// commit is lost.
+// commit is lost. Open refuses a path where the write-ahead log lies without its
+// file.
 //
 // # What it needs
 //

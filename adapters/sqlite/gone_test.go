@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 )
 
@@ -65,4 +67,107 @@ func reads(ctx context.Context, s *Store) error {
 	defer c.Close()
 	var n int
 	return c.QueryRowContext(ctx, "SELECT count(*) FROM kept").Scan(&n)
+}
+
+// TestOpenKeepsTheLogOfAnotherFile opens a path whose file was moved away while its write-ahead log
+// stayed. SQLite would make an empty file, and remove the log with the commits in it.
+func TestOpenKeepsTheLogOfAnotherFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.inTx(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.Exec("CREATE TABLE kept (n INTEGER)")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A copy of both is what a process that was killed leaves.
+	left := filepath.Join(t.TempDir(), "left.db")
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if err != nil || len(data) == 0 {
+			t.Fatalf("%d bytes in %s%s, %v", len(data), path, suffix, err)
+		}
+		if err := os.WriteFile(left+suffix, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := os.Rename(left, left+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	const advice = "put the file back"
+	if _, err := Open(t.Context(), left, Options{}); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), advice) {
+		t.Errorf("without the file, the error is %v", err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file is made in its place (%v)", err)
+	}
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), left, Options{}); !errors.Is(err, ErrGone) || !strings.Contains(err.Error(), advice) {
+		t.Errorf("with an empty file, the error is %v", err)
+	}
+	if err := os.Rename(left+".moved", left); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Open(t.Context(), left, Options{})
+	if err != nil {
+		t.Fatalf("with the file again: %v", err)
+	}
+	defer again.Close()
+	if err := reads(t.Context(), again); err != nil {
+		t.Errorf("what was committed: %v", err)
+	}
+}
+
+// An empty log has no commits, so the file is made.
+func TestOpenBesideAnEmptyLog(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	if err := os.WriteFile(path+"-wal", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever opens a new path while others do sees no log without its file.
+func TestOpenAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "store.db")
+		var opened sync.WaitGroup
+		for range 6 {
+			opened.Go(func() {
+				s, err := Open(t.Context(), path, Options{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer s.Close()
+				err = s.inTx(t.Context(), func(tx *sql.Tx) error {
+					_, err := tx.Exec("CREATE TABLE IF NOT EXISTS kept (n INTEGER)")
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		opened.Wait()
+	}
 }

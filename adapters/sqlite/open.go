@@ -89,7 +89,8 @@ type Store struct {
 
 var _ store.Store[*sql.Tx] = (*Store)(nil)
 
-// Open opens the file at path, or creates it. Migrate makes the engine's tables.
+// Open opens the file at path, or creates it. It returns ErrGone where a write-ahead log lies there
+// without its file. Migrate makes the engine's tables.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	o = o.WithDefaults()
 	if err := o.validate(); err != nil {
@@ -123,6 +124,9 @@ func (s *Store) connect(ctx context.Context, o Options) (err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
+	if err := alone(s.path); err != nil {
+		return err
+	}
 	if err := private(s.path); err != nil {
 		return err
 	}
@@ -151,6 +155,21 @@ func (s *Store) connect(ctx context.Context, o Options) (err error) {
 	s.readers.SetMaxOpenConns(o.Readers)
 	s.readers.SetMaxIdleConns(o.Readers)
 	return s.readers.PingContext(ctx)
+}
+
+// alone returns ErrGone if a write-ahead log with commits lies beside no file, or beside an empty
+// one: SQLite would remove the log. The log is looked at first, since it gets its first commit
+// when the file has its header.
+func alone(path string) error {
+	log, err := os.Stat(path + "-wal")
+	if err != nil || log.Size() == 0 {
+		return nil
+	}
+	if file, err := os.Stat(path); err == nil && file.Size() > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil // SQLite will say what stands against it
+	}
+	return fmt.Errorf("%w: %s-wal has commits of a file that is not beside it; put the file back, or move %s-wal away if you do not want them",
+		ErrGone, path, path)
 }
 
 // private makes the file, if it is not there, so that only its owner can read it: SQLite
