@@ -142,10 +142,8 @@ func subtract(a, b ir.Value) (ir.Value, error) {
 			}
 			return time.Duration(diff.(int64)), nil
 		case time.Time:
-			if b == math.MinInt64 {
-				return nil, ErrOverflow
-			}
-			return addTime(a, -b)
+			half := b / 2 // the smallest duration has no negative
+			return addTime(a.Add(-half), half-b)
 		}
 	case time.Time:
 		if a, ok := a.(time.Time); ok {

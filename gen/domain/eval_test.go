@@ -115,7 +115,8 @@ func TestExpressions(t *testing.T) {
 		{ir.Sub, noon.Add(time.Hour), noon, time.Hour, false},
 		{ir.Sub, last, time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), nil, true},
 		{ir.Add, last, time.Hour, nil, true},
-		{ir.Sub, noon, time.Duration(math.MinInt64), nil, true},
+		{ir.Sub, noon, time.Duration(math.MinInt64), noon.Add(math.MaxInt64).Add(1).Truncate(time.Microsecond), false},
+		{ir.Sub, last, time.Duration(math.MinInt64), nil, true},
 		{ir.Add, time.Duration(math.MaxInt64), time.Duration(1), nil, true},
 		{ir.Sub, time.Minute, time.Second, 59 * time.Second, false},
 	}
