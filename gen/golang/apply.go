@@ -13,11 +13,9 @@ import (
 // an engine calls, whose events come by name.
 func (g *generator) apply(f *jen.File) {
 	g.call(f)
-	g.dispatch(f, "Fire", "applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: deadlines and the answers of effects come this way.", "fire",
-		func(ev *ir.Event) string { return g.method(ev).whole })
+	g.fireAny(f)
 	if g.stepFunc() == "Step" {
-		g.dispatch(f, "Step", "applies e alone and leaves out what the step raises: see Raised.", "step",
-			func(ev *ir.Event) string { return g.method(ev).step })
+		g.stepAny(f)
 		g.raisedPayload(f)
 	}
 	g.constructors(f)
@@ -91,32 +89,63 @@ func typeSwitchOver(events []*ir.Event) *jen.Statement {
 	return jen.Switch(jen.Id("e").Assert(jen.Type()))
 }
 
-// dispatch emits:
+// fireAny emits:
 //
 //	func Fire(r *Record, e Payload, c Call) (Steps, error) {
-//		if e == nil {
+//		if !fsm.IsStruct(e) {
 //			return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 //		}
 //		return e.fire(r, c)
 //	}
 //
 //	func (e CommitUpload) fire(r *Record, c Call) (Steps, error) { return r.CommitUpload(e, c.Now) }
-func (g *generator) dispatch(f *jen.File, name, doc, each string, method func(*ir.Event) string) {
-	missing := refuse(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing")))
-	declare(f, name+" "+doc, "",
-		jen.Func().Id(name).Params(jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).Add(results()).Block(
-			jen.If(jen.Id("e").Op("==").Nil()).Block(missing),
-			jen.Return(jen.Id("e").Dot(each).Call(jen.Id("r"), jen.Id("c")))))
+func (g *generator) fireAny(f *jen.File) {
+	g.anyEvent(f, "Fire applies e and what it raises. It changes r only when it returns a step. Internal events\nare events too here: deadlines and the answers of effects come this way.", "Fire")
 	f.Comment("// Each event by its own method.")
 	for _, ev := range g.m.Events {
-		e := jen.Id(naming.Exported(ev.Text))
-		if hasPayload(ev) {
-			e = jen.Id("e").Add(e)
-		}
-		f.Func().Params(e).Id(each).Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Add(results()).Block(
-			jen.Return(jen.Id("r").Dot(method(ev)).Call(g.callArguments(ev)...)))
+		g.payloadMethod(f, ev, "fire", g.method(ev).whole)
 	}
 	f.Line()
+}
+
+// stepAny emits the same for a step alone. It differs for the events that can raise another.
+func (g *generator) stepAny(f *jen.File) {
+	alone := jen.If(jen.List(jen.Id("e"), jen.Id("ok")).Op(":=").Id("e").Assert(jen.Id("raising")), jen.Id("ok")).Block(
+		jen.Return(jen.Id("e").Dot("step").Call(jen.Id("r"), jen.Id("c"))))
+	g.anyEvent(f, "Step applies e alone and leaves out what the step raises: see Raised.", "Step", alone)
+	declare(f, "raising is an event that can raise another.", "",
+		jen.Type().Id("raising").Interface(jen.Id("step").Params(onRecord()...).Add(results())))
+	f.Comment("// Their steps alone.")
+	for _, ev := range g.m.Events {
+		if m := g.method(ev); m.step != m.whole {
+			g.payloadMethod(f, ev, "step", m.step)
+		}
+	}
+	f.Line()
+}
+
+// anyEvent emits a function that takes any event. A pointer is none: what its effects carry would
+// be lost.
+func (g *generator) anyEvent(f *jen.File, sentence, name string, special ...jen.Code) {
+	missing := refuse(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing")))
+	code := append([]jen.Code{jen.If(jen.Op("!").Add(g.fsm("IsStruct")).Call(jen.Id("e"))).Block(missing)}, special...)
+	declare(f, sentence, "",
+		jen.Func().Id(name).Params(jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).Add(results()).Block(
+			append(code, jen.Return(jen.Id("e").Dot("fire").Call(jen.Id("r"), jen.Id("c"))))...))
+}
+
+// payloadMethod emits how ev applies itself to a record.
+func (g *generator) payloadMethod(f *jen.File, ev *ir.Event, name, method string) {
+	e := jen.Id(naming.Exported(ev.Text))
+	if hasPayload(ev) {
+		e = jen.Id("e").Add(e)
+	}
+	f.Func().Params(e).Id(name).Params(onRecord()...).Add(results()).Block(
+		jen.Return(jen.Id("r").Dot(method).Call(g.callArguments(ev)...)))
+}
+
+func onRecord() []jen.Code {
+	return []jen.Code{jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")}
 }
 
 // raisedPayload emits what the two-step execution fires after a step.

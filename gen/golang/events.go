@@ -39,16 +39,13 @@ func (g *generator) events(f *jen.File) {
 	}
 	g.words(f, w, "Event names an event of the machine.", "")
 	g.internalEvents(f)
-	declare(f, "Payload is an event with what it carries: one of the structs below.", "",
+	declare(f, "Payload is an event with what it carries: one of the structs below, as a value.", "",
 		jen.Type().Id("Payload").InterfaceFunc(func(p *jen.Group) {
 			p.Comment("// Event names the event.")
 			p.Id("Event").Params().Id("Event")
 			p.Comment("// EventName is the event's name in the spec.")
 			p.Id("EventName").Params().String()
-			p.Id("fire").Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Add(results())
-			if g.stepFunc() == "Step" {
-				p.Id("step").Params(jen.Id("r").Op("*").Id("Record"), jen.Id("c").Id("Call")).Add(results())
-			}
+			p.Id("fire").Params(onRecord()...).Add(results())
 		}))
 	for _, ev := range g.m.Events {
 		g.payloadStruct(f, ev)
@@ -235,7 +232,7 @@ func bounds(f *ir.Field) string {
 //
 //	func DecodeEvent(name string, data []byte) (Payload, error) { return decoders.Decode(MachineName, name, data) }
 func (g *generator) decode(f *jen.File) {
-	f.Comment("// decoders are by event; each is told the fields that must be there. They are never written.")
+	f.Comment("// decoders are by event, with the fields that must be there. They are never written.")
 	f.Var().Id("decoders").Op("=").Add(g.fsm("Decoders")).Types(jen.Id("Payload")).ValuesFunc(func(list *jen.Group) {
 		for _, ev := range g.m.Events {
 			var required []jen.Code

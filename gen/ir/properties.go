@@ -158,7 +158,7 @@ func (d Delivery) Harmless() bool {
 }
 
 // FailsInDoubt reports whether `fails` of an effect of class d may be fired although an
-// attempt has succeeded: the engine gives up after its last attempt and asks nobody.
+// attempt has succeeded: the engine gives up after its last attempt, and no query tells what became of it.
 func (d Delivery) FailsInDoubt() bool {
 	switch d {
 	case Idempotent, Keyed:

@@ -16,7 +16,7 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
 	return e.fire(r, c)
@@ -32,19 +32,23 @@ func (Store) fire(r *Record, c Call) (Steps, error)            { return r.fireSt
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return e.step(r, c)
+	if e, ok := e.(raising); ok {
+		return e.step(r, c)
+	}
+	return e.fire(r, c)
 }
 
-// Each event by its own method.
-func (e Start) step(r *Record, c Call) (Steps, error)          { return r.fireStart(e, c.Now) }
-func (e Checked) step(r *Record, c Call) (Steps, error)        { return r.stepChecked(e, c.Now) }
-func (e CheckFailed) step(r *Record, c Call) (Steps, error)    { return r.CheckFailed(e, c.Now) }
-func (e SnapshotReady) step(r *Record, c Call) (Steps, error)  { return r.stepSnapshotReady(e, c.Now) }
-func (e SnapshotFailed) step(r *Record, c Call) (Steps, error) { return r.SnapshotFailed(e, c.Now) }
-func (Store) step(r *Record, c Call) (Steps, error)            { return r.fireStore(c.Now) }
+// raising is an event that can raise another.
+type raising interface {
+	step(r *Record, c Call) (Steps, error)
+}
+
+// Their steps alone.
+func (e Checked) step(r *Record, c Call) (Steps, error)       { return r.stepChecked(e, c.Now) }
+func (e SnapshotReady) step(r *Record, c Call) (Steps, error) { return r.stepSnapshotReady(e, c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.

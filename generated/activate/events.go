@@ -40,14 +40,13 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventStore }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
 	fire(r *Record, c Call) (Steps, error)
-	step(r *Record, c Call) (Steps, error)
 }
 
 // Start is the payload of START.
@@ -111,7 +110,7 @@ func (SnapshotReady) EventName() string  { return "SNAPSHOT_READY" }
 func (SnapshotFailed) EventName() string { return "SNAPSHOT_FAILED" }
 func (Store) EventName() string          { return "STORE" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"START":           fsm.DecoderOf[Payload, Start]("image_id", "download_run", "checksum", "device_id", "device_name"),
 	"CHECKED":         fsm.DecoderOf[Payload, Checked]("row_active", "image_active", "device_exists"),

@@ -65,7 +65,7 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventStartVerification || e == EventPublishFailed }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
@@ -234,7 +234,7 @@ func (AutoApprove) EventName() string          { return "AUTO_APPROVE" }
 func (ResolveForOwner) EventName() string      { return "RESOLVE_FOR_OWNER" }
 func (ResolveForAdvertiser) EventName() string { return "RESOLVE_FOR_ADVERTISER" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"CREATE":                 fsm.DecoderOf[Payload, Create]("owner_id", "price_nano"),
 	"SUBMIT_OFFER":           fsm.DecoderOf[Payload, SubmitOffer](),

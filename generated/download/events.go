@@ -43,14 +43,13 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventStore }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
 	fire(r *Record, c Call) (Steps, error)
-	step(r *Record, c Call) (Steps, error)
 }
 
 // Start is the payload of START.
@@ -149,7 +148,7 @@ func (Validated) EventName() string        { return "VALIDATED" }
 func (ValidationFailed) EventName() string { return "VALIDATION_FAILED" }
 func (Store) EventName() string            { return "STORE" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"START":             fsm.DecoderOf[Payload, Start]("image_id", "s3_key", "bucket"),
 	"CHECKED":           fsm.DecoderOf[Payload, Checked]("other_object", "row_completed", "file_exists", "size_matches", "checksum_matches"),

@@ -43,7 +43,7 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
@@ -115,7 +115,7 @@ func (GCMarkCompleted) EventName() string  { return "gc_mark_completed" }
 func (GCSweep) EventName() string          { return "gc_sweep" }
 func (Create) EventName() string           { return "create" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"delete_request":    fsm.DecoderOf[Payload, DeleteRequest]("authorized"),
 	"restore_request":   fsm.DecoderOf[Payload, RestoreRequest]("authorized"),

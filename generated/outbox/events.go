@@ -45,7 +45,7 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventLeaseExpired }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
@@ -127,7 +127,7 @@ func (Discard) EventName() string        { return "discard" }
 func (Cancel) EventName() string         { return "cancel" }
 func (Create) EventName() string         { return "create" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"worker_claim":    fsm.DecoderOf[Payload, WorkerClaim]("locked", "lease_token"),
 	"handler_success": fsm.DecoderOf[Payload, HandlerSuccess]("token"),

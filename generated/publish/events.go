@@ -39,7 +39,7 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
@@ -100,7 +100,7 @@ func (TombstoneVersion) EventName() string { return "tombstone_version" }
 func (RestoreVersion) EventName() string   { return "restore_version" }
 func (Create) EventName() string           { return "create" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"publish_version":   fsm.DecoderOf[Payload, PublishVersion]("policy", "missing_blobs", "digest"),
 	"tombstone_version": fsm.DecoderOf[Payload, TombstoneVersion]("authorized"),

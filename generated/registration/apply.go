@@ -18,7 +18,7 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
 	return e.fire(r, c)
@@ -68,53 +68,32 @@ func (e Create) fire(r *Record, c Call) (Steps, error) { return r.fireCreate(e, 
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
-	return e.step(r, c)
+	if e, ok := e.(raising); ok {
+		return e.step(r, c)
+	}
+	return e.fire(r, c)
 }
 
-// Each event by its own method.
-func (e Register) step(r *Record, c Call) (Steps, error) { return r.Register(e, c.By, c.Now) }
-func (e ValidationPassed) step(r *Record, c Call) (Steps, error) {
-	return r.ValidationPassed(e, c.By, c.Now)
+// raising is an event that can raise another.
+type raising interface {
+	step(r *Record, c Call) (Steps, error)
 }
-func (e ValidationFailed) step(r *Record, c Call) (Steps, error) {
-	return r.ValidationFailed(e, c.By, c.Now)
-}
+
+// Their steps alone.
 func (e PostgresSucceeded) step(r *Record, c Call) (Steps, error) {
 	return r.stepPostgresSucceeded(e, c.By, c.Now)
 }
-func (e PostgresFailed) step(r *Record, c Call) (Steps, error) {
-	return r.PostgresFailed(e, c.By, c.Now)
-}
-func (e ConsulSucceeded) step(r *Record, c Call) (Steps, error) {
-	return r.ConsulSucceeded(e, c.By, c.Now)
-}
-func (e ConsulFailed) step(r *Record, c Call) (Steps, error) { return r.ConsulFailed(e, c.By, c.Now) }
-func (Continue) step(r *Record, c Call) (Steps, error)       { return r.fireContinue(c.By, c.Now) }
-func (e RecoveryComplete) step(r *Record, c Call) (Steps, error) {
-	return r.RecoveryComplete(e, c.By, c.Now)
-}
-func (Deregister) step(r *Record, c Call) (Steps, error) { return r.Deregister(c.By, c.Now) }
-func (DeregistrationComplete) step(r *Record, c Call) (Steps, error) {
-	return r.DeregistrationComplete(c.By, c.Now)
-}
-func (Retry) step(r *Record, c Call) (Steps, error)          { return r.stepRetry(c.By, c.Now) }
-func (RetryPostgres) step(r *Record, c Call) (Steps, error)  { return r.stepRetryPostgres(c.By, c.Now) }
-func (Abandon) step(r *Record, c Call) (Steps, error)        { return r.Abandon(c.By, c.Now) }
-func (e FatalError) step(r *Record, c Call) (Steps, error)   { return r.FatalError(e, c.By, c.Now) }
-func (RetryExhausted) step(r *Record, c Call) (Steps, error) { return r.RetryExhausted(c.By, c.Now) }
+func (Retry) step(r *Record, c Call) (Steps, error)         { return r.stepRetry(c.By, c.Now) }
+func (RetryPostgres) step(r *Record, c Call) (Steps, error) { return r.stepRetryPostgres(c.By, c.Now) }
 func (e ConsulDeregistered) step(r *Record, c Call) (Steps, error) {
 	return r.stepConsulDeregistered(e, c.By, c.Now)
 }
 func (e PostgresDeregistered) step(r *Record, c Call) (Steps, error) {
 	return r.stepPostgresDeregistered(e, c.By, c.Now)
 }
-func (e CorrectPayload) step(r *Record, c Call) (Steps, error) {
-	return r.CorrectPayload(e, c.By, c.Now)
-}
-func (e Create) step(r *Record, c Call) (Steps, error) { return r.fireCreate(e, c.By, c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.

@@ -57,14 +57,13 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventContinue }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
 	fire(r *Record, c Call) (Steps, error)
-	step(r *Record, c Call) (Steps, error)
 }
 
 // Register is the payload of REGISTER.
@@ -276,7 +275,7 @@ func (PostgresDeregistered) EventName() string   { return "POSTGRES_DEREGISTERED
 func (CorrectPayload) EventName() string         { return "CORRECT_PAYLOAD" }
 func (Create) EventName() string                 { return "create" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"REGISTER":                fsm.DecoderOf[Payload, Register](),
 	"VALIDATION_PASSED":       fsm.DecoderOf[Payload, ValidationPassed]("validation_result"),

@@ -47,7 +47,7 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return e == EventExtractLost || e == EventExtractFailed }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
@@ -163,7 +163,7 @@ func (LayoutCheckFailed) EventName() string { return "LAYOUT_CHECK_FAILED" }
 func (Unmounted) EventName() string         { return "UNMOUNTED" }
 func (UnmountFailed) EventName() string     { return "UNMOUNT_FAILED" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"START":               fsm.DecoderOf[Payload, Start]("image_id", "download_run", "local_path", "checksum", "pool_name"),
 	"CHECKED":             fsm.DecoderOf[Payload, Checked]("row_verified", "device_exists", "device_id"),

@@ -42,7 +42,7 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
@@ -119,7 +119,7 @@ func (CommitUpload) EventName() string     { return "commit_upload" }
 func (AbortUpload) EventName() string      { return "abort_upload" }
 func (Create) EventName() string           { return "create" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"start_parts_upload": fsm.DecoderOf[Payload, StartPartsUpload]("session_valid"),
 	"fast_path_dedupe":   fsm.DecoderOf[Payload, FastPathDedupe]("blob_exists", "blob_digest", "blob_length"),

@@ -18,7 +18,7 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
 	return e.fire(r, c)
@@ -38,23 +38,22 @@ func (e Release) fire(r *Record, c Call) (Steps, error) { return r.Release(e, c.
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	}
-	return e.step(r, c)
+	if e, ok := e.(raising); ok {
+		return e.step(r, c)
+	}
+	return e.fire(r, c)
 }
 
-// Each event by its own method.
-func (e Discover) step(r *Record, c Call) (Steps, error)   { return r.fireDiscover(e, c.By, c.Now) }
-func (Claim) step(r *Record, c Call) (Steps, error)        { return r.Claim(c.By, c.Params, c.Now) }
-func (e Succeed) step(r *Record, c Call) (Steps, error)    { return r.Succeed(e, c.By, c.Now) }
-func (e Fail) step(r *Record, c Call) (Steps, error)       { return r.stepFail(e, c.By, c.Params, c.Now) }
-func (e Replay) step(r *Record, c Call) (Steps, error)     { return r.Replay(e, c.By, c.Params, c.Now) }
-func (e Quarantine) step(r *Record, c Call) (Steps, error) { return r.Quarantine(e, c.By, c.Now) }
-func (e RecoverStaleClaim) step(r *Record, c Call) (Steps, error) {
-	return r.RecoverStaleClaim(e, c.By, c.Now)
+// raising is an event that can raise another.
+type raising interface {
+	step(r *Record, c Call) (Steps, error)
 }
-func (e Release) step(r *Record, c Call) (Steps, error) { return r.Release(e, c.By, c.Now) }
+
+// Their steps alone.
+func (e Fail) step(r *Record, c Call) (Steps, error) { return r.stepFail(e, c.By, c.Params, c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.

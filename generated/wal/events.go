@@ -43,14 +43,13 @@ func Events() []Event                            { return eventWords.Values() }
 // Internal reports whether only the machine itself fires e.
 func (e Event) Internal() bool { return false }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
 	fire(r *Record, c Call) (Steps, error)
-	step(r *Record, c Call) (Steps, error)
 }
 
 // Discover is the payload of discover.
@@ -182,7 +181,7 @@ func (Quarantine) EventName() string        { return "quarantine" }
 func (RecoverStaleClaim) EventName() string { return "recover_stale_claim" }
 func (Release) EventName() string           { return "release" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"discover":            fsm.DecoderOf[Payload, Discover]("dataset", "object_uri", "time_range_start"),
 	"claim":               fsm.DecoderOf[Payload, Claim](),

@@ -70,10 +70,10 @@ const (
 )
 
 // isValue reports whether p is a struct that shares no memory with its caller.
-func isValue(p Payload) bool {
-	t := reflect.TypeOf(p)
-	return t.Kind() == reflect.Struct && t.Comparable()
-}
+func isValue(p Payload) bool { return IsStruct(p) && reflect.TypeOf(p).Comparable() }
+
+// IsStruct reports whether p is a payload struct: neither nil nor a pointer.
+func IsStruct(p Payload) bool { return p != nil && reflect.TypeOf(p).Kind() == reflect.Struct }
 
 // AnswerOf is EventOf for what a handler answered.
 func AnswerOf(p Payload) (*Event, error) {

@@ -17,7 +17,7 @@ type Call struct {
 // Fire applies e and what it raises. It changes r only when it returns a step. Internal events
 // are events too here: deadlines and the answers of effects come this way.
 func Fire(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
 	return e.fire(r, c)
@@ -39,25 +39,22 @@ func (SealLost) fire(r *Record, c Call) (Steps, error)   { return r.fireSealLost
 
 // Step applies e alone and leaves out what the step raises: see Raised.
 func Step(r *Record, e Payload, c Call) (Steps, error) {
-	if e == nil {
+	if !fsm.IsStruct(e) {
 		return Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	}
-	return e.step(r, c)
+	if e, ok := e.(raising); ok {
+		return e.step(r, c)
+	}
+	return e.fire(r, c)
 }
 
-// Each event by its own method.
-func (e Open) step(r *Record, c Call) (Steps, error)     { return r.fireOpen(e, c.Now) }
-func (e Confirm) step(r *Record, c Call) (Steps, error)  { return r.Confirm(e, c.Now) }
-func (e Cancel) step(r *Record, c Call) (Steps, error)   { return r.Cancel(e, c.Now) }
-func (e Annotate) step(r *Record, c Call) (Steps, error) { return r.Annotate(e, c.Now) }
-func (Approve) step(r *Record, c Call) (Steps, error)    { return r.fireApprove(c.Now) }
-func (e Decline) step(r *Record, c Call) (Steps, error)  { return r.fireDecline(e, c.Now) }
-func (e PayDone) step(r *Record, c Call) (Steps, error)  { return r.stepPayDone(e, c.Now) }
-func (e PayFail) step(r *Record, c Call) (Steps, error)  { return r.firePayFail(e, c.Now) }
-func (GoOn) step(r *Record, c Call) (Steps, error)       { return r.fireGoOn(c.Now) }
-func (SealDone) step(r *Record, c Call) (Steps, error)   { return r.fireSealDone(c.Now) }
-func (e SealFail) step(r *Record, c Call) (Steps, error) { return r.fireSealFail(e, c.Now) }
-func (SealLost) step(r *Record, c Call) (Steps, error)   { return r.fireSealLost(c.Now) }
+// raising is an event that can raise another.
+type raising interface {
+	step(r *Record, c Call) (Steps, error)
+}
+
+// Their steps alone.
+func (e PayDone) step(r *Record, c Call) (Steps, error) { return r.stepPayDone(e, c.Now) }
 
 // Raised returns the event that the step t raises, nil for none. r is the record after t, e and c
 // are what made it. The system fires it: in Step's own call, or later as a deadline that is due.

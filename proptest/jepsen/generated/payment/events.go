@@ -49,14 +49,13 @@ func (e Event) Internal() bool {
 	return e == EventApprove || e == EventDecline || e == EventPayDone || e == EventPayFail || e == EventGoOn || e == EventSealDone || e == EventSealFail || e == EventSealLost
 }
 
-// Payload is an event with what it carries: one of the structs below.
+// Payload is an event with what it carries: one of the structs below, as a value.
 type Payload interface {
 	// Event names the event.
 	Event() Event
 	// EventName is the event's name in the spec.
 	EventName() string
 	fire(r *Record, c Call) (Steps, error)
-	step(r *Record, c Call) (Steps, error)
 }
 
 // Open is the payload of open.
@@ -141,7 +140,7 @@ func (SealDone) EventName() string { return "seal_done" }
 func (SealFail) EventName() string { return "seal_fail" }
 func (SealLost) EventName() string { return "seal_lost" }
 
-// decoders are by event; each is told the fields that must be there. They are never written.
+// decoders are by event, with the fields that must be there. They are never written.
 var decoders = fsm.Decoders[Payload]{
 	"open":      fsm.DecoderOf[Payload, Open]("ref", "amount", "instant"),
 	"confirm":   fsm.DecoderOf[Payload, Confirm]("ref"),
