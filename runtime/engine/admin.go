@@ -55,24 +55,24 @@ func (e *Engine[T]) resolve(ctx context.Context, what, messageID string, event o
 	if err := e.synchronise(ctx); err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
-	task := effectTask{msg: msg}
 	now := e.now()
-	if task.record, err = outboxRecord(msg); err == nil {
-		err = task.fire(event, now, 0)
+	record, err := outboxRecord(msg)
+	if err == nil {
+		_, err = outbox.Fire(&record, event, outbox.Call{Params: outbox.DefaultParams(), Now: now})
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: message %s: %w", what, messageID, err)
 	}
-	if task.record.State == outbox.Pending {
-		task.record.AvailableAt = fsm.Some(now)
+	if record.State == outbox.Pending {
+		record.AvailableAt = fsm.Some(now)
 	}
-	s := task.settlement()
+	s := settlement(msg, record, fsm.UUID{})
 	s.From = msg.State
 	if err := e.settle(ctx, s); err != nil {
 		return fmt.Errorf("%s message %s: %w", what, messageID, err)
 	}
 	e.config.Logger.InfoContext(ctx, "message resolved", "how", what, "message", messageID, "machine", msg.Machine,
-		"record", msg.RecordID, "effect", msg.Effect, "resolution", task.record.Resolution.Or(""), "correlation", msg.Correlation)
+		"record", msg.RecordID, "effect", msg.Effect, "resolution", record.Resolution.Or(""), "correlation", msg.Correlation)
 	return nil
 }
 

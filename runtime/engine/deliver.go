@@ -295,7 +295,7 @@ func (e *Engine[T]) giveUp(ctx context.Context, task effectTask, cause error) er
 	}
 	e.count(task.msg.Machine, MetricAttempts, "effect", task.msg.Effect, "outcome", "dead_letter")
 	e.config.Logger.ErrorContext(ctx, "a message became a dead letter", "machine", task.msg.Machine, "record", task.msg.RecordID,
-		"effect", task.msg.Effect, "message", task.msg.MessageID, "attempts", task.record.Attempts, "error", cause, "correlation", task.msg.Correlation)
+		"effect", task.msg.Effect, "message", task.msg.MessageID, "attempts", task.attempts(), "error", cause, "correlation", task.msg.Correlation)
 	return nil
 }
 
@@ -315,7 +315,7 @@ func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, task eff
 }
 
 // dispatch returns what the handler gets.
-func (task effectTask) dispatch() fsm.Dispatch { return dispatchOf(task.msg, task.record.Attempts) }
+func (task effectTask) dispatch() fsm.Dispatch { return dispatchOf(task.msg, task.attempts()) }
 
 // failure returns the error of an attempt that no handler reported.
 func (task effectTask) failure(err error, unknown bool) error {
@@ -339,7 +339,7 @@ func (task effectTask) failureText(err error) string {
 func (e *Engine[T]) tellFailure(ctx context.Context, task effectTask, cause error) {
 	attrs := []any{
 		"machine", task.msg.Machine, "record", task.msg.RecordID, "effect", task.msg.Effect,
-		"attempt", task.record.Attempts, "error", cause, "correlation", task.msg.Correlation,
+		"attempt", task.attempts(), "error", cause, "correlation", task.msg.Correlation,
 	}
 	var panicked *PanicError
 	if errors.As(cause, &panicked) {

@@ -11,15 +11,19 @@ import (
 )
 
 // effectTask is a claimed message in a worker. The generated machine outbox decides its next
-// state; this file is the bridge. Methods that end a task work on a copy: if an outcome can't be
-// stored, another can follow.
+// state; this file is the bridge. The typed view of the message says that it is being delivered:
+// no other state has an outcome. Methods that end a task return a settlement and leave the task
+// as it is: if an outcome can't be stored, another can follow.
 type effectTask struct {
-	msg    OutboxMessage // as the claim found it
-	token  fsm.UUID
-	policy fsm.RetryPolicy
-	record outbox.Record
-	known  *store.Row // the record, as the step left it that asked for this; nil: not known
+	msg      OutboxMessage // as the claim found it
+	token    fsm.UUID
+	policy   fsm.RetryPolicy
+	delivery outbox.InDelivering
+	known    *store.Row // the record, as the step left it that asked for this; nil: not known
 }
+
+// attempts is how often the message was claimed, this claim included.
+func (task effectTask) attempts() int64 { return task.delivery.Record().Attempts }
 
 // pendingState returns the state of a new message.
 func pendingState(now time.Time) MessageState {
@@ -45,7 +49,7 @@ func (task effectTask) used() int64 {
 	if task.cutShort() {
 		cut++
 	}
-	return max(1, task.record.Attempts-min(cut, forgiven))
+	return max(1, task.attempts()-min(cut, forgiven))
 }
 
 // repeat reports whether the effect was attempted before: also where a person,
@@ -60,50 +64,76 @@ func (task effectTask) reserved() bool { return task.known != nil }
 // spent reports whether no further attempt is allowed after this one.
 func (task effectTask) spent() bool { return task.used() >= task.limit() }
 
-// claimed takes an outbox row over from the store's claim: the letter goes
-// through the same transitions that the claim stands for.
+// claimed returns the task of a message that the store has claimed: the message takes the
+// transitions that the claim stands for.
 func claimed(msg OutboxMessage, token fsm.UUID, policy fsm.RetryPolicy, now time.Time) (effectTask, error) {
 	task := effectTask{msg: msg, token: token, policy: policy}
 	record, err := outboxRecord(msg)
 	if err != nil {
 		return task, &CorruptError{Machine: msg.Machine, ID: msg.RecordID, Err: fmt.Errorf("message %s: %w", msg.MessageID, err)}
 	}
-	task.record = record
-	switch task.record.State {
+	switch record.State {
 	case outbox.RetryWait:
-		err = task.fire(outbox.TimeReached{}, now, 0)
+		_, err = record.TimeReached(now)
 	case outbox.Delivering:
 		// Whether the attempts are spent is judged after the claim: recovery may
 		// have to ask, to clean up, or to report first.
-		err = task.fire(outbox.LeaseExpired{}, now, task.record.Attempts+1)
+		err = endLease(&record, now)
 	case outbox.Pending, outbox.Delivered, outbox.DeadLetter:
 	}
+	if err == nil {
+		_, err = record.WorkerClaim(outbox.WorkerClaim{Locked: true, LeaseToken: token}, now)
+	}
 	if err != nil {
-		return task, err
+		return task, fmt.Errorf("message %s: %w", msg.MessageID, err)
 	}
-	err = task.fire(outbox.WorkerClaim{Locked: true, LeaseToken: token}, now, 0)
-	return task, err
+	var ok bool
+	if task.delivery, ok = record.View().(outbox.InDelivering); !ok {
+		return task, fmt.Errorf("message %s: its claim leads to %s", msg.MessageID, record.State)
+	}
+	return task, nil
 }
 
-// delivered ends d with success. note is kept with it: the failure that was
-// answered with an event, or "".
+// endLease returns a message whose worker has not settled it to all workers. The attempt counts.
+func endLease(record *outbox.Record, now time.Time) error {
+	_, err := outbox.Fire(record, outbox.LeaseExpired{}, outbox.Call{Params: outbox.Params{MaxAttempts: record.Attempts + 1}, Now: now})
+	return err
+}
+
+// delivered returns the settlement of a task that succeeded. note is kept with the message: the
+// failure that was answered with an event, or "".
 func (task effectTask) delivered(note string, now time.Time) (store.Settlement, error) {
-	if err := task.fire(outbox.HandlerSuccess{Token: task.token}, now, 0); err != nil {
-		return store.Settlement{}, err
+	v, err := outbox.FireHandlerSuccess(task.delivery, outbox.HandlerSuccess{Token: task.token}, now)
+	if err != nil {
+		return store.Settlement{}, fmt.Errorf("message %s: %w", task.msg.MessageID, err)
 	}
+	record := v.Record()
 	if note != "" {
-		task.record.LastError = fsm.Some(tidy(note))
+		record.LastError = fsm.Some(tidy(note))
 	}
-	return task.settlement(), nil
+	return task.settlement(record), nil
 }
 
-// failed ends an attempt that is followed by another after a delay.
+// failed returns the settlement of an attempt that is followed by another after a delay.
 func (task effectTask) failed(cause string, now time.Time, wait time.Duration) (store.Settlement, error) {
-	err := task.fire(outbox.HandlerFailure{Token: task.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, now, task.record.Attempts+1)
-	return task.settlement(), err
+	return task.settleFailure(outbox.HandlerFailure{Token: task.token, RetryAt: now.Add(wait), Cause: tidy(cause)}, task.attempts()+1, now)
 }
 
-// noneLeft says why d, whose attempts are spent, is not attempted: what the last
+// givenUp returns the settlement that makes the message a dead letter, whatever its policy says.
+func (task effectTask) givenUp(cause string, now time.Time) (store.Settlement, error) {
+	return task.settleFailure(outbox.HandlerFailure{Token: task.token, RetryAt: now, Cause: tidy(cause)}, task.attempts(), now)
+}
+
+// settleFailure returns the settlement of a failed attempt. From maxAttempts on no other follows.
+func (task effectTask) settleFailure(e outbox.HandlerFailure, maxAttempts int64, now time.Time) (store.Settlement, error) {
+	v, err := outbox.FireHandlerFailure(task.delivery, e, outbox.Params{MaxAttempts: maxAttempts}, now)
+	if err != nil {
+		return store.Settlement{}, fmt.Errorf("message %s: %w", task.msg.MessageID, err)
+	}
+	return task.settlement(v.Record()), nil
+}
+
+// noneLeft says why a task whose attempts are spent is not attempted: what the last
 // attempt reported, or that it did not report.
 func (task effectTask) noneLeft() error {
 	if task.cutShort() || task.msg.LastError == "" {
@@ -112,38 +142,25 @@ func (task effectTask) noneLeft() error {
 	return fmt.Errorf("%w: %s", errSpent, task.msg.LastError)
 }
 
-// givenUp returns the settlement that makes the message a dead letter, whatever its policy says.
-func (task effectTask) givenUp(cause string, now time.Time) (store.Settlement, error) {
-	err := task.fire(outbox.HandlerFailure{Token: task.token, RetryAt: now, Cause: tidy(cause)}, now, task.record.Attempts)
-	return task.settlement(), err
-}
-
 // released returns the settlement that returns the message to all workers. The attempt counts.
 func (task effectTask) released(now time.Time) (store.Settlement, error) {
-	err := task.fire(outbox.LeaseExpired{}, now, task.record.Attempts+1)
-	task.record.AvailableAt = fsm.Some(now)
-	return task.settlement(), err
+	record := task.delivery.Record()
+	if err := endLease(&record, now); err != nil {
+		return store.Settlement{}, fmt.Errorf("message %s: %w", task.msg.MessageID, err)
+	}
+	record.AvailableAt = fsm.Some(now)
+	return task.settlement(record), nil
 }
 
-// fire applies an event of the machine outbox. maxAttempts is its limit on
-// claims; 0 where the event does not ask.
-func (task *effectTask) fire(e outbox.Payload, now time.Time, maxAttempts int64) error {
-	params := outbox.DefaultParams()
-	if maxAttempts > 0 {
-		params.MaxAttempts = maxAttempts
-	}
-	_, err := outbox.Fire(&task.record, e, outbox.Call{Params: params, Now: now})
-	if err != nil {
-		return fmt.Errorf("message %s: %w", task.msg.MessageID, err)
-	}
-	return nil
+// settlement returns what to store for the task: its message as record says.
+func (task effectTask) settlement(record outbox.Record) store.Settlement {
+	return settlement(task.msg, record, task.token)
 }
 
-// settlement returns what to store for the task.
-func (task effectTask) settlement() store.Settlement {
+func settlement(msg OutboxMessage, record outbox.Record, token fsm.UUID) store.Settlement {
 	return store.Settlement{
-		Kind: store.TaskEffect, Token: task.token, MessageID: task.msg.MessageID, MessageState: messageState(task.record, task.msg.MessageState),
-		Machine: task.msg.Machine, RecordID: task.msg.RecordID,
+		Kind: store.TaskEffect, Token: token, MessageID: msg.MessageID, MessageState: messageState(record, msg.MessageState),
+		Machine: msg.Machine, RecordID: msg.RecordID,
 	}
 }
 
