@@ -13,7 +13,7 @@ import (
 const standards = "../gen/testdata/standards"
 
 // TestExplorationReachesTheStandards: calls from creation take every row of
-// tables that nobody wrote for the exploration, but for what no record can do.
+// tables that were not written for the exploration, but for what no record can do.
 func TestExplorationReachesTheStandards(t *testing.T) {
 	known := map[string]string{
 		"ppp_lcp": "no_peer from Ack_Rcvd", // a record that gets there has all its restarts

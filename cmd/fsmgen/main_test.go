@@ -98,7 +98,7 @@ func age(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// old checks that nobody wrote the files since they were aged.
+// old checks that the files were not written since they were aged.
 func old(ts *testscript.TestScript, neg bool, args []string) {
 	for _, name := range args {
 		info, err := os.Stat(ts.MkAbs(name))

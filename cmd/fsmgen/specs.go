@@ -30,7 +30,7 @@ type specs struct {
 // file is too large.
 const maxRead = 64 << 20
 
-// defaultDir is where specs are when nobody says where.
+// defaultDir is where specs are unless an argument says where.
 const defaultDir = "spec"
 
 // findSpecs returns the folder spec/ of the current folder or of the nearest

@@ -62,7 +62,7 @@ func completely(f *ir.Fire) bool {
 }
 
 // fatal: the event of last resort must be taken wherever a step can fail, and
-// nobody binds its payload.
+// no row binds its payload.
 func (s *subject) fatal() {
 	e := s.m.Fatal
 	if e == nil {

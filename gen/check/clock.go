@@ -31,7 +31,7 @@ func (s *subject) clock() {
 	}
 }
 
-// othersMay reports whether anybody but `system` is among by; nil is everybody.
+// othersMay reports whether an actor other than `system` is among by; nil is every actor.
 func othersMay(by []*ir.Actor) bool {
 	for _, a := range by {
 		if !a.System {

@@ -92,7 +92,7 @@ func rowsForSystem(rows []*ir.Row) []*ir.Row {
 	return out
 }
 
-// systemMay reports whether `system` is among by; nil is everybody.
+// systemMay reports whether `system` is among by; nil is every actor.
 func systemMay(by []*ir.Actor) bool {
 	return by == nil || slices.ContainsFunc(by, func(a *ir.Actor) bool { return a.System })
 }

@@ -124,7 +124,7 @@ func (s *subject) fires() {
 	}
 }
 
-// fire checks one fired event. Complete: nobody can add to its payload.
+// fire checks one fired event. Complete: no caller can add to its payload.
 func (s *subject) fire(f *ir.Fire, complete bool) {
 	if f == nil {
 		return

@@ -30,7 +30,7 @@ func clauseMachine(t *testing.T, clause string) *ir.Machine {
 // firstClause is the creation of a record in the first state.
 func firstClause(fields row) string {
 	return row{
-		"clause_id": examID, "state": "'first'", "version": "1", "last_event": "'create'", "entered_at": noon, "updated_at": noon,
+		"clause_id": sampleID, "state": "'first'", "version": "1", "last_event": "'create'", "entered_at": noon, "updated_at": noon,
 	}.with(fields).insert("clause_records")
 }
 
@@ -72,8 +72,8 @@ var clauseCases = []struct {
 	{"t >= $u", []row{{"t": "'9999-12-31T23:59:59.999999Z'", "u": "'0001-01-01T00:00:00.000000Z'"}}, []row{{}, {"t": noon, "u": one}}},
 	{"d > 1h", []row{{"d": "3600000000001"}}, []row{{}, {"d": "3600000000000"}}},
 	{"d <= $f", []row{{"d": "5", "f": "5"}}, []row{{}, {"d": "5"}, {"d": "6", "f": "5"}}},
-	{"x == $y", []row{{"x": examID, "y": examID}}, []row{{}, {"x": examID}, {"x": examID, "y": otherID}}},
-	{"x == $clause_id", []row{{"x": examID}}, []row{{}, {"x": otherID}}},
+	{"x == $y", []row{{"x": sampleID, "y": sampleID}}, []row{{}, {"x": sampleID}, {"x": sampleID, "y": otherID}}},
+	{"x == $clause_id", []row{{"x": sampleID}}, []row{{}, {"x": otherID}}},
 	{"o exists true", []row{{"o": "'null'"}}, []row{{}}},
 	{"l exists true", []row{{"l": "$list"}}, []row{{}}},
 	{"state == last", []row{{}}, nil},
@@ -202,7 +202,7 @@ func TestUndecidableClauses(t *testing.T) {
 // TestUndecidableUnless: the database never refuses what the machine may allow.
 func TestUndecidableUnless(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *database) {
-		m := exam(t)
+		m := sample(t)
 		room := fieldNamed(t, m, "room")
 		m.Invariants[0].Never.Unless = []*ir.Clause{
 			{Left: ir.Operand{Field: room, Type: room.Type}, Op: ir.Matches, Right: literal(room.Type, "^r"), Text: "room matches ^r"},

@@ -200,7 +200,7 @@ func load(t *testing.T, paths ...string) []*ir.Machine {
 	return machines
 }
 
-func exam(t *testing.T) *ir.Machine {
+func sample(t *testing.T) *ir.Machine {
 	t.Helper()
-	return load(t, "testdata/exam.yaml")[0]
+	return load(t, "testdata/sample.yaml")[0]
 }

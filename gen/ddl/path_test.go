@@ -8,7 +8,7 @@ import "testing"
 // TestPostgresFunctionsHaveAFixedPath, each of them.
 func TestPostgresFunctionsHaveAFixedPath(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
+	db.create(t, sample(t))
 	schema := db.text(t, "SELECT current_schema()")
 	if open := db.text(t, `SELECT COALESCE(string_agg(proname, ' '), '') FROM pg_proc
 		WHERE pronamespace = '`+schema+`'::regnamespace AND proconfig IS DISTINCT FROM ARRAY['search_path=`+schema+`, pg_temp']`); open != "" {
@@ -23,12 +23,12 @@ func TestPostgresFunctionsHaveAFixedPath(t *testing.T) {
 // not name them.
 func TestPostgresTemporaryTables(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
+	db.create(t, sample(t))
 	schema := db.text(t, "SELECT current_schema()")
 	forged := []string{
-		created, "CREATE TEMPORARY TABLE exams (LIKE exams INCLUDING DEFAULTS)",
-		"INSERT INTO pg_temp.exams (exam_id, phase, version, last_event, entered_at, student_id, title, created_at, updated_at)" +
-			" SELECT exam_id, 'closed', 2, 'close', entered_at, student_id, title, created_at, updated_at FROM " + schema + ".exams",
+		created, "CREATE TEMPORARY TABLE samples (LIKE samples INCLUDING DEFAULTS)",
+		"INSERT INTO pg_temp.samples (sample_id, phase, version, last_event, entered_at, student_id, title, created_at, updated_at)" +
+			" SELECT sample_id, 'closed', 2, 'close', entered_at, student_id, title, created_at, updated_at FROM " + schema + ".samples",
 		told("2", "close", "'open'", "closed", nil),
 	}
 	if err := db.try(t, forged...); sqlState(err) != "FS004" {
@@ -47,7 +47,7 @@ func TestPostgresTemporaryTables(t *testing.T) {
 // that says so.
 func TestPostgresOperatorsOfACaller(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
+	db.create(t, sample(t))
 	schema := db.text(t, "SELECT current_schema()")
 	lies := []string{
 		"CREATE SCHEMA " + schema + "_lies", "SET LOCAL search_path = " + schema + "_lies, pg_catalog, " + schema,
@@ -62,9 +62,9 @@ func TestPostgresOperatorsOfACaller(t *testing.T) {
 		before      []string
 	}{
 		"edge":    {step("judge", "done"), "FS001", []string{created}},
-		"version": {newExam(row{"version": "7"}), "FS002", nil},
+		"version": {newSample(row{"version": "7"}), "FS002", nil},
 		"history": {told("7", "start", "'open'", "running", nil), "FS004", []string{created}},
-		"rules":   {newExam(row{"title": "'x'"}), "23514", nil},
+		"rules":   {newSample(row{"title": "'x'"}), "23514", nil},
 	} {
 		stmts := append(append(append([]string{}, c.before...), lies...), c.stmt)
 		if err := db.try(t, stmts...); sqlState(err) != c.state {

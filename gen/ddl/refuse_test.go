@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	examID  = "'00000000-0000-4000-8000-000000000001'"
-	otherID = "'00000000-0000-4000-8000-000000000002'"
-	noon    = "'2026-01-02T12:00:00.000000Z'"
-	one     = "'2026-01-02T13:00:00.000000Z'"
+	sampleID = "'00000000-0000-4000-8000-000000000001'"
+	otherID  = "'00000000-0000-4000-8000-000000000002'"
+	noon     = "'2026-01-02T12:00:00.000000Z'"
+	one      = "'2026-01-02T13:00:00.000000Z'"
 )
 
 // row is a set of columns with SQL values.
@@ -36,32 +36,32 @@ func (r row) insert(table string) string {
 	return "INSERT INTO " + table + " (" + strings.Join(cols, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
 }
 
-// newExam is a creation that every rule accepts.
-func newExam(changes row) string {
+// newSample is a creation that every rule accepts.
+func newSample(changes row) string {
 	return row{
-		"exam_id": examID, "phase": "'open'", "version": "1", "last_event": "'register'", "entered_at": noon,
+		"sample_id": sampleID, "phase": "'open'", "version": "1", "last_event": "'register'", "entered_at": noon,
 		"student_id": "7", "title": "'maths'", "created_at": noon, "updated_at": noon,
-	}.with(changes).insert("exams")
+	}.with(changes).insert("samples")
 }
 
 // step is an UPDATE as an engine writes it.
 func step(event, phase string, sets ...string) string {
 	all := append([]string{"version = version + 1", "last_event = '" + event + "'", "phase = '" + phase + "'"}, sets...)
-	return "UPDATE exams SET " + strings.Join(all, ", ") + " WHERE exam_id = " + examID
+	return "UPDATE samples SET " + strings.Join(all, ", ") + " WHERE sample_id = " + sampleID
 }
 
 // told is the history row of a step.
 func told(version, event, from, to string, changes row) string {
 	r := row{
-		"event_id": otherID, "exam_id": examID, "version": version, "event_type": "'" + event + "'",
+		"event_id": otherID, "sample_id": sampleID, "version": version, "event_type": "'" + event + "'",
 		"from_phase": from, "to_phase": "'" + to + "'", "transition": "'" + event + "'",
 		"actor_role": "'student'", "actor_id": "7", "payload": "'{}'", "created_at": noon,
 	}
-	return r.with(changes).insert("exam_steps")
+	return r.with(changes).insert("sample_steps")
 }
 
 var (
-	created = newExam(nil)
+	created = newSample(nil)
 	opened  = told("1", "register", "NULL", "open", nil)
 	started = step("start", "running", "room = 'r1'")
 	result  = row{"result_id": "'r'", "verified": "true", "grade": "'good'"}
@@ -82,7 +82,7 @@ type refusal struct {
 	message        string
 }
 
-func examRefusals() []refusal {
+func sampleRefusals() []refusal {
 	running := []string{created, started}
 	closed := []string{created, step("close", "closed")}
 	return slices.Concat(checkRefusals(running), triggerRefusals(running, closed), stepRefusals(running), historyRefusals(), tableRefusals())
@@ -91,10 +91,10 @@ func examRefusals() []refusal {
 // stepRefusals are what a step writes and no row of its edge does.
 func stepRefusals(running []string) []refusal {
 	update := func(name string, before []string, message, stmt string) refusal {
-		return refusal{name: "step, " + name, before: before, stmt: stmt, table: "exams", trigger: "exam_update", state: "FS008", message: "step: " + message}
+		return refusal{name: "step, " + name, before: before, stmt: stmt, table: "samples", trigger: "sample_update", state: "FS008", message: "step: " + message}
 	}
 	insert := func(name, message string, changes row) refusal {
-		return refusal{name: "step, " + name, stmt: newExam(changes), table: "exams", trigger: "exam_insert", state: "FS008", message: "step: " + message}
+		return refusal{name: "step, " + name, stmt: newSample(changes), table: "samples", trigger: "sample_insert", state: "FS008", message: "step: " + message}
 	}
 	const annul = "annul from running to closed: annul "
 	void := step("annul", "closed", "grade = 'bad'", "starts_at = updated_at", "ends_at = NULL")
@@ -120,34 +120,34 @@ func stepRefusals(running []string) []refusal {
 }
 
 func checkRefusals(running []string) []refusal {
-	exams := func(name, check string, changes row) refusal {
-		return refusal{name: name, stmt: newExam(changes), table: "exams", check: check}
+	samples := func(name, check string, changes row) refusal {
+		return refusal{name: name, stmt: newSample(changes), table: "samples", check: check}
 	}
 	return []refusal{
-		exams("int below min", "exam_points_range", row{"points": "-1"}),
-		exams("string below min", "exam_title_range", row{"title": "'ü'"}),
-		exams("string above max", "exam_title_range", row{"title": "'üüüüüü'"}),
-		exams("enum value", "exam_grade_declared", row{"grade": "'GOOD'"}),
-		exams("int above max", "exam_points_range", row{"points": "11"}),
-		exams("always", "exam_small_goal", row{"goal": "101"}),
-		{name: "enum in list", stmt: newExam(row{"marks": "$list$good$or$great$list$"}), table: "exams", check: "exam_marks_list"},
-		{name: "holds", before: []string{created}, stmt: step("start", "running"), table: "exams", check: "exam_running_holds"},
-		{name: "holds, absent operand", before: running, stmt: step("finish", "done", "points = 7"), table: "exams", check: "exam_done_holds"},
-		{name: "holds, comparison", before: running, stmt: step("finish", "done", "grade = 'good', points = 4"), table: "exams", check: "exam_done_holds"},
-		{name: "holds, in", before: running, stmt: step("finish", "done", "grade = 'bad', points = 7"), table: "exams", check: "exam_done_holds"},
+		samples("int below min", "sample_points_range", row{"points": "-1"}),
+		samples("string below min", "sample_title_range", row{"title": "'ü'"}),
+		samples("string above max", "sample_title_range", row{"title": "'üüüüüü'"}),
+		samples("enum value", "sample_grade_declared", row{"grade": "'GOOD'"}),
+		samples("int above max", "sample_points_range", row{"points": "11"}),
+		samples("always", "sample_small_goal", row{"goal": "101"}),
+		{name: "enum in list", stmt: newSample(row{"marks": "$list$good$or$great$list$"}), table: "samples", check: "sample_marks_list"},
+		{name: "holds", before: []string{created}, stmt: step("start", "running"), table: "samples", check: "sample_running_holds"},
+		{name: "holds, absent operand", before: running, stmt: step("finish", "done", "points = 7"), table: "samples", check: "sample_done_holds"},
+		{name: "holds, comparison", before: running, stmt: step("finish", "done", "grade = 'good', points = 4"), table: "samples", check: "sample_done_holds"},
+		{name: "holds, in", before: running, stmt: step("finish", "done", "grade = 'bad', points = 7"), table: "samples", check: "sample_done_holds"},
 	}
 }
 
 func triggerRefusals(running, closed []string) []refusal {
 	insert := func(name, state, message string, changes row) refusal {
-		return refusal{name: name, stmt: newExam(changes), table: "exams", trigger: "exam_insert", state: state, message: message}
+		return refusal{name: name, stmt: newSample(changes), table: "samples", trigger: "sample_insert", state: state, message: message}
 	}
 	update := func(name string, before []string, stmt, state, message string) refusal {
-		return refusal{name: name, before: before, stmt: stmt, table: "exams", trigger: "exam_update", state: state, message: message}
+		return refusal{name: name, before: before, stmt: stmt, table: "samples", trigger: "sample_update", state: state, message: message}
 	}
-	id := "{ " + strings.Trim(examID, "'") + "|}"
+	id := "{ " + strings.Trim(sampleID, "'") + "|}"
 	return []refusal{
-		insert("creation with a version", "FS002", "fsmgen: exam"+id+": version: a new record has version 1, not {2|NEW.version}", row{"version": "2"}),
+		insert("creation with a version", "FS002", "fsmgen: sample"+id+": version: a new record has version 1, not {2|NEW.version}", row{"version": "2"}),
 		insert("creation in another state", "FS001", id+": edge: no record is created by {register in closed|NEW.last_event in NEW.phase}", row{"phase": "'closed'"}),
 		insert("creation by another event", "FS001", id+": edge: no record is created by {start in open|NEW.last_event in NEW.phase}", row{"last_event": "'start'"}),
 		update("version skipped", []string{created}, step("close", "closed", "room = 'r'")+" AND (1=1)", "", "").skipVersion(),
@@ -156,34 +156,34 @@ func triggerRefusals(running, closed []string) []refusal {
 		update("internal row that moves", running, step("answer", "open"), "FS001", "no transition from running on {answer to open|NEW.last_event to NEW.phase}"),
 		update("row that rejects", closed, step("start", "closed"), "FS001", "no transition from closed on {start to closed|NEW.last_event to NEW.phase}"),
 		update("never unless, derived operand", []string{created, step("start", "running", "room = 'none'"), step("close", "closed")}, step("reopen", "open"), "FS005", "invariant: paid_seat forbids {closed to open|OLD.phase to NEW.phase}"),
-		update("id", []string{created}, step("close", "closed", "exam_id = "+otherID), "FS003", id+": immutable: exam_id never changes"),
+		update("id", []string{created}, step("close", "closed", "sample_id = "+otherID), "FS003", id+": immutable: sample_id never changes"),
 		update("created_at", []string{created}, step("close", "closed", "created_at = "+one), "FS003", "immutable: created_at never changes"),
 		update("required write-once field", []string{created}, step("close", "closed", "student_id = 8"), "FS003", "immutable: student_id is written once, it stays {7 and does not become 8|OLD.student_id and does not become NEW.student_id}"),
 		update("optional write-once field", running, step("close", "closed", "room = 'r2'"), "FS003", "immutable: room is written once, it stays {r1 and does not become r2|OLD.room and does not become NEW.room}"),
 		update("write-once field cleared", running, step("close", "closed", "room = NULL"), "FS003", "immutable: room is written once"),
 		update("never unless, clause false", append(running, step("close", "closed", "passed = true")), step("reopen", "open"), "FS005", "invariant: paid_seat forbids {closed to open|OLD.phase to NEW.phase}"),
 		update("never unless, operand absent", closed, step("reopen", "open"), "FS005", "invariant: paid_seat forbids {closed to open|OLD.phase to NEW.phase}"),
-		update("never", []string{newExam(row{"points": "7", "grade": "'good'"}), step("close", "closed")}, step("judge", "done"), "FS005", "invariant: never_judged forbids {closed to done|OLD.phase to NEW.phase}"),
-		{name: "delete", before: []string{created}, stmt: "DELETE FROM exams", table: "exams", trigger: "exam_delete", state: "FS006", message: id + ": delete: records are never deleted, this one is in {open|OLD.phase}"},
+		update("never", []string{newSample(row{"points": "7", "grade": "'good'"}), step("close", "closed")}, step("judge", "done"), "FS005", "invariant: never_judged forbids {closed to done|OLD.phase to NEW.phase}"),
+		{name: "delete", before: []string{created}, stmt: "DELETE FROM samples", table: "samples", trigger: "sample_delete", state: "FS006", message: id + ": delete: records are never deleted, this one is in {open|OLD.phase}"},
 	}
 }
 
 // skipVersion makes an update step over a version.
 func (r refusal) skipVersion() refusal {
-	r.stmt = "UPDATE exams SET version = version + 2, last_event = 'close', phase = 'closed'"
+	r.stmt = "UPDATE samples SET version = version + 2, last_event = 'close', phase = 'closed'"
 	r.state, r.message = "FS002", "version: a step leads from version {1|OLD.version} to the next, not to {3|NEW.version}"
 	return r
 }
 
 func historyRefusals() []refusal {
 	trigger := func(name, trigger, message string, before []string, stmt string) refusal {
-		return refusal{name: "history " + name, before: before, stmt: stmt, table: "exam_steps", trigger: trigger, state: "FS004", message: message}
+		return refusal{name: "history " + name, before: before, stmt: stmt, table: "sample_steps", trigger: trigger, state: "FS004", message: message}
 	}
 	transition := func(name, message string, before []string, stmt string) refusal {
-		return trigger(name, "exam_history_insert", "history: {"+message+"|NEW.transition is no transition from NEW.from_phase on NEW.event_type to NEW.to_phase by NEW.actor_role}", before, stmt)
+		return trigger(name, "sample_history_insert", "history: {"+message+"|NEW.transition is no transition from NEW.from_phase on NEW.event_type to NEW.to_phase by NEW.actor_role}", before, stmt)
 	}
 	matches := func(name, message string, before []string, stmt string) refusal {
-		return trigger(name, "exam_history_insert", "history: the record is not in {"+message+"|NEW.to_phase by NEW.event_type at version NEW.version since NEW.created_at}", before, stmt)
+		return trigger(name, "sample_history_insert", "history: the record is not in {"+message+"|NEW.to_phase by NEW.event_type at version NEW.version since NEW.created_at}", before, stmt)
 	}
 	both, closing := []string{created, opened}, []string{created, step("close", "closed")}
 	return []refusal{
@@ -198,8 +198,8 @@ func historyRefusals() []refusal {
 		matches("of another state", "open by reopen at version 2", closing, told("2", "reopen", "'closed'", "open", nil)),
 		matches("of another time", "closed by close at version 2", closing, told("2", "close", "'open'", "closed", row{"created_at": one})),
 		matches("of another party", "closed by close at version 2", closing, told("2", "close", "'open'", "closed", row{"actor_id": "8"})),
-		trigger("update", "UPDATE", "history is append-only, version {1|OLD.version} stays as it is", both, "UPDATE exam_steps SET payload = NULL"),
-		trigger("delete", "DELETE", "history is append-only, version {1|OLD.version} stays as it is", both, "DELETE FROM exam_steps"),
+		trigger("update", "UPDATE", "history is append-only, version {1|OLD.version} stays as it is", both, "UPDATE sample_steps SET payload = NULL"),
+		trigger("delete", "DELETE", "history is append-only, version {1|OLD.version} stays as it is", both, "DELETE FROM sample_steps"),
 	}
 }
 
@@ -210,21 +210,21 @@ func tableRefusals() []refusal {
 		{name: "table range", stmt: result.with(row{"score": "-1"}).insert("results"), table: "results", check: "results_score_range"},
 		{
 			name: "where, bool", before: []string{result.with(row{"verified": "false"}).insert("results")}, stmt: diploma.insert("diplomas"),
-			table: "diplomas", trigger: "exam_diplomas_insert", state: "FS007", message: "fsmgen: diplomas{ d|}: reference: no row of results has result_id {r|NEW.result_id} and verified true, grade good",
+			table: "diplomas", trigger: "sample_diplomas_insert", state: "FS007", message: "fsmgen: diplomas{ d|}: reference: no row of results has result_id {r|NEW.result_id} and verified true, grade good",
 		},
 		{
 			name: "where, enum", before: []string{result.with(row{"grade": "'no-op'"}).insert("results")}, stmt: diploma.insert("diplomas"),
-			table: "diplomas", trigger: "exam_diplomas_insert", state: "FS007", message: "reference: no row of results",
+			table: "diplomas", trigger: "sample_diplomas_insert", state: "FS007", message: "reference: no row of results",
 		},
 		{
 			name: "where, moved", before: []string{verified, row{"result_id": "'bad'"}.insert("results"), diploma.insert("diplomas")},
 			stmt:  "UPDATE diplomas SET result_id = 'bad'",
-			table: "diplomas", trigger: "exam_diplomas_update", state: "FS007", message: "reference: no row of results",
+			table: "diplomas", trigger: "sample_diplomas_update", state: "FS007", message: "reference: no row of results",
 		},
 		{
 			name: "table write-once", before: []string{verified, diploma.with(row{"note": "'n'"}).insert("diplomas")},
 			stmt:  "UPDATE diplomas SET note = 'm'",
-			table: "diplomas", trigger: "exam_diplomas_update", state: "FS003", message: "immutable: note is written once, it stays {n and does not become m|OLD.note and does not become NEW.note}",
+			table: "diplomas", trigger: "sample_diplomas_update", state: "FS003", message: "immutable: note is written once, it stays {n and does not become m|OLD.note and does not become NEW.note}",
 		},
 	}
 }
@@ -233,8 +233,8 @@ func tableRefusals() []refusal {
 // refuse because of it, and accept once it is lifted.
 func TestEachRuleRefuses(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *database) {
-		db.create(t, exam(t))
-		for _, r := range examRefusals() {
+		db.create(t, sample(t))
+		for _, r := range sampleRefusals() {
 			t.Run(r.name, func(t *testing.T) {
 				stmt := db.lists(r.stmt)
 				db.judge(t, r, db.try(t, append(slices.Clone(r.before), stmt)...))
@@ -298,11 +298,11 @@ func (db *database) lift(t *testing.T, r refusal) []string {
 		if r.check == "" {
 			trigger := r.trigger
 			if trigger == "UPDATE" || trigger == "DELETE" {
-				trigger = "exam_history_change"
+				trigger = "sample_history_change"
 			}
 			return []string{"ALTER TABLE " + r.table + " DISABLE TRIGGER " + trigger}
 		}
-		if r.table == "exams" {
+		if r.table == "samples" {
 			return []string{db.without(t, r.check)}
 		}
 		for name := range strings.SplitSeq(r.check, ",") {
@@ -312,11 +312,11 @@ func (db *database) lift(t *testing.T, r refusal) []string {
 	}
 	switch {
 	case r.name == "enum in list":
-		return []string{"DROP TRIGGER exam_insert"}
+		return []string{"DROP TRIGGER sample_insert"}
 	case r.check != "":
 		return []string{"PRAGMA ignore_check_constraints = ON"}
 	case r.trigger == "UPDATE" || r.trigger == "DELETE":
-		return []string{"DROP TRIGGER exam_history_" + strings.ToLower(r.trigger)}
+		return []string{"DROP TRIGGER sample_history_" + strings.ToLower(r.trigger)}
 	}
 	// The foreign key of a history row is judged at commit, which never comes.
 	return []string{"DROP TRIGGER " + r.trigger, "PRAGMA defer_foreign_keys = ON"}
@@ -327,7 +327,7 @@ func (db *database) without(t *testing.T, rule string) string {
 	t.Helper()
 	var out strings.Builder
 	var block []string
-	for line := range strings.Lines(db.text(t, "SELECT pg_get_functiondef('exam_rules'::regproc)")) {
+	for line := range strings.Lines(db.text(t, "SELECT pg_get_functiondef('sample_rules'::regproc)")) {
 		switch word := strings.TrimSpace(line); {
 		case len(block) > 0 || strings.HasPrefix(word, "IF NOT ("):
 			if block = append(block, line); word != "END IF;" {
@@ -352,7 +352,7 @@ func isCheck(err error, table, name string) bool {
 	if !errors.As(err, &refused) || refused.Code != "23514" || !strings.HasPrefix(refused.TableName, table) || refused.ConstraintName != name {
 		return false
 	}
-	return table != "exams" || strings.HasPrefix(refused.Message, "fsmgen: exam "+strings.Trim(examID, "'")+": "+name+": ") && refused.Hint != ""
+	return table != "samples" || strings.HasPrefix(refused.Message, "fsmgen: sample "+strings.Trim(sampleID, "'")+": "+name+": ") && refused.Hint != ""
 }
 
 // unlift undoes what a rollback does not.

@@ -12,8 +12,8 @@ type grant struct {
 	role, on, may string
 }
 
-// grants follow what an engine's statements do. Nobody but the owner deletes records,
-// history, messages or keys, and nobody at all truncates.
+// grants follow what an engine's statements do. Only the owner deletes records, history,
+// messages or keys, and no role truncates.
 var grants = []grant{
 	{"service", "records", "INSERT, UPDATE"},
 	{"service", "histories", "INSERT"},
@@ -88,7 +88,7 @@ func tablesOf(machines []*ir.Machine, kind string) []string {
 	return list
 }
 
-// roleNames makes the roles, which nobody logs in as: users are made members.
+// roleNames makes the roles. They have no login: users are made members.
 func (s *script) roleNames() {
 	s.line("    FOREACH role IN ARRAY ARRAY['owner', 'engine', 'service', 'operator', 'reader'] LOOP")
 	s.line("        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = prefix || role) THEN")

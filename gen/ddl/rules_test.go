@@ -17,13 +17,13 @@ import (
 // What becomes of the function that judges a record when people work on the
 // tables.
 
-const badPoints = "exam_points_range: points is 11, not between 0 and 10"
+const badPoints = "sample_points_range: points is 11, not between 0 and 10"
 
 // TestPostgresRulesJudgeInOrder: of several broken rules the first one speaks.
 func TestPostgresRulesJudgeInOrder(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
-	err := db.try(t, newExam(row{"points": "11", "goal": "101", "grade": "'best'"}))
+	db.create(t, sample(t))
+	err := db.try(t, newSample(row{"points": "11", "goal": "101", "grade": "'best'"}))
 	if err == nil || !strings.Contains(err.Error(), badPoints) {
 		t.Errorf("got %v, want %q", err, badPoints)
 	}
@@ -32,23 +32,23 @@ func TestPostgresRulesJudgeInOrder(t *testing.T) {
 // TestPostgresRulesLetUnknownPass, as a CHECK does.
 func TestPostgresRulesLetUnknownPass(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
+	db.create(t, sample(t))
 	absent := row{"grade": "NULL", "starts_at": "NULL", "topics": "NULL", "marks": "NULL"}
-	if err := db.try(t, newExam(absent)); err != nil {
+	if err := db.try(t, newSample(absent)); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestPostgresRulesOutliveNewColumns that somebody adds by hand.
+// TestPostgresRulesOutliveNewColumns that an operator adds by hand.
 func TestPostgresRulesOutliveNewColumns(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
+	db.create(t, sample(t))
 	db.commit(t, created, opened)
-	db.must(t, "ALTER TABLE exams ADD COLUMN mine text NOT NULL DEFAULT 'm'")
+	db.must(t, "ALTER TABLE samples ADD COLUMN mine text NOT NULL DEFAULT 'm'")
 	if err := db.try(t, started); err != nil {
 		t.Errorf("a good step is refused: %v", err)
 	}
-	if err := db.try(t, step("start", "running")); err == nil || !strings.Contains(err.Error(), "exam_running_holds") {
+	if err := db.try(t, step("start", "running")); err == nil || !strings.Contains(err.Error(), "sample_running_holds") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -57,7 +57,7 @@ func TestPostgresRulesOutliveNewColumns(t *testing.T) {
 // without a search path, and the rules are there again.
 func TestPostgresRulesOutliveADump(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
+	db.create(t, sample(t))
 	db.commit(t, created, opened, started, told("2", "start", "'open'", "running", nil), result.insert("results"), diploma.insert("diplomas"))
 	schema := db.text(t, "SELECT current_schema()")
 	var said bytes.Buffer

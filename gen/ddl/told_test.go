@@ -20,10 +20,10 @@ func TestEachStepIsTold(t *testing.T) {
 		}},
 	}
 	eachDatabase(t, func(t *testing.T, db *database) {
-		db.createWhole(t, exam(t))
+		db.createWhole(t, sample(t))
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
-				if len(c.before) > 0 && db.text(t, "SELECT CAST(count(*) AS text) FROM exams") == "0" {
+				if len(c.before) > 0 && db.text(t, "SELECT CAST(count(*) AS text) FROM samples") == "0" {
 					db.commit(t, c.before...)
 				}
 				db.must(t, append([]string{"BEGIN"}, c.stmts...)...)
@@ -41,7 +41,7 @@ func TestEachStepIsTold(t *testing.T) {
 // row, but the record moves no further.
 func TestSQLiteNextStep(t *testing.T) {
 	db := openSQLite(t)
-	db.createWhole(t, exam(t))
+	db.createWhole(t, sample(t))
 	db.must(t, "PRAGMA foreign_keys = OFF", created)
 	if err := db.exec(started); err == nil || !strings.Contains(err.Error(), "history: version OLD.version has no history row") {
 		t.Errorf("got %v", err)
@@ -53,7 +53,7 @@ func TestSQLiteNextStep(t *testing.T) {
 // left.
 func TestHistoryFollows(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db *database) {
-		db.createWhole(t, exam(t))
+		db.createWhole(t, sample(t))
 		db.commit(t, created, opened, started, told("2", "start", "'open'", "running", nil))
 		db.must(t, "BEGIN", step("close", "closed"))
 		err := db.exec(told("3", "close", "'open'", "closed", nil))
@@ -71,11 +71,11 @@ func TestHistoryFollows(t *testing.T) {
 func TestHistoryTellsAVersionOnce(t *testing.T) {
 	for _, partition := range []bool{true, false} {
 		eachDatabase(t, func(t *testing.T, db *database) {
-			m := exam(t)
+			m := sample(t)
 			m.Storage.Partition = partition
 			db.create(t, m)
 			for at, want := range map[string]string{
-				noon: "{exam_steps|version NEW.version is already told}",
+				noon: "{sample_steps|version NEW.version is already told}",
 				one:  "the record is not in {open by register at version 1 since 2026-01-02|NEW.to_phase}",
 			} {
 				err := db.try(t, created, opened, told("1", "register", "NULL", "open", row{"created_at": at}))
@@ -94,7 +94,7 @@ func TestPostgresVersionsAtEachIsolationLevel(t *testing.T) {
 		t.Run(level, func(t *testing.T) {
 			db := openPostgres(t)
 			other := db.again(t)
-			db.createWhole(t, exam(t))
+			db.createWhole(t, sample(t))
 			db.commit(t, created, opened)
 			again := []string{
 				opened, told("1", "register", "NULL", "open", row{"created_at": one}),
@@ -102,8 +102,8 @@ func TestPostgresVersionsAtEachIsolationLevel(t *testing.T) {
 			}
 			for _, stmt := range again {
 				other.must(t, "BEGIN ISOLATION LEVEL "+level)
-				other.text(t, "SELECT version::text FROM exams") // takes the snapshot
-				if db.text(t, "SELECT version::text FROM exams") == "1" {
+				other.text(t, "SELECT version::text FROM samples") // takes the snapshot
+				if db.text(t, "SELECT version::text FROM samples") == "1" {
 					db.commit(t, started, told("2", "start", "'open'", "running", nil))
 				}
 				if other.exec(stmt) == nil && other.exec("COMMIT") == nil {
@@ -111,7 +111,7 @@ func TestPostgresVersionsAtEachIsolationLevel(t *testing.T) {
 				}
 				_ = other.exec("ROLLBACK")
 			}
-			if n := db.text(t, "SELECT count(*)::text FROM exam_steps"); n != "2" {
+			if n := db.text(t, "SELECT count(*)::text FROM sample_steps"); n != "2" {
 				t.Errorf("%s rows tell 2 versions", n)
 			}
 		})
@@ -121,14 +121,14 @@ func TestPostgresVersionsAtEachIsolationLevel(t *testing.T) {
 // TestPostgresTimesOfARecord are finite.
 func TestPostgresTimesOfARecord(t *testing.T) {
 	db := openPostgres(t)
-	db.create(t, exam(t))
+	db.create(t, sample(t))
 	for _, v := range []string{"'infinity'", "'-infinity'"} {
 		for _, column := range []string{"entered_at", "created_at", "updated_at"} {
-			if err := db.try(t, newExam(row{column: v})); err == nil {
+			if err := db.try(t, newSample(row{column: v})); err == nil {
 				t.Errorf("%s = %s is accepted", column, v)
 			}
 		}
-		err := db.try(t, newExam(row{"entered_at": v, "created_at": v, "updated_at": v}))
+		err := db.try(t, newSample(row{"entered_at": v, "created_at": v, "updated_at": v}))
 		if err == nil || !strings.Contains(err.Error(), "_time: ") {
 			t.Errorf("all of them %s: %v", v, err)
 		}

@@ -27,7 +27,7 @@ func TestValuesReachTheDatabase(t *testing.T) {
 		{"e", "light-blue", "light-blue", "light-blue"},
 		{"t", at, "2026-01-02T12:00:00.123456Z", "2026-01-02 12:00:00.123456+00"},
 		{"d", 90 * time.Second, "90000000000", "90000000000"},
-		{"x", strings.Trim(examID, "'"), strings.Trim(examID, "'"), strings.Trim(examID, "'")},
+		{"x", strings.Trim(sampleID, "'"), strings.Trim(sampleID, "'"), strings.Trim(sampleID, "'")},
 		{"o", `{"a":[1,null]}`, `{"a":[1,null]}`, `{"a": [1, null]}`},
 		{"l", []any{"a", `<"é">`}, `["a","<\"é\">"]`, `{a,"<\"é\">"}`},
 		{"l", []any{}, "[]", "{}"},
@@ -84,12 +84,12 @@ func TestDefaultsOfEveryType(t *testing.T) {
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	defaults := map[string]ir.Value{
 		"i": int64(5), "s": "it's", "b": true, "e": "light-blue", "t": at, "d": time.Hour,
-		"x": strings.Trim(examID, "'"), "o": `{"a":1}`, "l": []any{"it's"}, "n": []any{},
+		"x": strings.Trim(sampleID, "'"), "o": `{"a":1}`, "l": []any{"it's"}, "n": []any{},
 	}
 	want := map[string][2]string{
 		"i": {"5", "5"}, "s": {"it's", "it's"}, "b": {"1", "true"}, "e": {"light-blue", "light-blue"},
 		"t": {"2026-01-02T12:00:00.000000Z", "2026-01-02 12:00:00+00"}, "d": {"3600000000000", "3600000000000"},
-		"x": {strings.Trim(examID, "'"), strings.Trim(examID, "'")}, "o": {`{"a":1}`, `{"a": 1}`},
+		"x": {strings.Trim(sampleID, "'"), strings.Trim(sampleID, "'")}, "o": {`{"a":1}`, `{"a": 1}`},
 		"l": {`["it's"]`, "{it's}"}, "n": {"[]", "{}"},
 	}
 	eachDatabase(t, func(t *testing.T, db *database) {
@@ -115,7 +115,7 @@ func TestDefaultsOfEveryType(t *testing.T) {
 
 // TestColumns: the list is what the scripts create, in order.
 func TestColumns(t *testing.T) {
-	m := exam(t)
+	m := sample(t)
 	var names, generated []string
 	for _, c := range ddl.Columns(m) {
 		names = append(names, c.Name)
@@ -123,7 +123,7 @@ func TestColumns(t *testing.T) {
 			generated = append(generated, c.Name)
 		}
 	}
-	want := "exam_id phase version last_event entered_at student_id title points goal grade passed starts_at ends_at" +
+	want := "sample_id phase version last_event entered_at student_id title points goal grade passed starts_at ends_at" +
 		" length pause token answers topics marks room label created_at updated_at"
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("columns\n%s, want\n%s", got, want)
@@ -133,7 +133,7 @@ func TestColumns(t *testing.T) {
 	}
 	eachDatabase(t, func(t *testing.T, db *database) {
 		db.create(t, m)
-		for table, cols := range map[string][]ddl.Column{"exams": ddl.Columns(m), "exam_steps": ddl.HistoryColumns(m), "diplomas": ddl.TableColumns(m.Tables[1])} {
+		for table, cols := range map[string][]ddl.Column{"samples": ddl.Columns(m), "sample_steps": ddl.HistoryColumns(m), "diplomas": ddl.TableColumns(m.Tables[1])} {
 			rows, err := db.conn.QueryContext(t.Context(), "SELECT * FROM "+table)
 			if err != nil {
 				t.Fatal(err)

@@ -158,7 +158,7 @@ func (g *generator) failure(f *jen.File) {
 		[]jen.Code{jen.List(jen.Id("effect"), jen.Id("message")).String()}, func(e *ir.Effect) *ir.Fire { return e.Fails })
 }
 
-// loss emits what is fired when nobody knows whether a call happened.
+// loss emits what is fired when it is unknown whether a call happened.
 func (g *generator) loss(f *jen.File) {
 	g.firedBy(f, "LostEvent", "returns what is fired when an attempt has an unknown outcome and must not be repeated, nil for\nnothing.",
 		[]jen.Code{jen.Id("effect").String()}, func(e *ir.Effect) *ir.Fire { return e.Lost })

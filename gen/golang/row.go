@@ -111,7 +111,7 @@ func refuse(rejection *jen.Statement) *jen.Statement {
 }
 
 // checkNamed refuses a caller without an id where the row stores who fired it:
-// the record would name nobody.
+// the record would name no caller.
 func (b *body) checkNamed() {
 	if !b.row.StoresCaller() || b.facts.present["by.ID"] {
 		return

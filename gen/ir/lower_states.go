@@ -55,7 +55,7 @@ func (lo *lowering) declareEvents() {
 	}
 }
 
-// defaultActors are those of an event without `by`: everybody, and for an
+// defaultActors are those of an event without `by`: every actor, and for an
 // internal event the system alone.
 func (lo *lowering) defaultActors(ev *Event) []*Actor {
 	if len(lo.m.Actors) == 0 {

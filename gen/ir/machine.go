@@ -190,7 +190,7 @@ func (r *Row) Target() *State {
 }
 
 // StoresCaller reports whether the row stores who fired it. It then refuses a
-// caller without an id, `system` among them: the record would name nobody.
+// caller without an id, `system` among them: the record would name no caller.
 func (r *Row) StoresCaller() bool {
 	return slices.ContainsFunc(r.Set, func(a Assign) bool { return a.Value.A.Special == ActorID || a.Value.B.Special == ActorID })
 }

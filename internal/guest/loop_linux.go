@@ -34,7 +34,7 @@ func LoopDevice(t *testing.T, bytes int64) string {
 	return device.Name()
 }
 
-// attach makes a file the content of a loop device that nobody has.
+// attach makes a file the content of a free loop device.
 func attach(file *os.File) (*os.File, error) {
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func attach(file *os.File) (*os.File, error) {
 			return device, nil
 		}
 		device.Close()
-		if !errors.Is(err, unix.EBUSY) { // else somebody was faster
+		if !errors.Is(err, unix.EBUSY) { // else another process was faster
 			return nil, err
 		}
 	}

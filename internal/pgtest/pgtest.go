@@ -25,7 +25,7 @@ func DSN(t testing.TB) string {
 	return parts.Address(t, Variable)
 }
 
-// Schema names a schema that nobody else uses and that goes with the test.
+// Schema names a schema that no other test uses. It is dropped with the test.
 // Whoever uses it creates it.
 func Schema(t testing.TB, dsn string) string {
 	t.Helper()

@@ -72,14 +72,14 @@ func (p *Proxy) BreakAll() { p.each((*line).close) }
 // Reset ends every connection as a crashed machine does, without a farewell.
 func (p *Proxy) Reset() { p.each((*line).reset) }
 
-// Refuse ends every connection and lets nobody connect.
+// Refuse ends every connection and accepts none.
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	l := p.listener
 	p.listener = nil
 	p.mu.Unlock()
 	if l != nil {
-		_ = l.Close() // nobody can connect, whatever it says
+		_ = l.Close() // no client can connect, whatever it says
 	}
 	p.BreakAll()
 }

@@ -94,7 +94,7 @@ func (p *HTTP) Begin(w http.ResponseWriter, r *http.Request, bytes int64) {
 	answer := p.Ask(r)
 	defer answer.Body.Close()
 	head(w, answer)
-	_, _ = io.CopyN(w, answer.Body, bytes) // as far as there is something, and somebody to read it
+	_, _ = io.CopyN(w, answer.Body, bytes) // as far as there is something, and a client that reads it
 	_ = http.NewResponseController(w).Flush()
 }
 

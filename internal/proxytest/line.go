@@ -82,7 +82,7 @@ func (n *line) suffer(f *fault, bytes []byte, to net.Conn) bool {
 }
 
 // ask sends a request to the server on another connection and waits for the
-// answer, which nobody gets.
+// answer, which the client does not get.
 func (n *line) ask(request []byte) {
 	const patience = 10 * time.Second
 	other, err := net.Dial(n.p.network, n.p.server)

@@ -16,7 +16,7 @@ import (
 type Collected struct {
 	Volumes []string `json:"volumes"`
 	Files   []string `json:"files"`
-	InUse   []string `json:"in_use"` // volumes that nothing refers to and somebody uses
+	InUse   []string `json:"in_use"` // volumes that nothing refers to and that are in use
 	// Missing are volumes that a row refers to and that are gone. The next run of
 	// the image finds that out and builds them anew (document 002, Test Case 5).
 	Missing []string `json:"missing"`

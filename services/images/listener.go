@@ -10,7 +10,7 @@ const (
 )
 
 // Listener is told how far the work on an image is. Done and total are bytes;
-// total is -1 if nobody knows. It is called often, from several goroutines, and
+// total is -1 if it is unknown. It is called often, from several goroutines, and
 // must be quick.
 type Listener func(image string, phase Phase, done, total int64)
 

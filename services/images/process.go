@@ -55,8 +55,8 @@ func idTaken(image, bucket, key string) error {
 }
 
 // Process asks for the image of an object and waits until it is ready. If
-// somebody asked for it already and it is being worked on, that work is waited
-// for, and so is the cleaning up of a run that was aborted. Somebody has to Run.
+// the image is being worked on already, Process waits for that work, and for the
+// cleaning up of a run that was aborted. A process has to Run.
 //
 // Errors: *AbortedError, *StuckError, ErrIDTaken, or that of ctx.
 func (s *Service) Process(ctx context.Context, bucket, key string) (Result, error) {

@@ -48,7 +48,7 @@ type Options struct {
 	// Extract bounds what an archive may hold, and says what becomes of
 	// set-user-ID and file capabilities. Default: see package extract.
 	Extract extract.Options
-	// Listener is told of progress. Default: nobody.
+	// Listener is told of progress. Default: none.
 	Listener Listener
 	// Logger gets the log lines. Default slog.Default.
 	Logger *slog.Logger
@@ -192,7 +192,7 @@ func (s *Service) Close() error {
 	return errors.Join(errs...)
 }
 
-// Run works on whatever anybody asked for, until ctx ends; while another process
+// Run works on all that was asked for, until ctx ends; while another process
 // of the folder works, it waits to take over. It returns nil when ctx ends.
 func (s *Service) Run(ctx context.Context) error {
 	const pause = 100 * time.Millisecond
@@ -216,7 +216,7 @@ func (s *Service) RunAlone(ctx context.Context) error {
 // ErrWorking says that another process does the work of this folder.
 var ErrWorking = errors.New("another process is at work in this folder; stop it first, or choose another folder")
 
-// alone calls f while nobody else works in the folder.
+// alone calls f while no other process works in the folder.
 func (s *Service) alone(f func() error) error {
 	lock := s.lock()
 	held, err := lock.TryLock()

@@ -27,7 +27,7 @@ type Status struct {
 	Stuck   string `json:"stuck,omitempty"` // the effect that failed for good
 }
 
-// Status lists every image that anybody asked for, by id.
+// Status lists every image that was asked for, by id.
 func (s *Service) Status(ctx context.Context) ([]Status, error) {
 	const query = `
 		WITH runs AS (

@@ -17,7 +17,7 @@ type invocation struct {
 	timeout   time.Duration // of the test; 0: none
 }
 
-// dropped are arguments that name places on the host and that nobody misses:
+// dropped are arguments that name places on the host and that the guest does not need:
 // the log by which go test decides what it may cache, and where files go that
 // are refused or brought back by name.
 var dropped = []string{"testlogfile", "gocoverdir", "outputdir"}

@@ -95,7 +95,7 @@ func consulConfig(version string, ports [3]int, token string) []byte {
 		management = "initial_management"
 	}
 	config, _ := json.Marshal(object{ // of texts and numbers it can't fail
-		"bind_addr": "127.0.0.1", "client_addr": "127.0.0.1", "ports": open, "node_name": "exam",
+		"bind_addr": "127.0.0.1", "client_addr": "127.0.0.1", "ports": open, "node_name": "fsmgen",
 		"acl":                  object{"enabled": true, "default_policy": "deny", "tokens": object{management: token}},
 		"disable_update_check": true, "log_level": "warn",
 	})

@@ -79,7 +79,7 @@ func TestDebianMirror(t *testing.T) {
 	}
 }
 
-// A Consul agent tells nobody its services without a token.
+// A Consul agent lists its services only with a token.
 func TestConsulAnswers(t *testing.T) {
 	text := address(t, "FSMGEN_CONSUL")
 	if text == "absent" {
@@ -94,7 +94,7 @@ func TestConsulAnswers(t *testing.T) {
 		t.Error("the agent does not know itself")
 	}
 	if knowsItself(t.Context(), "http://"+agent.Host, "") {
-		t.Error("somebody without a token is told")
+		t.Error("a request without a token is answered")
 	}
 	response, err := http.Get("http://" + agent.Host + "/v1/agent/self")
 	if err != nil {

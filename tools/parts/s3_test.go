@@ -35,7 +35,7 @@ func TestServerVersion(t *testing.T) {
 	}
 }
 
-// An S3 server tells who may list its buckets: nobody without a signature.
+// An S3 server lists its buckets only for signed requests.
 func TestS3Answers(t *testing.T) {
 	endpoint, err := url.Parse(address(t, "FSMGEN_S3"))
 	if err != nil {

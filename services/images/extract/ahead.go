@@ -65,7 +65,7 @@ func readAhead(r io.Reader) *ahead {
 	return a
 }
 
-// fill runs until r ends or nobody wants more.
+// fill runs until r ends or the reader is closed.
 func (a *ahead) fill(r io.Reader) {
 	for {
 		select {

@@ -11,7 +11,7 @@
 //
 // Two things stand between an archive and the disk. The judge (judge.go) reads
 // headers and keeps the kind of every name; Check and Extract share it, so they
-// refuse the same. The tree (tree.go) does the writing and trusts nobody: it
+// refuse the same. The tree (tree.go) does the writing and trusts no input: it
 // opens directories one component at a time without following links, and
 // creates files only where nothing is.
 //

@@ -150,7 +150,7 @@ func TestToken(t *testing.T) {
 	want(200, bearer(token))
 	want(200, func(q *http.Request) { q.URL.Path = "/healthz" })
 
-	// Another token, then both, then a file that is gone: nobody is let in.
+	// Another token, then both, then a file that is gone: each request is refused.
 	const other = "another token of some length"
 	rewrite := func(text string) {
 		t.Helper()

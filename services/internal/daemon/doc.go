@@ -5,7 +5,7 @@
 //
 //   - An address that is not loopback needs a token or client certificates: [Listen]
 //     refuses to listen otherwise. A token file is read again when it changes, and
-//     what can't be read lets nobody in.
+//     a file that can't be read refuses every request.
 //   - A request names the daemon as the daemon knows itself, so that no foreign name
 //     that resolves to this machine reaches the API (DNS rebinding), and a browser
 //     sends none from a page of another origin.

@@ -71,7 +71,7 @@ func (d *Server) admitted(next http.Handler) http.Handler {
 			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 			ok, err := d.tokens.has(token)
 			if err != nil {
-				d.log.ErrorContext(r.Context(), "the token file can't be read, so nobody is let in", "error", err)
+				d.log.ErrorContext(r.Context(), "the token file can't be read, so every request is refused", "error", err)
 			}
 			if !bearer || !ok {
 				w.Header().Set("WWW-Authenticate", "Bearer")

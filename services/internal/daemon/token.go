@@ -55,7 +55,7 @@ func (t *tokens) now() ([][sha256.Size]byte, error) {
 		return nil, fmt.Errorf("token file: %w", err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return nil, fmt.Errorf("token file %s can be read by everybody on this machine: chmod 600 %[1]s", t.file)
+		return nil, fmt.Errorf("token file %s can be read by every user of this machine: chmod 600 %[1]s", t.file)
 	}
 	text, err := os.ReadFile(t.file)
 	if err != nil {

@@ -11,7 +11,7 @@ type verdict struct {
 	by []*ir.Actor // for whom it is legal; nil where the machine knows no actors
 }
 
-// legal lists the events that somebody may fire now.
+// legal lists the events that a caller may fire now.
 func (s *Session) legal(actor *interp.Actor) []verdict {
 	var out []verdict
 	for _, v := range s.explain(actor) {
@@ -96,7 +96,7 @@ func (s *Session) doWhy(words []string, reply *Reply) error {
 	return nil
 }
 
-// chosen is the actor named in the command or set before; nil: anybody.
+// chosen is the actor named in the command or set before; nil: any.
 func (s *Session) chosen(as string) (*interp.Actor, error) {
 	if as == "" {
 		return s.actor, nil

@@ -96,7 +96,7 @@ func (a *app) with(ctx context.Context, listen images.Listener, f func(*images.S
 	return f(s)
 }
 
-// process asks for an image and works on it, unless somebody else does.
+// process asks for an image and works on it, unless another process does.
 func (a *app) process(ctx context.Context, bucket, key string) error {
 	bars := newBars(a.progress, a.terminal)
 	return a.with(ctx, bars.listen, func(s *images.Service) error {
