@@ -50,7 +50,7 @@ var rules = []rule{
 	{folder: "adapters/postgres", allowed: []string{"std", "runtime/fsm", "runtime/store", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
 	{folder: "adapters/prometheus", allowed: []string{"std", "runtime/fsm", "runtime/engine", "github.com/prometheus/client_golang/*"}},
 	{folder: "adapters/otel", allowed: []string{"std", "runtime/fsm", "runtime/engine", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/*"}},
-	{folder: "adapters/discovery/discoverytest", allowed: []string{"std", "adapters/discovery", "adapters/consul", "internal/proxytest", "github.com/hashicorp/consul/api"}},
+	{folder: "adapters/discovery/discoverytest", allowed: []string{"std", "adapters/discovery", "internal/proxytest"}},
 	{folder: "adapters/discovery", allowed: []string{"std"}},
 	{folder: "adapters/volume/volumetest", allowed: []string{"std", "adapters/volume"}},
 	{folder: "adapters/volume", allowed: []string{"std"}},

@@ -30,7 +30,7 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-func open(t *testing.T, o consul.Options) *consul.Client {
+func open(t testing.TB, o consul.Options) *consul.Client {
 	t.Helper()
 	c, err := consul.New(o)
 	if err != nil {

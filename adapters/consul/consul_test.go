@@ -1,6 +1,7 @@
 package consul_test
 
 import (
+	"errors"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -12,7 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/internal/parts"
 )
 
-// clock is a time that tests let pass.
+// clock is a time that tests move.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -30,20 +31,34 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// TestInProcess examines the agent of this repository, which is not Consul.
+// TestInProcess runs the conformance suite on the agent of this repository, which is not Consul.
 func TestInProcess(t *testing.T) {
 	t.Parallel()
-	discoverytest.Run(t, func(t *testing.T) discoverytest.Subject {
-		time := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-		server := httptest.NewServer(consulagent.New(consulagent.Options{Token: "all", Now: time.Now}))
-		t.Cleanup(server.Close)
-		return discoverytest.Subject{Options: consul.Options{Address: server.URL, Token: "all"}, Advance: time.advance}
+	discoverytest.Run(t, func(t *testing.T) discoverytest.Fixture {
+		o, clock := inProcess(t)
+		return fixture(t, o, clock.advance)
 	})
 }
 
-// TestConsul examines a real agent.
+// TestConsul runs the conformance suite on a real agent.
 func TestConsul(t *testing.T) {
 	t.Parallel()
+	o := agent(t)
+	discoverytest.Run(t, func(t *testing.T) discoverytest.Fixture { return fixture(t, o, nil) })
+}
+
+// inProcess starts the agent of this repository and returns how to reach it.
+func inProcess(t *testing.T) (consul.Options, *clock) {
+	t.Helper()
+	c := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	server := httptest.NewServer(consulagent.New(consulagent.Options{Token: "all", Now: c.Now}))
+	t.Cleanup(server.Close)
+	return consul.Options{Address: server.URL, Token: "all"}, c
+}
+
+// agent returns how to reach the real agent. Without one the test is skipped.
+func agent(t *testing.T) consul.Options {
+	t.Helper()
 	address := parts.Address(t, "FSMGEN_CONSUL")
 	if address == "absent" {
 		t.Skip("there is no Consul here: the summary says why")
@@ -52,5 +67,30 @@ func TestConsul(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	discoverytest.Run(t, func(*testing.T) discoverytest.Subject { return discoverytest.Subject{Options: o} })
+	return o
+}
+
+// fixture has the suite run on this adapter.
+func fixture(t *testing.T, o consul.Options, advance func(time.Duration)) discoverytest.Fixture {
+	t.Helper()
+	r, err := newRegistry(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return discoverytest.Fixture{
+		Access: discoverytest.Access{Address: o.Address, Token: o.Token},
+		Open: func(t testing.TB, a discoverytest.Access) discoverytest.Client {
+			return open(t, consul.Options{Address: a.Address, Token: a.Token, TLS: a.TLS, Timeout: a.Timeout})
+		},
+		Registry: r, Datacenter: "dc1", Advance: advance, CheckError: complete,
+	}
+}
+
+// complete reports what an error of the adapter lacks.
+func complete(err error) error {
+	var told *consul.Error
+	if !errors.As(err, &told) || told.Attempt == "" || told.Advice == "" || told.Err == nil {
+		return errors.New("the error has no attempt, advice or cause")
+	}
+	return nil
 }

@@ -2,6 +2,6 @@
 // advertises services, and [Catalog], which lists and removes what is advertised. Package
 // adapters/consul implements both. Package discoverytest is the conformance suite.
 //
-// The package knows no service of this repository: a service of your own can use
-// adapters/consul by these interfaces, or by the concrete type.
+// The package knows no service of this repository. Other services can use adapters/consul through
+// these interfaces or through its own type.
 package discovery

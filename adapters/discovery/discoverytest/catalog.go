@@ -1,193 +1,190 @@
 package discoverytest
 
 import (
+	"context"
 	"slices"
-
-	"github.com/hashicorp/consul/api"
 
 	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-func names(l *lab) {
-	l.registered(1)
-	l.registered(2)
-	all, err := l.client.Names(l.Context())
-	l.must(err)
-	if !slices.Contains(all, l.prefix) || !slices.IsSorted(all) {
-		l.Errorf("the names are %q", all)
+func names(r *run) {
+	r.registered(1)
+	r.registered(2)
+	all, err := r.client.Names(r.Context())
+	r.must(err)
+	if !slices.Contains(all, r.prefix) || !slices.IsSorted(all) {
+		r.Errorf("the names are %q", all)
 	}
-	if n := len(l.instances()); n != 2 {
-		l.Errorf("%d services have the name", n)
+	if n := len(r.instances()); n != 2 {
+		r.Errorf("%d services have the name", n)
 	}
-	none, err := l.client.Instances(l.Context(), l.prefix+"-none")
+	none, err := r.client.Instances(r.Context(), r.prefix+"-none")
 	if err != nil || len(none) != 0 {
-		l.Errorf("an unknown name: %v, %v", none, err)
+		r.Errorf("an unknown name: %v, %v", none, err)
 	}
 }
 
-// What others registered is listed, is nobody's, and stays.
-func strangers(l *lab) {
-	id := l.prefix + "-stranger"
-	l.must(l.raw.Agent().ServiceRegister(&api.AgentServiceRegistration{ID: id, Name: l.prefix, Meta: map[string]string{"node_id": "theirs"}}))
-	l.Cleanup(func() { l.must(l.raw.Agent().ServiceDeregister(id)) })
-	l.eventually("it is there", 0, func() bool { return len(l.instances()) == 1 })
-	i := l.instances()[0]
+// foreign: a service that another program registered is listed without a registration, and stays.
+func foreign(r *run) {
+	id := r.prefix + "-foreign"
+	r.must(r.Registry.Register(r.Context(), discovery.Service{ID: id, Name: r.prefix, NodeID: "theirs"}, discovery.Passing))
+	r.Cleanup(func() { r.must(r.Registry.Deregister(context.WithoutCancel(r.Context()), id)) })
+	r.eventually("it is there", 0, func() bool { return len(r.instances()) == 1 })
+	i := r.instances()[0]
 	if i.ID != id || i.RegistrationID != "" || i.Health != discovery.Passing {
-		l.Errorf("the stranger is %+v", i)
+		r.Errorf("the foreign service is %+v", i)
 	}
-	l.fails(l.client.Withdraw(l.Context(), i), discovery.ErrInvalid)
-	l.must(l.client.Deregister(l.Context(), id, "some-registration"))
+	r.fails(r.client.Withdraw(r.Context(), i), discovery.ErrInvalid)
+	r.must(r.client.Deregister(r.Context(), id, "some-registration"))
 	i.RegistrationID = "some-registration"
-	l.must(l.client.Withdraw(l.Context(), i))
-	if n := len(l.instances()); n != 1 {
-		l.Error("the stranger is gone")
+	r.must(r.client.Withdraw(r.Context(), i))
+	if n := len(r.instances()); n != 1 {
+		r.Error("the foreign service is gone")
 	}
 }
 
-func withdrawLocal(l *lab) {
-	s, other := l.registered(1), l.registered(2)
-	i := l.there(s, discovery.Passing)
+func withdrawLocal(r *run) {
+	s, other := r.registered(1), r.registered(2)
+	i := r.there(s, discovery.Passing)
 	for range 2 {
-		l.must(l.client.Withdraw(l.Context(), i))
+		r.must(r.client.Withdraw(r.Context(), i))
 	}
-	l.eventually("one is left", 0, func() bool { return len(l.instances()) == 1 })
-	l.there(other, discovery.Passing)
-	l.fails(l.client.Heartbeat(l.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
+	r.eventually("one is left", 0, func() bool { return len(r.instances()) == 1 })
+	r.there(other, discovery.Passing)
+	r.fails(r.client.Heartbeat(r.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
 }
 
-// ghost is a node of the catalog whose agent does not exist.
-func (l *lab) ghost(s discovery.Service) string {
-	l.Helper()
-	node := l.prefix + "-ghost"
-	type object = map[string]any
-	for _, what := range []object{
-		{
-			"Service": object{"ID": s.ID, "Service": s.Name, "Meta": object{"node_id": s.NodeID, "registration_id": s.RegistrationID}},
-			"Check":   object{"CheckID": "registration:" + s.RegistrationID, "Name": "heartbeat", "Status": "critical", "ServiceID": s.ID},
-		},
-		{"Check": object{"CheckID": l.prefix + "-lone", "Name": "lone", "Status": "critical"}},
-	} {
-		what["Node"], what["Address"] = node, "127.0.0.9"
-		// The library's own type has fields that older agents refuse.
-		_, err := l.raw.Raw().Write("/v1/catalog/register", what, nil, nil)
-		l.must(err)
-	}
-	l.Cleanup(func() {
-		_, err := l.raw.Catalog().Deregister(&api.CatalogDeregistration{Node: node}, nil)
-		l.must(err)
-	})
+// lost adds the node of an agent that does not exist any more, with a service and a check of none.
+func (r *run) lost(s discovery.Service) string {
+	r.Helper()
+	node := r.prefix + "-lost"
+	r.must(r.Registry.AddLost(r.Context(), node, s, r.prefix+"-lone"))
+	r.Cleanup(func() { r.must(r.Registry.RemoveNode(context.WithoutCancel(r.Context()), node)) })
 	return node
 }
 
 // inCatalog reports whether a node is in the catalog.
-func (l *lab) inCatalog(node string) bool {
-	l.Helper()
-	nodes, _, err := l.raw.Catalog().Nodes(nil)
-	l.must(err)
-	return slices.ContainsFunc(nodes, func(n *api.Node) bool { return n.Node == node })
+func (r *run) inCatalog(node string) bool {
+	r.Helper()
+	there, err := r.Registry.HasNode(r.Context(), node)
+	r.must(err)
+	return there
 }
 
-// A service outlives the machine of its agent. It is taken out of the catalog,
-// with its check and without its neighbours.
-func withdrawLost(l *lab) {
-	s := l.service(1)
-	node := l.ghost(s)
-	i := l.there(s, discovery.Critical)
+// withdrawLost: a service outlives the machine of its agent. It is removed from the catalog with
+// its check, and nothing else of the node is.
+func withdrawLost(r *run) {
+	s := r.service(1)
+	node := r.lost(s)
+	i := r.there(s, discovery.Critical)
 	if i.Node != node {
-		l.Errorf("it is on %s, not on %s", i.Node, node)
+		r.Errorf("it is on %s, not on %s", i.Node, node)
 	}
 	elsewhere, earlier := i, i
-	elsewhere.Node = l.prefix + "-other"
+	elsewhere.Node = r.prefix + "-other"
 	earlier.RegistrationID = "earlier"
 	for _, other := range []discovery.Instance{elsewhere, earlier} {
-		l.must(l.client.Withdraw(l.Context(), other))
+		r.must(r.client.Withdraw(r.Context(), other))
 	}
-	l.there(s, discovery.Critical)
+	r.there(s, discovery.Critical)
 	for range 2 {
-		l.must(l.client.Withdraw(l.Context(), i))
+		r.must(r.client.Withdraw(r.Context(), i))
 	}
-	l.nothing()
-	i.ID = "" // Consul would remove the node
-	l.fails(l.client.Withdraw(l.Context(), i), discovery.ErrInvalid)
-	if !l.inCatalog(node) {
-		l.Error("its node is gone, too")
+	r.nothing()
+	i.ID = "" // it must not mean the whole node
+	r.fails(r.client.Withdraw(r.Context(), i), discovery.ErrInvalid)
+	if !r.inCatalog(node) {
+		r.Error("its node is gone, too")
 	}
 }
 
-func (l *lab) check(id string) (discovery.Check, bool) {
-	l.Helper()
-	all, err := l.client.Checks(l.Context())
-	l.must(err)
-	i := slices.IndexFunc(all, func(c discovery.Check) bool { return c.ID == id })
+// check returns the first check that fits.
+func (r *run) check(fits func(discovery.Check) bool) (discovery.Check, bool) {
+	r.Helper()
+	all, err := r.client.Checks(r.Context())
+	r.must(err)
+	i := slices.IndexFunc(all, fits)
 	if i < 0 {
 		return discovery.Check{}, false
 	}
 	return all[i], true
 }
 
-func checks(l *lab) {
-	s := l.registered(1)
-	i := l.there(s, discovery.Passing)
-	c, ok := l.check("registration:" + s.RegistrationID)
+// withID fits the check with an ID.
+func withID(id string) func(discovery.Check) bool {
+	return func(c discovery.Check) bool { return c.ID == id }
+}
+
+// ofRegistration fits the check of a registration.
+func ofRegistration(id string) func(discovery.Check) bool {
+	return func(c discovery.Check) bool { return c.RegistrationID == id }
+}
+
+func checks(r *run) {
+	s := r.registered(1)
+	i := r.there(s, discovery.Passing)
+	c, ok := r.check(ofRegistration(s.RegistrationID))
 	if !ok || c.ServiceID != s.ID || c.RegistrationID != s.RegistrationID || c.Health != discovery.Passing || c.Node != i.Node {
-		l.Errorf("its check is %+v, %v", c, ok)
+		r.Errorf("its check is %+v, %v", c, ok)
 	}
-	l.ghost(l.service(2))
-	c, ok = l.check(l.prefix + "-lone")
+	r.lost(r.service(2))
+	c, ok = r.check(withID(r.prefix + "-lone"))
 	if !ok || c.ServiceID != "" || c.RegistrationID != "" || c.Health != discovery.Critical {
-		l.Errorf("a check without a service is %+v, %v", c, ok)
+		r.Errorf("a check without a service is %+v, %v", c, ok)
 	}
 }
 
-func removeCheck(l *lab) {
-	s := l.registered(1)
-	l.there(s, discovery.Passing)
-	node := l.ghost(l.service(2))
-	for _, id := range []string{"registration:" + s.RegistrationID, l.prefix + "-lone"} {
-		c, ok := l.check(id)
+func removeCheck(r *run) {
+	s := r.registered(1)
+	r.there(s, discovery.Passing)
+	node := r.lost(r.service(2))
+	for what, fits := range map[string]func(discovery.Check) bool{
+		"the check of a registration": ofRegistration(s.RegistrationID), "the check of no service": withID(r.prefix + "-lone"),
+	} {
+		c, ok := r.check(fits)
 		if !ok {
-			l.Fatalf("there is no check %s", id)
+			r.Fatalf("%s is not listed", what)
 		}
 		for range 2 {
-			l.must(l.client.RemoveCheck(l.Context(), c))
+			r.must(r.client.RemoveCheck(r.Context(), c))
 		}
-		l.eventually(id+" is gone", 0, func() bool { _, there := l.check(id); return !there })
-		c.ID = "" // Consul would remove the node
-		l.fails(l.client.RemoveCheck(l.Context(), c), discovery.ErrInvalid)
+		r.eventually(what+" is gone", 0, func() bool { _, there := r.check(fits); return !there })
+		c.ID = "" // it must not mean the whole node
+		r.fails(r.client.RemoveCheck(r.Context(), c), discovery.ErrInvalid)
 	}
-	if !l.inCatalog(node) || len(l.instances()) != 2 {
-		l.Error("more than the checks is gone")
+	if !r.inCatalog(node) || len(r.instances()) != 2 {
+		r.Error("more than the checks is gone")
 	}
-	l.fails(l.client.Heartbeat(l.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
+	r.fails(r.client.Heartbeat(r.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
 }
 
-func sessions(l *lab) {
+func sessions(r *run) {
 	of := func() []discovery.Session {
-		l.Helper()
-		all, err := l.client.Sessions(l.Context())
-		l.must(err)
-		return slices.DeleteFunc(all, func(s discovery.Session) bool { return s.Name != l.prefix })
+		r.Helper()
+		all, err := r.client.Sessions(r.Context())
+		r.must(err)
+		return slices.DeleteFunc(all, func(s discovery.Session) bool { return s.Name != r.prefix })
 	}
 	if found := of(); len(found) != 0 {
-		l.Fatalf("before the test there is %+v", found)
+		r.Fatalf("before the test there is %+v", found)
 	}
 	var ids []string
 	for range 2 {
-		id, _, err := l.raw.Session().CreateNoChecks(&api.SessionEntry{Name: l.prefix}, nil)
-		l.must(err)
+		id, err := r.Registry.CreateSession(r.Context(), r.prefix)
+		r.must(err)
 		ids = append(ids, id)
 	}
 	if found := of(); len(found) != 2 || found[0].Node == "" || !slices.Contains(ids, found[0].ID) || !slices.Contains(ids, found[1].ID) {
-		l.Errorf("%q were made, and %+v is there", ids, found)
+		r.Errorf("%q were made, and %+v is there", ids, found)
 	}
 	for range 2 {
-		l.must(l.client.DestroySession(l.Context(), ids[0]))
+		r.must(r.client.DestroySession(r.Context(), ids[0]))
 	}
 	if found := of(); len(found) != 1 || found[0].ID != ids[1] {
-		l.Errorf("%+v is left", found)
+		r.Errorf("%+v is left", found)
 	}
-	l.must(l.client.DestroySession(l.Context(), ids[1]))
-	for _, id := range []string{"", "bogus", "../" + ids[0], ids[0] + "\n"} {
-		l.fails(l.client.DestroySession(l.Context(), id), discovery.ErrInvalid)
+	r.must(r.client.DestroySession(r.Context(), ids[1]))
+	for _, id := range []string{"", "../" + ids[0], ids[0] + "\n"} {
+		r.fails(r.client.DestroySession(r.Context(), id), discovery.ErrInvalid)
 	}
 }

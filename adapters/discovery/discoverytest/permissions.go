@@ -3,80 +3,77 @@ package discoverytest
 import (
 	"slices"
 
-	"github.com/hashicorp/consul/api"
-
-	"github.com/fsmgen/fsmgen/adapters/consul"
 	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-// stranger is a client with a token that the agent does not know, or with none.
-func (l *lab) stranger(token string) *consul.Client {
-	l.Helper()
-	o := l.Options
-	o.Token = token
-	return l.with(o)
+// as returns a client with a token that the agent does not know, or with none.
+func (r *run) as(token string) Client {
+	r.Helper()
+	a := r.Access
+	a.Token = token
+	return r.with(a)
 }
 
 const unknownToken = "00000000-dead-beef-0000-000000000000"
 
-func withoutPermission(l *lab) {
-	s := l.registered(1)
-	i := l.there(s, discovery.Passing)
-	session, _, err := l.raw.Session().CreateNoChecks(&api.SessionEntry{Name: l.prefix}, nil)
-	l.must(err)
-	check, _ := l.check("registration:" + s.RegistrationID)
+func withoutPermission(r *run) {
+	s := r.registered(1)
+	i := r.there(s, discovery.Passing)
+	session, err := r.Registry.CreateSession(r.Context(), r.prefix)
+	r.must(err)
+	check, _ := r.check(ofRegistration(s.RegistrationID))
 	for _, token := range []string{"", unknownToken} {
-		c := l.stranger(token)
+		c := r.as(token)
 		for what, err := range map[string]error{
-			"register":        c.Register(l.Context(), reregistered(s)),
-			"heartbeat":       c.Heartbeat(l.Context(), s.RegistrationID),
-			"deregister":      c.Deregister(l.Context(), s.ID, s.RegistrationID),
-			"withdraw":        c.Withdraw(l.Context(), i),
-			"remove check":    c.RemoveCheck(l.Context(), check),
-			"destroy session": c.DestroySession(l.Context(), session),
+			"register":        c.Register(r.Context(), reregistered(s)),
+			"heartbeat":       c.Heartbeat(r.Context(), s.RegistrationID),
+			"deregister":      c.Deregister(r.Context(), s.ID, s.RegistrationID),
+			"withdraw":        c.Withdraw(r.Context(), i),
+			"remove check":    c.RemoveCheck(r.Context(), check),
+			"destroy session": c.DestroySession(r.Context(), session),
 		} {
-			l.Log(what)
-			l.fails(err, discovery.ErrNotPermitted)
+			r.Log(what)
+			r.fails(err, discovery.ErrNotPermitted)
 		}
 	}
-	l.there(s, discovery.Passing)
-	l.must(l.client.Heartbeat(l.Context(), s.RegistrationID))
-	all, err := l.client.Sessions(l.Context())
-	l.must(err)
+	r.there(s, discovery.Passing)
+	r.must(r.client.Heartbeat(r.Context(), s.RegistrationID))
+	all, err := r.client.Sessions(r.Context())
+	r.must(err)
 	if !slices.ContainsFunc(all, func(s discovery.Session) bool { return s.ID == session }) {
-		l.Error("the session is gone")
+		r.Error("the session is gone")
 	}
-	l.must(l.client.DestroySession(l.Context(), session))
+	r.must(r.client.DestroySession(r.Context(), session))
 }
 
-// Without a token Consul leaves out what may not be read, with an unknown one it
-// refuses.
-func readingWithoutPermission(l *lab) {
-	l.registered(1)
-	none := l.stranger("")
-	instances, err := none.Instances(l.Context(), l.prefix)
+// readingWithoutPermission: without a token the server leaves out what may not be read. With an
+// unknown one it refuses.
+func readingWithoutPermission(r *run) {
+	r.registered(1)
+	none := r.as("")
+	instances, err := none.Instances(r.Context(), r.prefix)
 	if err != nil || len(instances) != 0 {
-		l.Errorf("instances: %v, %v", instances, err)
+		r.Errorf("instances: %v, %v", instances, err)
 	}
-	names, err := none.Names(l.Context())
+	names, err := none.Names(r.Context())
 	if err != nil || len(names) != 0 {
-		l.Errorf("names: %v, %v", names, err)
+		r.Errorf("names: %v, %v", names, err)
 	}
-	checks, err := none.Checks(l.Context())
+	checks, err := none.Checks(r.Context())
 	if err != nil || len(checks) != 0 {
-		l.Errorf("checks: %v, %v", checks, err)
+		r.Errorf("checks: %v, %v", checks, err)
 	}
-	sessions, err := none.Sessions(l.Context())
+	sessions, err := none.Sessions(r.Context())
 	if err != nil || len(sessions) != 0 {
-		l.Errorf("sessions: %v, %v", sessions, err)
+		r.Errorf("sessions: %v, %v", sessions, err)
 	}
-	unknown := l.stranger(unknownToken)
-	_, err = unknown.Instances(l.Context(), l.prefix)
-	l.fails(err, discovery.ErrNotPermitted)
-	_, err = unknown.Names(l.Context())
-	l.fails(err, discovery.ErrNotPermitted)
-	_, err = unknown.Checks(l.Context())
-	l.fails(err, discovery.ErrNotPermitted)
-	_, err = unknown.Sessions(l.Context())
-	l.fails(err, discovery.ErrNotPermitted)
+	unknown := r.as(unknownToken)
+	_, err = unknown.Instances(r.Context(), r.prefix)
+	r.fails(err, discovery.ErrNotPermitted)
+	_, err = unknown.Names(r.Context())
+	r.fails(err, discovery.ErrNotPermitted)
+	_, err = unknown.Checks(r.Context())
+	r.fails(err, discovery.ErrNotPermitted)
+	_, err = unknown.Sessions(r.Context())
+	r.fails(err, discovery.ErrNotPermitted)
 }

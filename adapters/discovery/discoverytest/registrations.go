@@ -9,110 +9,110 @@ import (
 // brief is a TTL that a test can wait for.
 const brief = 2 * time.Second
 
-func lapse(l *lab) {
-	s := l.service(1)
+func lapse(r *run) {
+	s := r.service(1)
 	s.TTL = brief
-	l.must(l.client.Register(l.Context(), s))
-	l.there(s, discovery.Passing)
-	l.eventually("it turns critical", brief/4, func() bool { return l.instances()[0].Health == discovery.Critical })
-	l.must(l.client.Heartbeat(l.Context(), s.RegistrationID))
-	l.there(s, discovery.Passing)
-	l.eventually("it turns critical again", brief/4, func() bool { return l.instances()[0].Health == discovery.Critical })
-	l.must(l.client.Register(l.Context(), s)) // makes it discoverable, whatever was before
-	l.there(s, discovery.Passing)
-	l.must(l.client.Deregister(l.Context(), s.ID, s.RegistrationID))
+	r.must(r.client.Register(r.Context(), s))
+	r.there(s, discovery.Passing)
+	r.eventually("it turns critical", brief/4, func() bool { return r.instances()[0].Health == discovery.Critical })
+	r.must(r.client.Heartbeat(r.Context(), s.RegistrationID))
+	r.there(s, discovery.Passing)
+	r.eventually("it turns critical again", brief/4, func() bool { return r.instances()[0].Health == discovery.Critical })
+	r.must(r.client.Register(r.Context(), s)) // makes it discoverable, whatever was before
+	r.there(s, discovery.Passing)
+	r.must(r.client.Deregister(r.Context(), s.ID, s.RegistrationID))
 }
 
-// The second service shows that the time has passed.
-func heartbeat(l *lab) {
-	kept, left := l.service(1), l.service(2)
+// heartbeat: the second service shows that the time has passed.
+func heartbeat(r *run) {
+	kept, left := r.service(1), r.service(2)
 	kept.TTL, left.TTL = brief, brief
 	for _, s := range []discovery.Service{kept, left} {
-		l.must(l.client.Register(l.Context(), s))
+		r.must(r.client.Register(r.Context(), s))
 	}
 	of := func(s discovery.Service) discovery.Health {
-		for _, i := range l.instances() {
+		for _, i := range r.instances() {
 			if i.ID == s.ID {
 				return i.Health
 			}
 		}
 		return ""
 	}
-	l.eventually("the one without a heartbeat turns critical", brief/8, func() bool {
-		l.must(l.client.Heartbeat(l.Context(), kept.RegistrationID))
+	r.eventually("the one without a heartbeat turns critical", brief/8, func() bool {
+		r.must(r.client.Heartbeat(r.Context(), kept.RegistrationID))
 		return of(left) == discovery.Critical
 	})
 	if health := of(kept); health != discovery.Passing {
-		l.Errorf("the one with heartbeats is %s", health)
+		r.Errorf("the one with heartbeats is %s", health)
 	}
 	for _, s := range []discovery.Service{kept, left} {
-		l.must(l.client.Deregister(l.Context(), s.ID, s.RegistrationID))
+		r.must(r.client.Deregister(r.Context(), s.ID, s.RegistrationID))
 	}
 }
 
-func heartbeatUnknown(l *lab) {
-	l.fails(l.client.Heartbeat(l.Context(), l.prefix+"-never"), discovery.ErrNotAdvertised)
-	s := l.registered(1)
-	l.must(l.client.Deregister(l.Context(), s.ID, s.RegistrationID))
-	l.fails(l.client.Heartbeat(l.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
+func heartbeatUnknown(r *run) {
+	r.fails(r.client.Heartbeat(r.Context(), r.prefix+"-never"), discovery.ErrNotAdvertised)
+	s := r.registered(1)
+	r.must(r.client.Deregister(r.Context(), s.ID, s.RegistrationID))
+	r.fails(r.client.Heartbeat(r.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
 }
 
-func deregister(l *lab) {
-	s, other := l.registered(1), l.registered(2)
+func deregister(r *run) {
+	s, other := r.registered(1), r.registered(2)
 	for range 2 {
-		l.must(l.client.Deregister(l.Context(), s.ID, s.RegistrationID))
+		r.must(r.client.Deregister(r.Context(), s.ID, s.RegistrationID))
 	}
-	l.must(l.client.Deregister(l.Context(), l.prefix+"-never", "never"))
-	l.eventually("one is left", 0, func() bool { return len(l.instances()) == 1 })
-	l.there(other, discovery.Passing)
-	all, err := l.client.Checks(l.Context())
-	l.must(err)
+	r.must(r.client.Deregister(r.Context(), r.prefix+"-never", "never"))
+	r.eventually("one is left", 0, func() bool { return len(r.instances()) == 1 })
+	r.there(other, discovery.Passing)
+	all, err := r.client.Checks(r.Context())
+	r.must(err)
 	for _, c := range all {
 		if c.RegistrationID == s.RegistrationID {
-			l.Errorf("its check is left: %+v", c)
+			r.Errorf("its check is left: %+v", c)
 		}
 	}
 }
 
-func comesBack(l *lab) {
-	s := l.registered(1)
-	l.must(l.client.Deregister(l.Context(), s.ID, s.RegistrationID))
-	l.nothing()
+func comesBack(r *run) {
+	s := r.registered(1)
+	r.must(r.client.Deregister(r.Context(), s.ID, s.RegistrationID))
+	r.nothing()
 	again := reregistered(s)
-	l.must(l.client.Register(l.Context(), again))
-	l.there(again, discovery.Passing)
-	l.must(l.client.Deregister(l.Context(), again.ID, again.RegistrationID))
-	l.nothing()
+	r.must(r.client.Register(r.Context(), again))
+	r.there(again, discovery.Passing)
+	r.must(r.client.Deregister(r.Context(), again.ID, again.RegistrationID))
+	r.nothing()
 }
 
-// What an ended registration still does must not touch the next one of its node.
-func earlierRegistration(l *lab) {
-	s := l.registered(1)
+// earlierRegistration: calls of an ended registration must not touch the next one of its node.
+func earlierRegistration(r *run) {
+	s := r.registered(1)
 	again := reregistered(s)
 	again.TTL = brief
-	l.must(l.client.Register(l.Context(), again))
-	l.fails(l.client.Heartbeat(l.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
-	l.must(l.client.Deregister(l.Context(), s.ID, s.RegistrationID))
-	i := l.there(again, discovery.Passing)
+	r.must(r.client.Register(r.Context(), again))
+	r.fails(r.client.Heartbeat(r.Context(), s.RegistrationID), discovery.ErrNotAdvertised)
+	r.must(r.client.Deregister(r.Context(), s.ID, s.RegistrationID))
+	i := r.there(again, discovery.Passing)
 	i.RegistrationID = s.RegistrationID
-	l.must(l.client.Withdraw(l.Context(), i))
-	l.there(again, discovery.Passing)
+	r.must(r.client.Withdraw(r.Context(), i))
+	r.there(again, discovery.Passing)
 	// Nor did the earlier heartbeat or its TTL of an hour keep it alive.
-	l.eventually("it turns critical", brief/4, func() bool { return l.instances()[0].Health == discovery.Critical })
+	r.eventually("it turns critical", brief/4, func() bool { return r.instances()[0].Health == discovery.Critical })
 }
 
-// A registration that arrives after the next one takes the ID over. The next
-// heartbeat of the later one says so, and registering again heals it.
-func lateRegistration(l *lab) {
-	s := l.registered(1)
+// lateRegistration: a registration that arrives after the next one takes the ID over. The next
+// heartbeat of the later one reports it, and registering again repairs it.
+func lateRegistration(r *run) {
+	s := r.registered(1)
 	again := reregistered(s)
-	l.must(l.client.Register(l.Context(), again))
-	l.must(l.client.Register(l.Context(), s)) // late
-	l.fails(l.client.Heartbeat(l.Context(), again.RegistrationID), discovery.ErrNotAdvertised)
-	l.must(l.client.Register(l.Context(), again))
-	l.must(l.client.Heartbeat(l.Context(), again.RegistrationID))
-	l.there(again, discovery.Passing)
-	if n := len(l.instances()); n != 1 {
-		l.Errorf("%d services are there", n)
+	r.must(r.client.Register(r.Context(), again))
+	r.must(r.client.Register(r.Context(), s)) // late
+	r.fails(r.client.Heartbeat(r.Context(), again.RegistrationID), discovery.ErrNotAdvertised)
+	r.must(r.client.Register(r.Context(), again))
+	r.must(r.client.Heartbeat(r.Context(), again.RegistrationID))
+	r.there(again, discovery.Passing)
+	if n := len(r.instances()); n != 1 {
+		r.Errorf("%d services are there", n)
 	}
 }

@@ -1,58 +1,52 @@
 package discoverytest
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/consul/api"
-
-	"github.com/fsmgen/fsmgen/adapters/consul"
 	"github.com/fsmgen/fsmgen/adapters/discovery"
 )
 
-// Subject is an agent that sits the exam, perhaps beside other tests.
-type Subject struct {
-	// Options reach it. Its ACLs are on and deny: the token may do everything.
-	Options consul.Options
-	// Advance lets time pass for it. nil: it passes by itself.
-	Advance func(time.Duration)
+// testCase is one case of the suite.
+type testCase struct {
+	name string
+	run  func(*run)
 }
 
-// Run examines the agent that open names.
-func Run(t *testing.T, open func(t *testing.T) Subject) {
-	for _, test := range []struct {
-		name string
-		run  func(*lab)
-	}{
+// cases are the cases of the suite.
+func cases() []testCase {
+	return []testCase{
 		{"RegisterMakesDiscoverable", registerMakesDiscoverable},
 		{"RegisterTwiceIsOnce", registerTwice},
 		{"RegisterReplaces", registerReplaces},
-		{"RegisterTakesAStrangersChecksAway", registerReplacesStranger},
+		{"RegisterReplacesAForeignService", registerReplacesForeign},
 		{"OddIDs", oddIDs},
 		{"ManyAtOnce", manyAtOnce},
 		{"WithoutHeartbeatItTurnsCritical", lapse},
 		{"HeartbeatKeepsItHealthy", heartbeat},
-		{"HeartbeatOfWhatIsUnknown", heartbeatUnknown},
-		{"DeregisterTakesAway", deregister},
+		{"HeartbeatOfAnUnknownRegistration", heartbeatUnknown},
+		{"DeregisterRemoves", deregister},
 		{"ADeregisteredNodeComesBack", comesBack},
-		{"AnEarlierLifeTouchesNothing", earlierRegistration},
+		{"AnEarlierRegistrationTouchesNothing", earlierRegistration},
 		{"ALateRegistrationIsNoticed", lateRegistration},
 		{"Names", names},
-		{"Strangers", strangers},
-		{"WithdrawOfTheAgent", withdrawLocal},
-		{"WithdrawOfALostMachine", withdrawLost},
+		{"ForeignServices", foreign},
+		{"WithdrawFromTheAgent", withdrawLocal},
+		{"WithdrawFromALostMachine", withdrawLost},
 		{"Checks", checks},
 		{"RemoveCheck", removeCheck},
 		{"Sessions", sessions},
 		{"WithoutPermission", withoutPermission},
 		{"ReadingWithoutPermission", readingWithoutPermission},
 		{"InvalidRequests", invalidRequests},
-		{"CorrelationGoesAlong", correlation},
+		{"Correlation", correlation},
 		{"Refused", refused},
 		{"BlackHole", blackHole},
 		{"Reset", reset},
@@ -65,100 +59,119 @@ func Run(t *testing.T, open func(t *testing.T) Subject) {
 		{"RequestsThatComeLate", requestsLate},
 		{"TLS", overTLS},
 		{"TLSWithCertificates", mutualTLS},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+	}
+}
+
+// Run runs every case, in parallel, on a fixture that open returns.
+func Run(t *testing.T, open func(t *testing.T) Fixture) {
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			test.run(newLab(t, open(t)))
+			c.run(newRun(t, open(t)))
 		})
 	}
 }
 
-// lab is one test at an agent.
-type lab struct {
-	*testing.T
-	Subject
-	client *consul.Client
-	raw    *api.Client // does what others do
-	prefix string      // of everything that the test registers
+// run is one case on a fixture.
+type run struct {
+	testing.TB
+	Fixture
+	client Client
+	prefix string // of everything that the case registers
+	// patience bounds the wait for something that must happen.
+	patience time.Duration
 }
 
-func newLab(t *testing.T, s Subject) *lab {
+func newRun(t testing.TB, f Fixture) *run {
 	t.Helper()
 	digest := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", t.Name(), os.Getpid(), time.Now().UnixNano()))
-	l := &lab{T: t, Subject: s, prefix: fmt.Sprintf("exam-%x", digest[:6])}
-	l.client = l.with(s.Options)
-	raw, err := api.NewClient(&api.Config{Address: s.Options.Address, Token: s.Options.Token})
-	l.must(err)
-	l.raw = raw
-	return l
+	r := &run{TB: t, Fixture: f, prefix: fmt.Sprintf("case-%x", digest[:6]), patience: time.Minute}
+	r.client = r.with(f.Access)
+	return r
 }
 
-// with returns a client with other options.
-func (l *lab) with(o consul.Options) *consul.Client {
-	l.Helper()
-	c, err := consul.New(o)
-	l.must(err)
-	l.Cleanup(c.Close)
-	return c
+// with returns a client with another access.
+func (r *run) with(a Access) Client {
+	r.Helper()
+	return r.Open(r, a)
 }
 
-// at returns options that reach the agent at another address.
-func (l *lab) at(address string) consul.Options {
-	o := l.Options
-	o.Address = address
-	return o
-}
-
-// host is the agent's own address.
-func (l *lab) host() string {
-	l.Helper()
-	u, err := url.Parse(l.Options.Address)
-	l.must(err)
-	return u.Host
-}
-
-func (l *lab) must(err error) {
-	l.Helper()
-	if err != nil {
-		l.Fatal(err)
+// needsNetwork skips the case if the server is in this process.
+func (r *run) needsNetwork() {
+	r.Helper()
+	if r.Access.Address == "" {
+		r.Skip("the fixture has no address, so there is no network")
 	}
 }
 
-// fails expects an error that is all of these.
-func (l *lab) fails(err error, want ...error) {
-	l.Helper()
+// at returns an access that reaches the server at another address.
+func (r *run) at(address string) Access {
+	a := r.Access
+	a.Address = address
+	return a
+}
+
+// url is the server's own address.
+func (r *run) url() *url.URL {
+	r.Helper()
+	u, err := url.Parse(r.Access.Address)
+	r.must(err)
+	return u
+}
+
+func (r *run) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// fails expects an error that is all of these. It says more than its kind: what was attempted.
+func (r *run) fails(err error, want ...error) {
+	r.Helper()
 	for _, w := range want {
 		if !errors.Is(err, w) {
-			l.Errorf("the error is %v, want %v", err, w)
+			r.Errorf("the error is %v, want %v", err, w)
 		}
 	}
-	var told *consul.Error
-	if !errors.As(err, &told) || told.Attempt == "" || told.Advice == "" || told.Err == nil {
-		l.Errorf("the error tells no attempt, advice or cause: %v", err)
+	if err == nil || slices.Contains(kinds, err) {
+		r.Errorf("the error does not say what was attempted: %v", err)
+	} else if r.CheckError != nil {
+		if lack := r.CheckError(err); lack != nil {
+			r.Errorf("%v: %v", lack, err)
+		}
 	}
 }
 
-// eventually waits until a condition holds: Consul's catalog follows its agent.
-// Each turn lets some time of the agent pass. What was seen last is told if it
-// never does.
-func (l *lab) eventually(what string, pass time.Duration, holds func() bool, seen ...any) {
-	l.Helper()
+// kinds are the errors that callers test for.
+var kinds = []error{
+	discovery.ErrRefused, discovery.ErrUnreachable, discovery.ErrNotPermitted,
+	discovery.ErrServer, discovery.ErrInvalid, discovery.ErrNotAdvertised,
+}
+
+// eventually waits until a condition holds: a catalog may follow its agent later. Before each turn
+// the server's clock moves by pass. seen is reported if the condition never holds.
+func (r *run) eventually(what string, pass time.Duration, holds func() bool, seen ...func() any) {
+	r.Helper()
 	for begun := time.Now(); !holds(); {
-		if time.Since(begun) > time.Minute {
-			l.Fatalf("waited in vain: %s; there is %+v", what, seen)
+		if time.Since(begun) > r.patience {
+			for _, s := range seen {
+				r.Errorf("there is %+v", s())
+			}
+			r.Fatalf("after %v it is not so: %s", r.patience, what)
 		}
-		if l.Advance != nil {
-			l.Advance(pass)
+		if r.Advance != nil {
+			r.Advance(pass)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 }
 
-// service is the nth service of the test, in its first life.
-func (l *lab) service(n int) discovery.Service {
-	id := fmt.Sprintf("%s-%d", l.prefix, n)
+// service is the nth service of the case, in its first registration.
+func (r *run) service(n int) discovery.Service {
+	id := fmt.Sprintf("%s-%d", r.prefix, n)
 	return discovery.Service{
-		ID: id, Name: l.prefix, Tags: []string{"blue", "eu"}, TTL: time.Hour, NodeID: "node-" + id, RegistrationID: "life-1-of-" + id,
+		ID: id, Name: r.prefix, Tags: []string{"blue", "eu"}, TTL: time.Hour, NodeID: "node-" + id, RegistrationID: "first-of-" + id,
 	}
 }
 
@@ -169,29 +182,29 @@ func reregistered(s discovery.Service) discovery.Service {
 }
 
 // registered registers the nth service.
-func (l *lab) registered(n int) discovery.Service {
-	l.Helper()
-	s := l.service(n)
-	l.must(l.client.Register(l.Context(), s))
-	l.Cleanup(func() { _ = l.raw.Agent().ServiceDeregister(s.ID) }) // the test may have done it
+func (r *run) registered(n int) discovery.Service {
+	r.Helper()
+	s := r.service(n)
+	r.must(r.client.Register(r.Context(), s))
+	r.Cleanup(func() { r.must(r.Registry.Deregister(context.WithoutCancel(r.Context()), s.ID)) })
 	return s
 }
 
-// instances lists what is registered under the test's name.
-func (l *lab) instances() []discovery.Instance {
-	l.Helper()
-	found, err := l.client.Instances(l.Context(), l.prefix)
-	l.must(err)
+// instances lists what is registered under the prefix.
+func (r *run) instances() []discovery.Instance {
+	r.Helper()
+	found, err := r.client.Instances(r.Context(), r.prefix)
+	r.must(err)
 	return found
 }
 
 // there waits until the service is listed with this registration and health.
-func (l *lab) there(s discovery.Service, health discovery.Health) discovery.Instance {
-	l.Helper()
+func (r *run) there(s discovery.Service, health discovery.Health) discovery.Instance {
+	r.Helper()
 	var last []discovery.Instance
 	var found discovery.Instance
-	l.eventually(fmt.Sprintf("%s of %s, %s", s.ID, s.RegistrationID, health), 0, func() bool {
-		last = l.instances()
+	r.eventually(fmt.Sprintf("%s of %s, %s", s.ID, s.RegistrationID, health), 0, func() bool {
+		last = r.instances()
 		for _, i := range last {
 			if i.ID == s.ID && i.RegistrationID == s.RegistrationID && i.Health == health {
 				found = i
@@ -199,12 +212,12 @@ func (l *lab) there(s discovery.Service, health discovery.Health) discovery.Inst
 			}
 		}
 		return false
-	}, &last)
+	}, func() any { return last })
 	return found
 }
 
-// nothing waits until nothing is registered under the test's name.
-func (l *lab) nothing() {
-	l.Helper()
-	l.eventually("nothing is registered", 0, func() bool { return len(l.instances()) == 0 })
+// nothing waits until nothing is registered under the prefix.
+func (r *run) nothing() {
+	r.Helper()
+	r.eventually("nothing is registered", 0, func() bool { return len(r.instances()) == 0 })
 }
