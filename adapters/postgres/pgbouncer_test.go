@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
+	"github.com/fsmgen/fsmgen/proptest/enginecases"
 	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
@@ -19,7 +20,7 @@ import (
 func TestEngineBehindPgBouncer(t *testing.T) {
 	bouncer := pgtest.PgBouncer(t, pgtest.DSN(t),
 		"ignore_startup_parameters = default_transaction_isolation,enable_seqscan,jit,search_path")
-	storetest.Engine(t, func(t *testing.T) storetest.Subject[pgx.Tx] {
+	enginecases.Run(t, func(t *testing.T) storetest.Subject[pgx.Tx] {
 		d := openDatabase(t)
 		d.role(t)
 		subject := d.subject(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
+	"github.com/fsmgen/fsmgen/proptest/enginecases"
 	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
@@ -18,7 +19,7 @@ import (
 func TestStore(t *testing.T) { storetest.Run(t, newSubject) }
 
 // TestEngine runs the cases of an engine on the store.
-func TestEngine(t *testing.T) { storetest.Engine(t, newSubject) }
+func TestEngine(t *testing.T) { enginecases.Run(t, newSubject) }
 
 // newSubject creates an empty schema.
 func newSubject(t *testing.T) storetest.Subject[pgx.Tx] { return openDatabase(t).subject(t) }

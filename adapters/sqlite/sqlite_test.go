@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
+	"github.com/fsmgen/fsmgen/proptest/enginecases"
 	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 func TestStore(t *testing.T) { storetest.Run(t, template(t)) }
 
-func TestEngine(t *testing.T) { storetest.Engine(t, template(t)) }
+func TestEngine(t *testing.T) { enginecases.Run(t, template(t)) }
 
 // template creates every table once, in an empty file that each case copies. Creating
 // the tables takes longer than most cases.

@@ -27,11 +27,11 @@ func changes[Tx any]() []storeCase[Tx] {
 
 // onlyChanged rewrites a column between the load and the step, without a new version. The
 // step does not change that column, so the column keeps its value.
-func onlyChanged[Tx any](f *fixture[Tx]) {
+func onlyChanged[Tx any](f *Fixture[Tx]) {
 	h := f.funded()
-	c, h := f.commit(h, deal.MutualCancel{}, owner, startTime)
+	c, h := f.commit(h, deal.MutualCancel{}, Owner, StartTime)
 	f.ExecUnchecked(f.T, "deals", "UPDATE deals SET price_nano = 77, deposit_tx = 'by hand' WHERE deal_id = '"+h.id+"'")
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 	r := *h.record.(*deal.Record)
 	r.PriceNano, r.DepositTx = 77, fsm.Some("by hand")
 	h.record = &r
@@ -43,36 +43,36 @@ func onlyChanged[Tx any](f *fixture[Tx]) {
 
 // withoutBefore saves a step without StepWrite.Before. Every column is written. The
 // database refuses the step if a column was changed by hand in the meantime.
-func withoutBefore[Tx any](f *fixture[Tx]) {
+func withoutBefore[Tx any](f *Fixture[Tx]) {
 	h := f.funded()
-	c, _ := f.commit(h, deal.MutualCancel{}, owner, startTime)
+	c, _ := f.commit(h, deal.MutualCancel{}, Owner, StartTime)
 	c.Steps[0].Before = nil
 	f.ExecUnchecked(f.T, "deals", "UPDATE deals SET price_nano = 77 WHERE deal_id = '"+h.id+"'")
-	err := f.save(c)
-	f.wantError(err, store.ErrRefused)
+	err := f.Save(c)
+	f.WantError(err, store.ErrRefused)
 	if !strings.Contains(err.Error(), "price_nano is not written by") {
 		f.Fatalf("the error is %v", err)
 	}
 	f.ExecUnchecked(f.T, "deals", "UPDATE deals SET price_nano = 100 WHERE deal_id = '"+h.id+"'")
-	c, h = f.commit(h, deal.MutualCancel{}, owner, startTime)
+	c, h = f.commit(h, deal.MutualCancel{}, Owner, StartTime)
 	c.Steps[0].Before = nil
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 	f.wantStored(h)
 }
 
 // chainWritesItsOwn saves two steps of one event. The first step is compared with the
 // loaded record, the second with the first.
-func chainWritesItsOwn[Tx any](f *fixture[Tx]) {
+func chainWritesItsOwn[Tx any](f *Fixture[Tx]) {
 	h := f.downloaded("img")
 	before := h.record
-	c, h := f.commit(h, download.Validated{ChecksumOk: true, StructureOk: true, SecurityOk: true}, fsm.System(), startTime)
+	c, h := f.commit(h, download.Validated{ChecksumOk: true, StructureOk: true, SecurityOk: true}, fsm.System(), StartTime)
 	for i, want := range []fsm.Record{before, c.Steps[0].Record} {
-		if s := c.Steps[i]; text(s.Before) != text(want) || !slices.Contains(s.Changed(s.Record.Values()), 1) {
-			f.Fatalf("step %d comes from %s and changes %v", i, text(s.Before), s.Changed(s.Record.Values()))
+		if s := c.Steps[i]; Text(s.Before) != Text(want) || !slices.Contains(s.Changed(s.Record.Values()), 1) {
+			f.Fatalf("step %d comes from %s and changes %v", i, Text(s.Before), s.Changed(s.Record.Values()))
 		}
 	}
 	f.ExecUnchecked(f.T, "download_records", "UPDATE download_records SET s3_key = 'by hand'")
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 	r := *h.record.(*download.Record)
 	r.S3Key = "by hand"
 	h.record = &r
@@ -84,22 +84,22 @@ func chainWritesItsOwn[Tx any](f *fixture[Tx]) {
 
 // manyWriteTheirOwn saves steps of many records at once. The steps change different
 // columns, and some change only the version.
-func manyWriteTheirOwn[Tx any](f *fixture[Tx]) {
+func manyWriteTheirOwn[Tx any](f *Fixture[Tx]) {
 	var commits []store.Commit
-	var heads []versioned[Tx]
+	var heads []Versioned
 	for i := range 12 {
 		h := f.funded()
-		event, by := fsm.Payload(deal.MutualCancel{}), owner
+		event, by := fsm.Payload(deal.MutualCancel{}), Owner
 		switch i % 3 {
 		case 1:
-			by = advertiser
+			by = Advertiser
 		case 2: // a second deposit goes back and changes nothing
 			event, by = deal.DepositConfirmed{TxHash: "again-" + h.id, AmountNano: 5}, fsm.System()
 		}
-		c, h := f.commit(h, event, by, startTime)
+		c, h := f.commit(h, event, by, StartTime)
 		commits, heads = append(commits, c), append(heads, h)
 	}
-	f.must(f.save(commits...))
+	f.Must(f.Save(commits...))
 	for _, h := range heads {
 		f.wantStored(h)
 	}
@@ -111,34 +111,34 @@ var invalid = registration.ValidationFailed{
 }
 
 // valueGoesAway clears a value of a record. Its column becomes null.
-func valueGoesAway[Tx any](f *fixture[Tx]) {
-	h := f.saveEvent(f.registered("n"), invalid, fsm.System())
+func valueGoesAway[Tx any](f *Fixture[Tx]) {
+	h := f.saveEvent(f.Registered("n"), invalid, fsm.System())
 	f.wantStored(h)
-	f.wantCount("registration_records WHERE validation_error = 'x'", 1)
-	c, h := f.commit(h, registration.Retry{}, external, startTime)
-	f.must(f.save(c))
+	f.WantCount("registration_records WHERE validation_error = 'x'", 1)
+	c, h := f.commit(h, registration.Retry{}, External, StartTime)
+	f.Must(f.Save(c))
 	f.wantStored(h)
-	f.wantCount("registration_records WHERE validation_error IS NULL AND validation_error_type IS NULL", 1)
+	f.WantCount("registration_records WHERE validation_error IS NULL AND validation_error_type IS NULL", 1)
 }
 
 // listsAreCompared saves a step that changes a list and then one that does not, for
 // several records at once.
-func listsAreCompared[Tx any](f *fixture[Tx]) {
+func listsAreCompared[Tx any](f *Fixture[Tx]) {
 	var commits []store.Commit
-	var heads []versioned[Tx]
+	var heads []Versioned
 	for i := range 6 {
-		h := f.saveEvent(f.new(f.registrations), registration.Create{NodeID: fmt.Sprintf("n%d", i)}, external)
-		c, h := f.commit(h, register, external, startTime)
+		h := f.saveEvent(f.new(f.Registrations), registration.Create{NodeID: fmt.Sprintf("n%d", i)}, External)
+		c, h := f.commit(h, Register, External, StartTime)
 		commits, heads = append(commits, c), append(heads, h)
 	}
-	f.must(f.save(commits...))
+	f.Must(f.Save(commits...))
 	commits = nil
 	for i, h := range heads {
 		f.wantStored(h)
-		c, h := f.commit(h, invalid, fsm.System(), startTime)
+		c, h := f.commit(h, invalid, fsm.System(), StartTime)
 		commits, heads[i] = append(commits, c), h
 	}
-	f.must(f.save(commits...))
+	f.Must(f.Save(commits...))
 	for _, h := range heads {
 		f.wantStored(h)
 	}
@@ -146,12 +146,12 @@ func listsAreCompared[Tx any](f *fixture[Tx]) {
 
 // manySets writes every subset of five columns with up to three messages. These are more
 // statements than a store should keep.
-func manySets[Tx any](f *fixture[Tx]) {
-	h := f.saveEvent(f.registered("n"), invalid, fsm.System())
+func manySets[Tx any](f *Fixture[Tx]) {
+	h := f.saveEvent(f.Registered("n"), invalid, fsm.System())
 	now := registration.CorrectPayload{
-		DeploymentID: register.DeploymentID, Environment: register.Environment, NetworkID: register.NetworkID,
-		ConsulServiceID: register.ConsulServiceID, ConsulServiceName: register.ConsulServiceName, ConsulTags: register.ConsulTags,
-		ConsulHealthCheck: register.ConsulHealthCheck, PostgresRecord: register.PostgresRecord,
+		DeploymentID: Register.DeploymentID, Environment: Register.Environment, NetworkID: Register.NetworkID,
+		ConsulServiceID: Register.ConsulServiceID, ConsulServiceName: Register.ConsulServiceName, ConsulTags: Register.ConsulTags,
+		ConsulHealthCheck: Register.ConsulHealthCheck, PostgresRecord: Register.PostgresRecord,
 	}
 	for set := range 4 << 5 {
 		other := fsm.Some(fmt.Sprint(set))
@@ -160,13 +160,13 @@ func manySets[Tx any](f *fixture[Tx]) {
 				*field = other
 			}
 		}
-		c, next := f.commit(h, now, external, startTime)
+		c, next := f.commit(h, now, External, StartTime)
 		for seq := range set >> 5 {
-			c.Outbox = append(c.Outbox, f.message(next, seq, "kafka"))
+			c.Outbox = append(c.Outbox, f.Message(next, seq, "kafka"))
 		}
-		f.must(f.save(c))
+		f.Must(f.Save(c))
 		h = next
 	}
 	f.wantStored(h)
-	f.wantCount("fsm_outbox", (1+2+3)<<5)
+	f.WantCount("fsm_outbox", (1+2+3)<<5)
 }

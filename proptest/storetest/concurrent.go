@@ -22,57 +22,18 @@ func races[Tx any]() []storeCase[Tx] {
 	}
 }
 
-// callers is the number of concurrent calls.
-const callers = 8
-
-// concurrently calls do from several goroutines at once, half of them with another store
-// on the same database. It returns how many calls succeeded. Any error that is not
-// expected fails the test.
-func (f *fixture[Tx]) concurrently(do func(s store.Store[Tx], i int) error, expected ...error) (won int) {
-	f.Helper()
-	stores := []store.Store[Tx]{f.Store, f.Reopen(f.T)}
-	begin := make(chan struct{})
-	errs := make([]error, callers)
-	var wg sync.WaitGroup
-	for i := range callers {
-		wg.Go(func() {
-			<-begin
-			errs[i] = do(stores[i%len(stores)], i)
-		})
-	}
-	close(begin)
-	wg.Wait()
-	for _, err := range errs {
-		if err == nil {
-			won++
-		} else if !isAny(err, expected) {
-			f.Errorf("unexpected: %v", err)
-		}
-	}
-	return won
-}
-
-func isAny(err error, targets []error) bool {
-	for _, target := range targets {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
-}
-
-func oneWriterWins[Tx any](f *fixture[Tx]) {
+func oneWriterWins[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	for _, step := range []struct {
 		event fsm.Payload
 		by    fsm.Caller
-	}{{deal.SubmitOffer{}, advertiser}, {deal.CounterOffer{PriceNano: 90}, owner}, {deal.Agree{}, advertiser}} {
+	}{{deal.SubmitOffer{}, Advertiser}, {deal.CounterOffer{PriceNano: 90}, Owner}, {deal.Agree{}, Advertiser}} {
 		commits := make([]store.Commit, callers)
-		var next versioned[Tx]
+		var next Versioned
 		for i := range commits {
-			commits[i], next = f.commit(h, step.event, step.by, startTime)
+			commits[i], next = f.commit(h, step.event, step.by, StartTime)
 		}
-		if won := f.concurrently(func(s store.Store[Tx], i int) error { return saveTo(f.ctx, s, commits[i]) }, store.ErrConflict); won != 1 {
+		if won := f.Concurrently(func(s store.Store[Tx], i int) error { return saveTo(f.Context(), s, commits[i]) }, store.ErrConflict); won != 1 {
 			f.Fatalf("version %d was won %d times", next.version, won)
 		}
 		f.wantStored(next)
@@ -83,48 +44,48 @@ func oneWriterWins[Tx any](f *fixture[Tx]) {
 	}
 }
 
-func oneCreatorWins[Tx any](f *fixture[Tx]) {
-	h := f.new(f.deals)
+func oneCreatorWins[Tx any](f *Fixture[Tx]) {
+	h := f.new(f.Deals)
 	commits := make([]store.Commit, callers)
 	for i := range commits {
-		commits[i], _ = f.commit(h, deal.Create{OwnerID: 8, PriceNano: int64(i + 1)}, advertiser, startTime)
+		commits[i], _ = f.commit(h, deal.Create{OwnerID: 8, PriceNano: int64(i + 1)}, Advertiser, StartTime)
 	}
-	won := f.concurrently(func(s store.Store[Tx], i int) error { return saveTo(f.ctx, s, commits[i]) }, store.ErrExists, store.ErrConflict)
+	won := f.Concurrently(func(s store.Store[Tx], i int) error { return saveTo(f.Context(), s, commits[i]) }, store.ErrExists, store.ErrConflict)
 	if won != 1 {
 		f.Fatalf("it was created %d times", won)
 	}
-	f.wantCount("deals", 1)
+	f.WantCount("deals", 1)
 }
 
 // oneKeyWins uses one key for events of many records.
-func oneKeyWins[Tx any](f *fixture[Tx]) {
+func oneKeyWins[Tx any](f *Fixture[Tx]) {
 	commits := make([]store.Commit, callers)
 	for i := range commits {
 		h := f.deal()
-		commits[i], _ = f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+		commits[i], _ = f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 		commits[i].IdempotencyKeys = []store.IdempotencyKey{key(h, "one")}
 	}
-	won := f.concurrently(func(s store.Store[Tx], i int) error { return saveTo(f.ctx, s, commits[i]) }, store.ErrKeyUsed, store.ErrConflict)
+	won := f.Concurrently(func(s store.Store[Tx], i int) error { return saveTo(f.Context(), s, commits[i]) }, store.ErrKeyUsed, store.ErrConflict)
 	if won != 1 {
 		f.Fatalf("the key was consumed %d times", won)
 	}
-	f.wantCount("deals WHERE status = 'OFFER_PENDING'", 1)
+	f.WantCount("deals WHERE status = 'OFFER_PENDING'", 1)
 }
 
 // noDeadlock has half of the callers leave a state, which cancels its work, and the
 // others answer that work. The losers get a *ConflictError. A deadlock would end without
 // one.
-func noDeadlock[Tx any](f *fixture[Tx]) {
+func noDeadlock[Tx any](f *Fixture[Tx]) {
 	for range 4 {
 		h := f.deal()
 		f.send(h, f.work(h, 1, "ton"))
-		answered := delivered(f.claimAll(901, startTime)[0], startTime)
-		c, next := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+		answered := delivered(f.claimAll(901, StartTime)[0], StartTime)
+		c, next := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 		c.CancelWork = true
 		answer := c
 		answer.Task = &answered
-		won := f.concurrently(func(s store.Store[Tx], i int) error {
-			err := saveTo(f.ctx, s, []store.Commit{c, answer}[i/2%2])
+		won := f.Concurrently(func(s store.Store[Tx], i int) error {
+			err := saveTo(f.Context(), s, []store.Commit{c, answer}[i/2%2])
 			if conflict := new(store.ConflictError); err != nil && !errors.As(err, &conflict) {
 				f.Errorf("the error is %v, want a *ConflictError", err)
 			}
@@ -139,24 +100,24 @@ func noDeadlock[Tx any](f *fixture[Tx]) {
 
 // claimIsExclusive has concurrent callers claim until nothing is left. Each message and
 // each deadline is claimed once.
-func claimIsExclusive[Tx any](f *fixture[Tx]) {
+func claimIsExclusive[Tx any](f *Fixture[Tx]) {
 	const records, destinations = 20, 3
 	for range records {
 		h := f.deal()
-		c := f.emptyCommit(h)
+		c := f.EmptyCommit(h)
 		for destination := range destinations {
-			c.Outbox = append(c.Outbox, f.message(h, destination, "destination"+uuid(destination).String()))
+			c.Outbox = append(c.Outbox, f.Message(h, destination, "destination"+UUID(destination).String()))
 		}
-		c.SetDeadlines = []store.Deadline{f.deadline(h, startTime)}
-		f.must(f.save(c))
+		c.SetDeadlines = []store.Deadline{f.Deadline(h, StartTime)}
+		f.Must(f.Save(c))
 	}
 	var mu sync.Mutex
 	holders := map[string]int{}
-	f.concurrently(func(s store.Store[Tx], i int) error {
+	f.Concurrently(func(s store.Store[Tx], i int) error {
 		for range records * (destinations + 1) { // more can't be there
-			c := f.claim(901+i, startTime)
+			c := f.Claim(901+i, StartTime)
 			c.Effects, c.Deadlines = 3, 2
-			tasks, err := s.Claim(f.ctx, c)
+			tasks, err := s.Claim(f.Context(), c)
 			if errors.Is(err, store.ErrConflict) {
 				continue
 			}
@@ -183,19 +144,19 @@ func claimIsExclusive[Tx any](f *fixture[Tx]) {
 
 // keyOneAtATime has concurrent callers claim and settle the messages of one ordering key.
 // At no time are two of them claimed, and they are claimed in their order.
-func keyOneAtATime[Tx any](f *fixture[Tx]) {
+func keyOneAtATime[Tx any](f *Fixture[Tx]) {
 	const rows = 24
 	h := f.deal()
-	c := f.emptyCommit(h)
+	c := f.EmptyCommit(h)
 	for seq := range rows {
-		c.Outbox = append(c.Outbox, f.message(h, seq, "kafka"))
+		c.Outbox = append(c.Outbox, f.Message(h, seq, "kafka"))
 	}
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 	var held, done atomic.Int64
-	f.concurrently(func(s store.Store[Tx], i int) error {
+	f.Concurrently(func(s store.Store[Tx], i int) error {
 		for done.Load() < rows && !f.Failed() {
-			claim := f.claim(901+i, startTime)
-			tasks, err := s.Claim(f.ctx, claim)
+			claim := f.Claim(901+i, StartTime)
+			tasks, err := s.Claim(f.Context(), claim)
 			for _, t := range tasks {
 				if n := held.Add(1); n != 1 {
 					f.Errorf("%d hold a message of the ordering key", n)
@@ -205,14 +166,14 @@ func keyOneAtATime[Tx any](f *fixture[Tx]) {
 				}
 				held.Add(-1)
 				done.Add(1)
-				err = s.InTx(f.ctx, func(tx Tx) error { return s.Settle(f.ctx, tx, delivered(t, startTime)) })
+				err = s.InTx(f.Context(), func(tx Tx) error { return s.Settle(f.Context(), tx, delivered(t, StartTime)) })
 			}
 			if err != nil && !errors.Is(err, store.ErrConflict) {
 				done.Store(rows) // no other caller would get its message
 				return err
 			}
 			if len(tasks) == 0 {
-				f.must(s.Wait(f.ctx, time.Millisecond))
+				f.Must(s.Wait(f.Context(), time.Millisecond))
 			}
 		}
 		return nil

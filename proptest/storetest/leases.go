@@ -30,67 +30,67 @@ func leases[Tx any]() []storeCase[Tx] {
 
 // claimedTwice saves one message that two workers have claimed in turn. The lease of the
 // first worker ended.
-func (f *fixture[Tx]) claimedTwice() (h versioned[Tx], first, second store.Task) {
+func (f *Fixture[Tx]) claimedTwice() (h Versioned, first, second store.Task) {
 	f.Helper()
 	h = f.deal()
-	f.send(h, f.message(h, 1, "kafka"))
-	first = f.claimAll(901, startTime)[0]
-	again := f.claimAll(902, startTime.Add(time.Minute))
+	f.send(h, f.Message(h, 1, "kafka"))
+	first = f.claimAll(901, StartTime)[0]
+	again := f.claimAll(902, StartTime.Add(time.Minute))
 	if len(again) != 1 {
-		f.Fatalf("after the lease it claimed %s", text(again))
+		f.Fatalf("after the lease it claimed %s", Text(again))
 	}
 	return h, first, again[0]
 }
 
-func expiredLease[Tx any](f *fixture[Tx]) {
+func expiredLease[Tx any](f *Fixture[Tx]) {
 	_, _, second := f.claimedTwice()
 	if second.Effect.State != "delivering" || second.Effect.Attempts != 1 {
-		f.Fatalf("the second claim does not say that one was cut short: %s", text(second))
+		f.Fatalf("the second claim does not say that one was cut short: %s", Text(second))
 	}
-	if got := f.readMessage(second.Effect.MessageID); got.Attempts != 2 {
+	if got := f.ReadMessage(second.Effect.MessageID); got.Attempts != 2 {
 		f.Fatalf("it counts %d attempts", got.Attempts)
 	}
 }
 
-func lostLease[Tx any](f *fixture[Tx]) {
+func lostLease[Tx any](f *Fixture[Tx]) {
 	_, first, second := f.claimedTwice()
-	f.wantError(f.settle(delivered(first, startTime)), store.ErrLeaseLost)
-	if got := f.readMessage(second.Effect.MessageID); got.State != "delivering" {
-		f.Fatalf("it is %s", text(got))
+	f.WantError(f.settle(delivered(first, StartTime)), store.ErrLeaseLost)
+	if got := f.ReadMessage(second.Effect.MessageID); got.State != "delivering" {
+		f.Fatalf("it is %s", Text(got))
 	}
-	f.must(f.settle(delivered(second, startTime)))
-	f.wantError(f.settle(outcome(first, store.MessageState{State: "dead_letter"})), store.ErrLeaseLost)
-	if got := f.readMessage(second.Effect.MessageID); got.State != "delivered" {
-		f.Fatalf("it is %s", text(got))
+	f.Must(f.settle(delivered(second, StartTime)))
+	f.WantError(f.settle(outcome(first, store.MessageState{State: "dead_letter"})), store.ErrLeaseLost)
+	if got := f.ReadMessage(second.Effect.MessageID); got.State != "delivered" {
+		f.Fatalf("it is %s", Text(got))
 	}
 }
 
-func lostLeaseSaves[Tx any](f *fixture[Tx]) {
+func lostLeaseSaves[Tx any](f *Fixture[Tx]) {
 	h, first, _ := f.claimedTwice()
-	c, _ := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
-	s := delivered(first, startTime)
+	c, _ := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
+	s := delivered(first, StartTime)
 	c.Task = &s
-	f.wantError(f.save(c), store.ErrLeaseLost)
+	f.WantError(f.Save(c), store.ErrLeaseLost)
 	f.wantStored(h)
 	if n := len(f.history(h)); n != 1 {
 		f.Fatalf("the history has %d rows", n)
 	}
 }
 
-func renewedLease[Tx any](f *fixture[Tx]) {
+func renewedLease[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	c := f.emptyCommit(h)
-	c.Outbox, c.SetDeadlines = []store.OutboxMessage{f.message(h, 1, "kafka")}, []store.Deadline{f.deadline(h, startTime)}
-	f.must(f.save(c))
-	until := startTime.Add(time.Hour)
-	for _, t := range f.claimAll(901, startTime) {
-		f.must(f.settle(renewal(t, until)))
+	c := f.EmptyCommit(h)
+	c.Outbox, c.SetDeadlines = []store.OutboxMessage{f.Message(h, 1, "kafka")}, []store.Deadline{f.Deadline(h, StartTime)}
+	f.Must(f.Save(c))
+	until := StartTime.Add(time.Hour)
+	for _, t := range f.claimAll(901, StartTime) {
+		f.Must(f.settle(renewal(t, until)))
 	}
 	if tasks := f.claimAll(902, until.Add(-time.Microsecond)); len(tasks) != 0 {
-		f.Fatalf("claimed %s", text(tasks))
+		f.Fatalf("claimed %s", Text(tasks))
 	}
 	if tasks := f.claimAll(902, until); len(tasks) != 2 {
-		f.Fatalf("claimed %s", text(tasks))
+		f.Fatalf("claimed %s", Text(tasks))
 	}
 }
 
@@ -101,72 +101,72 @@ func renewal(t store.Task, until time.Time) store.Settlement {
 	}
 }
 
-func renewLost[Tx any](f *fixture[Tx]) {
+func renewLost[Tx any](f *Fixture[Tx]) {
 	_, first, second := f.claimedTwice()
-	f.wantError(f.settle(renewal(first, startTime.AddDate(1, 0, 0))), store.ErrLeaseLost)
-	f.must(f.settle(delivered(second, startTime)))
-	f.wantError(f.settle(renewal(second, startTime.AddDate(1, 0, 0))), store.ErrLeaseLost)
+	f.WantError(f.settle(renewal(first, StartTime.AddDate(1, 0, 0))), store.ErrLeaseLost)
+	f.Must(f.settle(delivered(second, StartTime)))
+	f.WantError(f.settle(renewal(second, StartTime.AddDate(1, 0, 0))), store.ErrLeaseLost)
 }
 
 // renewCancelled renews a lease of a cancelled effect after its end. The next message of
 // the ordering key may be claimed by then, so the renewal fails.
-func renewCancelled[Tx any](f *fixture[Tx]) {
+func renewCancelled[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	work, behind := f.work(h, 1, "ton"), f.message(h, 2, "ton")
+	work, behind := f.work(h, 1, "ton"), f.Message(h, 2, "ton")
 	f.send(h, work)
-	task := f.claimAll(901, startTime)[0]
-	c, _ := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+	task := f.claimAll(901, StartTime)[0]
+	c, _ := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 	c.CancelWork, c.Outbox = true, []store.OutboxMessage{behind}
-	f.must(f.save(c))
-	r := renewal(task, startTime.Add(time.Hour))
-	r.Now = startTime
-	f.must(f.settle(r))
-	if tasks := f.claimAll(902, startTime.Add(time.Minute)); len(tasks) != 0 {
-		f.Fatalf("claimed %s beside what is still under way", text(tasks))
+	f.Must(f.Save(c))
+	r := renewal(task, StartTime.Add(time.Hour))
+	r.Now = StartTime
+	f.Must(f.settle(r))
+	if tasks := f.claimAll(902, StartTime.Add(time.Minute)); len(tasks) != 0 {
+		f.Fatalf("claimed %s beside what is still under way", Text(tasks))
 	}
-	r.Now, r.Renew = startTime.Add(time.Hour), startTime.Add(2*time.Hour)
-	f.wantError(f.settle(r), store.ErrLeaseLost)
-	if tasks := f.claimAll(902, startTime.Add(time.Hour)); len(tasks) != 1 || tasks[0].Effect.MessageID != behind.MessageID {
-		f.Fatalf("claimed %s", text(tasks))
+	r.Now, r.Renew = StartTime.Add(time.Hour), StartTime.Add(2*time.Hour)
+	f.WantError(f.settle(r), store.ErrLeaseLost)
+	if tasks := f.claimAll(902, StartTime.Add(time.Hour)); len(tasks) != 1 || tasks[0].Effect.MessageID != behind.MessageID {
+		f.Fatalf("claimed %s", Text(tasks))
 	}
 }
 
-func settleTwice[Tx any](f *fixture[Tx]) {
+func settleTwice[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	f.send(h, f.message(h, 1, "kafka"))
-	task := f.claimAll(901, startTime)[0]
-	f.must(f.settle(delivered(task, startTime)))
-	f.wantError(f.settle(delivered(task, startTime.Add(time.Second))), store.ErrLeaseLost)
-	if got := f.readMessage(task.Effect.MessageID); got.DeliveredAt != fsm.Some(startTime) {
-		f.Fatalf("it is %s", text(got))
+	f.send(h, f.Message(h, 1, "kafka"))
+	task := f.claimAll(901, StartTime)[0]
+	f.Must(f.settle(delivered(task, StartTime)))
+	f.WantError(f.settle(delivered(task, StartTime.Add(time.Second))), store.ErrLeaseLost)
+	if got := f.ReadMessage(task.Effect.MessageID); got.DeliveredAt != fsm.Some(StartTime) {
+		f.Fatalf("it is %s", Text(got))
 	}
 }
 
-func answerAndTask[Tx any](f *fixture[Tx]) {
+func answerAndTask[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	f.send(h, f.work(h, 1, "ton"))
-	task := f.claimAll(901, startTime)[0]
-	c, next := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
-	s := delivered(task, startTime)
+	task := f.claimAll(901, StartTime)[0]
+	c, next := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
+	s := delivered(task, StartTime)
 	c.Task, c.CancelWork = &s, true
 
 	refused := c
 	refused.IdempotencyKeys = []store.IdempotencyKey{key(h, "k"), key(h, "k")} // fails last
-	f.wantError(f.save(refused), store.ErrKeyUsed)
+	f.WantError(f.Save(refused), store.ErrKeyUsed)
 	f.wantStored(h)
-	if got := f.readMessage(task.Effect.MessageID); got.State != "delivering" {
-		f.Fatalf("the event was not saved and its task is %s", text(got))
+	if got := f.ReadMessage(task.Effect.MessageID); got.State != "delivering" {
+		f.Fatalf("the event was not saved and its task is %s", Text(got))
 	}
 
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 	f.wantStored(next)
 	// The task is settled before the step, so the step does not cancel it.
-	if got := f.readMessage(task.Effect.MessageID); got.State != "delivered" || got.Cancelled {
-		f.Fatalf("the event was saved and its task is %s", text(got))
+	if got := f.ReadMessage(task.Effect.MessageID); got.State != "delivered" || got.Cancelled {
+		f.Fatalf("the event was saved and its task is %s", Text(got))
 	}
 }
 
-func heldIsReported[Tx any](f *fixture[Tx]) {
+func heldIsReported[Tx any](f *Fixture[Tx]) {
 	h, first, second := f.claimedTwice()
 	held := func(t store.Task) bool {
 		return f.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskEffect, MessageID: t.Effect.MessageID, Token: t.Token}}).Held
@@ -174,7 +174,7 @@ func heldIsReported[Tx any](f *fixture[Tx]) {
 	if held(first) || !held(second) {
 		f.Fatalf("the first holds it: %t, the second: %t", held(first), held(second))
 	}
-	f.must(f.settle(delivered(second, startTime)))
+	f.Must(f.settle(delivered(second, StartTime)))
 	if held(second) {
 		f.Fatal("it is held after it was settled")
 	}
@@ -184,41 +184,41 @@ func heldIsReported[Tx any](f *fixture[Tx]) {
 // for a worker.
 func insertedClaimed(row store.OutboxMessage, token int) store.OutboxMessage {
 	row.State, row.Attempts = "delivering", 1
-	row.Lease = &store.Lease{Token: uuid(token), Until: startTime.Add(time.Minute), Worker: "w"}
+	row.Lease = &store.Lease{Token: UUID(token), Until: StartTime.Add(time.Minute), Worker: "w"}
 	return row
 }
 
 // insertClaimed inserts claimed messages with a creation, with a step and without a step.
 // They behave as if they were claimed later.
-func insertClaimed[Tx any](f *fixture[Tx]) {
-	creation, h := f.commit(f.new(f.deals), deal.Create{OwnerID: 8, PriceNano: 100}, advertiser, startTime)
-	first := f.message(h, 0, "kafka")
+func insertClaimed[Tx any](f *Fixture[Tx]) {
+	creation, h := f.commit(f.new(f.Deals), deal.Create{OwnerID: 8, PriceNano: 100}, Advertiser, StartTime)
+	first := f.Message(h, 0, "kafka")
 	creation.Outbox = []store.OutboxMessage{insertedClaimed(first, 901)}
-	f.must(f.save(creation))
-	step, h := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
-	second := f.message(h, 0, "ton")
+	f.Must(f.Save(creation))
+	step, h := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
+	second := f.Message(h, 0, "ton")
 	step.Outbox = []store.OutboxMessage{insertedClaimed(second, 902)}
-	f.must(f.save(step))
-	third := f.message(h, 1, "other")
+	f.Must(f.Save(step))
+	third := f.Message(h, 1, "other")
 	f.send(h, insertedClaimed(third, 903))
 
-	if tasks := f.claimAll(910, startTime.Add(time.Minute-time.Microsecond)); len(tasks) != 0 {
-		f.Fatalf("it claimed %s", text(tasks))
+	if tasks := f.claimAll(910, StartTime.Add(time.Minute-time.Microsecond)); len(tasks) != 0 {
+		f.Fatalf("it claimed %s", Text(tasks))
 	}
 	for i, row := range []store.OutboxMessage{first, second, third} {
-		if got := f.readMessage(row.MessageID); text(got) != text(storedClaimed(row)) {
-			f.Errorf("it is %s\nwant %s", text(got), text(storedClaimed(row)))
+		if got := f.ReadMessage(row.MessageID); Text(got) != Text(storedClaimed(row)) {
+			f.Errorf("it is %s\nwant %s", Text(got), Text(storedClaimed(row)))
 		}
-		held := f.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskEffect, MessageID: row.MessageID, Token: uuid(901 + i)}})
+		held := f.load(h, store.Query{Task: &store.TaskRef{Kind: store.TaskEffect, MessageID: row.MessageID, Token: UUID(901 + i)}})
 		if !held.Held {
 			f.Errorf("message %d is not held", i)
 		}
 	}
-	task := store.Task{Kind: store.TaskEffect, Token: uuid(901), Effect: first}
-	f.wantError(f.settle(delivered(store.Task{Kind: store.TaskEffect, Token: uuid(902), Effect: first}, startTime)), store.ErrLeaseLost)
-	f.must(f.settle(delivered(task, startTime)))
-	if tasks := f.claimAll(911, startTime.Add(time.Minute)); len(tasks) != 2 || tasks[0].Effect.State != "delivering" {
-		f.Fatalf("with the leases over it claimed %s", text(tasks))
+	task := store.Task{Kind: store.TaskEffect, Token: UUID(901), Effect: first}
+	f.WantError(f.settle(delivered(store.Task{Kind: store.TaskEffect, Token: UUID(902), Effect: first}, StartTime)), store.ErrLeaseLost)
+	f.Must(f.settle(delivered(task, StartTime)))
+	if tasks := f.claimAll(911, StartTime.Add(time.Minute)); len(tasks) != 2 || tasks[0].Effect.State != "delivering" {
+		f.Fatalf("with the leases over it claimed %s", Text(tasks))
 	}
 }
 
@@ -228,24 +228,24 @@ func storedClaimed(row store.OutboxMessage) store.OutboxMessage {
 	return row
 }
 
-func insertSomeClaimed[Tx any](f *fixture[Tx]) {
+func insertSomeClaimed[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	held, waits := f.message(h, 0, "a"), f.message(h, 1, "a")
-	free := f.message(h, 2, "b")
-	step, _ := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+	held, waits := f.Message(h, 0, "a"), f.Message(h, 1, "a")
+	free := f.Message(h, 2, "b")
+	step, _ := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 	step.Outbox = []store.OutboxMessage{insertedClaimed(held, 901), waits, free}
-	f.must(f.save(step))
-	if got := messages(f.claimAll(902, startTime)); !slices.Equal(got, []string{free.MessageID}) {
+	f.Must(f.Save(step))
+	if got := messages(f.claimAll(902, StartTime)); !slices.Equal(got, []string{free.MessageID}) {
 		f.Fatalf("claimed %v, want %s, which is the first of its ordering key", got, free.MessageID)
 	}
-	f.must(f.settle(delivered(store.Task{Kind: store.TaskEffect, Token: uuid(901), Effect: held}, startTime)))
-	if got := messages(f.claimAll(903, startTime)); !slices.Equal(got, []string{waits.MessageID}) {
+	f.Must(f.settle(delivered(store.Task{Kind: store.TaskEffect, Token: UUID(901), Effect: held}, StartTime)))
+	if got := messages(f.claimAll(903, StartTime)); !slices.Equal(got, []string{waits.MessageID}) {
 		f.Fatalf("claimed %v, want %s", got, waits.MessageID)
 	}
 }
 
 // onlyPending asks for Query.OnlyPending after each change of a message.
-func onlyPending[Tx any](f *fixture[Tx]) {
+func onlyPending[Tx any](f *Fixture[Tx]) {
 	h, other := f.deal(), f.deal()
 	is := func(want bool, what string, task *store.TaskRef) {
 		f.Helper()
@@ -254,27 +254,27 @@ func onlyPending[Tx any](f *fixture[Tx]) {
 		}
 	}
 	is(true, "a record without messages", nil)
-	f.send(other, f.message(other, 0, "kafka"))
+	f.send(other, f.Message(other, 0, "kafka"))
 	is(true, "another record's message", nil)
-	row := f.message(h, 0, "kafka")
+	row := f.Message(h, 0, "kafka")
 	f.send(h, insertedClaimed(row, 901))
-	task := store.Task{Kind: store.TaskEffect, Token: uuid(901), Effect: row}
-	own := &store.TaskRef{Kind: store.TaskEffect, MessageID: row.MessageID, Token: uuid(901)}
+	task := store.Task{Kind: store.TaskEffect, Token: UUID(901), Effect: row}
+	own := &store.TaskRef{Kind: store.TaskEffect, MessageID: row.MessageID, Token: UUID(901)}
 	is(false, "a claimed message", nil)
 	is(true, "the task of the message itself", own)
 	dead := f.deadLetter(h, 1, "ton")
 	is(false, "that task and a dead letter", own)
-	f.must(f.settle(delivered(task, startTime)))
+	f.Must(f.settle(delivered(task, StartTime)))
 	is(false, "a dead letter", nil)
 	discarded := dead.MessageState
-	discarded.DiscardedAt, discarded.Resolution = fsm.Some(startTime), "enough"
-	f.must(f.settle(byOperator(dead, discarded)))
+	discarded.DiscardedAt, discarded.Resolution = fsm.Some(StartTime), "enough"
+	f.Must(f.settle(byOperator(dead, discarded)))
 	is(true, "a message that is done and one that was discarded", nil)
 	f.send(h, f.work(h, 2, "x"))
 	is(false, "work that waits", nil)
-	c := f.emptyCommit(h)
+	c := f.EmptyCommit(h)
 	c.CancelWork = true
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 	is(true, "work that was cancelled", nil)
 	if f.load(h, store.Query{}).OnlyPending {
 		f.Error("it is reported though the query does not ask")
@@ -283,25 +283,25 @@ func onlyPending[Tx any](f *fixture[Tx]) {
 
 // claimAgain repeats a claim with the same token, as a worker does that did not get the
 // answer.
-func claimAgain[Tx any](f *fixture[Tx]) {
+func claimAgain[Tx any](f *Fixture[Tx]) {
 	h, other := f.deal(), f.deal()
-	f.send(h, f.message(h, 1, "kafka"))
-	f.send(other, f.message(other, 1, "kafka"))
-	granted := f.claimAll(901, startTime)
-	f.send(h, f.message(h, 2, "ton")) // is not claimed with them
+	f.send(h, f.Message(h, 1, "kafka"))
+	f.send(other, f.Message(other, 1, "kafka"))
+	granted := f.claimAll(901, StartTime)
+	f.send(h, f.Message(h, 2, "ton")) // is not claimed with them
 	for token, want := range map[int][]store.Task{901: granted, 902: nil} {
-		c := f.claim(token, startTime.Add(time.Second))
+		c := f.Claim(token, StartTime.Add(time.Second))
 		c.Again = true
-		again, err := f.Store.Claim(f.ctx, c)
-		f.must(err)
+		again, err := f.Store.Claim(f.Context(), c)
+		f.Must(err)
 		slices.SortFunc(again, func(x, y store.Task) int { return cmp.Compare(x.Effect.MessageID, y.Effect.MessageID) })
 		slices.SortFunc(want, func(x, y store.Task) int { return cmp.Compare(x.Effect.MessageID, y.Effect.MessageID) })
-		if text(again) != text(want) {
-			f.Errorf("token %d: it was granted %s\nwant %s", token, text(again), text(want))
+		if Text(again) != Text(want) {
+			f.Errorf("token %d: it was granted %s\nwant %s", token, Text(again), Text(want))
 		}
 	}
-	if tasks := f.claimAll(903, startTime.Add(time.Minute)); len(tasks) != 1 || tasks[0].Effect.Destination != "ton" {
-		f.Errorf("the leases were not renewed: claimed %s", text(tasks))
+	if tasks := f.claimAll(903, StartTime.Add(time.Minute)); len(tasks) != 1 || tasks[0].Effect.Destination != "ton" {
+		f.Errorf("the leases were not renewed: claimed %s", Text(tasks))
 	}
-	f.must(f.settle(delivered(granted[0], startTime)))
+	f.Must(f.settle(delivered(granted[0], StartTime)))
 }

@@ -30,223 +30,223 @@ func outboxes[Tx any]() []storeCase[Tx] {
 	}
 }
 
-func messageIsReadBack[Tx any](f *fixture[Tx]) {
+func messageIsReadBack[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row, empty := f.message(h, 1, "kafka"), f.work(h, 2, "ton")
+	row, empty := f.Message(h, 1, "kafka"), f.work(h, 2, "ton")
 	empty.Payload, empty.Correlation = nil, ""
 	f.send(h, row, empty)
 	for _, want := range []store.OutboxMessage{row, empty} {
-		if got := f.readMessage(want.MessageID); text(got) != text(want) {
-			f.Errorf("it is %s\nwant %s", text(got), text(want))
+		if got := f.ReadMessage(want.MessageID); Text(got) != Text(want) {
+			f.Errorf("it is %s\nwant %s", Text(got), Text(want))
 		}
 	}
 }
 
-func claimLeases[Tx any](f *fixture[Tx]) {
+func claimLeases[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row := f.message(h, 1, "kafka")
+	row := f.Message(h, 1, "kafka")
 	f.send(h, row)
-	tasks := f.claimAll(901, startTime)
-	if len(tasks) != 1 || tasks[0].Kind != store.TaskEffect || tasks[0].Token != uuid(901) || tasks[0].Err != nil || text(tasks[0].Effect) != text(row) {
-		f.Fatalf("it claimed %s, want the row as it was before", text(tasks))
+	tasks := f.claimAll(901, StartTime)
+	if len(tasks) != 1 || tasks[0].Kind != store.TaskEffect || tasks[0].Token != UUID(901) || tasks[0].Err != nil || Text(tasks[0].Effect) != Text(row) {
+		f.Fatalf("it claimed %s, want the row as it was before", Text(tasks))
 	}
-	if got := f.readMessage(row.MessageID); got.State != "delivering" || got.Attempts != 1 || got.AvailableAt != row.AvailableAt {
-		f.Fatalf("the claimed row is %s", text(got))
+	if got := f.ReadMessage(row.MessageID); got.State != "delivering" || got.Attempts != 1 || got.AvailableAt != row.AvailableAt {
+		f.Fatalf("the claimed row is %s", Text(got))
 	}
-	if again := f.claimAll(902, startTime); len(again) != 0 {
-		f.Fatalf("it was claimed again: %s", text(again))
+	if again := f.claimAll(902, StartTime); len(again) != 0 {
+		f.Fatalf("it was claimed again: %s", Text(again))
 	}
 }
 
-func notBeforeDue[Tx any](f *fixture[Tx]) {
+func notBeforeDue[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row := f.message(h, 1, "kafka")
-	row.AvailableAt = fsm.Some(startTime.Add(time.Microsecond))
+	row := f.Message(h, 1, "kafka")
+	row.AvailableAt = fsm.Some(StartTime.Add(time.Microsecond))
 	f.send(h, row)
-	if tasks := f.claimAll(901, startTime); len(tasks) != 0 {
-		f.Fatalf("it claimed %s", text(tasks))
+	if tasks := f.claimAll(901, StartTime); len(tasks) != 0 {
+		f.Fatalf("it claimed %s", Text(tasks))
 	}
-	if tasks := f.claimAll(901, startTime.Add(time.Microsecond)); len(tasks) != 1 {
-		f.Fatalf("it claimed %s", text(tasks))
+	if tasks := f.claimAll(901, StartTime.Add(time.Microsecond)); len(tasks) != 1 {
+		f.Fatalf("it claimed %s", Text(tasks))
 	}
 }
 
 // oldestFirst mixes machines and ordering keys.
-func oldestFirst[Tx any](f *fixture[Tx]) {
+func oldestFirst[Tx any](f *Fixture[Tx]) {
 	h, w := f.deal(), f.walRecord("s3://a")
 	var want []string
 	var rows []store.OutboxMessage
-	for i, r := range []versioned[Tx]{h, w, h, w, h} {
-		row := f.message(r, i, "destination"+uuid(i).String())
-		row.AvailableAt = fsm.Some(startTime.Add(-time.Duration(i) * time.Second))
+	for i, r := range []Versioned{h, w, h, w, h} {
+		row := f.Message(r, i, "destination"+UUID(i).String())
+		row.AvailableAt = fsm.Some(StartTime.Add(-time.Duration(i) * time.Second))
 		rows = append(rows, row)
 		want = append([]string{row.MessageID}, want...)
 	}
 	for _, row := range rows {
-		c := f.emptyCommit(h)
+		c := f.EmptyCommit(h)
 		c.Outbox = []store.OutboxMessage{row}
-		f.must(f.save(c))
+		f.Must(f.Save(c))
 	}
-	if got := messages(f.claimAll(901, startTime)); !slices.Equal(got, want) {
+	if got := messages(f.claimAll(901, StartTime)); !slices.Equal(got, want) {
 		f.Fatalf("claimed %v, want %v", got, want)
 	}
 }
 
 // sameAge saves the last message first, each with an ordering key of its own.
-func sameAge[Tx any](f *fixture[Tx]) {
+func sameAge[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	first, second := f.message(h, 1, "a"), f.message(h, 2, "b")
+	first, second := f.Message(h, 1, "a"), f.Message(h, 2, "b")
 	h.version++
-	third := f.message(h, 0, "c")
+	third := f.Message(h, 0, "c")
 	f.send(h, third)
 	f.send(h, second, first)
-	if got, want := messages(f.claimAll(901, startTime)), []string{first.MessageID, second.MessageID, third.MessageID}; !slices.Equal(got, want) {
+	if got, want := messages(f.claimAll(901, StartTime)), []string{first.MessageID, second.MessageID, third.MessageID}; !slices.Equal(got, want) {
 		f.Fatalf("claimed %v, want %v", got, want)
 	}
 }
 
-func onlyTheseMachines[Tx any](f *fixture[Tx]) {
+func onlyTheseMachines[Tx any](f *Fixture[Tx]) {
 	h, w := f.deal(), f.walRecord("s3://a")
-	other := f.emptyCommit(h)
-	other.Outbox, other.SetDeadlines = []store.OutboxMessage{f.message(h, 1, "kafka")}, []store.Deadline{f.deadline(h, startTime)}
-	f.must(f.save(other))
-	of := f.message(w, 1, "kafka")
+	other := f.EmptyCommit(h)
+	other.Outbox, other.SetDeadlines = []store.OutboxMessage{f.Message(h, 1, "kafka")}, []store.Deadline{f.Deadline(h, StartTime)}
+	f.Must(f.Save(other))
+	of := f.Message(w, 1, "kafka")
 	f.send(w, of)
-	c := f.claim(901, startTime)
+	c := f.Claim(901, StartTime)
 	c.Destinations = slices.DeleteFunc(c.Destinations, func(l store.Destination) bool { return l.Machine != "wal" })
 	c.Events = []store.Events{{Machine: "wal", Names: []string{"EXPIRE"}, States: f.statesOf("wal")}}
-	tasks, err := f.Store.Claim(f.ctx, c)
-	f.must(err)
+	tasks, err := f.Store.Claim(f.Context(), c)
+	f.Must(err)
 	if len(tasks) != 1 || tasks[0].Effect.MessageID != of.MessageID {
-		f.Fatalf("claimed %s", text(tasks))
+		f.Fatalf("claimed %s", Text(tasks))
 	}
 }
 
-func limitsHold[Tx any](f *fixture[Tx]) {
+func limitsHold[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	for i := range 5 {
-		f.send(h, f.message(h, i, "destination"+uuid(i).String()))
+		f.send(h, f.Message(h, i, "destination"+UUID(i).String()))
 	}
-	c := f.emptyCommit(h)
-	c.SetDeadlines = []store.Deadline{f.deadline(h, startTime)}
-	f.must(f.save(c))
+	c := f.EmptyCommit(h)
+	c.SetDeadlines = []store.Deadline{f.Deadline(h, StartTime)}
+	f.Must(f.Save(c))
 	for _, tt := range []struct{ effects, deadlines, want int }{{2, 0, 2}, {0, 1, 1}, {9, 9, 3}} {
-		claim := f.claim(901, startTime)
+		claim := f.Claim(901, StartTime)
 		claim.Effects, claim.Deadlines = tt.effects, tt.deadlines
-		tasks, err := f.Store.Claim(f.ctx, claim)
-		f.must(err)
+		tasks, err := f.Store.Claim(f.Context(), claim)
+		f.Must(err)
 		if len(tasks) != tt.want {
 			f.Errorf("with %d effects and %d deadlines it claimed %d", tt.effects, tt.deadlines, len(tasks))
 		}
 	}
 }
 
-func deliveredIsDone[Tx any](f *fixture[Tx]) {
+func deliveredIsDone[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row := f.message(h, 1, "kafka")
+	row := f.Message(h, 1, "kafka")
 	f.send(h, row)
-	task := f.claimAll(901, startTime)[0]
-	f.must(f.settle(delivered(task, startTime)))
-	got := f.readMessage(row.MessageID)
-	if got.State != "delivered" || got.Attempts != 1 || got.DeliveredAt != fsm.Some(startTime) {
-		f.Fatalf("it is %s", text(got))
+	task := f.claimAll(901, StartTime)[0]
+	f.Must(f.settle(delivered(task, StartTime)))
+	got := f.ReadMessage(row.MessageID)
+	if got.State != "delivered" || got.Attempts != 1 || got.DeliveredAt != fsm.Some(StartTime) {
+		f.Fatalf("it is %s", Text(got))
 	}
-	if tasks := f.claimAll(902, startTime.AddDate(1, 0, 0)); len(tasks) != 0 {
-		f.Fatalf("it was claimed again: %s", text(tasks))
+	if tasks := f.claimAll(902, StartTime.AddDate(1, 0, 0)); len(tasks) != 0 {
+		f.Fatalf("it was claimed again: %s", Text(tasks))
 	}
 }
 
-func retryWaits[Tx any](f *fixture[Tx]) {
+func retryWaits[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	f.send(h, f.message(h, 1, "kafka"))
-	later := startTime.Add(time.Second)
-	task := f.claimAll(901, startTime)[0]
-	f.must(f.settle(outcome(task, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(later), LastError: "no route"})))
-	if tasks := f.claimAll(902, startTime); len(tasks) != 0 {
-		f.Fatalf("it did not wait: %s", text(tasks))
+	f.send(h, f.Message(h, 1, "kafka"))
+	later := StartTime.Add(time.Second)
+	task := f.claimAll(901, StartTime)[0]
+	f.Must(f.settle(outcome(task, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(later), LastError: "no route"})))
+	if tasks := f.claimAll(902, StartTime); len(tasks) != 0 {
+		f.Fatalf("it did not wait: %s", Text(tasks))
 	}
 	tasks := f.claimAll(902, later)
 	if len(tasks) != 1 || tasks[0].Effect.Attempts != 1 || tasks[0].Effect.LastError != "no route" {
-		f.Fatalf("it claimed %s", text(tasks))
+		f.Fatalf("it claimed %s", Text(tasks))
 	}
 }
 
 // deadLetter saves a message that became a dead letter.
-func (f *fixture[Tx]) deadLetter(h versioned[Tx], seq int, destination string) store.OutboxMessage {
+func (f *Fixture[Tx]) deadLetter(h Versioned, seq int, destination string) store.OutboxMessage {
 	f.Helper()
-	return f.deadLetterOf(h, f.message(h, seq, destination), "gave up")
+	return f.deadLetterOf(h, f.Message(h, seq, destination), "gave up")
 }
 
 // deadLetterOf saves row as a message that became a dead letter.
-func (f *fixture[Tx]) deadLetterOf(h versioned[Tx], row store.OutboxMessage, cause string) store.OutboxMessage {
+func (f *Fixture[Tx]) deadLetterOf(h Versioned, row store.OutboxMessage, cause string) store.OutboxMessage {
 	f.Helper()
 	f.send(h, row)
-	for _, task := range f.claimAll(990, startTime) {
+	for _, task := range f.claimAll(990, StartTime) {
 		if task.Effect.MessageID == row.MessageID {
-			f.must(f.settle(outcome(task, store.MessageState{State: "dead_letter", LastError: cause})))
+			f.Must(f.settle(outcome(task, store.MessageState{State: "dead_letter", LastError: cause})))
 		}
 	}
-	return f.readMessage(row.MessageID)
+	return f.ReadMessage(row.MessageID)
 }
 
 func byOperator(row store.OutboxMessage, l store.MessageState) store.Settlement {
 	return store.Settlement{Kind: store.TaskEffect, MessageID: row.MessageID, From: row.State, MessageState: l}
 }
 
-func operatorRequeues[Tx any](f *fixture[Tx]) {
+func operatorRequeues[Tx any](f *Fixture[Tx]) {
 	row := f.deadLetter(f.deal(), 1, "kafka")
-	again := byOperator(row, store.MessageState{State: "pending", AvailableAt: fsm.Some(startTime), LastError: row.LastError, Resolution: "ann: fixed"})
-	f.must(f.settle(again))
-	f.wantError(f.settle(again), store.ErrConflict) // it is no dead letter any more
-	if got := f.readMessage(row.MessageID); got.State != "pending" || got.Resolution != "ann: fixed" || got.Attempts != 0 {
-		f.Fatalf("it is %s", text(got))
+	again := byOperator(row, store.MessageState{State: "pending", AvailableAt: fsm.Some(StartTime), LastError: row.LastError, Resolution: "ann: fixed"})
+	f.Must(f.settle(again))
+	f.WantError(f.settle(again), store.ErrConflict) // it is no dead letter any more
+	if got := f.ReadMessage(row.MessageID); got.State != "pending" || got.Resolution != "ann: fixed" || got.Attempts != 0 {
+		f.Fatalf("it is %s", Text(got))
 	}
-	if tasks := f.claimAll(901, startTime); len(tasks) != 1 {
-		f.Fatalf("it claimed %s", text(tasks))
+	if tasks := f.claimAll(901, StartTime); len(tasks) != 1 {
+		f.Fatalf("it claimed %s", Text(tasks))
 	}
 }
 
-func operatorDiscards[Tx any](f *fixture[Tx]) {
+func operatorDiscards[Tx any](f *Fixture[Tx]) {
 	row := f.deadLetter(f.deal(), 1, "kafka")
 	if got := f.deadLetters(store.Read{}); !slices.Equal(got, []string{row.MessageID}) {
 		f.Fatalf("the dead letters are %v", got)
 	}
 	l := row.MessageState
-	l.DiscardedAt, l.Resolution = fsm.Some(startTime), "ann: moot"
-	f.must(f.settle(byOperator(row, l)))
+	l.DiscardedAt, l.Resolution = fsm.Some(StartTime), "ann: moot"
+	f.Must(f.settle(byOperator(row, l)))
 	if got := f.deadLetters(store.Read{}); len(got) != 0 {
 		f.Fatalf("the dead letters are %v", got)
 	}
 }
 
-func operatorAndLease[Tx any](f *fixture[Tx]) {
+func operatorAndLease[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row := f.message(h, 1, "kafka")
+	row := f.Message(h, 1, "kafka")
 	f.send(h, row)
-	f.claimAll(901, startTime)
-	taken := f.readMessage(row.MessageID)
-	f.wantError(f.settle(byOperator(taken, store.MessageState{State: "pending", AvailableAt: fsm.Some(startTime)})), store.ErrConflict)
-	if got := f.readMessage(row.MessageID); got.State != "delivering" {
-		f.Fatalf("it is %s", text(got))
+	f.claimAll(901, StartTime)
+	taken := f.ReadMessage(row.MessageID)
+	f.WantError(f.settle(byOperator(taken, store.MessageState{State: "pending", AvailableAt: fsm.Some(StartTime)})), store.ErrConflict)
+	if got := f.ReadMessage(row.MessageID); got.State != "delivering" {
+		f.Fatalf("it is %s", Text(got))
 	}
 }
 
 // cancelWork leaves a state. Its work is cancelled. Its other messages, and the work of
 // other records, stay.
-func cancelWork[Tx any](f *fixture[Tx]) {
+func cancelWork[Tx any](f *Fixture[Tx]) {
 	h, other := f.deal(), f.deal()
-	work, message, foreign := f.work(h, 1, "ton"), f.message(h, 2, "kafka"), f.work(other, 1, "ton")
+	work, message, foreign := f.work(h, 1, "ton"), f.Message(h, 2, "kafka"), f.work(other, 1, "ton")
 	f.send(h, work, message)
 	f.send(other, foreign)
-	c, h := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+	c, h := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 	c.CancelWork = true
 	next := f.work(h, 1, "ton") // the new state has work of its own
 	c.Outbox = []store.OutboxMessage{next}
-	f.must(f.save(c))
-	if !f.readMessage(work.MessageID).Cancelled {
+	f.Must(f.Save(c))
+	if !f.ReadMessage(work.MessageID).Cancelled {
 		f.Error("the work of the old state is not cancelled")
 	}
-	got := messages(f.claimAll(901, startTime))
+	got := messages(f.claimAll(901, StartTime))
 	slices.Sort(got)
 	want := []string{message.MessageID, foreign.MessageID, next.MessageID}
 	slices.Sort(want)
@@ -258,60 +258,60 @@ func cancelWork[Tx any](f *fixture[Tx]) {
 // cancelClaimed leaves a state while a worker carries out its work. The worker sees the
 // cancellation, the message is not claimed again, and the ordering key stays blocked
 // until the worker settles or its lease ends.
-func cancelClaimed[Tx any](f *fixture[Tx]) {
+func cancelClaimed[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	f.send(h, f.work(h, 1, "ton"))
-	task := f.claimAll(901, startTime)[0]
-	c, h := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+	task := f.claimAll(901, StartTime)[0]
+	c, h := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 	c.CancelWork = true
-	next := f.message(h, 1, "ton")
+	next := f.Message(h, 1, "ton")
 	c.Outbox = []store.OutboxMessage{next}
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 
 	ref := &store.TaskRef{Kind: store.TaskEffect, MessageID: task.Effect.MessageID, Token: task.Token}
 	if row := f.load(h, store.Query{Task: ref}); !row.Held || !row.Cancelled {
 		f.Fatalf("held %t, cancelled %t", row.Held, row.Cancelled)
 	}
-	if tasks := f.claimAll(902, startTime); len(tasks) != 0 {
-		f.Fatalf("two at once of one ordering key: %s", text(tasks))
+	if tasks := f.claimAll(902, StartTime); len(tasks) != 0 {
+		f.Fatalf("two at once of one ordering key: %s", Text(tasks))
 	}
-	if got := messages(f.claimAll(902, startTime.Add(time.Minute))); !slices.Equal(got, []string{next.MessageID}) {
+	if got := messages(f.claimAll(902, StartTime.Add(time.Minute))); !slices.Equal(got, []string{next.MessageID}) {
 		f.Fatalf("after the lease it claimed %v", got)
 	}
-	f.must(f.settle(delivered(task, startTime)))
-	if got := f.readMessage(task.Effect.MessageID); !got.Cancelled || got.State != "delivered" {
-		f.Fatalf("it is %s", text(got))
+	f.Must(f.settle(delivered(task, StartTime)))
+	if got := f.ReadMessage(task.Effect.MessageID); !got.Cancelled || got.State != "delivered" {
+		f.Fatalf("it is %s", Text(got))
 	}
 }
 
 // cancelWaiting leaves a state whose work has failed and waits for a retry.
-func cancelWaiting[Tx any](f *fixture[Tx]) {
+func cancelWaiting[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	f.send(h, f.work(h, 1, "ton"))
-	task := f.claimAll(901, startTime)[0]
-	f.must(f.settle(outcome(task, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(startTime), LastError: "x"})))
-	c, _ := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+	task := f.claimAll(901, StartTime)[0]
+	f.Must(f.settle(outcome(task, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(StartTime), LastError: "x"})))
+	c, _ := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 	c.CancelWork = true
-	f.must(f.save(c))
-	if tasks := f.claimAll(902, startTime); len(tasks) != 0 {
-		f.Fatalf("it is repeated: %s", text(tasks))
+	f.Must(f.Save(c))
+	if tasks := f.claimAll(902, StartTime); len(tasks) != 0 {
+		f.Fatalf("it is repeated: %s", Text(tasks))
 	}
 }
 
 // cancelDead leaves a state whose work is a dead letter. The dead letter blocks nothing
 // any more, and an operator can't requeue it.
-func cancelDead[Tx any](f *fixture[Tx]) {
+func cancelDead[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	f.send(h, f.work(h, 1, "ton"))
-	task := f.claimAll(901, startTime)[0]
-	f.must(f.settle(outcome(task, store.MessageState{State: "dead_letter", LastError: "x"})))
-	dead := f.readMessage(task.Effect.MessageID)
-	c, h := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
-	next := f.message(h, 1, "ton")
+	task := f.claimAll(901, StartTime)[0]
+	f.Must(f.settle(outcome(task, store.MessageState{State: "dead_letter", LastError: "x"})))
+	dead := f.ReadMessage(task.Effect.MessageID)
+	c, h := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
+	next := f.Message(h, 1, "ton")
 	c.CancelWork, c.Outbox = true, []store.OutboxMessage{next}
-	f.must(f.save(c))
-	f.wantError(f.settle(byOperator(dead, store.MessageState{State: "pending", AvailableAt: fsm.Some(startTime)})), store.ErrConflict)
-	if got := messages(f.claimAll(902, startTime)); !slices.Equal(got, []string{next.MessageID}) {
+	f.Must(f.Save(c))
+	f.WantError(f.settle(byOperator(dead, store.MessageState{State: "pending", AvailableAt: fsm.Some(StartTime)})), store.ErrConflict)
+	if got := messages(f.claimAll(902, StartTime)); !slices.Equal(got, []string{next.MessageID}) {
 		f.Fatalf("claimed %v, want %s", got, next.MessageID)
 	}
 }

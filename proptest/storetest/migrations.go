@@ -22,62 +22,62 @@ func migrations[Tx any]() []storeCase[Tx] {
 	}
 }
 
-func migrateTwice[Tx any](f *fixture[Tx]) {
+func migrateTwice[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	f.send(h, f.message(h, 1, "kafka"))
-	f.must(f.Store.Migrate(f.ctx, store.Machines(f.machines())))
-	f.must(f.Reopen(f.T).Migrate(f.ctx, store.Machines(f.machines())))
+	f.send(h, f.Message(h, 1, "kafka"))
+	f.Must(f.Store.Migrate(f.Context(), store.Machines(f.machines())))
+	f.Must(f.Reopen(f.T).Migrate(f.Context(), store.Machines(f.machines())))
 	f.wantStored(h)
-	f.wantCount("fsm_outbox", 1)
-	f.wantCount("fsm_schema", f.Version)
+	f.WantCount("fsm_outbox", 1)
+	f.WantCount("fsm_schema", f.Version)
 }
 
-func migrateAtOnce[Tx any](f *fixture[Tx]) {
-	f.must(f.MigrateTo(f.ctx, 0))
+func migrateAtOnce[Tx any](f *Fixture[Tx]) {
+	f.Must(f.MigrateTo(f.Context(), 0))
 	stores := []store.Store[Tx]{f.Store, f.Reopen(f.T), f.Reopen(f.T)}
 	errs := make(chan error)
 	for _, s := range stores {
-		go func() { errs <- s.Migrate(f.ctx, store.Machines(f.machines())) }()
+		go func() { errs <- s.Migrate(f.Context(), store.Machines(f.machines())) }()
 	}
 	for range stores {
-		f.must(<-errs)
+		f.Must(<-errs)
 	}
 	f.wantStored(f.deal())
 }
 
 // upDownUp removes the engine's tables and creates them again. The machines' own tables
 // stay.
-func upDownUp[Tx any](f *fixture[Tx]) {
+func upDownUp[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	for version := f.Version; version >= 0; version-- {
-		f.must(f.MigrateTo(f.ctx, version))
-		f.wantCount("fsm_schema", version)
+		f.Must(f.MigrateTo(f.Context(), version))
+		f.WantCount("fsm_schema", version)
 	}
 	for version := range f.Version + 1 {
-		f.must(f.MigrateTo(f.ctx, version))
-		f.wantCount("fsm_schema", version)
+		f.Must(f.MigrateTo(f.Context(), version))
+		f.WantCount("fsm_schema", version)
 	}
-	f.must(f.Store.Migrate(f.ctx, store.Machines(f.machines())))
+	f.Must(f.Store.Migrate(f.Context(), store.Machines(f.machines())))
 	f.wantStored(h)
-	h = f.saveEvent(h, deal.SubmitOffer{}, advertiser)
+	h = f.saveEvent(h, deal.SubmitOffer{}, Advertiser)
 	f.AllowAnyRows(f.T)
-	f.send(h, f.message(h, 1, "kafka"))
-	if tasks := f.claimAll(901, startTime); len(tasks) != 1 {
-		f.Fatalf("claimed %s", text(tasks))
+	f.send(h, f.Message(h, 1, "kafka"))
+	if tasks := f.claimAll(901, StartTime); len(tasks) != 1 {
+		f.Fatalf("claimed %s", Text(tasks))
 	}
 }
 
-func downSchema[Tx any](f *fixture[Tx]) {
-	f.must(f.MigrateTo(f.ctx, f.Version-1))
+func downSchema[Tx any](f *Fixture[Tx]) {
+	f.Must(f.MigrateTo(f.Context(), f.Version-1))
 	f.wantSchemaError(f.Version - 1)
 }
 
-func newerSchema[Tx any](f *fixture[Tx]) {
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error {
-		return f.Exec(f.ctx, tx, fmt.Sprintf("INSERT INTO fsm_schema (version) VALUES (%d)", f.Version+1))
+func newerSchema[Tx any](f *Fixture[Tx]) {
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error {
+		return f.Exec(f.Context(), tx, fmt.Sprintf("INSERT INTO fsm_schema (version) VALUES (%d)", f.Version+1))
 	}))
 	f.wantSchemaError(f.Version + 1)
-	e := as[*store.SchemaError](f, f.Reopen(f.T).Migrate(f.ctx, store.Machines(f.machines())))
+	e := As[*store.SchemaError](f, f.Reopen(f.T).Migrate(f.Context(), store.Machines(f.machines())))
 	if e.Found != f.Version+1 {
 		f.Fatalf("the error says %+v", e)
 	}
@@ -85,13 +85,13 @@ func newerSchema[Tx any](f *fixture[Tx]) {
 
 // wantSchemaError fails the test unless a newly opened store refuses to work because the
 // schema has version found.
-func (f *fixture[Tx]) wantSchemaError(found int) {
+func (f *Fixture[Tx]) wantSchemaError(found int) {
 	f.Helper()
 	s := f.Reopen(f.T)
-	_, claim := s.Claim(f.ctx, f.claim(901, startTime))
-	_, read := s.Read(f.ctx, store.Read{Kind: store.ReadDeadLetters, Limit: 1})
-	for _, err := range []error{claim, read, s.InTx(f.ctx, func(Tx) error { return nil })} {
-		if e := as[*store.SchemaError](f, err); e.Found != found || e.Known != f.Version {
+	_, claim := s.Claim(f.Context(), f.Claim(901, StartTime))
+	_, read := s.Read(f.Context(), store.Read{Kind: store.ReadDeadLetters, Limit: 1})
+	for _, err := range []error{claim, read, s.InTx(f.Context(), func(Tx) error { return nil })} {
+		if e := As[*store.SchemaError](f, err); e.Found != found || e.Known != f.Version {
 			f.Fatalf("the error says %+v, want found %d", e, found)
 		}
 	}
@@ -99,11 +99,11 @@ func (f *fixture[Tx]) wantSchemaError(found int) {
 
 // execFirst runs the first of the statements that the database accepts. The dialects of
 // the databases differ.
-func (f *fixture[Tx]) execFirst(statements ...string) {
+func (f *Fixture[Tx]) execFirst(statements ...string) {
 	f.Helper()
 	var err error
 	for _, statement := range statements {
-		if err = f.Store.InTx(f.ctx, func(tx Tx) error { return f.Exec(f.ctx, tx, statement) }); err == nil {
+		if err = f.Store.InTx(f.Context(), func(tx Tx) error { return f.Exec(f.Context(), tx, statement) }); err == nil {
 			return
 		}
 	}
@@ -112,11 +112,11 @@ func (f *fixture[Tx]) execFirst(statements ...string) {
 
 // wantDrift migrates, and fails the test unless this is the only difference of the
 // machine.
-func (f *fixture[Tx]) wantDrift(machine, want string) {
+func (f *Fixture[Tx]) wantDrift(machine, want string) {
 	f.Helper()
-	err := f.Store.Migrate(f.ctx, store.Machines(f.machines()))
-	e := as[*store.DriftError](f, err)
-	f.wantError(err, store.ErrDrift)
+	err := f.Store.Migrate(f.Context(), store.Machines(f.machines()))
+	e := As[*store.DriftError](f, err)
+	f.WantError(err, store.ErrDrift)
 	if len(e.Machines) != 1 {
 		f.Fatalf("the error says %v", err)
 	}
@@ -126,27 +126,27 @@ func (f *fixture[Tx]) wantDrift(machine, want string) {
 	}
 }
 
-func triggerGone[Tx any](f *fixture[Tx]) {
+func triggerGone[Tx any](f *Fixture[Tx]) {
 	f.execFirst("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
 	for range 2 { // Migrate repairs nothing
 		f.wantDrift("deal", "trigger deal_delete of deals is not there")
 	}
 }
 
-func indexGone[Tx any](f *fixture[Tx]) {
+func indexGone[Tx any](f *Fixture[Tx]) {
 	f.execFirst("DROP INDEX registration_one_live_registration")
-	err := f.Store.Migrate(f.ctx, store.Machines(f.machines()))
-	if e := as[*store.DriftError](f, err); len(e.Machines) != 1 || !strings.Contains(err.Error(), "machine registration, version 1.0.0: index registration_one_live_registration") {
+	err := f.Store.Migrate(f.Context(), store.Machines(f.machines()))
+	if e := As[*store.DriftError](f, err); len(e.Machines) != 1 || !strings.Contains(err.Error(), "machine registration, version 1.0.0: index registration_one_live_registration") {
 		f.Fatalf("the error says %v", err)
 	}
 }
 
 // driftAndMore drops a trigger and downgrades the engine's tables. Migrate still upgrades
 // the tables.
-func driftAndMore[Tx any](f *fixture[Tx]) {
+func driftAndMore[Tx any](f *Fixture[Tx]) {
 	f.execFirst("DROP TRIGGER deal_delete ON deals", "DROP TRIGGER deal_delete")
-	f.must(f.MigrateTo(f.ctx, f.Version-1))
+	f.Must(f.MigrateTo(f.Context(), f.Version-1))
 	f.wantDrift("deal", "trigger deal_delete of deals is not there")
-	f.wantCount("fsm_schema", f.Version)
+	f.WantCount("fsm_schema", f.Version)
 	f.wantStored(f.deal())
 }

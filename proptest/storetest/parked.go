@@ -52,17 +52,17 @@ func CheckParked(t *testing.T, count func(t *testing.T, from string) int) {
 }
 
 // wantParked fails the test unless want messages are parked and none of them is stuck.
-func (f *fixture[Tx]) wantParked(want int) {
+func (f *Fixture[Tx]) wantParked(want int) {
 	f.Helper()
-	f.wantCount("fsm_outbox WHERE parked", want)
+	f.WantCount("fsm_outbox WHERE parked", want)
 	CheckParked(f.T, f.Count)
 }
 
 // wantClaimed fails the test unless a claim returns these messages.
-func (f *fixture[Tx]) wantClaimed(c store.Claim, want ...store.OutboxMessage) []store.Task {
+func (f *Fixture[Tx]) wantClaimed(c store.Claim, want ...store.OutboxMessage) []store.Task {
 	f.Helper()
-	tasks, err := f.Store.Claim(f.ctx, c)
-	f.must(err)
+	tasks, err := f.Store.Claim(f.Context(), c)
+	f.Must(err)
 	ids := []string{}
 	for _, row := range want {
 		ids = append(ids, row.MessageID)
@@ -73,28 +73,28 @@ func (f *fixture[Tx]) wantClaimed(c store.Claim, want ...store.OutboxMessage) []
 	return tasks
 }
 
-func onlyTheseDestinations[Tx any](f *fixture[Tx]) {
+func onlyTheseDestinations[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	kafka, ton := f.message(h, 1, "kafka"), f.message(h, 2, "ton")
+	kafka, ton := f.Message(h, 1, "kafka"), f.Message(h, 2, "ton")
 	f.send(h, kafka, ton)
-	c := f.claim(901, startTime)
+	c := f.Claim(901, StartTime)
 	c.Destinations = slices.DeleteFunc(c.Destinations, func(l store.Destination) bool { return l.Name != "ton" })
 	f.wantClaimed(c, ton)
 	c.Destinations = nil
 	f.wantClaimed(c)
-	f.wantClaimed(f.claim(902, startTime), kafka)
+	f.wantClaimed(f.Claim(902, StartTime), kafka)
 }
 
-func mostOfADestination[Tx any](f *fixture[Tx]) {
+func mostOfADestination[Tx any](f *Fixture[Tx]) {
 	var rows []store.OutboxMessage
 	for i := range 6 {
 		h := f.deal()
-		row := f.message(h, 1, []string{"kafka", "ton"}[i%2])
-		row.AvailableAt = fsm.Some(startTime.Add(time.Duration(i-10) * time.Second))
+		row := f.Message(h, 1, []string{"kafka", "ton"}[i%2])
+		row.AvailableAt = fsm.Some(StartTime.Add(time.Duration(i-10) * time.Second))
 		f.send(h, row)
 		rows = append(rows, row)
 	}
-	c := f.claim(901, startTime)
+	c := f.Claim(901, StartTime)
 	for i := range c.Destinations {
 		c.Destinations[i].Most = map[string]int{"kafka": 2, "ton": 1}[c.Destinations[i].Name]
 	}
@@ -107,251 +107,251 @@ func mostOfADestination[Tx any](f *fixture[Tx]) {
 	f.wantClaimed(c)
 }
 
-func unknownEffectIsLeft[Tx any](f *fixture[Tx]) {
+func unknownEffectIsLeft[Tx any](f *Fixture[Tx]) {
 	h, other := f.deal(), f.deal()
-	row, known := f.message(h, 1, "kafka"), f.message(other, 1, "kafka")
+	row, known := f.Message(h, 1, "kafka"), f.Message(other, 1, "kafka")
 	row.Effect = "of_tomorrow"
 	f.send(h, row)
 	f.send(other, known)
-	f.wantClaimed(f.claim(901, startTime), known)
-	if got := f.readMessage(row.MessageID); got.State != "pending" || got.Attempts != 0 {
-		f.Fatalf("it is %s", text(got))
+	f.wantClaimed(f.Claim(901, StartTime), known)
+	if got := f.ReadMessage(row.MessageID); got.State != "pending" || got.Attempts != 0 {
+		f.Fatalf("it is %s", Text(got))
 	}
 	f.addEffect("deal", "kafka", "of_tomorrow")
-	f.wantClaimed(f.claim(902, startTime), row)
+	f.wantClaimed(f.Claim(902, StartTime), row)
 }
 
 // unknownEffectBlocks has a message of an unknown effect first. The messages behind it
 // wait, since the order holds for every worker.
-func unknownEffectBlocks[Tx any](f *fixture[Tx]) {
+func unknownEffectBlocks[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row, behind := f.message(h, 1, "kafka"), f.message(h, 2, "kafka")
+	row, behind := f.Message(h, 1, "kafka"), f.Message(h, 2, "kafka")
 	row.Effect = "of_tomorrow"
 	f.send(h, row, behind)
-	f.wantClaimed(f.claim(901, startTime))
+	f.wantClaimed(f.Claim(901, StartTime))
 	f.wantParked(1)
 	f.addEffect("deal", "kafka", "of_tomorrow")
-	tasks := f.wantClaimed(f.claim(902, startTime), row)
-	f.must(f.settle(delivered(tasks[0], startTime)))
-	f.wantClaimed(f.claim(903, startTime), behind)
+	tasks := f.wantClaimed(f.Claim(902, StartTime), row)
+	f.Must(f.settle(delivered(tasks[0], StartTime)))
+	f.wantClaimed(f.Claim(903, StartTime), behind)
 }
 
-func unknownEventIsLeft[Tx any](f *fixture[Tx]) {
+func unknownEventIsLeft[Tx any](f *Fixture[Tx]) {
 	_, t := f.dealWithDeadline()
-	c := f.claim(901, startTime)
+	c := f.Claim(901, StartTime)
 	for i := range c.Events {
 		c.Events[i].Names = []string{"OF_TOMORROW"}
 	}
-	tasks, err := f.Store.Claim(f.ctx, c)
-	f.must(err)
+	tasks, err := f.Store.Claim(f.Context(), c)
+	f.Must(err)
 	if len(tasks) != 0 {
-		f.Fatalf("claimed %s", text(tasks))
+		f.Fatalf("claimed %s", Text(tasks))
 	}
-	if tasks := f.claimAll(902, startTime); len(tasks) != 1 || text(tasks[0].Deadline) != text(t) {
-		f.Fatalf("claimed %s", text(tasks))
+	if tasks := f.claimAll(902, StartTime); len(tasks) != 1 || Text(tasks[0].Deadline) != Text(t) {
+		f.Fatalf("claimed %s", Text(tasks))
 	}
 }
 
 // queued saves three messages of one ordering key. The first is claimed, the others are
 // parked.
-func (f *fixture[Tx]) queued(message func(h versioned[Tx], seq int, destination string) store.OutboxMessage) (h versioned[Tx], first store.Task, second, third store.OutboxMessage) {
+func (f *Fixture[Tx]) queued(message func(h Versioned, seq int, destination string) store.OutboxMessage) (h Versioned, first store.Task, second, third store.OutboxMessage) {
 	f.Helper()
 	h = f.deal()
 	row := message(h, 1, "kafka")
-	second, third = f.message(h, 2, "kafka"), f.message(h, 3, "kafka")
+	second, third = f.Message(h, 2, "kafka"), f.Message(h, 3, "kafka")
 	f.send(h, row, second, third)
-	first = f.wantClaimed(f.claim(901, startTime), row)[0]
-	f.wantClaimed(f.claim(902, startTime))
+	first = f.wantClaimed(f.Claim(901, StartTime), row)[0]
+	f.wantClaimed(f.Claim(902, StartTime))
 	f.wantParked(2)
 	return h, first, second, third
 }
 
-func parkedBehindDelivered[Tx any](f *fixture[Tx]) {
-	_, first, second, third := f.queued(f.message)
-	f.must(f.settle(delivered(first, startTime)))
+func parkedBehindDelivered[Tx any](f *Fixture[Tx]) {
+	_, first, second, third := f.queued(f.Message)
+	f.Must(f.settle(delivered(first, StartTime)))
 	f.wantParked(1)
-	next := f.wantClaimed(f.claim(903, startTime), second)[0]
-	f.must(f.settle(outcome(next, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(startTime.Add(time.Second)), LastError: "x"})))
+	next := f.wantClaimed(f.Claim(903, StartTime), second)[0]
+	f.Must(f.settle(outcome(next, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(StartTime.Add(time.Second)), LastError: "x"})))
 	f.wantParked(1)
-	next = f.wantClaimed(f.claim(904, startTime.Add(time.Second)), second)[0]
-	f.must(f.settle(delivered(next, startTime)))
-	f.wantClaimed(f.claim(905, startTime), third)
+	next = f.wantClaimed(f.Claim(904, StartTime.Add(time.Second)), second)[0]
+	f.Must(f.settle(delivered(next, StartTime)))
+	f.wantClaimed(f.Claim(905, StartTime), third)
 	f.wantParked(0)
 }
 
-func parkedBehindDiscarded[Tx any](f *fixture[Tx]) {
-	_, first, second, _ := f.queued(f.message)
-	f.must(f.settle(outcome(first, store.MessageState{State: "dead_letter", LastError: "x"})))
+func parkedBehindDiscarded[Tx any](f *Fixture[Tx]) {
+	_, first, second, _ := f.queued(f.Message)
+	f.Must(f.settle(outcome(first, store.MessageState{State: "dead_letter", LastError: "x"})))
 	f.wantParked(2)
-	dead := f.readMessage(first.Effect.MessageID)
+	dead := f.ReadMessage(first.Effect.MessageID)
 	l := dead.MessageState
-	l.DiscardedAt, l.Resolution = fsm.Some(startTime), "ann: moot"
-	f.must(f.settle(byOperator(dead, l)))
+	l.DiscardedAt, l.Resolution = fsm.Some(StartTime), "ann: moot"
+	f.Must(f.settle(byOperator(dead, l)))
 	f.wantParked(1)
-	f.wantClaimed(f.claim(903, startTime), second)
+	f.wantClaimed(f.Claim(903, StartTime), second)
 }
 
 // cancel cancels a message that is not delivered.
-func (f *fixture[Tx]) cancel(id string) {
+func (f *Fixture[Tx]) cancel(id string) {
 	f.Helper()
-	row := f.readMessage(id)
+	row := f.ReadMessage(id)
 	l := row.MessageState
-	l.State, l.DiscardedAt, l.Resolution = "dead_letter", fsm.Some(startTime), "ann: moot"
-	f.must(f.settle(byOperator(row, l)))
-	if got := f.readMessage(id); text(got.MessageState) != text(l) {
-		f.Errorf("it is %s\nwant %s", text(got.MessageState), text(l))
+	l.State, l.DiscardedAt, l.Resolution = "dead_letter", fsm.Some(StartTime), "ann: moot"
+	f.Must(f.settle(byOperator(row, l)))
+	if got := f.ReadMessage(id); Text(got.MessageState) != Text(l) {
+		f.Errorf("it is %s\nwant %s", Text(got.MessageState), Text(l))
 	}
 }
 
-func parkedBehindCancelledByHand[Tx any](f *fixture[Tx]) {
-	_, first, second, third := f.queued(f.message)
-	f.must(f.settle(outcome(first, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(startTime.Add(time.Hour)), LastError: "x"})))
-	f.wantClaimed(f.claim(902, startTime))
+func parkedBehindCancelledByHand[Tx any](f *Fixture[Tx]) {
+	_, first, second, third := f.queued(f.Message)
+	f.Must(f.settle(outcome(first, store.MessageState{State: "retry_wait", AvailableAt: fsm.Some(StartTime.Add(time.Hour)), LastError: "x"})))
+	f.wantClaimed(f.Claim(902, StartTime))
 	f.cancel(first.Effect.MessageID)
 	f.wantParked(1)
-	f.must(f.settle(delivered(f.wantClaimed(f.claim(903, startTime), second)[0], startTime)))
-	f.wantClaimed(f.claim(904, startTime), third)
+	f.Must(f.settle(delivered(f.wantClaimed(f.Claim(903, StartTime), second)[0], StartTime)))
+	f.wantClaimed(f.Claim(904, StartTime), third)
 }
 
 // parkedIsCancelledByHand cancels a message that is parked behind a claimed one.
-func parkedIsCancelledByHand[Tx any](f *fixture[Tx]) {
-	_, first, second, third := f.queued(f.message)
+func parkedIsCancelledByHand[Tx any](f *Fixture[Tx]) {
+	_, first, second, third := f.queued(f.Message)
 	f.cancel(second.MessageID)
 	CheckParked(f.T, f.Count)
-	f.wantCount("fsm_outbox WHERE parked AND state = 'dead_letter'", 0)
-	f.wantClaimed(f.claim(902, startTime))
-	f.must(f.settle(delivered(first, startTime)))
-	f.wantClaimed(f.claim(903, startTime), third)
+	f.WantCount("fsm_outbox WHERE parked AND state = 'dead_letter'", 0)
+	f.wantClaimed(f.Claim(902, StartTime))
+	f.Must(f.settle(delivered(first, StartTime)))
+	f.wantClaimed(f.Claim(903, StartTime), third)
 	f.wantParked(0)
 }
 
-func parkedBehindRequeued[Tx any](f *fixture[Tx]) {
-	_, first, second, _ := f.queued(f.message)
-	f.must(f.settle(outcome(first, store.MessageState{State: "dead_letter", LastError: "x"})))
-	dead := f.readMessage(first.Effect.MessageID)
-	f.must(f.settle(byOperator(dead, store.MessageState{State: "pending", AvailableAt: fsm.Some(startTime), LastError: "x", Resolution: "ann: fixed"})))
+func parkedBehindRequeued[Tx any](f *Fixture[Tx]) {
+	_, first, second, _ := f.queued(f.Message)
+	f.Must(f.settle(outcome(first, store.MessageState{State: "dead_letter", LastError: "x"})))
+	dead := f.ReadMessage(first.Effect.MessageID)
+	f.Must(f.settle(byOperator(dead, store.MessageState{State: "pending", AvailableAt: fsm.Some(StartTime), LastError: "x", Resolution: "ann: fixed"})))
 	f.wantParked(2)
-	again := f.wantClaimed(f.claim(903, startTime), first.Effect)[0]
-	f.must(f.settle(delivered(again, startTime)))
-	f.wantClaimed(f.claim(904, startTime), second)
+	again := f.wantClaimed(f.Claim(903, StartTime), first.Effect)[0]
+	f.Must(f.settle(delivered(again, StartTime)))
+	f.wantClaimed(f.Claim(904, StartTime), second)
 }
 
 // leaveState leaves the state of h, which cancels its work.
-func (f *fixture[Tx]) leaveState(h versioned[Tx]) versioned[Tx] {
+func (f *Fixture[Tx]) leaveState(h Versioned) Versioned {
 	f.Helper()
-	c, next := f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+	c, next := f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 	c.CancelWork = true
-	f.must(f.save(c))
+	f.Must(f.Save(c))
 	return next
 }
 
 // parkedBehindCancelled cancels the head while a worker carries it out. The next message
 // waits until the lease ends.
-func parkedBehindCancelled[Tx any](f *fixture[Tx]) {
+func parkedBehindCancelled[Tx any](f *Fixture[Tx]) {
 	h, first, second, third := f.queued(f.work)
 	f.leaveState(h)
-	f.wantClaimed(f.claim(903, startTime))
+	f.wantClaimed(f.Claim(903, StartTime))
 	f.wantParked(1)
-	next := f.wantClaimed(f.claim(904, startTime.Add(time.Minute)), second)[0]
-	f.must(f.settle(delivered(next, startTime)))
-	f.wantClaimed(f.claim(905, startTime.Add(time.Minute)), third)
-	f.must(f.settle(delivered(first, startTime)))
+	next := f.wantClaimed(f.Claim(904, StartTime.Add(time.Minute)), second)[0]
+	f.Must(f.settle(delivered(next, StartTime)))
+	f.wantClaimed(f.Claim(905, StartTime.Add(time.Minute)), third)
+	f.Must(f.settle(delivered(first, StartTime)))
 }
 
-func parkedIsCancelled[Tx any](f *fixture[Tx]) {
+func parkedIsCancelled[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row, work, behind := f.message(h, 1, "kafka"), f.work(h, 2, "kafka"), f.message(h, 3, "kafka")
+	row, work, behind := f.Message(h, 1, "kafka"), f.work(h, 2, "kafka"), f.Message(h, 3, "kafka")
 	f.send(h, row, work, behind)
-	first := f.wantClaimed(f.claim(901, startTime), row)[0]
-	f.wantClaimed(f.claim(902, startTime))
+	first := f.wantClaimed(f.Claim(901, StartTime), row)[0]
+	f.wantClaimed(f.Claim(902, StartTime))
 	f.wantParked(2)
 	f.leaveState(h)
-	f.wantClaimed(f.claim(903, startTime))
+	f.wantClaimed(f.Claim(903, StartTime))
 	f.wantParked(1)
-	f.must(f.settle(delivered(first, startTime)))
-	f.wantClaimed(f.claim(904, startTime), behind)
+	f.Must(f.settle(delivered(first, StartTime)))
+	f.wantClaimed(f.Claim(904, StartTime), behind)
 	f.wantParked(0)
 }
 
-func behindCancelledLease[Tx any](f *fixture[Tx]) {
+func behindCancelledLease[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
 	f.send(h, f.work(h, 1, "kafka"))
-	f.claimAll(901, startTime)
+	f.claimAll(901, StartTime)
 	h = f.leaveState(h)
-	next := f.message(h, 1, "kafka")
+	next := f.Message(h, 1, "kafka")
 	f.send(h, next)
-	f.wantClaimed(f.claim(902, startTime))
+	f.wantClaimed(f.Claim(902, StartTime))
 	f.wantParked(0)
-	f.wantClaimed(f.claim(903, startTime.Add(time.Minute)), next)
+	f.wantClaimed(f.Claim(903, StartTime.Add(time.Minute)), next)
 }
 
 // headsBehindMany has more old parked messages than a claim asks for, and one message
 // that can be claimed.
-func headsBehindMany[Tx any](f *fixture[Tx]) {
+func headsBehindMany[Tx any](f *Fixture[Tx]) {
 	const records, behind = 3, 20
 	for range records {
 		h := f.deal()
 		f.deadLetter(h, 0, "kafka")
-		c := f.emptyCommit(h)
+		c := f.EmptyCommit(h)
 		for seq := range behind {
-			c.Outbox = append(c.Outbox, f.message(h, seq+1, "kafka"))
+			c.Outbox = append(c.Outbox, f.Message(h, seq+1, "kafka"))
 		}
-		f.must(f.save(c))
+		f.Must(f.Save(c))
 	}
 	h := f.deal()
-	last := f.message(h, 1, "kafka")
-	last.AvailableAt = fsm.Some(startTime.Add(time.Second))
+	last := f.Message(h, 1, "kafka")
+	last.AvailableAt = fsm.Some(StartTime.Add(time.Second))
 	f.send(h, last)
-	c := f.claim(903, startTime.Add(time.Second))
+	c := f.Claim(903, StartTime.Add(time.Second))
 	c.Effects = 2
 	f.wantClaimed(c, last)
 	f.wantParked(records * behind)
 }
 
-func headNotParkedByHand[Tx any](f *fixture[Tx]) {
+func headNotParkedByHand[Tx any](f *Fixture[Tx]) {
 	h := f.deal()
-	row := f.message(h, 1, "kafka")
+	row := f.Message(h, 1, "kafka")
 	f.send(h, row)
 	park := func() error {
-		return f.Store.InTx(f.ctx, func(tx Tx) error {
-			return f.Exec(f.ctx, tx, "UPDATE fsm_outbox SET parked = NOT parked WHERE message_id = '"+row.MessageID+"'")
+		return f.Store.InTx(f.Context(), func(tx Tx) error {
+			return f.Exec(f.Context(), tx, "UPDATE fsm_outbox SET parked = NOT parked WHERE message_id = '"+row.MessageID+"'")
 		})
 	}
 	if park() == nil {
 		f.Fatal("the database lets a head be parked")
 	}
-	f.wantClaimed(f.claim(901, startTime), row)
+	f.wantClaimed(f.Claim(901, StartTime), row)
 }
 
 // claimsLeaveNothingStuck has concurrent workers claim and settle the messages of many
 // ordering keys until all are delivered. A stuck message would never be claimed.
-func claimsLeaveNothingStuck[Tx any](f *fixture[Tx]) {
+func claimsLeaveNothingStuck[Tx any](f *Fixture[Tx]) {
 	const records, rows = 6, 15
 	for range records {
 		h := f.deal()
-		c := f.emptyCommit(h)
+		c := f.EmptyCommit(h)
 		for seq := range rows {
-			c.Outbox = append(c.Outbox, f.message(h, seq, "kafka"))
+			c.Outbox = append(c.Outbox, f.Message(h, seq, "kafka"))
 		}
-		f.must(f.save(c))
+		f.Must(f.Save(c))
 	}
 	f.drain(records*rows, func(t store.Task, s store.Store[Tx]) error {
-		return s.InTx(f.ctx, func(tx Tx) error { return s.Settle(f.ctx, tx, delivered(t, startTime)) })
+		return s.InTx(f.Context(), func(tx Tx) error { return s.Settle(f.Context(), tx, delivered(t, StartTime)) })
 	})
-	f.wantCount("fsm_outbox WHERE state <> 'delivered'", 0)
+	f.WantCount("fsm_outbox WHERE state <> 'delivered'", 0)
 }
 
 // drain has concurrent workers claim and finish total messages that are not work. It
 // fails the test after many claims in a row without a message.
-func (f *fixture[Tx]) drain(total int, finish func(t store.Task, s store.Store[Tx]) error) {
+func (f *Fixture[Tx]) drain(total int, finish func(t store.Task, s store.Store[Tx]) error) {
 	f.Helper()
 	var done, idle atomic.Int64
-	f.concurrently(func(s store.Store[Tx], i int) error {
+	f.Concurrently(func(s store.Store[Tx], i int) error {
 		for n := 0; done.Load() < int64(total); n++ {
-			c := f.claim(1000+i, startTime)
-			c.Token = uuid(10_000*(i+1) + n)
+			c := f.Claim(1000+i, StartTime)
+			c.Token = UUID(10_000*(i+1) + n)
 			c.Effects = 3
-			tasks, err := s.Claim(f.ctx, c)
+			tasks, err := s.Claim(f.Context(), c)
 			if err != nil && !errors.Is(err, store.ErrConflict) {
 				done.Store(int64(total))
 				return err
@@ -377,7 +377,7 @@ func (f *fixture[Tx]) drain(total int, finish func(t store.Task, s store.Store[T
 }
 
 // retryConflicts repeats a call that returns ErrConflict.
-func (f *fixture[Tx]) retryConflicts(do func() error) error {
+func (f *Fixture[Tx]) retryConflicts(do func() error) error {
 	for {
 		if err := do(); !errors.Is(err, store.ErrConflict) {
 			return err
@@ -387,35 +387,35 @@ func (f *fixture[Tx]) retryConflicts(do func() error) error {
 
 // cancellationsLeaveNothingStuck is claimsLeaveNothingStuck with records that leave the
 // states of some messages meanwhile.
-func cancellationsLeaveNothingStuck[Tx any](f *fixture[Tx]) {
+func cancellationsLeaveNothingStuck[Tx any](f *Fixture[Tx]) {
 	const records, rows = 8, 6
-	heads := make([]versioned[Tx], records)
+	heads := make([]Versioned, records)
 	kept := 0
 	for i := range heads {
 		heads[i] = f.deal()
-		c := f.emptyCommit(heads[i])
+		c := f.EmptyCommit(heads[i])
 		for seq := range rows {
-			row := f.message(heads[i], seq, "kafka")
+			row := f.Message(heads[i], seq, "kafka")
 			if row.Work = seq%2 == 1; !row.Work {
 				kept++
 			}
 			c.Outbox = append(c.Outbox, row)
 		}
-		f.must(f.save(c))
+		f.Must(f.Save(c))
 	}
 	leaving := make([]store.Commit, records)
 	for i, h := range heads {
-		leaving[i], _ = f.commit(h, deal.SubmitOffer{}, advertiser, startTime)
+		leaving[i], _ = f.commit(h, deal.SubmitOffer{}, Advertiser, StartTime)
 		leaving[i].CancelWork = true
 	}
 	var turn atomic.Int64
 	f.drain(kept, func(t store.Task, s store.Store[Tx]) error {
 		if i := int(turn.Add(1)) - 1; i < records {
-			if err := f.retryConflicts(func() error { return saveTo(f.ctx, s, leaving[i]) }); err != nil {
+			if err := f.retryConflicts(func() error { return saveTo(f.Context(), s, leaving[i]) }); err != nil {
 				return err
 			}
 		}
-		return s.InTx(f.ctx, func(tx Tx) error { return s.Settle(f.ctx, tx, delivered(t, startTime)) })
+		return s.InTx(f.Context(), func(tx Tx) error { return s.Settle(f.Context(), tx, delivered(t, StartTime)) })
 	})
-	f.wantCount("fsm_outbox WHERE NOT cancelled AND state <> 'delivered'", 0)
+	f.WantCount("fsm_outbox WHERE NOT cancelled AND state <> 'delivered'", 0)
 }

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -23,17 +22,17 @@ func examplePauses() []store.Pause {
 	for _, s := range []store.Scope{
 		{Destination: "kafka"}, {Machine: "deal"}, {Machine: "deal", Effect: "deal.events"}, {Machine: "deal", Effect: "notify_owner"}, {Machine: "wal"},
 	} {
-		list = append(list, store.Pause{Scope: s, Who: "ann", Why: "the bank's is away", At: startTime})
+		list = append(list, store.Pause{Scope: s, Who: "ann", Why: "the bank's is away", At: StartTime})
 	}
 	return list
 }
 
 // pause stores pauses, the last first.
-func (f *fixture[Tx]) pause(list ...store.Pause) {
+func (f *Fixture[Tx]) pause(list ...store.Pause) {
 	f.Helper()
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error {
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error {
 		for i := range list {
-			if err := f.Store.Pause(f.ctx, tx, list[len(list)-1-i]); err != nil {
+			if err := f.Store.Pause(f.Context(), tx, list[len(list)-1-i]); err != nil {
 				return err
 			}
 		}
@@ -41,40 +40,40 @@ func (f *fixture[Tx]) pause(list ...store.Pause) {
 	}))
 }
 
-func (f *fixture[Tx]) unpause(s store.Scope) (there bool) {
+func (f *Fixture[Tx]) unpause(s store.Scope) (there bool) {
 	f.Helper()
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) (err error) {
-		there, err = f.Store.Unpause(f.ctx, tx, s)
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) (err error) {
+		there, err = f.Store.Unpause(f.Context(), tx, s)
 		return err
 	}))
 	return there
 }
 
 // wantPauses fails the test unless exactly these pauses are stored.
-func (f *fixture[Tx]) wantPauses(want []store.Pause) {
+func (f *Fixture[Tx]) wantPauses(want []store.Pause) {
 	f.Helper()
-	page, err := f.Reopen(f.T).Read(f.ctx, store.Read{Kind: store.ReadPauses})
-	f.must(err)
-	if text(page.Pauses) != text(want) {
-		f.Fatalf("there are %s\nwant %s", text(page.Pauses), text(want))
+	page, err := f.Reopen(f.T).Read(f.Context(), store.Read{Kind: store.ReadPauses})
+	f.Must(err)
+	if Text(page.Pauses) != Text(want) {
+		f.Fatalf("there are %s\nwant %s", Text(page.Pauses), Text(want))
 	}
 }
 
-func pauseIsReadBack[Tx any](f *fixture[Tx]) {
+func pauseIsReadBack[Tx any](f *Fixture[Tx]) {
 	f.wantPauses(nil)
 	f.pause(examplePauses()...)
 	f.wantPauses(examplePauses())
 }
 
-func pauseAgain[Tx any](f *fixture[Tx]) {
+func pauseAgain[Tx any](f *Fixture[Tx]) {
 	list := examplePauses()
 	f.pause(list...)
-	list[2].Who, list[2].Why, list[2].At = "bob", "the topic is gone", startTime.Add(time.Microsecond)
+	list[2].Who, list[2].Why, list[2].At = "bob", "the topic is gone", StartTime.Add(time.Microsecond)
 	f.pause(list[2])
 	f.wantPauses(list)
 }
 
-func unpause[Tx any](f *fixture[Tx]) {
+func unpause[Tx any](f *Fixture[Tx]) {
 	list := examplePauses()
 	f.pause(list...)
 	for i, want := range []bool{true, false} {
@@ -85,28 +84,13 @@ func unpause[Tx any](f *fixture[Tx]) {
 	f.wantPauses(append(list[:2:2], list[3:]...))
 }
 
-func unpauseEndsWait[Tx any](f *fixture[Tx]) {
+func unpauseEndsWait[Tx any](f *Fixture[Tx]) {
 	p := examplePauses()[0]
 	f.pause(p)
-	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
-	defer cancel()
-	for f.Store.Wait(ctx, short) == nil && !f.waitsFully(ctx) { // earlier commits end it too
-		continue
-	}
-	woken := make(chan error, 1)
-	go func() { woken <- f.Store.Wait(ctx, time.Hour) }()
-	for {
-		f.unpause(p.Scope)
-		select {
-		case err := <-woken:
-			f.must(err)
-			return
-		case <-time.After(short):
-		}
-	}
+	f.wantWoken(func(int) { f.unpause(p.Scope) })
 }
 
-func noScope[Tx any](f *fixture[Tx]) {
+func noScope[Tx any](f *Fixture[Tx]) {
 	for name, p := range map[string]store.Pause{
 		"nothing":                   {Who: "ann", Why: "to see"},
 		"an effect of no machine":   {Scope: store.Scope{Effect: "x"}, Who: "ann", Why: "to see"},
@@ -114,8 +98,8 @@ func noScope[Tx any](f *fixture[Tx]) {
 		"without a name":            {Scope: store.Scope{Machine: "deal"}, Why: "to see"},
 		"without a reason":          {Scope: store.Scope{Machine: "deal"}, Who: "ann"},
 	} {
-		p.At = startTime
-		if err := f.Store.InTx(f.ctx, func(tx Tx) error { return f.Store.Pause(f.ctx, tx, p) }); err == nil {
+		p.At = StartTime
+		if err := f.Store.InTx(f.Context(), func(tx Tx) error { return f.Store.Pause(f.Context(), tx, p) }); err == nil {
 			f.Errorf("%s can be paused", name)
 		}
 	}

@@ -5,7 +5,7 @@ import "testing"
 // storeCase is one case of the suite.
 type storeCase[Tx any] struct {
 	name string
-	run  func(f *fixture[Tx])
+	run  func(f *Fixture[Tx])
 }
 
 // Run checks every sentence of the contract of store.Store.
@@ -35,7 +35,7 @@ func Run[Tx any](t *testing.T, open Open[Tx]) {
 		t.Run(group.name, func(t *testing.T) {
 			for _, test := range group.tests {
 				t.Run(test.name, func(t *testing.T) {
-					f := newFixture(t, open)
+					f := NewFixture(t, open)
 					f.AllowAnyRows(t)
 					test.run(f)
 				})

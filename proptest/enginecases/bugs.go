@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -18,8 +19,8 @@ import (
 // unpackHandoff says that there is nothing to unpack.
 var unpackHandoff = unpack.Checked{RowVerified: true, RowChecksum: fsm.Some("c"), DeviceExists: true, FoundPath: fsm.Some("/dev/x"), DeviceID: "12345678"}
 
-func bugsOfOthers[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func bugsOfOthers[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"TwoActiveRunsEachResumeTheirUnfinishedStep", twoActiveRuns[Tx]},
 		{"ShipAndRefundOnOneOrderAreNotBothTaken", shipAndRefund[Tx]},
 		{"TheVersionIsInTheWhereClause", noLostUpdate[Tx]},
@@ -33,14 +34,14 @@ func bugsOfOthers[Tx any]() []engineCase[Tx] {
 
 // twoActiveRuns restarts with two runs in the middle of their work. If the runs shared a
 // list of completed steps, the second would skip its own.
-func twoActiveRuns[Tx any](f *engineFixture[Tx]) {
+func twoActiveRuns[Tx any](f *fixture[Tx]) {
 	f.handlers.answer("check_exists", download.Checked{})
 	var ids []string
 	for _, image := range []string{"one", "two"} {
 		ids = append(ids, f.mustCreate("download", download.Start{ImageID: image, S3Key: image, Bucket: "b"}, fsm.System()))
 	}
-	_, err := f.engine.Step(f.ctx)
-	f.must(err)
+	_, err := f.engine.Step(f.Context())
+	f.Must(err)
 	if held := f.dieHolding(); !slices.Equal(held, []string{"download_object", "download_object"}) {
 		f.Fatalf("the dead worker held %v", held)
 	}
@@ -62,17 +63,17 @@ func twoActiveRuns[Tx any](f *engineFixture[Tx]) {
 
 // shipAndRefund has concurrent callers fire two events that exclude each other. Only one
 // of the two is reported as accepted, and only its effects happen.
-func shipAndRefund[Tx any](f *engineFixture[Tx]) {
+func shipAndRefund[Tx any](f *fixture[Tx]) {
 	id := f.offered()
 	f.handlers.answer("generate_deposit_address", deal.AddressReady{DepositAddress: "a"})
 	var mu sync.Mutex
 	took := map[string]int{}
-	f.concurrently(func(db store.Store[Tx], i int) error {
-		event, by := fsm.Payload(deal.Accept{}), owner
+	f.Concurrently(func(db store.Store[Tx], i int) error {
+		event, by := fsm.Payload(deal.Accept{}), storetest.Owner
 		if i/2%2 == 1 {
-			event, by = deal.Withdraw{}, advertiser
+			event, by = deal.Withdraw{}, storetest.Advertiser
 		}
-		o, err := f.newEngine(db, f.config).Fire(f.ctx, "deal", id, event, engine.Call{By: by})
+		o, err := f.newEngine(db, f.config).Fire(f.Context(), "deal", id, event, engine.Call{By: by})
 		var x *fsm.Rejection
 		if errors.As(err, &x) || errors.Is(err, store.ErrConflict) {
 			return nil
@@ -91,23 +92,23 @@ func shipAndRefund[Tx any](f *engineFixture[Tx]) {
 	}
 	f.stepAll()
 	f.wantCalls("generate_deposit_address", took["ACCEPT"])
-	f.wantCount("deal_events WHERE event_type IN ('ACCEPT', 'WITHDRAW')", 1)
-	f.wantCount("fsm_outbox WHERE effect = 'notify_advertiser'", took["ACCEPT"])
+	f.WantCount("deal_events WHERE event_type IN ('ACCEPT', 'WITHDRAW')", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'notify_advertiser'", took["ACCEPT"])
 }
 
 // noLostUpdate has both parties consent at the same moment, many times. With an update by
 // id alone, one consent would overwrite the other, and the deal would hang.
-func noLostUpdate[Tx any](f *engineFixture[Tx]) {
+func noLostUpdate[Tx any](f *fixture[Tx]) {
 	for range 5 {
 		id := f.paid()
-		f.concurrently(func(db store.Store[Tx], i int) error {
-			by := advertiser
+		f.Concurrently(func(db store.Store[Tx], i int) error {
+			by := storetest.Advertiser
 			if i%2 == 1 {
-				by = owner
+				by = storetest.Owner
 			}
 			e := f.newEngine(db, f.config)
 			for {
-				_, err := e.Fire(f.ctx, "deal", id, deal.MutualCancel{}, engine.Call{By: by})
+				_, err := e.Fire(f.Context(), "deal", id, deal.MutualCancel{}, engine.Call{By: by})
 				var x *fsm.Rejection
 				switch {
 				case errors.Is(err, store.ErrConflict):
@@ -118,19 +119,19 @@ func noLostUpdate[Tx any](f *engineFixture[Tx]) {
 				return err
 			}
 		})
-		f.wantCount("deals WHERE deal_id = '"+id+"' AND status = 'CANCELLED' AND advertiser_cancels AND owner_cancels", 1)
+		f.WantCount("deals WHERE deal_id = '"+id+"' AND status = 'CANCELLED' AND advertiser_cancels AND owner_cancels", 1)
 	}
 }
 
 // handlerFires has a handler fire events of its own record and of another.
-func handlerFires[Tx any](f *engineFixture[Tx]) {
-	ctx, cancel := context.WithTimeout(f.ctx, time.Minute)
-	defer cancel()
+func handlerFires[Tx any](f *fixture[Tx]) {
 	other := f.offered()
 	f.stepAll()
 	f.handlers.set("notify_owner", func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		for _, id := range []string{d.Record, other} {
-			if _, err := f.engine.Fire(ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: owner}); err != nil {
+			ctx, cancel := context.WithTimeout(f.Context(), lastResort)
+			defer cancel()
+			if _, err := f.engine.Fire(ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: storetest.Owner}); err != nil {
 				return nil, err
 			}
 		}
@@ -140,33 +141,33 @@ func handlerFires[Tx any](f *engineFixture[Tx]) {
 	f.stepAll()
 	f.wantState("deal", id, "NEGOTIATING", 3)
 	f.wantState("deal", other, "NEGOTIATING", 3)
-	f.wantCount("fsm_outbox WHERE state <> 'delivered'", 0)
+	f.WantCount("fsm_outbox WHERE state <> 'delivered'", 0)
 }
 
-func refusalExplains[Tx any](f *engineFixture[Tx]) {
+func refusalExplains[Tx any](f *fixture[Tx]) {
 	id := f.validating("img")
-	_, err := f.engine.Fire(f.ctx, "download", id, download.Start{ImageID: "x", S3Key: "k", Bucket: "b"}, engine.Call{})
-	x := as[*fsm.Rejection](f, err)
+	_, err := f.engine.Fire(f.Context(), "download", id, download.Start{ImageID: "x", S3Key: "k", Bucket: "b"}, engine.Call{})
+	x := storetest.As[*fsm.Rejection](f, err)
 	if x.State != "validate" || x.Event != "START" || !slices.Contains(x.Legal, "VALIDATED") {
-		f.Errorf("the refusal says %s", text(x))
+		f.Errorf("the refusal says %s", storetest.Text(x))
 	}
 	w := f.walClaimed()
-	_, err = f.engine.Fire(f.ctx, "wal", w, walFailure, engine.Call{By: walWorker})
-	x = as[*fsm.Rejection](f, err)
+	_, err = f.engine.Fire(f.Context(), "wal", w, walFailure, engine.Call{By: walWorker})
+	x = storetest.As[*fsm.Rejection](f, err)
 	if !errors.Is(err, fsm.ErrRefused) || x.Failure != "stale_claim" || len(x.Rows) == 0 || len(x.Rows[0].Seen) != 2 {
-		f.Fatalf("the refusal says %s", text(x))
+		f.Fatalf("the refusal says %s", storetest.Text(x))
 	}
 }
 
 // deadlinesComeBack restarts the engine before a deadline is due. Then it deletes a
 // deadline, which an operator restores.
-func deadlinesComeBack[Tx any](f *engineFixture[Tx]) {
+func deadlinesComeBack[Tx any](f *fixture[Tx]) {
 	id, lost := f.offered(), f.offered()
 	f.ExecUnchecked(f.T, "fsm_deadlines", "DELETE FROM fsm_deadlines WHERE record_id = '"+lost+"'")
 	f.restart()
 	f.advance(24 * time.Hour)
-	did, err := f.engine.Resume(f.ctx, "deal", lost, "ann", "the deadline is gone")
-	f.must(err)
+	did, err := f.engine.Resume(f.Context(), "deal", lost, "ann", "the deadline is gone")
+	f.Must(err)
 	if !did.Deadline {
 		f.Fatalf("it did %+v", did)
 	}
@@ -178,17 +179,17 @@ func deadlinesComeBack[Tx any](f *engineFixture[Tx]) {
 
 // unknownState has a record in a state that the table does not have. The engine reports
 // it, does nothing to it, and continues with the others.
-func unknownState[Tx any](f *engineFixture[Tx]) {
+func unknownState[Tx any](f *fixture[Tx]) {
 	id, other := f.offered(), f.offered()
-	f.corrupt(versioned[Tx]{machine: f.deals, id: id})
-	_, err := f.engine.Fire(f.ctx, "deal", id, deal.Withdraw{}, engine.Call{By: advertiser})
-	if e := as[*store.CorruptError](f, err); e.ID != id {
+	f.Corrupt(f.Deals, id)
+	_, err := f.engine.Fire(f.Context(), "deal", id, deal.Withdraw{}, engine.Call{By: storetest.Advertiser})
+	if e := storetest.As[*store.CorruptError](f, err); e.ID != id {
 		f.Fatalf("the error says %v", e)
 	}
-	_, err = f.engine.Get(f.ctx, "deal", id)
-	f.wantError(err, store.ErrCorrupt)
+	_, err = f.engine.Get(f.Context(), "deal", id)
+	f.WantError(err, store.ErrCorrupt)
 	f.advance(48 * time.Hour)
 	f.stepAll()
 	f.wantState("deal", other, "EXPIRED", 3)
-	f.wantCount("deals WHERE status = 'nowhere'", 1)
+	f.WantCount("deals WHERE status = 'nowhere'", 1)
 }

@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"context"
@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func poisonousMessages[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
-		{"ItsNeighboursAreDeliveredThoughTheyAreNeverRepeated", func(f *engineFixture[Tx]) { f.runPoisonous(fsm.RetryPolicy{}) }},
-		{"ItUsesItsOwnAttemptsUp", func(f *engineFixture[Tx]) { f.runPoisonous(fsm.RetryPolicy{Attempts: 2}) }},
+func poisonousMessages[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
+		{"ItsNeighboursAreDeliveredThoughTheyAreNeverRepeated", func(f *fixture[Tx]) { f.runPoisonous(fsm.RetryPolicy{}) }},
+		{"ItUsesItsOwnAttemptsUp", func(f *fixture[Tx]) { f.runPoisonous(fsm.RetryPolicy{Attempts: 2}) }},
 		{"OtherWorkGoesOnBesideASuspect", besideASuspect[Tx]},
 	}
 }
@@ -95,7 +96,7 @@ func (r withPolicy[Tx]) Effects() (list []fsm.EffectInfo) {
 
 // runToEnd runs a worker in a process of its own until the process is dead or no message
 // is open. It reports whether no message is open.
-func (f *engineFixture[Tx]) runToEnd(p *process[Tx], policy fsm.RetryPolicy) (done bool) {
+func (f *fixture[Tx]) runToEnd(p *process[Tx], policy fsm.RetryPolicy) (done bool) {
 	f.Helper()
 	var machines []engine.Machine[Tx]
 	for _, m := range f.machines() {
@@ -104,8 +105,8 @@ func (f *engineFixture[Tx]) runToEnd(p *process[Tx], policy fsm.RetryPolicy) (do
 	c := f.config
 	c.Concurrency, c.PollInterval = 32, time.Hour
 	e, err := engine.New[Tx](p, c, machines...)
-	f.must(err)
-	ctx, stop := context.WithCancel(f.ctx)
+	f.Must(err)
+	ctx, stop := context.WithCancel(f.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Run(ctx) }) // it returns nil
 	for !done && !p.isDead() {
@@ -122,11 +123,11 @@ func (f *engineFixture[Tx]) runToEnd(p *process[Tx], policy fsm.RetryPolicy) (do
 
 // runPoisonous has a message kill each process that carries it out, the first two with
 // ten other messages under way. It starts processes until no message is open.
-func (f *engineFixture[Tx]) runPoisonous(policy fsm.RetryPolicy) {
+func (f *fixture[Tx]) runPoisonous(policy fsm.RetryPolicy) {
 	const healthy = 10
 	var ids []string
 	for range healthy + 1 {
-		ids = append(ids, f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser))
+		ids = append(ids, f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser))
 	}
 	poison := ids[healthy/2]
 	deaths := 0
@@ -164,28 +165,27 @@ func (f *engineFixture[Tx]) runPoisonous(policy fsm.RetryPolicy) {
 	if want := policy.Attempts + 3; deaths != want {
 		f.Errorf("%d processes died, want %d: the first two do not count", deaths, want)
 	}
-	f.wantCount("fsm_outbox WHERE state = 'delivered'", healthy)
-	dead, err := f.engine.DeadLetters(f.ctx, store.Filter{}, "", 100)
-	f.must(err)
+	f.WantCount("fsm_outbox WHERE state = 'delivered'", healthy)
+	dead, err := f.engine.DeadLetters(f.Context(), store.Filter{}, "", 100)
+	f.Must(err)
 	if len(dead) != 1 || dead[0].RecordID != poison || dead[0].Cut != int64(deaths) {
-		f.Fatalf("the dead letters are %s", text(dead))
+		f.Fatalf("the dead letters are %s", storetest.Text(dead))
 	}
-	f.must(f.engine.Requeue(f.ctx, dead[0].MessageID, "ann", "repaired"))
-	if got := f.readMessage(dead[0].MessageID); got.Attempts != 0 || got.Cut != 0 {
-		f.Errorf("a requeued message is %s", text(got))
+	f.Must(f.engine.Requeue(f.Context(), dead[0].MessageID, "ann", "repaired"))
+	if got := f.ReadMessage(dead[0].MessageID); got.Attempts != 0 || got.Cut != 0 {
+		f.Errorf("a requeued message is %s", storetest.Text(got))
 	}
 }
 
 // besideASuspect has a suspect run until a message that is no suspect was carried out.
 // The next suspect is claimed when the first is settled, not before.
-func besideASuspect[Tx any](f *engineFixture[Tx]) {
+func besideASuspect[Tx any](f *fixture[Tx]) {
 	for range 2 {
-		f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+		f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	}
-	f.addMachineEffects()
 	f.dieHolding()
 	f.dieHolding()
-	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	var suspects atomic.Int64
 	fresh := make(chan struct{})
 	f.handlers.set("deal.events", func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
@@ -201,5 +201,5 @@ func besideASuspect[Tx any](f *engineFixture[Tx]) {
 		return nil, nil
 	})
 	f.runToEnd(newProcess(f.Store), fsm.RetryPolicy{})
-	f.wantCount("fsm_outbox WHERE state = 'delivered'", 3)
+	f.WantCount("fsm_outbox WHERE state = 'delivered'", 3)
 }

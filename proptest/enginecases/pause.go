@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func pausing[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func pausing[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"AnEffectWaitsAndTheOthersGoOn", effectWaits[Tx]},
 		{"WhatIsBehindAPausedMessageWaits", behindWaits[Tx]},
 		{"AMachineWaitsWithItsDeadlines", machineWaits[Tx]},
@@ -29,23 +30,23 @@ func pausing[Tx any]() []engineCase[Tx] {
 }
 
 // pauseScope pauses a scope from another process.
-func (f *engineFixture[Tx]) pauseScope(scope store.Scope) {
+func (f *fixture[Tx]) pauseScope(scope store.Scope) {
 	f.Helper()
-	f.must(f.newEngine(f.Reopen(f.T), f.config).Pause(f.ctx, scope, "ann", "the bank is away"))
+	f.Must(f.newEngine(f.Reopen(f.T), f.config).Pause(f.Context(), scope, "ann", "the bank is away"))
 }
 
-func (f *engineFixture[Tx]) unpauseScope(scope store.Scope) {
+func (f *fixture[Tx]) unpauseScope(scope store.Scope) {
 	f.Helper()
-	f.must(f.newEngine(f.Reopen(f.T), f.config).Unpause(f.ctx, scope, "ann", "it is back"))
+	f.Must(f.newEngine(f.Reopen(f.T), f.config).Unpause(f.Context(), scope, "ann", "it is back"))
 }
 
 // wantUnclaimed fails the test unless want messages were never claimed.
-func (f *engineFixture[Tx]) wantUnclaimed(where string, want int) {
+func (f *fixture[Tx]) wantUnclaimed(where string, want int) {
 	f.Helper()
-	f.wantCount("fsm_outbox WHERE state = 'pending' AND attempts = 0 AND "+where, want)
+	f.WantCount("fsm_outbox WHERE state = 'pending' AND attempts = 0 AND "+where, want)
 }
 
-func effectWaits[Tx any](f *engineFixture[Tx]) {
+func effectWaits[Tx any](f *fixture[Tx]) {
 	scope := store.Scope{Machine: "deal", Effect: "notify_owner"}
 	f.pauseScope(scope)
 	f.offered()
@@ -67,15 +68,15 @@ func effectWaits[Tx any](f *engineFixture[Tx]) {
 }
 
 // scheduled creates a deal that requests two effects of one destination.
-func (f *engineFixture[Tx]) scheduled() {
+func (f *fixture[Tx]) scheduled() {
 	f.Helper()
 	id := f.paid()
-	f.mustFire("deal", id, deal.SubmitDraft{Creative: `{"text":"x"}`}, owner)
-	f.mustFire("deal", id, deal.Approve{}, advertiser)
-	f.mustFire("deal", id, deal.SetPublishTime{PublishAt: f.Now().Add(time.Hour)}, owner)
+	f.mustFire("deal", id, deal.SubmitDraft{Creative: `{"text":"x"}`}, storetest.Owner)
+	f.mustFire("deal", id, deal.Approve{}, storetest.Advertiser)
+	f.mustFire("deal", id, deal.SetPublishTime{PublishAt: f.Now().Add(time.Hour)}, storetest.Owner)
 }
 
-func behindWaits[Tx any](f *engineFixture[Tx]) {
+func behindWaits[Tx any](f *fixture[Tx]) {
 	scope := store.Scope{Machine: "deal", Effect: "enable_publishing"}
 	f.pauseScope(scope)
 	f.scheduled()
@@ -89,7 +90,7 @@ func behindWaits[Tx any](f *engineFixture[Tx]) {
 	}
 }
 
-func machineWaits[Tx any](f *engineFixture[Tx]) {
+func machineWaits[Tx any](f *fixture[Tx]) {
 	scope := store.Scope{Machine: "deal"}
 	f.pauseScope(scope)
 	id := f.offered()
@@ -98,15 +99,15 @@ func machineWaits[Tx any](f *engineFixture[Tx]) {
 	f.stepAll()
 	f.wantState("deal", id, "OFFER_PENDING", 2)
 	f.wantUnclaimed("machine = 'deal'", 3)
-	f.wantCount("fsm_deadlines WHERE machine = 'deal' AND lease_token IS NULL", 1)
-	f.wantCount("fsm_outbox WHERE machine <> 'deal' AND state <> 'delivered'", 0)
-	f.wantCount("fsm_deadlines WHERE machine = 'wal' AND due_at < '2026-01-03'", 0)
+	f.WantCount("fsm_deadlines WHERE machine = 'deal' AND lease_token IS NULL", 1)
+	f.WantCount("fsm_outbox WHERE machine <> 'deal' AND state <> 'delivered'", 0)
+	f.WantCount("fsm_deadlines WHERE machine = 'wal' AND due_at < '2026-01-03'", 0)
 	f.unpauseScope(scope)
 	f.stepAll()
 	f.wantState("deal", id, "EXPIRED", 3)
 }
 
-func destinationWaits[Tx any](f *engineFixture[Tx]) {
+func destinationWaits[Tx any](f *fixture[Tx]) {
 	scope := store.Scope{Destination: "kafka"}
 	f.pauseScope(scope)
 	f.offered()
@@ -119,13 +120,13 @@ func destinationWaits[Tx any](f *engineFixture[Tx]) {
 }
 
 // cleanupWaits pauses the cleanup of an effect.
-func cleanupWaits[Tx any](f *engineFixture[Tx]) {
+func cleanupWaits[Tx any](f *fixture[Tx]) {
 	f.handlers.answer("check_exists", download.Checked{})
 	f.handlers.fail("download_object")
 	f.mustCreate("download", download.Start{ImageID: "img", S3Key: "k", Bucket: "b"}, fsm.System())
 	for range 2 {
-		_, err := f.engine.Step(f.ctx)
-		f.must(err)
+		_, err := f.engine.Step(f.Context())
+		f.Must(err)
 	}
 	f.wantCalls("download_object", 1)
 	scope := store.Scope{Machine: "download", Effect: "remove_temp_file"}
@@ -135,27 +136,27 @@ func cleanupWaits[Tx any](f *engineFixture[Tx]) {
 	f.wantCalls("remove_temp_file", 0)
 	f.wantCalls("download_object", 1)
 	f.unpauseScope(scope)
-	_, err := f.engine.Step(f.ctx)
-	f.must(err)
+	_, err := f.engine.Step(f.Context())
+	f.Must(err)
 	f.wantCalls("remove_temp_file", 1)
 	f.wantCalls("download_object", 2)
 }
 
-func pauseIsStored[Tx any](f *engineFixture[Tx]) {
+func pauseIsStored[Tx any](f *fixture[Tx]) {
 	scope := store.Scope{Destination: "kafka"}
-	f.must(f.engine.Pause(f.ctx, scope, "ann", "the topic moves"))
+	f.Must(f.engine.Pause(f.Context(), scope, "ann", "the topic moves"))
 	f.offered()
 	for range 2 {
 		f.restart()
 		f.stepAll()
 	}
 	f.wantUnclaimed("lane = 'kafka'", 2)
-	list, err := f.engine.Pauses(f.ctx)
-	f.must(err)
-	if want := []store.Pause{{Scope: scope, Who: "ann", Why: "the topic moves", At: startTime}}; text(list) != text(want) {
-		f.Errorf("the pauses are %s", text(list))
+	list, err := f.engine.Pauses(f.Context())
+	f.Must(err)
+	if want := []store.Pause{{Scope: scope, Who: "ann", Why: "the topic moves", At: storetest.StartTime}}; storetest.Text(list) != storetest.Text(want) {
+		f.Errorf("the pauses are %s", storetest.Text(list))
 	}
-	f.must(f.engine.Unpause(f.ctx, scope, "bob", "it has moved"))
+	f.Must(f.engine.Unpause(f.Context(), scope, "bob", "it has moved"))
 	f.stepAll()
 	f.wantCalls("deal.events", 2)
 }
@@ -184,7 +185,7 @@ func (f *pausesOnce[Tx]) Read(ctx context.Context, q store.Read) (store.Page, er
 	return f.Store.Read(ctx, q)
 }
 
-func lastPausesHold[Tx any](f *engineFixture[Tx]) {
+func lastPausesHold[Tx any](f *fixture[Tx]) {
 	f.pauseScope(store.Scope{Destination: "kafka"})
 	f.engine = f.newEngine(&pausesOnce[Tx]{Store: f.Store}, f.config)
 	f.offered()
@@ -196,13 +197,13 @@ func lastPausesHold[Tx any](f *engineFixture[Tx]) {
 		f.Error("nothing is said")
 	}
 	// A worker that has never known the pauses begins nothing.
-	if _, err := f.newEngine(noPauses[Tx]{f.Store}, f.config).Step(f.ctx); !errors.Is(err, store.ErrStore) {
+	if _, err := f.newEngine(noPauses[Tx]{f.Store}, f.config).Step(f.Context()); !errors.Is(err, store.ErrStore) {
 		f.Errorf("without the pauses the error is %v", err)
 	}
 }
 
 // inlineWaits pauses an inline effect, in a process that has read the pauses before.
-func inlineWaits[Tx any](f *engineFixture[Tx]) {
+func inlineWaits[Tx any](f *fixture[Tx]) {
 	f.inlineCheck(func() error { return nil })
 	start := func(n string, records int) {
 		f.Helper()
@@ -219,7 +220,7 @@ func inlineWaits[Tx any](f *engineFixture[Tx]) {
 	start("img-3", 1)
 }
 
-func pauseOfNothing[Tx any](f *engineFixture[Tx]) {
+func pauseOfNothing[Tx any](f *fixture[Tx]) {
 	for want, scope := range map[string]store.Scope{
 		"there are [activate deal download registration unpack wal]":     {Machine: "deals"},
 		`no effect for workers "notify"; there are [deal.events enable_`: {Machine: "deal", Effect: "notify"},
@@ -228,21 +229,21 @@ func pauseOfNothing[Tx any](f *engineFixture[Tx]) {
 		"a scope is a machine, an effect of a machine, or a destination": {Machine: "deal", Destination: "kafka"},
 		"a scope is a machine, an effect":                                {Effect: "notify_owner"},
 	} {
-		if err := f.engine.Pause(f.ctx, scope, "ann", "to see"); err == nil || !strings.Contains(err.Error(), want) {
+		if err := f.engine.Pause(f.Context(), scope, "ann", "to see"); err == nil || !strings.Contains(err.Error(), want) {
 			f.Errorf("pause %s: %v, want %s", scope, err, want)
 		}
 	}
 	scope := store.Scope{Machine: "deal"}
 	for _, reason := range [][2]string{{"", "to see"}, {"ann", ""}} {
-		if err := f.engine.Pause(f.ctx, scope, reason[0], reason[1]); err == nil || !strings.Contains(err.Error(), "who does it, and why") {
+		if err := f.engine.Pause(f.Context(), scope, reason[0], reason[1]); err == nil || !strings.Contains(err.Error(), "who does it, and why") {
 			f.Errorf("by %q, because %q: %v", reason[0], reason[1], err)
 		}
 	}
-	f.wantCount("fsm_pauses", 0)
-	f.wantError(f.engine.Unpause(f.ctx, scope, "ann", "to see"), engine.ErrNotPaused)
-	f.must(f.engine.Transact(f.ctx, func(ctx context.Context, _ *engine.Tx[Tx]) error {
-		f.wantError(f.engine.Pause(ctx, scope, "ann", "to see"), engine.ErrNested)
-		f.wantError(f.engine.Unpause(ctx, scope, "ann", "to see"), engine.ErrNested)
+	f.WantCount("fsm_pauses", 0)
+	f.WantError(f.engine.Unpause(f.Context(), scope, "ann", "to see"), engine.ErrNotPaused)
+	f.Must(f.engine.Transact(f.Context(), func(ctx context.Context, _ *engine.Tx[Tx]) error {
+		f.WantError(f.engine.Pause(ctx, scope, "ann", "to see"), engine.ErrNested)
+		f.WantError(f.engine.Unpause(ctx, scope, "ann", "to see"), engine.ErrNested)
 		return nil
 	}))
 }

@@ -1,20 +1,22 @@
-package storetest
+package enginecases
 
-import "testing"
+import (
+	"testing"
 
-// engineCase is one case of Engine.
-type engineCase[Tx any] struct {
+	"github.com/fsmgen/fsmgen/proptest/storetest"
+)
+
+// testCase is one case.
+type testCase[Tx any] struct {
 	name string
-	run  func(f *engineFixture[Tx])
+	run  func(f *fixture[Tx])
 }
 
-// Engine runs an engine on the store. Every sentence of the durable semantics has a case,
-// and so has every known bug of other engines. The machines are generated from the specs.
-// The cases set the handlers and the clock.
-func Engine[Tx any](t *testing.T, open Open[Tx]) {
+// Run runs an engine on the store.
+func Run[Tx any](t *testing.T, open storetest.Open[Tx]) {
 	for _, group := range []struct {
 		name  string
-		cases []engineCase[Tx]
+		cases []testCase[Tx]
 	}{
 		{"1_OneEventIsOneTransaction", oneTransaction[Tx]()},
 		{"2_TheCallersTransaction", callersTransaction[Tx]()},
@@ -38,7 +40,7 @@ func Engine[Tx any](t *testing.T, open Open[Tx]) {
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, c := range group.cases {
-				t.Run(c.name, func(t *testing.T) { c.run(newEngineFixture(t, open)) })
+				t.Run(c.name, func(t *testing.T) { c.run(newFixture(t, open)) })
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"context"
@@ -10,13 +10,14 @@ import (
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/generated/wal"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func oneTransaction[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func oneTransaction[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"EverythingOfAStepIsThere", everythingIsThere[Tx]},
 		{"AFailingTransactionEffectRollsBackItsStep", failingTransactionEffect[Tx]},
 		{"AChainIsTwoStepsAndAllOrNothing", chainAllOrNothing[Tx]},
@@ -26,34 +27,34 @@ func oneTransaction[Tx any]() []engineCase[Tx] {
 	}
 }
 
-func everythingIsThere[Tx any](f *engineFixture[Tx]) {
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	f.wantCount("fsm_outbox", 1)
-	o := f.mustFire("deal", id, deal.SubmitOffer{}, advertiser)
+func everythingIsThere[Tx any](f *fixture[Tx]) {
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
+	f.WantCount("fsm_outbox", 1)
+	o := f.mustFire("deal", id, deal.SubmitOffer{}, storetest.Advertiser)
 	if o.Version != 2 || len(o.Steps) != 1 || o.Correlation == "" {
-		f.Fatalf("the outcome is %s", text(o))
+		f.Fatalf("the outcome is %s", storetest.Text(o))
 	}
 	f.wantState("deal", id, "OFFER_PENDING", 2)
-	f.wantCount("fsm_outbox WHERE effect = 'notify_owner' AND version = 2", 1)
-	f.wantCount("fsm_outbox WHERE effect = 'deal.events'", 2)
-	f.wantCount("fsm_deadlines WHERE event = 'EXPIRE'", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'notify_owner' AND version = 2", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'deal.events'", 2)
+	f.WantCount("fsm_deadlines WHERE event = 'EXPIRE'", 1)
 }
 
-func failingTransactionEffect[Tx any](f *engineFixture[Tx]) {
+func failingTransactionEffect[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	f.mustFire("deal", id, deal.Accept{}, owner)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
 	f.mustFire("deal", id, deal.AddressReady{DepositAddress: "a"}, fsm.System())
 	before := f.Count(f.T, "fsm_outbox")
 	broken := errors.New("the ledger is closed")
 	f.handlers.inTx = func(context.Context, Tx, fsm.Dispatch) error { return broken }
-	_, err := f.engine.Fire(f.ctx, "deal", id, deposit("1", 100), engine.Call{By: fsm.System()})
+	_, err := f.engine.Fire(f.Context(), "deal", id, deposit("1", 100), engine.Call{By: fsm.System()})
 	if !errors.Is(err, broken) {
 		f.Fatalf("the error is %v", err)
 	}
 	f.wantState("deal", id, "AWAITING_PAYMENT", 4)
-	f.wantCount("fsm_outbox", before)
-	f.wantCount("fsm_keys", 0)
-	f.wantCount("fsm_deadlines", 1)
+	f.WantCount("fsm_outbox", before)
+	f.WantCount("fsm_keys", 0)
+	f.WantCount("fsm_deadlines", 1)
 	f.handlers.inTx = nil
 	f.mustFire("deal", id, deposit("1", 100), fsm.System())
 	f.wantState("deal", id, "FUNDED", 5)
@@ -62,20 +63,20 @@ func failingTransactionEffect[Tx any](f *engineFixture[Tx]) {
 // brokenTransaction breaks the transaction inside a handler. The store has failed, not
 // the event, and the event can be fired again. An error of the handler itself is a
 // failure of the event.
-func brokenTransaction[Tx any](f *engineFixture[Tx]) {
+func brokenTransaction[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	f.mustFire("deal", id, deal.Accept{}, owner)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
 	f.mustFire("deal", id, deal.AddressReady{DepositAddress: "addr"}, fsm.System())
 	fire := func() error {
-		_, err := f.engine.Fire(f.ctx, "deal", id, deposit(id, 100), engine.Call{By: fsm.System()})
+		_, err := f.engine.Fire(f.Context(), "deal", id, deposit(id, 100), engine.Call{By: fsm.System()})
 		return err
 	}
 	f.handlers.inTx = func(ctx context.Context, tx Tx, _ fsm.Dispatch) error {
 		return fmt.Errorf("insert into the ledger: %w", f.Break(ctx, tx))
 	}
 	err := fire()
-	f.wantError(err, store.ErrStore)
-	if h := as[*engine.HandlerError](f, err); h.Effect != "ledger_deposit" || f.counted(engine.MetricFatal) != 0 {
+	f.WantError(err, store.ErrStore)
+	if h := storetest.As[*engine.HandlerError](f, err); h.Effect != "ledger_deposit" || f.counted(engine.MetricFatal) != 0 {
 		f.Fatalf("the error is %v, and %d events count as unrecordable", err, f.counted(engine.MetricFatal))
 	}
 	f.handlers.inTx = func(context.Context, Tx, fsm.Dispatch) error {
@@ -90,12 +91,12 @@ func brokenTransaction[Tx any](f *engineFixture[Tx]) {
 	}
 	f.wantState("deal", id, "AWAITING_PAYMENT", 4)
 	f.handlers.inTx = nil
-	f.must(fire())
+	f.Must(fire())
 	f.wantState("deal", id, "FUNDED", 5)
 }
 
 // validating creates a download whose file waits for validation.
-func (f *engineFixture[Tx]) validating(image string) string {
+func (f *fixture[Tx]) validating(image string) string {
 	f.Helper()
 	id := f.mustCreate("download", download.Start{ImageID: image, S3Key: "k", Bucket: "b"}, fsm.System())
 	f.mustFire("download", id, download.Checked{}, fsm.System())
@@ -107,65 +108,65 @@ var valid = download.Validated{ChecksumOk: true, StructureOk: true, SecurityOk: 
 
 // chainAllOrNothing has the second step of a chain start a run that can't start, since
 // another run of its image has not ended.
-func chainAllOrNothing[Tx any](f *engineFixture[Tx]) {
+func chainAllOrNothing[Tx any](f *fixture[Tx]) {
 	other := f.mustCreate("unpack", unpack.Start{ImageID: "img", LocalPath: "/x", Checksum: "c", PoolName: "p"}, fsm.System())
 	id := f.validating("img")
-	_, err := f.engine.Fire(f.ctx, "download", id, valid, engine.Call{By: fsm.System()})
-	f.wantError(err, store.ErrExists)
+	_, err := f.engine.Fire(f.Context(), "download", id, valid, engine.Call{By: fsm.System()})
+	f.WantError(err, store.ErrExists)
 	f.wantState("download", id, "validate", 3)
-	f.wantImages("img", "completed", 0)
+	f.WantImages("img", "completed", 0)
 
 	f.mustFire("unpack", other, unpack.CheckFailed{Cause: "x"}, fsm.System())
 	o := f.mustFire("download", id, valid, fsm.System())
 	if len(o.Steps) != 2 || o.Steps[0].To != "store-metadata" || o.Steps[1].To != "COMPLETE" {
-		f.Fatalf("the steps are %s", text(o.Steps))
+		f.Fatalf("the steps are %s", storetest.Text(o.Steps))
 	}
 	f.wantState("download", id, "COMPLETE", 5)
-	f.wantImages("img", "completed", 1)
-	f.wantCount("unpack_records WHERE state = 'check-unpacked'", 1)
+	f.WantImages("img", "completed", 1)
+	f.WantCount("unpack_records WHERE state = 'check-unpacked'", 1)
 }
 
-func twoStepCheckpoint[Tx any](f *engineFixture[Tx]) {
+func twoStepCheckpoint[Tx any](f *fixture[Tx]) {
 	id := f.validating("img")
 	f.config.TwoStep = true
 	f.restart()
 	o := f.mustFire("download", id, valid, fsm.System())
 	if len(o.Steps) != 1 {
-		f.Fatalf("the steps are %s", text(o.Steps))
+		f.Fatalf("the steps are %s", storetest.Text(o.Steps))
 	}
 	f.wantState("download", id, "store-metadata", 4)
-	f.wantImages("img", "completed", 0)
+	f.WantImages("img", "completed", 0)
 	f.restart() // the process dies at the checkpoint
 	f.stepAll()
 	f.wantState("download", id, "COMPLETE", 5)
-	f.wantImages("img", "completed", 1)
+	f.WantImages("img", "completed", 1)
 }
 
 // batchCreates creates more records than one statement inserts. One of them exists
 // already.
-func batchCreates[Tx any](f *engineFixture[Tx]) {
-	there := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+func batchCreates[Tx any](f *fixture[Tx]) {
+	there := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	firings := []engine.Firing{{Machine: "deal", ID: there, Event: deal.Create{OwnerID: 8, PriceNano: 100}, Create: true}}
 	for range 12 {
-		id := f.newID()
+		id := f.NewID()
 		firings = append(firings, engine.Firing{Machine: "deal", ID: id, Event: deal.Create{OwnerID: 8, PriceNano: 100}, Create: true},
 			engine.Firing{Machine: "deal", ID: id, Event: deal.SubmitOffer{}})
 	}
 	for i := range firings {
-		firings[i].Call = engine.Call{By: advertiser}
+		firings[i].Call = engine.Call{By: storetest.Advertiser}
 	}
-	outcomes, err := f.engine.FireBatch(f.ctx, firings)
-	f.must(err)
-	f.wantError(outcomes[0].Err, store.ErrExists)
+	outcomes, err := f.engine.FireBatch(f.Context(), firings)
+	f.Must(err)
+	f.WantError(outcomes[0].Err, store.ErrExists)
 	for i := 1; i < len(firings); i += 2 {
-		f.must(errors.Join(outcomes[i].Err, outcomes[i+1].Err))
+		f.Must(errors.Join(outcomes[i].Err, outcomes[i+1].Err))
 		f.wantState("deal", firings[i].ID, "OFFER_PENDING", 2)
 	}
 	f.wantState("deal", there, "DRAFT", 1)
 }
 
-func callersTransaction[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func callersTransaction[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"AStepJoinsIt", stepJoins[Tx]},
 		{"NothingIsDeliveredBeforeItCommits", nothingBeforeCommit[Tx]},
 		{"TheEngineCommitsIt", engineCommits[Tx]},
@@ -176,130 +177,150 @@ func callersTransaction[Tx any]() []engineCase[Tx] {
 
 // stepJoins writes a row of the caller in the transaction of a step. Both are committed
 // or neither.
-func stepJoins[Tx any](f *engineFixture[Tx]) {
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error { return f.Exec(f.ctx, tx, "CREATE TABLE entries (n integer NOT NULL)") }))
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+func stepJoins[Tx any](f *fixture[Tx]) {
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error { return f.Exec(f.Context(), tx, "CREATE TABLE entries (n integer NOT NULL)") }))
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	both := func(n int, after error) error {
-		return f.Store.InTx(f.ctx, func(tx Tx) error {
-			if err := f.Exec(f.ctx, tx, fmt.Sprintf("INSERT INTO entries (n) VALUES (%d)", n)); err != nil {
+		return f.Store.InTx(f.Context(), func(tx Tx) error {
+			if err := f.Exec(f.Context(), tx, fmt.Sprintf("INSERT INTO entries (n) VALUES (%d)", n)); err != nil {
 				return err
 			}
-			_, err := f.engine.FireTx(f.ctx, tx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser})
+			_, err := f.engine.FireTx(f.Context(), tx, "deal", id, deal.SubmitOffer{}, engine.Call{By: storetest.Advertiser})
 			return errors.Join(err, after)
 		})
 	}
 	changed := errors.New("the caller changed its mind")
-	f.wantError(both(1, changed), changed)
-	f.wantCount("entries", 0)
+	f.WantError(both(1, changed), changed)
+	f.WantCount("entries", 0)
 	f.wantState("deal", id, "DRAFT", 1)
-	f.must(both(2, nil))
-	f.wantCount("entries", 1)
+	f.Must(both(2, nil))
+	f.WantCount("entries", 1)
 	f.wantState("deal", id, "OFFER_PENDING", 2)
 }
 
+// lastResort is how long one call may take that can block for ever. No computer is busy
+// for so long.
+const lastResort = 5 * time.Minute
+
 // nested makes every call that needs a transaction of its own with the context of one.
 // Each is refused and changes nothing.
-func (f *engineFixture[Tx]) nested(ctx context.Context, id string) {
+func (f *fixture[Tx]) nested(ctx context.Context, id string) {
 	f.Helper()
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a call that is not refused may block for ever
-	defer cancel()
-	call := engine.Call{By: advertiser}
-	_, fired := f.engine.Fire(ctx, "deal", id, deal.SubmitOffer{}, call)
-	_, created := f.engine.Create(ctx, "deal", f.newID(), deal.Create{OwnerID: 8, PriceNano: 100}, call)
-	_, batch := f.engine.FireBatch(ctx, []engine.Firing{{Machine: "deal", ID: id, Event: deal.SubmitOffer{}, Call: call}})
-	_, resumed := f.engine.Resume(ctx, "deal", id, "ann", "to see")
-	for name, err := range map[string]error{
-		"Fire": fired, "Create": created, "FireBatch": batch, "Resume": resumed, "Migrate": f.engine.Migrate(ctx),
-		"Requeue":  f.engine.Requeue(ctx, uuid(1).String(), "ann", "to see"),
-		"Transact": f.engine.Transact(ctx, func(context.Context, *engine.Tx[Tx]) error { return nil }),
+	by := engine.Call{By: storetest.Advertiser}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"Fire": func(ctx context.Context) error {
+			_, err := f.engine.Fire(ctx, "deal", id, deal.SubmitOffer{}, by)
+			return err
+		},
+		"Create": func(ctx context.Context) error {
+			_, err := f.engine.Create(ctx, "deal", f.NewID(), deal.Create{OwnerID: 8, PriceNano: 100}, by)
+			return err
+		},
+		"FireBatch": func(ctx context.Context) error {
+			_, err := f.engine.FireBatch(ctx, []engine.Firing{{Machine: "deal", ID: id, Event: deal.SubmitOffer{}, Call: by}})
+			return err
+		},
+		"Resume": func(ctx context.Context) error {
+			_, err := f.engine.Resume(ctx, "deal", id, "ann", "to see")
+			return err
+		},
+		"Migrate": f.engine.Migrate,
+		"Requeue": func(ctx context.Context) error {
+			return f.engine.Requeue(ctx, storetest.UUID(1).String(), "ann", "to see")
+		},
+		"Transact": func(ctx context.Context) error {
+			return f.engine.Transact(ctx, func(context.Context, *engine.Tx[Tx]) error { return nil })
+		},
 	} {
-		if !errors.Is(err, engine.ErrNested) {
+		ctx, cancel := context.WithTimeout(ctx, lastResort) // a call that is not refused may block for ever
+		if err := call(ctx); !errors.Is(err, engine.ErrNested) {
 			f.Errorf("%s says %v", name, err)
 		}
+		cancel()
 	}
 	_, err := f.engine.Get(ctx, "deal", id) // reads what was stored before
-	f.must(err)
+	f.Must(err)
 }
 
-func nestedInTransact[Tx any](f *engineFixture[Tx]) {
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	f.must(f.engine.Transact(f.ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
+func nestedInTransact[Tx any](f *fixture[Tx]) {
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
+	f.Must(f.engine.Transact(f.Context(), func(ctx context.Context, u *engine.Tx[Tx]) error {
 		f.nested(ctx, id)
-		_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser})
+		_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: storetest.Advertiser})
 		f.nested(ctx, id)
 		return err
 	}))
 	f.wantState("deal", id, "OFFER_PENDING", 2)
-	f.wantCount("deals", 1)
+	f.WantCount("deals", 1)
 }
 
-func nestedInHandler[Tx any](f *engineFixture[Tx]) {
-	id, other := f.offered(), f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	f.mustFire("deal", id, deal.Accept{}, owner)
+func nestedInHandler[Tx any](f *fixture[Tx]) {
+	id, other := f.offered(), f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
 	f.mustFire("deal", id, deal.AddressReady{DepositAddress: "addr"}, fsm.System())
 	f.handlers.inTx = func(ctx context.Context, tx Tx, _ fsm.Dispatch) error {
 		f.nested(ctx, other)
-		_, err := f.engine.FireTx(ctx, tx, "deal", other, deal.SubmitOffer{}, engine.Call{By: advertiser})
+		_, err := f.engine.FireTx(ctx, tx, "deal", other, deal.SubmitOffer{}, engine.Call{By: storetest.Advertiser})
 		return err
 	}
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error {
-		_, err := f.engine.FireTx(f.ctx, tx, "deal", id, deposit(id, 100), engine.Call{By: fsm.System()})
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error {
+		_, err := f.engine.FireTx(f.Context(), tx, "deal", id, deposit(id, 100), engine.Call{By: fsm.System()})
 		return err
 	}))
 	f.wantState("deal", id, "FUNDED", 5)
 	f.wantState("deal", other, "OFFER_PENDING", 2)
-	f.wantCount("deals", 2)
+	f.WantCount("deals", 2)
 }
 
 // engineCommits is stepJoins without a transaction of the caller: Transact commits
 // several events of one record and a row of the caller, or nothing.
-func engineCommits[Tx any](f *engineFixture[Tx]) {
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error { return f.Exec(f.ctx, tx, "CREATE TABLE entries (n integer NOT NULL)") }))
-	id := f.newID()
+func engineCommits[Tx any](f *fixture[Tx]) {
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error { return f.Exec(f.Context(), tx, "CREATE TABLE entries (n integer NOT NULL)") }))
+	id := f.NewID()
 	all := func(n int, after error) error {
-		return f.engine.Transact(f.ctx, func(ctx context.Context, u *engine.Tx[Tx]) error {
-			if _, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser}); err != nil {
+		return f.engine.Transact(f.Context(), func(ctx context.Context, u *engine.Tx[Tx]) error {
+			if _, err := u.Create(ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: storetest.Advertiser}); err != nil {
 				return err
 			}
 			if err := f.Exec(ctx, u.Tx, fmt.Sprintf("INSERT INTO entries (n) VALUES (%d)", n)); err != nil {
 				return err
 			}
-			_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser, IdempotencyKey: "offer"})
+			_, err := u.Fire(ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: storetest.Advertiser, IdempotencyKey: "offer"})
 			return errors.Join(err, after)
 		})
 	}
 	changed := errors.New("the caller changed its mind")
-	f.wantError(all(1, changed), changed)
-	f.wantCount("entries", 0)
-	f.wantCount("deals", 0)
-	f.must(all(2, nil))
-	f.wantCount("entries", 1)
+	f.WantError(all(1, changed), changed)
+	f.WantCount("entries", 0)
+	f.WantCount("deals", 0)
+	f.Must(all(2, nil))
+	f.WantCount("entries", 1)
 	f.wantState("deal", id, "OFFER_PENDING", 2)
-	f.wantError(all(3, nil), store.ErrExists)
-	f.wantCount("entries", 1)
+	f.WantError(all(3, nil), store.ErrExists)
+	f.WantCount("entries", 1)
 }
 
-func nothingBeforeCommit[Tx any](f *engineFixture[Tx]) {
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+func nothingBeforeCommit[Tx any](f *fixture[Tx]) {
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	f.stepAll()
 	worker := f.newEngine(f.Reopen(f.T), f.config)
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error {
-		if _, err := f.engine.FireTx(f.ctx, tx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser}); err != nil {
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error {
+		if _, err := f.engine.FireTx(f.Context(), tx, "deal", id, deal.SubmitOffer{}, engine.Call{By: storetest.Advertiser}); err != nil {
 			return err
 		}
-		n, err := worker.Step(f.ctx)
+		n, err := worker.Step(f.Context())
 		if n != 0 {
 			f.Errorf("%d effects were delivered before the commit", n)
 		}
 		return err
 	}))
-	if n, err := worker.Step(f.ctx); err != nil || n == 0 {
+	if n, err := worker.Step(f.Context()); err != nil || n == 0 {
 		f.Fatalf("after the commit %d effects were delivered, %v", n, err)
 	}
 }
 
-func firingAgain[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func firingAgain[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"TheSameKeyIsReplayed", sameKey[Tx]},
 		{"AKeyBelongsToOneEventOfOneRecord", foreignKey[Tx]},
 		{"ARefusedEventConsumesNoKey", refusedKey[Tx]},
@@ -309,66 +330,66 @@ func firingAgain[Tx any]() []engineCase[Tx] {
 	}
 }
 
-func sameKey[Tx any](f *engineFixture[Tx]) {
+func sameKey[Tx any](f *fixture[Tx]) {
 	id := f.offered()
 	counter := func() engine.Outcome {
-		o, err := f.engine.Fire(f.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: owner, IdempotencyKey: "k"})
-		f.must(err)
+		o, err := f.engine.Fire(f.Context(), "deal", id, deal.CounterOffer{PriceNano: 90}, engine.Call{By: storetest.Owner, IdempotencyKey: "k"})
+		f.Must(err)
 		return o
 	}
 	first := counter()
 	if first.Replayed || first.Version != 3 {
-		f.Fatalf("the outcome is %s", text(first))
+		f.Fatalf("the outcome is %s", storetest.Text(first))
 	}
-	f.mustFire("deal", id, deal.Agree{}, advertiser)
+	f.mustFire("deal", id, deal.Agree{}, storetest.Advertiser)
 	f.restart()
 	f.advance(100 * 24 * time.Hour)
 	if again := counter(); !again.Replayed || again.Version != 3 || len(again.Steps) != 0 {
-		f.Fatalf("the outcome is %s", text(again))
+		f.Fatalf("the outcome is %s", storetest.Text(again))
 	}
 	f.wantState("deal", id, "ACCEPTED", 4)
 }
 
-func foreignKey[Tx any](f *engineFixture[Tx]) {
+func foreignKey[Tx any](f *fixture[Tx]) {
 	id, other := f.offered(), f.offered()
-	key := engine.Call{By: owner, IdempotencyKey: "k"}
-	_, err := f.engine.Fire(f.ctx, "deal", id, deal.CounterOffer{PriceNano: 90}, key)
-	f.must(err)
-	_, err = f.engine.Fire(f.ctx, "deal", other, deal.CounterOffer{PriceNano: 90}, key)
-	if e := as[*store.KeyError](f, err); e.RecordID != id || e.Event != "COUNTER_OFFER" {
+	key := engine.Call{By: storetest.Owner, IdempotencyKey: "k"}
+	_, err := f.engine.Fire(f.Context(), "deal", id, deal.CounterOffer{PriceNano: 90}, key)
+	f.Must(err)
+	_, err = f.engine.Fire(f.Context(), "deal", other, deal.CounterOffer{PriceNano: 90}, key)
+	if e := storetest.As[*store.KeyError](f, err); e.RecordID != id || e.Event != "COUNTER_OFFER" {
 		f.Fatalf("the error says %+v", e)
 	}
-	_, err = f.engine.Fire(f.ctx, "deal", id, deal.Agree{}, key)
-	f.wantError(err, store.ErrKeyUsed)
+	_, err = f.engine.Fire(f.Context(), "deal", id, deal.Agree{}, key)
+	f.WantError(err, store.ErrKeyUsed)
 	f.wantState("deal", other, "OFFER_PENDING", 2)
 	f.wantState("deal", id, "NEGOTIATING", 3)
 }
 
-func refusedKey[Tx any](f *engineFixture[Tx]) {
+func refusedKey[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	key := engine.Call{By: owner, IdempotencyKey: "k"}
-	_, err := f.engine.Fire(f.ctx, "deal", id, deal.Agree{}, key)
-	if x := as[*fsm.Rejection](f, err); x.State != "OFFER_PENDING" {
-		f.Fatalf("the refusal says %s", text(x))
+	key := engine.Call{By: storetest.Owner, IdempotencyKey: "k"}
+	_, err := f.engine.Fire(f.Context(), "deal", id, deal.Agree{}, key)
+	if x := storetest.As[*fsm.Rejection](f, err); x.State != "OFFER_PENDING" {
+		f.Fatalf("the refusal says %s", storetest.Text(x))
 	}
 	f.wantState("deal", id, "OFFER_PENDING", 2)
-	f.mustFire("deal", id, deal.CounterOffer{PriceNano: 90}, owner)
-	o, err := f.engine.Fire(f.ctx, "deal", id, deal.Agree{}, key)
-	f.must(err)
+	f.mustFire("deal", id, deal.CounterOffer{PriceNano: 90}, storetest.Owner)
+	o, err := f.engine.Fire(f.Context(), "deal", id, deal.Agree{}, key)
+	f.Must(err)
 	if o.Replayed || o.Version != 4 {
-		f.Fatalf("the outcome is %s", text(o))
+		f.Fatalf("the outcome is %s", storetest.Text(o))
 	}
 }
 
 // ownKey confirms one deposit twice, and a second one once.
-func ownKey[Tx any](f *engineFixture[Tx]) {
+func ownKey[Tx any](f *fixture[Tx]) {
 	id := f.paid()
 	if o := f.mustFire("deal", id, deposit(id, 100), fsm.System()); !o.Replayed {
-		f.Fatalf("the outcome is %s", text(o))
+		f.Fatalf("the outcome is %s", storetest.Text(o))
 	}
 	f.wantState("deal", id, "FUNDED", 5)
 	if o := f.mustFire("deal", id, deposit("other", 100), fsm.System()); o.Replayed || len(o.Steps) != 1 {
-		f.Fatalf("the outcome is %s", text(o))
+		f.Fatalf("the outcome is %s", storetest.Text(o))
 	}
 	f.wantState("deal", id, "FUNDED", 6)
 	f.stepAll()
@@ -376,45 +397,45 @@ func ownKey[Tx any](f *engineFixture[Tx]) {
 	f.wantCalls("ledger_deposit", 1)
 }
 
-func alreadyThere[Tx any](f *engineFixture[Tx]) {
+func alreadyThere[Tx any](f *fixture[Tx]) {
 	id := f.offered()
 	rows := f.Count(f.T, "fsm_outbox")
-	if o := f.mustFire("deal", id, deal.SubmitOffer{}, advertiser); !o.AlreadyThere || len(o.Steps) != 0 || o.Version != 2 {
-		f.Fatalf("the outcome is %s", text(o))
+	if o := f.mustFire("deal", id, deal.SubmitOffer{}, storetest.Advertiser); !o.AlreadyThere || len(o.Steps) != 0 || o.Version != 2 {
+		f.Fatalf("the outcome is %s", storetest.Text(o))
 	}
 	f.wantState("deal", id, "OFFER_PENDING", 2)
-	f.wantCount("fsm_outbox", rows)
+	f.WantCount("fsm_outbox", rows)
 }
 
-func createAgain[Tx any](f *engineFixture[Tx]) {
-	id := f.newID()
+func createAgain[Tx any](f *fixture[Tx]) {
+	id := f.NewID()
 	create := func(key string) (engine.Outcome, error) {
-		return f.engine.Create(f.ctx, "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: advertiser, IdempotencyKey: key})
+		return f.engine.Create(f.Context(), "deal", id, deal.Create{OwnerID: 8, PriceNano: 100}, engine.Call{By: storetest.Advertiser, IdempotencyKey: key})
 	}
 	_, err := create("k")
-	f.must(err)
+	f.Must(err)
 	_, err = create("")
-	f.wantError(err, store.ErrExists)
+	f.WantError(err, store.ErrExists)
 	again, err := create("k")
-	f.must(err)
+	f.Must(err)
 	if !again.Replayed || again.Version != 1 {
-		f.Fatalf("the outcome is %s", text(again))
+		f.Fatalf("the outcome is %s", storetest.Text(again))
 	}
 	f.wantState("deal", id, "DRAFT", 1)
 }
 
-func twoWriters[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func twoWriters[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"ExactlyOneCommitsAndTheOthersGetTheState", exactlyOne[Tx]},
 		{"AWorkerThatLostItsLeaseCompletesNothing", slowWorker[Tx]},
 	}
 }
 
-func exactlyOne[Tx any](f *engineFixture[Tx]) {
+func exactlyOne[Tx any](f *fixture[Tx]) {
 	worker := wal.ByWorker("w-1").Caller()
-	id := f.mustCreate("wal", wal.Discover{Dataset: "d", ObjectURI: "s3://a", TimeRangeStart: startTime}, worker)
-	won := f.concurrently(func(db store.Store[Tx], i int) error {
-		_, err := f.newEngine(db, f.config).Fire(f.ctx, "wal", id, wal.Claim{}, engine.Call{By: worker})
+	id := f.mustCreate("wal", wal.Discover{Dataset: "d", ObjectURI: "s3://a", TimeRangeStart: storetest.StartTime}, worker)
+	won := f.Concurrently(func(db store.Store[Tx], i int) error {
+		_, err := f.newEngine(db, f.config).Fire(f.Context(), "wal", id, wal.Claim{}, engine.Call{By: worker})
 		var conflict *store.ConflictError
 		var rejection *fsm.Rejection
 		switch {
@@ -434,21 +455,21 @@ func exactlyOne[Tx any](f *engineFixture[Tx]) {
 
 // slowWorker has a handler run past the end of its lease. Another worker takes over and
 // completes the work. The answer of the first is ignored.
-func slowWorker[Tx any](f *engineFixture[Tx]) {
+func slowWorker[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	f.mustFire("deal", id, deal.Accept{}, owner)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
 	other := f.newEngine(f.Reopen(f.T), f.config)
 	f.handlers.set("generate_deposit_address", func(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		if d.Attempt > 1 {
 			return event(deal.AddressReady{DepositAddress: "awake"})
 		}
 		f.advance(2 * time.Minute)
-		_, err := other.Step(f.ctx)
-		f.must(err)
+		_, err := other.Step(f.Context())
+		f.Must(err)
 		return event(deal.AddressReady{DepositAddress: "asleep"})
 	})
 	f.stepAll()
 	f.wantCalls("generate_deposit_address", 2)
 	f.wantState("deal", id, "AWAITING_PAYMENT", 4)
-	f.wantCount("deals WHERE deposit_address = 'awake'", 1)
+	f.WantCount("deals WHERE deposit_address = 'awake'", 1)
 }

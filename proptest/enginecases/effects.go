@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"context"
@@ -9,13 +9,14 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func deliveryClasses[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func deliveryClasses[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"ATransactionEffectWritesWithItsStep", transactionEffect[Tx]},
 		{"KeyedRepeatsCarryTheSameKey", keyedRepeats[Tx]},
 		{"AQueryableEffectIsAskedForBeforeItsFirstClaim", queryableAskedFirst[Tx]},
@@ -31,22 +32,22 @@ func deliveryClasses[Tx any]() []engineCase[Tx] {
 	}
 }
 
-func transactionEffect[Tx any](f *engineFixture[Tx]) {
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error { return f.Exec(f.ctx, tx, "CREATE TABLE ledger (n integer NOT NULL)") }))
+func transactionEffect[Tx any](f *fixture[Tx]) {
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error { return f.Exec(f.Context(), tx, "CREATE TABLE ledger (n integer NOT NULL)") }))
 	f.handlers.inTx = func(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 		return f.Exec(ctx, tx, "INSERT INTO ledger (n) VALUES (1)")
 	}
 	id := f.paid()
 	f.wantCalls("ledger_deposit", 1)
-	f.wantCount("ledger", 1)
+	f.WantCount("ledger", 1)
 	f.mustFire("deal", id, deposit(id, 100), fsm.System()) // replayed
-	f.wantCount("ledger", 1)
-	f.wantCount("fsm_outbox WHERE effect = 'ledger_deposit'", 0)
+	f.WantCount("ledger", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'ledger_deposit'", 0)
 }
 
-func keyedRepeats[Tx any](f *engineFixture[Tx]) {
+func keyedRepeats[Tx any](f *fixture[Tx]) {
 	f.handlers.fail("deal.events")
-	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	for range 3 {
 		f.stepAll()
 		f.advance(time.Hour)
@@ -54,24 +55,24 @@ func keyedRepeats[Tx any](f *engineFixture[Tx]) {
 	calls := f.wantCalls("deal.events", 3)
 	for i, d := range calls {
 		if d.ID != calls[0].ID || d.Attempt != i+1 || string(d.Payload) != string(calls[0].Payload) {
-			f.Errorf("attempt %d is %s, the first %s", i+1, text(d), text(calls[0]))
+			f.Errorf("attempt %d is %s, the first %s", i+1, storetest.Text(d), storetest.Text(calls[0]))
 		}
 	}
 }
 
 // refunding creates a deal whose refund is requested. Its first attempt fails without
 // saying whether the money was sent.
-func (f *engineFixture[Tx]) refunding() (id string) {
+func (f *fixture[Tx]) refunding() (id string) {
 	f.Helper()
 	id = f.paid()
 	f.handlers.fail("execute_refund")
-	f.mustFire("deal", id, deal.MutualCancel{}, owner)
-	f.mustFire("deal", id, deal.MutualCancel{}, advertiser)
+	f.mustFire("deal", id, deal.MutualCancel{}, storetest.Owner)
+	f.mustFire("deal", id, deal.MutualCancel{}, storetest.Advertiser)
 	f.stepAll()
 	f.wantCalls("execute_refund", 1)
 	// The message was not inserted claimed, so it was queried before the first attempt.
 	if len(f.handlers.queries) != 1 {
-		f.Fatalf("before the first attempt it was asked for by %s", text(f.handlers.queries))
+		f.Fatalf("before the first attempt it was asked for by %s", storetest.Text(f.handlers.queries))
 	}
 	f.advance(time.Hour)
 	return id
@@ -79,43 +80,43 @@ func (f *engineFixture[Tx]) refunding() (id string) {
 
 // queryableAskedFirst has the refund happen before the first attempt that the message
 // knows of, as after a restore of the database.
-func queryableAskedFirst[Tx any](f *engineFixture[Tx]) {
+func queryableAskedFirst[Tx any](f *fixture[Tx]) {
 	f.handlers.set("?execute_refund", func(context.Context, fsm.Dispatch) (*fsm.Event, error) { return nil, nil }) // it is there
 	id := f.paid()
-	f.mustFire("deal", id, deal.MutualCancel{}, owner)
-	f.mustFire("deal", id, deal.MutualCancel{}, advertiser)
+	f.mustFire("deal", id, deal.MutualCancel{}, storetest.Owner)
+	f.mustFire("deal", id, deal.MutualCancel{}, storetest.Advertiser)
 	f.stepAll()
 	f.wantCalls("execute_refund", 0)
-	f.wantCount("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
 }
 
-func queryableAsked[Tx any](f *engineFixture[Tx]) {
+func queryableAsked[Tx any](f *fixture[Tx]) {
 	f.refunding()
 	f.handlers.set("?execute_refund", func(context.Context, fsm.Dispatch) (*fsm.Event, error) { return nil, nil }) // it is there
 	f.stepAll()
 	f.wantCalls("execute_refund", 1)
-	f.wantCount("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
 }
 
-func queryableRepeated[Tx any](f *engineFixture[Tx]) {
+func queryableRepeated[Tx any](f *fixture[Tx]) {
 	f.refunding()
 	f.handlers.set("execute_refund", nil)
 	f.stepAll()
 	calls := f.wantCalls("execute_refund", 2)
 	if len(f.handlers.queries) != 2 || f.handlers.queries[1].ID != calls[1].ID {
-		f.Fatalf("it was asked for by %s", text(f.handlers.queries))
+		f.Fatalf("it was asked for by %s", storetest.Text(f.handlers.queries))
 	}
-	f.wantCount("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'execute_refund' AND state = 'delivered'", 1)
 }
 
 // dieHolding claims what is due and does nothing with it, as a worker that dies. It
 // returns the claimed effects and events. Their leases are over when it returns.
-func (f *engineFixture[Tx]) dieHolding() (held []string) {
+func (f *fixture[Tx]) dieHolding() (held []string) {
 	f.Helper()
-	c := f.claim(0, f.Now())
+	c := f.Claim(0, f.Now())
 	c.Token = f.token()
-	tasks, err := f.Store.Claim(f.ctx, c)
-	f.must(err)
+	tasks, err := f.Store.Claim(f.Context(), c)
+	f.Must(err)
 	for _, t := range tasks {
 		held = append(held, t.Effect.Effect+t.Deadline.Event.Name)
 	}
@@ -124,45 +125,45 @@ func (f *engineFixture[Tx]) dieHolding() (held []string) {
 }
 
 // extracting creates a run that is about to extract.
-func (f *engineFixture[Tx]) extracting() string {
+func (f *fixture[Tx]) extracting() string {
 	f.Helper()
 	f.handlers.answer("check_unpacked", unpack.Checked{DeviceID: "12345678"})
 	f.handlers.answer("create_device", unpack.DeviceReady{DevicePath: "/dev/x"})
 	id := f.mustCreate("unpack", unpack.Start{ImageID: "img", LocalPath: "/x", Checksum: "c", PoolName: "p"}, fsm.System())
 	for range 2 {
-		_, err := f.engine.Step(f.ctx)
-		f.must(err)
+		_, err := f.engine.Step(f.Context())
+		f.Must(err)
 	}
 	f.wantState("unpack", id, "extract-layers", 3)
 	return id
 }
 
-func atMostOnce[Tx any](f *engineFixture[Tx]) {
+func atMostOnce[Tx any](f *fixture[Tx]) {
 	id := f.extracting()
 	if held := f.dieHolding(); !slices.Equal(held, []string{"extract_layers"}) {
 		f.Fatalf("the dead worker held %v", held)
 	}
 	f.handlers.set("create_device", nil)
-	_, err := f.engine.Step(f.ctx)
-	f.must(err)
+	_, err := f.engine.Step(f.Context())
+	f.Must(err)
 	f.wantCalls("extract_layers", 0)
 	f.wantState("unpack", id, "create-device", 4)
-	f.wantCount("unpack_history WHERE event_type = 'EXTRACT_LOST'", 1)
+	f.WantCount("unpack_history WHERE event_type = 'EXTRACT_LOST'", 1)
 }
 
 // cleanupFirst has a worker die while it creates a device. The device is queried, its
 // remains are destroyed, and it is created again.
-func cleanupFirst[Tx any](f *engineFixture[Tx]) {
+func cleanupFirst[Tx any](f *fixture[Tx]) {
 	f.handlers.answer("check_unpacked", unpack.Checked{DeviceID: "12345678"})
 	id := f.mustCreate("unpack", unpack.Start{ImageID: "img", LocalPath: "/x", Checksum: "c", PoolName: "p"}, fsm.System())
-	_, err := f.engine.Step(f.ctx)
-	f.must(err)
+	_, err := f.engine.Step(f.Context())
+	f.Must(err)
 	if held := f.dieHolding(); !slices.Equal(held, []string{"create_device"}) {
 		f.Fatalf("the dead worker held %v", held)
 	}
 	f.handlers.answer("create_device", unpack.DeviceReady{DevicePath: "/dev/x"})
-	_, err = f.engine.Step(f.ctx)
-	f.must(err)
+	_, err = f.engine.Step(f.Context())
+	f.Must(err)
 	if got := f.handlers.order(); !slices.Equal(got, []string{"check_unpacked", "destroy_device", "create_device"}) || len(f.handlers.queries) != 1 {
 		f.Fatalf("called %v, asked %d times", got, len(f.handlers.queries))
 	}
@@ -171,20 +172,20 @@ func cleanupFirst[Tx any](f *engineFixture[Tx]) {
 
 // publishing creates a deal that requests two effects of the scheduler, to enable
 // publishing and then to schedule the post, and effects of other destinations.
-func (f *engineFixture[Tx]) publishing() string {
+func (f *fixture[Tx]) publishing() string {
 	f.Helper()
 	id := f.paid()
-	f.mustFire("deal", id, deal.SubmitDraft{Creative: fsm.JSON(`{}`)}, owner)
+	f.mustFire("deal", id, deal.SubmitDraft{Creative: fsm.JSON(`{}`)}, storetest.Owner)
 	f.stepAll()
 	f.handlers.mu.Lock()
 	f.handlers.calls = nil
 	f.handlers.mu.Unlock()
-	f.mustFire("deal", id, deal.Approve{}, advertiser)
-	f.mustFire("deal", id, deal.SetPublishTime{PublishAt: f.Now()}, owner)
+	f.mustFire("deal", id, deal.Approve{}, storetest.Advertiser)
+	f.mustFire("deal", id, deal.SetPublishTime{PublishAt: f.Now()}, storetest.Owner)
 	return id
 }
 
-func destinations[Tx any](f *engineFixture[Tx]) {
+func destinations[Tx any](f *fixture[Tx]) {
 	f.handlers.fail("enable_publishing")
 	f.publishing()
 	f.stepAll()
@@ -202,7 +203,7 @@ func destinations[Tx any](f *engineFixture[Tx]) {
 }
 
 // failForGood makes every attempt of an effect fail permanently.
-func (f *engineFixture[Tx]) failForGood(effect string) {
+func (f *fixture[Tx]) failForGood(effect string) {
 	f.handlers.set(effect, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
 		return nil, &engine.PermanentError{Err: errors.New("unknown address")}
 	})
@@ -210,18 +211,18 @@ func (f *engineFixture[Tx]) failForGood(effect string) {
 
 // onlyDeadLetter returns the message id of the only dead letter, and fails the test
 // unless it is of this effect and record.
-func (f *engineFixture[Tx]) onlyDeadLetter(effect, id string) (messageID string) {
+func (f *fixture[Tx]) onlyDeadLetter(effect, id string) (messageID string) {
 	f.Helper()
-	messages, err := f.engine.DeadLetters(f.ctx, store.Filter{Machine: "deal"}, "", 10)
-	f.must(err)
+	messages, err := f.engine.DeadLetters(f.Context(), store.Filter{Machine: "deal"}, "", 10)
+	f.Must(err)
 	if len(messages) != 1 || messages[0].Effect != effect || messages[0].RecordID != id || messages[0].LastError == "" {
-		f.Fatalf("the dead letters are %s", text(messages))
+		f.Fatalf("the dead letters are %s", storetest.Text(messages))
 	}
 	return messages[0].MessageID
 }
 
 // blocked makes a dead letter with a message behind it.
-func (f *engineFixture[Tx]) blocked() (messageID string) {
+func (f *fixture[Tx]) blocked() (messageID string) {
 	f.Helper()
 	f.failForGood("enable_publishing")
 	id := f.publishing()
@@ -234,7 +235,7 @@ func (f *engineFixture[Tx]) blocked() (messageID string) {
 
 // returnRefused has a stranger send one nano that can't be returned. The payments of the
 // deal go out all the same.
-func returnRefused[Tx any](f *engineFixture[Tx]) {
+func returnRefused[Tx any](f *fixture[Tx]) {
 	for _, end := range []struct {
 		effect string
 		event  fsm.Payload
@@ -244,53 +245,53 @@ func returnRefused[Tx any](f *engineFixture[Tx]) {
 		f.mustFire("deal", id, deposit("stranger-"+id, 1), fsm.System())
 		f.stepAll()
 		message := f.onlyDeadLetter("refund_deposit", id)
-		f.mustFire("deal", id, deal.SubmitDraft{Creative: fsm.JSON(`{}`)}, owner)
-		f.mustFire("deal", id, deal.Dispute{Complaint: "late"}, advertiser)
+		f.mustFire("deal", id, deal.SubmitDraft{Creative: fsm.JSON(`{}`)}, storetest.Owner)
+		f.mustFire("deal", id, deal.Dispute{Complaint: "late"}, storetest.Advertiser)
 		f.mustFire("deal", id, end.event, deal.ByOperator(9).Caller())
 		f.stepAll()
 		f.wantCalls(end.effect, 1)
-		f.wantCount("fsm_outbox WHERE effect = '"+end.effect+"' AND state = 'delivered'", 1)
-		f.must(f.engine.Discard(f.ctx, message, "ann", "one nano"))
+		f.WantCount("fsm_outbox WHERE effect = '"+end.effect+"' AND state = 'delivered'", 1)
+		f.Must(f.engine.Discard(f.Context(), message, "ann", "one nano"))
 	}
 }
 
-func requeued[Tx any](f *engineFixture[Tx]) {
+func requeued[Tx any](f *fixture[Tx]) {
 	message := f.blocked()
 	f.handlers.set("enable_publishing", nil)
-	f.must(f.engine.Requeue(f.ctx, message, "ann", "address repaired"))
+	f.Must(f.engine.Requeue(f.Context(), message, "ann", "address repaired"))
 	f.stepAll()
 	if n := len(f.handlers.called("enable_publishing")); n < 2 {
 		f.Fatalf("it was called %d times", n)
 	}
 	f.wantCalls("schedule_post", 1)
-	if err := f.engine.Requeue(f.ctx, message, "ann", "again"); err == nil {
+	if err := f.engine.Requeue(f.Context(), message, "ann", "again"); err == nil {
 		f.Fatal("a delivered message was requeued")
 	}
 }
 
-func discarded[Tx any](f *engineFixture[Tx]) {
+func discarded[Tx any](f *fixture[Tx]) {
 	message := f.blocked()
 	calls := len(f.handlers.called("enable_publishing"))
-	f.must(f.engine.Discard(f.ctx, message, "ann", "moot"))
+	f.Must(f.engine.Discard(f.Context(), message, "ann", "moot"))
 	f.stepAll()
 	f.wantCalls("enable_publishing", calls)
 	f.wantCalls("schedule_post", 1)
-	messages, err := f.engine.DeadLetters(f.ctx, store.Filter{}, "", 10)
-	f.must(err)
+	messages, err := f.engine.DeadLetters(f.Context(), store.Filter{}, "", 10)
+	f.Must(err)
 	if len(messages) != 0 {
-		f.Fatalf("the dead letters are %s", text(messages))
+		f.Fatalf("the dead letters are %s", storetest.Text(messages))
 	}
 }
 
-func messageStays[Tx any](f *engineFixture[Tx]) {
+func messageStays[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	f.mustFire("deal", id, deal.Withdraw{}, advertiser)
+	f.mustFire("deal", id, deal.Withdraw{}, storetest.Advertiser)
 	f.stepAll()
 	f.wantCalls("notify_owner", 2) // of the offer, and of its withdrawal
 }
 
-func resultsAreEvents[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func resultsAreEvents[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"AnAnswerIsAnEventOfTheSystem", answerIsEvent[Tx]},
 		{"WorkIsCancelledWithItsState", workCancelled[Tx]},
 		{"ALateAnswerIsANoOp", lateAnswer[Tx]},
@@ -301,31 +302,31 @@ func resultsAreEvents[Tx any]() []engineCase[Tx] {
 	}
 }
 
-func answerIsEvent[Tx any](f *engineFixture[Tx]) {
+func answerIsEvent[Tx any](f *fixture[Tx]) {
 	id := f.offered()
 	f.handlers.answer("generate_deposit_address", deal.AddressReady{DepositAddress: "a"})
-	f.mustFire("deal", id, deal.Accept{}, owner)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
 	f.stepAll()
 	f.wantState("deal", id, "AWAITING_PAYMENT", 4)
-	f.wantCount("deal_events WHERE event_type = 'ADDRESS_READY' AND actor_role = 'system'", 1)
+	f.WantCount("deal_events WHERE event_type = 'ADDRESS_READY' AND actor_role = 'system'", 1)
 	f.stepAll()
 	f.wantCalls("generate_deposit_address", 1)
 }
 
-func workCancelled[Tx any](f *engineFixture[Tx]) {
+func workCancelled[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	f.mustFire("deal", id, deal.Accept{}, owner)
-	f.mustFire("deal", id, deal.Cancel{}, owner)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
+	f.mustFire("deal", id, deal.Cancel{}, storetest.Owner)
 	f.stepAll()
 	f.wantCalls("generate_deposit_address", 0)
 	f.wantState("deal", id, "CANCELLED", 4)
 }
 
-func lateAnswer[Tx any](f *engineFixture[Tx]) {
+func lateAnswer[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	f.mustFire("deal", id, deal.Accept{}, owner)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
 	f.handlers.set("generate_deposit_address", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
-		f.mustFire("deal", id, deal.Cancel{}, owner) // while it runs
+		f.mustFire("deal", id, deal.Cancel{}, storetest.Owner) // while it runs
 		return event(deal.AddressReady{DepositAddress: "a"})
 	})
 	f.stepAll()
@@ -333,48 +334,48 @@ func lateAnswer[Tx any](f *engineFixture[Tx]) {
 	f.advance(24 * time.Hour)
 	f.stepAll()
 	f.wantCalls("generate_deposit_address", 1)
-	messages, err := f.engine.DeadLetters(f.ctx, store.Filter{}, "", 10)
-	f.must(err)
+	messages, err := f.engine.DeadLetters(f.Context(), store.Filter{}, "", 10)
+	f.Must(err)
 	if len(messages) != 0 {
-		f.Fatalf("the dead letters are %s", text(messages))
+		f.Fatalf("the dead letters are %s", storetest.Text(messages))
 	}
 }
 
 // lateAnswerOfEarlierEntry has a validation answer after its state was left and entered
 // again. The state would accept the answer, but the answer belongs to the earlier entry.
-func lateAnswerOfEarlierEntry[Tx any](f *engineFixture[Tx]) {
-	id := f.mustCreate("registration", registration.Create{NodeID: "n1"}, external)
-	f.mustFire("registration", id, register, external)
+func lateAnswerOfEarlierEntry[Tx any](f *fixture[Tx]) {
+	id := f.mustCreate("registration", registration.Create{NodeID: "n1"}, storetest.External)
+	f.mustFire("registration", id, storetest.Register, storetest.External)
 	passed := registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed}
 	f.handlers.set("validate_payload", func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		if d.Version == 2 {
 			f.mustFire("registration", id, registration.ValidationFailed{
 				ValidationResult: registration.ValidationOutcomeFailed, ValidationError: "x", ValidationErrorType: registration.ValidationErrorTypeInvalid,
 			}, fsm.System())
-			f.mustFire("registration", id, registration.Retry{}, external)
+			f.mustFire("registration", id, registration.Retry{}, storetest.External)
 		}
 		return event(passed)
 	})
-	_, err := f.engine.Step(f.ctx)
-	f.must(err)
+	_, err := f.engine.Step(f.Context())
+	f.Must(err)
 	f.wantState("registration", id, "validating", 4)
-	_, err = f.engine.Step(f.ctx)
-	f.must(err)
+	_, err = f.engine.Step(f.Context())
+	f.Must(err)
 	f.wantCalls("validate_payload", 2)
 	f.wantState("registration", id, "registering_postgres", 5)
 }
 
 // backoffThenDead lets an effect fail until it is a dead letter. Each retry happens
 // exactly when it is due.
-func backoffThenDead[Tx any](f *engineFixture[Tx]) {
+func backoffThenDead[Tx any](f *fixture[Tx]) {
 	var policy fsm.RetryPolicy
-	for _, info := range f.deals.Effects() {
+	for _, info := range f.Deals.Effects() {
 		if info.Name == "deal.events" {
 			policy = info.Retry
 		}
 	}
 	f.handlers.fail("deal.events")
-	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	f.stepAll()
 	f.wantCalls("deal.events", 1)
 	for repeat := 1; repeat <= policy.Attempts; repeat++ {
@@ -389,29 +390,29 @@ func backoffThenDead[Tx any](f *engineFixture[Tx]) {
 	f.advance(1000 * time.Hour)
 	f.stepAll()
 	f.wantCalls("deal.events", policy.Attempts+1)
-	messages, err := f.engine.DeadLetters(f.ctx, store.Filter{Machine: "deal"}, "", 10)
-	f.must(err)
+	messages, err := f.engine.DeadLetters(f.Context(), store.Filter{Machine: "deal"}, "", 10)
+	f.Must(err)
 	if len(messages) != 1 || messages[0].LastError != "no route to host" || messages[0].Attempts != int64(policy.Attempts+1) {
-		f.Fatalf("the dead letters are %s", text(messages))
+		f.Fatalf("the dead letters are %s", storetest.Text(messages))
 	}
 }
 
-func failureIsEvent[Tx any](f *engineFixture[Tx]) {
+func failureIsEvent[Tx any](f *fixture[Tx]) {
 	f.handlers.fail("check_unpacked")
 	id := f.mustCreate("unpack", unpack.Start{ImageID: "img", LocalPath: "/x", Checksum: "c", PoolName: "p"}, fsm.System())
 	f.stepAll()
 	f.wantState("unpack", id, "aborted", 2)
-	f.wantCount("unpack_records WHERE reason = 'check_failed' AND cause LIKE '%no route to host%'", 1)
+	f.WantCount("unpack_records WHERE reason = 'check_failed' AND cause LIKE '%no route to host%'", 1)
 }
 
-func panickingHandler[Tx any](f *engineFixture[Tx]) {
+func panickingHandler[Tx any](f *fixture[Tx]) {
 	f.handlers.set("notify_owner", func(context.Context, fsm.Dispatch) (*fsm.Event, error) { panic("nil map") })
 	f.offered()
 	f.stepAll()
-	f.wantCount("fsm_outbox WHERE effect = 'notify_owner' AND state = 'retry_wait' AND last_error LIKE '%nil map%'", 1)
-	f.wantCount("fsm_outbox WHERE effect = 'deal.events' AND state = 'delivered'", 2) // the others go on
+	f.WantCount("fsm_outbox WHERE effect = 'notify_owner' AND state = 'retry_wait' AND last_error LIKE '%nil map%'", 1)
+	f.WantCount("fsm_outbox WHERE effect = 'deal.events' AND state = 'delivered'", 2) // the others go on
 	f.handlers.set("notify_owner", nil)
 	f.advance(time.Hour)
 	f.stepAll()
-	f.wantCount("fsm_outbox WHERE state <> 'delivered'", 0)
+	f.WantCount("fsm_outbox WHERE state <> 'delivered'", 0)
 }

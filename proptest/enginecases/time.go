@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"errors"
@@ -10,13 +10,14 @@ import (
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func deadlinesAreRows[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func deadlinesAreRows[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"ADeadlineFiresWhenItIsDue", deadlineFires[Tx]},
 		{"AConsentDoesNotClearIt", consentKeeps[Tx]},
 		{"ALateDeadlineIsANoOp", lateDeadlineIsNoOp[Tx]},
@@ -25,7 +26,7 @@ func deadlinesAreRows[Tx any]() []engineCase[Tx] {
 	}
 }
 
-func deadlineFires[Tx any](f *engineFixture[Tx]) {
+func deadlineFires[Tx any](f *fixture[Tx]) {
 	id := f.offered()
 	f.advance(48*time.Hour - time.Microsecond)
 	f.stepAll()
@@ -33,16 +34,16 @@ func deadlineFires[Tx any](f *engineFixture[Tx]) {
 	f.advance(time.Microsecond)
 	f.stepAll()
 	f.wantState("deal", id, "EXPIRED", 3)
-	f.wantCount("deal_events WHERE event_type = 'EXPIRE' AND actor_role = 'system'", 1)
-	f.wantCount("fsm_deadlines", 0)
+	f.WantCount("deal_events WHERE event_type = 'EXPIRE' AND actor_role = 'system'", 1)
+	f.WantCount("fsm_deadlines", 0)
 }
 
 // consentKeeps records a consent, a step that stays in FUNDED, before the 72 h of that
 // state are over. The deadline still ends the state.
-func consentKeeps[Tx any](f *engineFixture[Tx]) {
+func consentKeeps[Tx any](f *fixture[Tx]) {
 	id := f.paid()
 	f.advance(time.Hour)
-	f.mustFire("deal", id, deal.MutualCancel{}, owner)
+	f.mustFire("deal", id, deal.MutualCancel{}, storetest.Owner)
 	f.wantState("deal", id, "FUNDED", 6)
 	f.advance(71*time.Hour - time.Second)
 	f.stepAll()
@@ -53,14 +54,14 @@ func consentKeeps[Tx any](f *engineFixture[Tx]) {
 }
 
 // lateDeadlineIsNoOp leaves a state while a worker holds its due deadline.
-func lateDeadlineIsNoOp[Tx any](f *engineFixture[Tx]) {
+func lateDeadlineIsNoOp[Tx any](f *fixture[Tx]) {
 	id := f.offered()
 	f.stepAll()
 	f.advance(48 * time.Hour)
 	if held := f.dieHolding(); !slices.Equal(held, []string{"EXPIRE"}) {
 		f.Fatalf("the dead worker held %v", held)
 	}
-	f.mustFire("deal", id, deal.CounterOffer{PriceNano: 90}, owner)
+	f.mustFire("deal", id, deal.CounterOffer{PriceNano: 90}, storetest.Owner)
 	f.stepAll()
 	f.wantState("deal", id, "NEGOTIATING", 3)
 	f.advance(72 * time.Hour) // that state's own
@@ -68,32 +69,32 @@ func lateDeadlineIsNoOp[Tx any](f *engineFixture[Tx]) {
 	f.wantState("deal", id, "EXPIRED", 4)
 }
 
-func refusedDeadline[Tx any](f *engineFixture[Tx]) {
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	h := versioned[Tx]{machine: f.deals, id: id, version: 1}
+func refusedDeadline[Tx any](f *fixture[Tx]) {
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
+	h := storetest.Existing(f.Deals, id, 1)
 	f.AllowAnyRows(f.T)
-	c := f.emptyCommit(h)
-	c.SetDeadlines = []store.Deadline{f.deadline(h, startTime)} // EXPIRE, which DRAFT does not know
-	f.must(f.save(c))
+	c := f.EmptyCommit(h)
+	c.SetDeadlines = []store.Deadline{f.Deadline(h, storetest.StartTime)} // EXPIRE, which DRAFT does not know
+	f.Must(f.Save(c))
 	f.stepAll()
 	f.wantState("deal", id, "DRAFT", 1)
-	f.wantCount("fsm_deadlines", 0)
+	f.WantCount("fsm_deadlines", 0)
 	if f.counted(engine.MetricRefusedDeadlines) != 1 || !f.log.has("deadline refused") || !f.log.has(id) {
 		f.Fatalf("it was counted %d times", f.counted(engine.MetricRefusedDeadlines))
 	}
 }
 
-func endedHasNone[Tx any](f *engineFixture[Tx]) {
+func endedHasNone[Tx any](f *fixture[Tx]) {
 	id := f.offered()
-	f.mustFire("deal", id, deal.Withdraw{}, advertiser)
-	f.wantCount("fsm_deadlines", 0)
+	f.mustFire("deal", id, deal.Withdraw{}, storetest.Advertiser)
+	f.WantCount("fsm_deadlines", 0)
 	f.advance(1000 * time.Hour)
 	f.stepAll()
 	f.wantState("deal", id, "CANCELLED", 3)
 }
 
-func crashes[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func crashes[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"AWorkerDiesAtEveryStepAndTheRecordArrives", diesAtEveryStep[Tx]},
 		{"ADeadlineSurvivesItsWorker", deadlineSurvives[Tx]},
 		{"AllAttemptsSpentByCrashesIsADeadLetter", attemptsSpentByCrashes[Tx]},
@@ -102,25 +103,27 @@ func crashes[Tx any]() []engineCase[Tx] {
 
 // diesAtEveryStep registers a node while every task is first claimed by a worker that
 // dies. The timeouts of the states are moved away.
-func diesAtEveryStep[Tx any](f *engineFixture[Tx]) {
-	f.registrations = registration.Define[Tx](nil, registration.Params{
+func diesAtEveryStep[Tx any](f *fixture[Tx]) {
+	f.Registrations = registration.Define[Tx](nil, registration.Params{
 		ValidatingTimeout: time.Hour, RegisteringPostgresTimeout: time.Hour, RegisteringConsulTimeout: time.Hour, DeregisteringTimeout: time.Hour,
 	})
 	f.restart()
 	f.handlers.answer("validate_payload", registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed})
 	f.handlers.answer("postgres.upsert_registration", registration.PostgresSucceeded{PostgresApplied: true})
 	f.handlers.answer("consul.register", registration.ConsulSucceeded{ConsulApplied: true})
-	h := f.registered("n1")
-	r := f.work(h, 0, "x")
-	r.Effect, r.Destination, r.Payload, r.Delivery = "validate_payload", "validate_payload", []byte(`{"node_id":"n1"}`), fsm.Idempotent
+	h := f.Registered("n1")
+	r := f.Message(h, 0, "x")
+	r.Work, r.Effect, r.Destination, r.Payload, r.Delivery = true, "validate_payload", "validate_payload", []byte(`{"node_id":"n1"}`), fsm.Idempotent
 	f.AllowAnyRows(f.T)
-	f.send(h, r)
+	c := f.EmptyCommit(h)
+	c.Outbox = []store.OutboxMessage{r}
+	f.Must(f.Save(c))
 	var held []string
 	for range 3 {
 		held = append(held, f.dieHolding()...)
 		f.restart()
-		_, err := f.engine.Step(f.ctx)
-		f.must(err)
+		_, err := f.engine.Step(f.Context())
+		f.Must(err)
 	}
 	if want := []string{"validate_payload", "postgres.upsert_registration", "consul.register"}; !slices.Equal(held, want) {
 		f.Fatalf("the dead workers held %v", held)
@@ -130,14 +133,14 @@ func diesAtEveryStep[Tx any](f *engineFixture[Tx]) {
 			f.Errorf("%s was attempt %d", effect, d.Attempt)
 		}
 	}
-	page, err := f.engine.List(f.ctx, "registration", "registered", "", 10)
-	f.must(err)
+	page, err := f.engine.List(f.Context(), "registration", "registered", "", 10)
+	f.Must(err)
 	if len(page) != 1 {
 		f.Fatalf("%d registrations arrived", len(page))
 	}
 }
 
-func deadlineSurvives[Tx any](f *engineFixture[Tx]) {
+func deadlineSurvives[Tx any](f *fixture[Tx]) {
 	id := f.offered()
 	f.stepAll()
 	f.advance(48 * time.Hour)
@@ -149,22 +152,22 @@ func deadlineSurvives[Tx any](f *engineFixture[Tx]) {
 
 // attemptsSpentByCrashes lets every worker that claims a message die. When the attempts
 // are spent, no handler is called any more.
-func attemptsSpentByCrashes[Tx any](f *engineFixture[Tx]) {
-	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+func attemptsSpentByCrashes[Tx any](f *fixture[Tx]) {
+	f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	for range 30 {
 		f.dieHolding()
 	}
 	f.stepAll()
 	f.wantCalls("deal.events", 0)
-	messages, err := f.engine.DeadLetters(f.ctx, store.Filter{Machine: "deal"}, "", 10)
-	f.must(err)
+	messages, err := f.engine.DeadLetters(f.Context(), store.Filter{Machine: "deal"}, "", 10)
+	f.Must(err)
 	if len(messages) != 1 || messages[0].LastError == "" {
-		f.Fatalf("the dead letters are %s", text(messages))
+		f.Fatalf("the dead letters are %s", storetest.Text(messages))
 	}
 }
 
-func databaseRefuses[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func databaseRefuses[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"WhatTheMachineCannotAnOperatorCannot", handWrittenRefused[Tx]},
 		{"RowsThatNoStepAsksForAreRefused", madeUpRows[Tx]},
 		{"TheRulesOfOtherMachinesStay", otherRulesStay[Tx]},
@@ -172,7 +175,7 @@ func databaseRefuses[Tx any]() []engineCase[Tx] {
 }
 
 // handWrittenRefused runs statements that people type into databases.
-func handWrittenRefused[Tx any](f *engineFixture[Tx]) {
+func handWrittenRefused[Tx any](f *fixture[Tx]) {
 	id := f.paid()
 	const step = "version = version + 1, last_event = "
 	for name, statement := range map[string]string{
@@ -189,7 +192,7 @@ func handWrittenRefused[Tx any](f *engineFixture[Tx]) {
 		"a message into no state":           "UPDATE fsm_outbox SET state = 'lost'",
 		"a message with no time to be sent": "UPDATE fsm_outbox SET state = 'pending', available_at = NULL",
 	} {
-		err := f.Store.InTx(f.ctx, func(tx Tx) error { return f.Exec(f.ctx, tx, statement) })
+		err := f.Store.InTx(f.Context(), func(tx Tx) error { return f.Exec(f.Context(), tx, statement) })
 		if err == nil {
 			f.Errorf("%s: the database accepts %s", name, statement)
 		}
@@ -198,37 +201,38 @@ func handWrittenRefused[Tx any](f *engineFixture[Tx]) {
 	// The same statements pass for a step that the machine has, so the refusals above are no accident.
 	const history = `INSERT INTO deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, created_at)
 		SELECT deal_id, deal_id, version, last_event, status, status, 'refund_extra', 'system', updated_at FROM deals`
-	f.must(f.Store.InTx(f.ctx, func(tx Tx) error {
-		return errors.Join(f.Exec(f.ctx, tx, "UPDATE deals SET "+step+"'DEPOSIT_CONFIRMED'"), f.Exec(f.ctx, tx, history))
+	f.Must(f.Store.InTx(f.Context(), func(tx Tx) error {
+		return errors.Join(f.Exec(f.Context(), tx, "UPDATE deals SET "+step+"'DEPOSIT_CONFIRMED'"), f.Exec(f.Context(), tx, history))
 	}))
 }
 
 // madeUpRows saves messages, deadlines and keys that no step of a record asks for.
-func madeUpRows[Tx any](f *engineFixture[Tx]) {
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	h := versioned[Tx]{machine: f.deals, id: id, version: 1}
-	later := h
-	later.version++
-	elsewhere := versioned[Tx]{machine: f.deals, id: f.newID(), version: 1}
+func madeUpRows[Tx any](f *fixture[Tx]) {
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
+	h := storetest.Existing(f.Deals, id, 1)
+	later := storetest.Existing(f.Deals, id, 2)
+	elsewhere := storetest.Existing(f.Deals, f.NewID(), 1)
 	for name, make := range map[string]func(c *store.Commit){
-		"a message that the step does not ask for": func(c *store.Commit) { c.Outbox = []store.OutboxMessage{f.message(h, 0, "owner_notifications")} },
-		"a message of a step to come":              func(c *store.Commit) { c.Outbox = []store.OutboxMessage{f.message(later, 0, "owner_notifications")} },
+		"a message that the step does not ask for": func(c *store.Commit) { c.Outbox = []store.OutboxMessage{f.Message(h, 0, "owner_notifications")} },
+		"a message of a step to come":              func(c *store.Commit) { c.Outbox = []store.OutboxMessage{f.Message(later, 0, "owner_notifications")} },
 		"a message of no record": func(c *store.Commit) {
-			c.Outbox = []store.OutboxMessage{f.message(elsewhere, 0, "owner_notifications")}
+			c.Outbox = []store.OutboxMessage{f.Message(elsewhere, 0, "owner_notifications")}
 		},
-		"a deadline that the state does not set": func(c *store.Commit) { c.SetDeadlines = []store.Deadline{f.deadline(h, startTime)} },
-		"a deadline of no record":                func(c *store.Commit) { c.SetDeadlines = []store.Deadline{f.deadline(elsewhere, startTime)} },
-		"a key of a step to come":                func(c *store.Commit) { c.IdempotencyKeys = []store.IdempotencyKey{key(h, "one")} },
+		"a deadline that the state does not set": func(c *store.Commit) { c.SetDeadlines = []store.Deadline{f.Deadline(h, storetest.StartTime)} },
+		"a deadline of no record":                func(c *store.Commit) { c.SetDeadlines = []store.Deadline{f.Deadline(elsewhere, storetest.StartTime)} },
+		"a key of a step to come": func(c *store.Commit) {
+			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "SUBMIT_OFFER", Version: 2, CreatedAt: storetest.StartTime}}
+		},
 		"a key of an event that did not lead there": func(c *store.Commit) {
-			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: startTime}}
+			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CANCEL", Version: 1, CreatedAt: storetest.StartTime}}
 		},
 		"a key of a step that was taken at no such time": func(c *store.Commit) {
-			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CREATE", Version: 1, CreatedAt: startTime.Add(time.Second)}}
+			c.IdempotencyKeys = []store.IdempotencyKey{{Machine: "deal", Key: "one", RecordID: id, Event: "CREATE", Version: 1, CreatedAt: storetest.StartTime.Add(time.Second)}}
 		},
 	} {
-		c := f.emptyCommit(h)
+		c := f.EmptyCommit(h)
 		make(&c)
-		if err := f.save(c); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "fsmgen: fsm_") {
+		if err := f.Save(c); !errors.Is(err, store.ErrRefused) || !strings.Contains(err.Error(), "fsmgen: fsm_") {
 			f.Errorf("%s: the error is %v", name, err)
 		}
 	}
@@ -236,39 +240,39 @@ func madeUpRows[Tx any](f *engineFixture[Tx]) {
 
 // otherRulesStay has a process migrate that knows one machine only. The rows of the other
 // machines are still accepted and still checked.
-func otherRulesStay[Tx any](f *engineFixture[Tx]) {
-	f.must(f.Reopen(f.T).Migrate(f.ctx, []store.Machine{f.deals}))
+func otherRulesStay[Tx any](f *fixture[Tx]) {
+	f.Must(f.Reopen(f.T).Migrate(f.Context(), []store.Machine{f.Deals}))
 	w := f.walClaimed()
 	f.offered()
-	h := versioned[Tx]{machine: f.wals, id: w, version: 2}
-	c := f.emptyCommit(h)
-	c.Outbox = []store.OutboxMessage{f.message(h, 0, "owner_notifications")}
-	f.wantError(f.save(c), store.ErrRefused)
+	h := storetest.Existing(f.WALs, w, 2)
+	c := f.EmptyCommit(h)
+	c.Outbox = []store.OutboxMessage{f.Message(h, 0, "owner_notifications")}
+	f.WantError(f.Save(c), store.ErrRefused)
 }
 
-func correlation[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func correlation[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"OneIDFromTheCallToTheLastConsequence", correlationEndToEnd[Tx]},
 	}
 }
 
 // correlationEndToEnd starts a download with a correlation id. The id is in the histories
 // of all three machines of the chain, and in every call.
-func correlationEndToEnd[Tx any](f *engineFixture[Tx]) {
+func correlationEndToEnd[Tx any](f *fixture[Tx]) {
 	const id = "c-42"
 	f.handlers.answer("check_exists", download.Checked{})
 	f.handlers.answer("download_object", download.Downloaded{LocalPath: "/x", Checksum: "c", SizeBytes: 3})
 	f.handlers.answer("validate_file", valid)
 	f.handlers.answer("check_unpacked", unpackHandoff)
-	_, err := f.engine.Create(f.ctx, "download", f.newID(), download.Start{ImageID: "img", S3Key: "k", Bucket: "b"}, engine.Call{Correlation: id})
-	f.must(err)
+	_, err := f.engine.Create(f.Context(), "download", f.NewID(), download.Start{ImageID: "img", S3Key: "k", Bucket: "b"}, engine.Call{Correlation: id})
+	f.Must(err)
 	f.stepAll()
 	for _, table := range []string{"download_history", "unpack_history", "activate_history"} {
 		all := f.Count(f.T, table)
 		if all == 0 {
 			f.Errorf("%s is empty", table)
 		}
-		f.wantCount(fmt.Sprintf("%s WHERE correlation_id = '%s'", table, id), all)
+		f.WantCount(fmt.Sprintf("%s WHERE correlation_id = '%s'", table, id), all)
 	}
 	for _, d := range f.handlers.calls {
 		if d.Correlation != id {

@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"context"
@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-func operator[Tx any]() []engineCase[Tx] {
-	return []engineCase[Tx]{
+func operator[Tx any]() []testCase[Tx] {
+	return []testCase[Tx]{
 		{"DeadLettersArePaged", pagedDeadLetters[Tx]},
 		{"RequeueAllDoesWhatItCan", requeueAll[Tx]},
 		{"DiscardAllDoesWhatItCan", discardAll[Tx]},
@@ -36,26 +37,26 @@ func (n *smallPages[Tx]) Read(ctx context.Context, q store.Read) (store.Page, er
 }
 
 // fiveDeadLetters creates deals whose first message is a dead letter.
-func (f *engineFixture[Tx]) fiveDeadLetters() (ids []string) {
+func (f *fixture[Tx]) fiveDeadLetters() (ids []string) {
 	f.Helper()
 	f.handlers.set("deal.events", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
 		return nil, &engine.PermanentError{Err: errors.New("no such topic")}
 	})
 	for range 5 {
-		ids = append(ids, f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser))
+		ids = append(ids, f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser))
 	}
 	f.stepAll()
-	f.wantCount("fsm_outbox WHERE state = 'dead_letter'", 5)
+	f.WantCount("fsm_outbox WHERE state = 'dead_letter'", 5)
 	f.handlers.set("deal.events", nil)
 	return ids
 }
 
-func pagedDeadLetters[Tx any](f *engineFixture[Tx]) {
+func pagedDeadLetters[Tx any](f *fixture[Tx]) {
 	ids := f.fiveDeadLetters()
 	var got []string
 	for after := ""; ; {
-		page, err := f.engine.DeadLetters(f.ctx, store.Filter{Effect: "deal.events"}, after, 2)
-		f.must(err)
+		page, err := f.engine.DeadLetters(f.Context(), store.Filter{Effect: "deal.events"}, after, 2)
+		f.Must(err)
 		if len(page) == 0 {
 			break
 		}
@@ -67,22 +68,22 @@ func pagedDeadLetters[Tx any](f *engineFixture[Tx]) {
 	if !slices.Equal(got, ids) {
 		f.Errorf("the pages have %v, want %v", got, ids)
 	}
-	_, err := f.engine.DeadLetters(f.ctx, store.Filter{}, uuid(7).String(), 2)
-	f.wantError(err, engine.ErrNotFound)
+	_, err := f.engine.DeadLetters(f.Context(), store.Filter{}, storetest.UUID(7).String(), 2)
+	f.WantError(err, engine.ErrNotFound)
 }
 
 // discardedByAnother makes the engine read pages of two rows, and another operator
 // discard the last message of the first page right after. It returns the id of that
 // message.
-func (f *engineFixture[Tx]) discardedByAnother() (messageID string) {
+func (f *fixture[Tx]) discardedByAnother() (messageID string) {
 	f.Helper()
-	messages, err := f.engine.DeadLetters(f.ctx, store.Filter{}, "", 2)
-	f.must(err)
+	messages, err := f.engine.DeadLetters(f.Context(), store.Filter{}, "", 2)
+	f.Must(err)
 	messageID = messages[1].MessageID
 	other, db := f.engine, &smallPages[Tx]{Store: f.Store}
 	db.read = func(store.Page) {
 		db.read = nil
-		f.must(other.Discard(f.ctx, messageID, "bob", "moot"))
+		f.Must(other.Discard(f.Context(), messageID, "bob", "moot"))
 	}
 	f.engine = f.newEngine(db, f.config)
 	return messageID
@@ -90,56 +91,56 @@ func (f *engineFixture[Tx]) discardedByAnother() (messageID string) {
 
 // wantAllButOne fails the test unless four messages were resolved and one was not,
 // because another operator had discarded it.
-func (f *engineFixture[Tx]) wantAllButOne(did engine.Bulk, err error, other string) {
+func (f *fixture[Tx]) wantAllButOne(did engine.Bulk, err error, other string) {
 	f.Helper()
-	f.must(err)
-	_ = as[*fsm.Rejection](f, did.Failed[other])
+	f.Must(err)
+	_ = storetest.As[*fsm.Rejection](f, did.Failed[other])
 	if did.Done != 4 || len(did.Failed) != 1 || !errors.Is(did.Err(), fsm.ErrRefused) {
 		f.Errorf("it was done for %d, and failed for %v", did.Done, did.Failed)
 	}
 }
 
-func requeueAll[Tx any](f *engineFixture[Tx]) {
+func requeueAll[Tx any](f *fixture[Tx]) {
 	f.fiveDeadLetters()
 	other := f.discardedByAnother()
-	did, err := f.engine.RequeueAll(f.ctx, store.Filter{Machine: "deal", Error: "no such topic"}, "ann", "there is one now")
+	did, err := f.engine.RequeueAll(f.Context(), store.Filter{Machine: "deal", Error: "no such topic"}, "ann", "there is one now")
 	f.wantAllButOne(did, err, other)
-	f.wantCount("fsm_outbox WHERE resolution = 'ann: there is one now' AND state = 'pending'", 4)
+	f.WantCount("fsm_outbox WHERE resolution = 'ann: there is one now' AND state = 'pending'", 4)
 	f.stepAll()
-	f.wantCount("fsm_outbox WHERE state = 'delivered'", 4)
+	f.WantCount("fsm_outbox WHERE state = 'delivered'", 4)
 }
 
-func discardAll[Tx any](f *engineFixture[Tx]) {
+func discardAll[Tx any](f *fixture[Tx]) {
 	ids := f.fiveDeadLetters()
-	did, err := f.engine.DiscardAll(f.ctx, store.Filter{Record: ids[0], Error: "another"}, "ann", "nobody listens")
-	f.must(err)
+	did, err := f.engine.DiscardAll(f.Context(), store.Filter{Record: ids[0], Error: "another"}, "ann", "nobody listens")
+	f.Must(err)
 	if did.Done != 0 || did.Err() != nil {
 		f.Errorf("of none it was done for %d: %v", did.Done, did.Err())
 	}
 	other := f.discardedByAnother()
-	did, err = f.engine.DiscardAll(f.ctx, store.Filter{}, "ann", "nobody listens")
+	did, err = f.engine.DiscardAll(f.Context(), store.Filter{}, "ann", "nobody listens")
 	f.wantAllButOne(did, err, other)
-	f.wantCount("fsm_outbox WHERE resolution = 'ann: nobody listens' AND discarded_at IS NOT NULL", 4)
+	f.WantCount("fsm_outbox WHERE resolution = 'ann: nobody listens' AND discarded_at IS NOT NULL", 4)
 }
 
-func resumeAll[Tx any](f *engineFixture[Tx]) {
+func resumeAll[Tx any](f *fixture[Tx]) {
 	ids := f.fiveDeadLetters()
 	offered := f.offered()
-	f.corrupt(versioned[Tx]{machine: f.deals, id: ids[2]})
+	f.Corrupt(f.Deals, ids[2])
 	f.engine = f.newEngine(&smallPages[Tx]{Store: f.Store}, f.config)
-	did, err := f.engine.ResumeAll(f.ctx, "deal", "DRAFT", "ann", "there is one now")
-	f.must(err)
+	did, err := f.engine.ResumeAll(f.Context(), "deal", "DRAFT", "ann", "there is one now")
+	f.Must(err)
 	if did.Done != 4 || did.Err() != nil {
 		f.Errorf("of a state it was done for %d: %v", did.Done, did.Err())
 	}
-	f.wantCount("fsm_outbox WHERE state = 'dead_letter'", 1)
+	f.WantCount("fsm_outbox WHERE state = 'dead_letter'", 1)
 	f.ExecUnchecked(f.T, "fsm_deadlines", "DELETE FROM fsm_deadlines WHERE record_id = '"+offered+"'")
-	did, err = f.engine.ResumeAll(f.ctx, "deal", "", "ann", "there is one now")
-	f.must(err)
+	did, err = f.engine.ResumeAll(f.Context(), "deal", "", "ann", "there is one now")
+	f.Must(err)
 	if did.Done != 5 || !errors.Is(did.Failed[ids[2]], store.ErrCorrupt) {
 		f.Errorf("of all it was done for %d: %v", did.Done, did.Err())
 	}
-	f.wantCount("fsm_deadlines WHERE record_id = '"+offered+"'", 1)
-	_, err = f.engine.ResumeAll(f.ctx, "nothing", "", "ann", "to see")
-	f.wantError(err, engine.ErrUnknownMachine)
+	f.WantCount("fsm_deadlines WHERE record_id = '"+offered+"'", 1)
+	_, err = f.engine.ResumeAll(f.Context(), "nothing", "", "ann", "to see")
+	f.WantError(err, engine.ErrUnknownMachine)
 }

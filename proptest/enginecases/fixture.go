@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"bytes"
@@ -13,15 +13,17 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/generated/wal"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// engineFixture is an engine over the store and machines of a fixture. The case sets the
-// handlers and moves the clock.
-type engineFixture[Tx any] struct {
-	*fixture[Tx]
+// fixture is an engine over the store and machines of a storetest.Fixture. The case sets
+// the handlers and moves the clock.
+type fixture[Tx any] struct {
+	*storetest.Fixture[Tx]
 	engine   *engine.Engine[Tx]
 	config   engine.Config
 	handlers handlerSet[Tx]
@@ -33,9 +35,9 @@ type engineFixture[Tx any] struct {
 	metrics map[string]int // how often each was measured
 }
 
-func newEngineFixture[Tx any](t *testing.T, open Open[Tx]) *engineFixture[Tx] {
+func newFixture[Tx any](t *testing.T, open storetest.Open[Tx]) *fixture[Tx] {
 	t.Helper()
-	f := &engineFixture[Tx]{fixture: newFixture(t, open), now: startTime, metrics: map[string]int{}}
+	f := &fixture[Tx]{Fixture: storetest.NewFixture(t, open), now: storetest.StartTime, metrics: map[string]int{}}
 	f.handlers.funcs = map[string]handlerFunc[Tx]{}
 	f.config = engine.Config{
 		Clock: f, Worker: "w", Lease: time.Minute, Rand: func() float64 { return 0.5 }, NewToken: f.token,
@@ -45,51 +47,56 @@ func newEngineFixture[Tx any](t *testing.T, open Open[Tx]) *engineFixture[Tx] {
 	return f
 }
 
+// machines lists the machines of the cases.
+func (f *fixture[Tx]) machines() []engine.Machine[Tx] {
+	return []engine.Machine[Tx]{f.Activates, f.Unpacks, f.Downloads, f.Deals, f.WALs, f.Registrations}
+}
+
 // newEngine returns an engine as a process that starts has it.
-func (f *engineFixture[Tx]) newEngine(db store.Store[Tx], c engine.Config) *engine.Engine[Tx] {
+func (f *fixture[Tx]) newEngine(db store.Store[Tx], c engine.Config) *engine.Engine[Tx] {
 	f.Helper()
 	var machines []engine.Machine[Tx]
 	for _, m := range f.machines() {
 		machines = append(machines, handled[Tx]{Machine: m, handlers: &f.handlers})
 	}
 	e, err := engine.New(db, c, machines...)
-	f.must(err)
+	f.Must(err)
 	return e
 }
 
 // restart replaces the engine by a new one with connections of its own.
-func (f *engineFixture[Tx]) restart() {
+func (f *fixture[Tx]) restart() {
 	f.Helper()
 	f.engine = f.newEngine(f.Reopen(f.T), f.config)
 }
 
 // Now returns the time of the case.
-func (f *engineFixture[Tx]) Now() time.Time {
+func (f *fixture[Tx]) Now() time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.now
 }
 
-func (f *engineFixture[Tx]) advance(d time.Duration) {
+func (f *fixture[Tx]) advance(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.now = f.now.Add(d)
 }
 
-func (f *engineFixture[Tx]) token() fsm.UUID {
+func (f *fixture[Tx]) token() fsm.UUID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tokens++
-	return uuid(1_000_000 + f.tokens)
+	return storetest.UUID(1_000_000 + f.tokens)
 }
 
-func (f *engineFixture[Tx]) measure(m engine.Metric) {
+func (f *fixture[Tx]) measure(m engine.Metric) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.metrics[m.Name]++
 }
 
-func (f *engineFixture[Tx]) counted(metric string) int {
+func (f *fixture[Tx]) counted(metric string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.metrics[metric]
@@ -218,28 +225,28 @@ func (p handled[Tx]) Query(ctx context.Context, d fsm.Dispatch) (*fsm.Event, boo
 // Firing.
 
 // mustCreate creates a record with the engine.
-func (f *engineFixture[Tx]) mustCreate(machine string, p fsm.Payload, by fsm.Caller) string {
+func (f *fixture[Tx]) mustCreate(machine string, p fsm.Payload, by fsm.Caller) string {
 	f.Helper()
-	id := f.newID()
-	_, err := f.engine.Create(f.ctx, machine, id, p, engine.Call{By: by})
-	f.must(err)
+	id := f.NewID()
+	_, err := f.engine.Create(f.Context(), machine, id, p, engine.Call{By: by})
+	f.Must(err)
 	return id
 }
 
 // mustFire fires an event and fails the test if it is not accepted.
-func (f *engineFixture[Tx]) mustFire(machine, id string, p fsm.Payload, by fsm.Caller) engine.Outcome {
+func (f *fixture[Tx]) mustFire(machine, id string, p fsm.Payload, by fsm.Caller) engine.Outcome {
 	f.Helper()
-	o, err := f.engine.Fire(f.ctx, machine, id, p, engine.Call{By: by})
-	f.must(err)
+	o, err := f.engine.Fire(f.Context(), machine, id, p, engine.Call{By: by})
+	f.Must(err)
 	return o
 }
 
 // stepAll runs Engine.Step until nothing is due.
-func (f *engineFixture[Tx]) stepAll() {
+func (f *fixture[Tx]) stepAll() {
 	f.Helper()
 	for range 100 {
-		n, err := f.engine.Step(f.ctx)
-		f.must(err)
+		n, err := f.engine.Step(f.Context())
+		f.Must(err)
 		if n == 0 {
 			return
 		}
@@ -249,15 +256,15 @@ func (f *engineFixture[Tx]) stepAll() {
 
 // wantState fails the test unless the record is in the state at the version and its
 // history has no gap.
-func (f *engineFixture[Tx]) wantState(machine, id, state string, version int64) {
+func (f *fixture[Tx]) wantState(machine, id, state string, version int64) {
 	f.Helper()
-	r, err := f.engine.Get(f.ctx, machine, id)
-	f.must(err)
+	r, err := f.engine.Get(f.Context(), machine, id)
+	f.Must(err)
 	if got := r.Record.StateName(); got != state || r.Version != version {
 		f.Fatalf("it is in %s at version %d, want %s at %d", got, r.Version, state, version)
 	}
-	rows, err := f.engine.History(f.ctx, machine, id, 0, 1000)
-	f.must(err)
+	rows, err := f.engine.History(f.Context(), machine, id, 0, 1000)
+	f.Must(err)
 	if int64(len(rows)) != version {
 		f.Fatalf("version %d has a history of %d rows", version, len(rows))
 	}
@@ -269,18 +276,18 @@ func (f *engineFixture[Tx]) wantState(machine, id, state string, version int64) 
 }
 
 // offered creates a deal whose offer is submitted.
-func (f *engineFixture[Tx]) offered() string {
+func (f *fixture[Tx]) offered() string {
 	f.Helper()
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
-	f.mustFire("deal", id, deal.SubmitOffer{}, advertiser)
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
+	f.mustFire("deal", id, deal.SubmitOffer{}, storetest.Advertiser)
 	return id
 }
 
 // paid creates a deal that is funded.
-func (f *engineFixture[Tx]) paid() string {
+func (f *fixture[Tx]) paid() string {
 	f.Helper()
 	id := f.offered()
-	f.mustFire("deal", id, deal.Accept{}, owner)
+	f.mustFire("deal", id, deal.Accept{}, storetest.Owner)
 	f.mustFire("deal", id, deal.AddressReady{DepositAddress: "addr-" + id}, fsm.System())
 	f.mustFire("deal", id, deposit(id, 100), fsm.System())
 	return id
@@ -291,11 +298,25 @@ func deposit(tx string, nano int64) deal.DepositConfirmed {
 }
 
 // wantCalls returns the calls of an effect and fails the test unless there were want.
-func (f *engineFixture[Tx]) wantCalls(effect string, want int) []fsm.Dispatch {
+func (f *fixture[Tx]) wantCalls(effect string, want int) []fsm.Dispatch {
 	f.Helper()
 	calls := f.handlers.called(effect)
 	if len(calls) != want {
 		f.Fatalf("%s was called %d times, want %d", effect, len(calls), want)
 	}
 	return calls
+}
+
+// walWorker is a caller that claims ingest units.
+var walWorker = wal.ByWorker("w-1").Caller()
+
+// walFailure reports a failure of a claim that was never made.
+var walFailure = wal.Fail{Attempt: 7, LastErrorCode: "x", LastErrorMessage: "x"}
+
+// walClaimed creates an ingest unit that is in progress.
+func (f *fixture[Tx]) walClaimed() string {
+	f.Helper()
+	id := f.mustCreate("wal", wal.Discover{Dataset: "d", ObjectURI: "s3://a", TimeRangeStart: storetest.StartTime}, walWorker)
+	f.mustFire("wal", id, wal.Claim{}, walWorker)
+	return id
 }

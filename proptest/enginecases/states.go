@@ -1,4 +1,4 @@
-package storetest
+package enginecases
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/proptest/storetest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -26,14 +27,14 @@ func (m withoutState[Tx]) States() []string {
 
 // workOfAnUnknownState runs a worker of an earlier version beside a later one. It does
 // not claim messages and deadlines of a state that it does not have.
-func workOfAnUnknownState[Tx any](f *engineFixture[Tx]) {
+func workOfAnUnknownState[Tx any](f *fixture[Tx]) {
 	id := f.activeDeal()
-	earlier, err := engine.New(f.Store, f.config, engine.Machine[Tx](handled[Tx]{Machine: withoutState[Tx]{f.deals, "OFFER_PENDING"}, handlers: &f.handlers}))
-	f.must(err)
+	earlier, err := engine.New(f.Store, f.config, engine.Machine[Tx](handled[Tx]{Machine: withoutState[Tx]{f.Deals, "OFFER_PENDING"}, handlers: &f.handlers}))
+	f.Must(err)
 	done := func(e *engine.Engine[Tx]) (n int) {
 		for {
-			more, err := e.Step(f.ctx)
-			f.must(err)
+			more, err := e.Step(f.Context())
+			f.Must(err)
 			if n += more; more == 0 {
 				return n
 			}
@@ -49,12 +50,12 @@ func workOfAnUnknownState[Tx any](f *engineFixture[Tx]) {
 		f.Errorf("the earlier version did %d things that it can't know", n)
 	}
 	f.wantState("deal", id, "OFFER_PENDING", 2)
-	f.wantCount("fsm_outbox WHERE attempts = 0", 2)
+	f.WantCount("fsm_outbox WHERE attempts = 0", 2)
 	if n := done(f.engine); n < 3 {
 		f.Errorf("the later version did %d things", n)
 	}
 	f.wantState("deal", id, "EXPIRED", 3)
-	f.wantCount("fsm_outbox WHERE state <> 'delivered'", 0)
+	f.WantCount("fsm_outbox WHERE state <> 'delivered'", 0)
 }
 
 // wrongState is a store that saves messages and deadlines with a state that the record is
@@ -74,8 +75,8 @@ func (m wrongState[Tx]) Save(ctx context.Context, tx Tx, commits []store.Commit)
 
 // anotherState saves messages and deadlines of a state that the record is not in. The
 // database refuses them.
-func anotherState[Tx any](f *engineFixture[Tx]) {
-	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, advertiser)
+func anotherState[Tx any](f *fixture[Tx]) {
+	id := f.mustCreate("deal", deal.Create{OwnerID: 8, PriceNano: 100}, storetest.Advertiser)
 	for table, misplace := range map[string]func(*store.Commit){
 		"fsm_outbox": func(c *store.Commit) {
 			for i := range c.Outbox {
@@ -89,7 +90,7 @@ func anotherState[Tx any](f *engineFixture[Tx]) {
 		},
 	} {
 		e := f.newEngine(wrongState[Tx]{f.Store, misplace}, f.config)
-		_, err := e.Fire(f.ctx, "deal", id, deal.SubmitOffer{}, engine.Call{By: advertiser})
+		_, err := e.Fire(f.Context(), "deal", id, deal.SubmitOffer{}, engine.Call{By: storetest.Advertiser})
 		if err == nil || !strings.Contains(err.Error(), "fsmgen: "+table) {
 			f.Errorf("%s: the error is %v", table, err)
 		}
@@ -100,18 +101,18 @@ func anotherState[Tx any](f *engineFixture[Tx]) {
 // answerToAnUnknownState has another version take the record to a state that this one
 // does not have, while its effect is carried out. The effect has succeeded, so no failure
 // event is fired.
-func answerToAnUnknownState[Tx any](f *engineFixture[Tx]) {
+func answerToAnUnknownState[Tx any](f *fixture[Tx]) {
 	id := f.extracting()
 	f.handlers.set("extract_layers", func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
-		f.corrupt(versioned[Tx]{machine: f.unpacks, id: id})
+		f.Corrupt(f.Unpacks, id)
 		event, err := fsm.EventOf(unpack.Extracted{})
 		return &event, err
 	})
-	_, err := f.engine.Step(f.ctx)
-	f.must(err)
-	dead, err := f.engine.DeadLetters(f.ctx, store.Filter{}, "", 10)
-	f.must(err)
+	_, err := f.engine.Step(f.Context())
+	f.Must(err)
+	dead, err := f.engine.DeadLetters(f.Context(), store.Filter{}, "", 10)
+	f.Must(err)
 	if len(dead) != 1 || strings.Count(dead[0].LastError, "run the version that took the record there") != 1 {
-		f.Fatalf("the dead letters are %s", text(dead))
+		f.Fatalf("the dead letters are %s", storetest.Text(dead))
 	}
 }
