@@ -77,6 +77,7 @@ var rules = []rule{
 	{folder: "internal/parts", allowed: []string{"std"}},
 	{folder: "internal/pgtest", allowed: []string{"std", "internal/parts", "internal/proxytest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
 	{folder: "internal/consulagent", allowed: []string{"std"}},
+	{folder: "internal/progress", allowed: []string{"std"}},
 	{folder: "internal/racing", allowed: []string{"std"}},
 	{folder: "internal/groupcommit", allowed: []string{"std"}},
 	{folder: "internal/proxytest", allowed: []string{"std"}},

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
 // gauges keeps the last value of each gauge.
 type gauges struct {
-	mu      sync.Mutex
-	last    map[string]float64
-	changed chan struct{}
+	mu   sync.Mutex
+	last map[string]float64
 }
 
 func (g *gauges) measure(m engine.Metric) {
@@ -31,10 +31,6 @@ func (g *gauges) measure(m engine.Metric) {
 		name += " " + l.Value
 	}
 	g.last[name] = m.Value
-	select {
-	case g.changed <- struct{}{}:
-	default:
-	}
 }
 
 func (g *gauges) differ(want map[string]float64) (diff string) {
@@ -51,14 +47,10 @@ func (g *gauges) differ(want map[string]float64) (diff string) {
 // become waits until the gauges have these values.
 func (g *gauges) become(t *testing.T, want map[string]float64) {
 	t.Helper()
-	over := time.After(soon)
-	for diff := g.differ(want); diff != ""; diff = g.differ(want) {
-		select {
-		case <-g.changed:
-		case <-over:
-			t.Fatal(diff)
-		}
-	}
+	progress.Until(t, "the gauges", func() (any, bool) {
+		diff := g.differ(want)
+		return diff, diff == ""
+	})
 }
 
 // TestWatch: without a worker what waits is measured, and nothing is claimed; what is
@@ -66,7 +58,7 @@ func (g *gauges) become(t *testing.T, want map[string]float64) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	g := &gauges{last: map[string]float64{}, changed: make(chan struct{}, 1)}
+	g := &gauges{last: map[string]float64{}}
 	s.config.Metrics, s.config.WatchInterval = g.measure, time.Millisecond
 	fails := true
 	s.handle(s.store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
@@ -125,7 +117,7 @@ func TestWatch(t *testing.T) {
 func TestRunMeasuresWhatWaits(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	g := &gauges{last: map[string]float64{}, changed: make(chan struct{}, 1)}
+	g := &gauges{last: map[string]float64{}}
 	s.config.Metrics = g.measure
 	s.handle(s.store, func(context.Context, fsm.Dispatch) (*fsm.Event, error) { return nil, nil })
 	if err := s.engine.Pause(t.Context(), engine.Scope{Machine: "deal"}, "ann", "to see"); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -51,11 +52,7 @@ func TestADestinationThatHangsTakesItsShare(t *testing.T) {
 			all := func(n int) {
 				t.Helper()
 				for range n {
-					select {
-					case <-delivered:
-					case <-time.After(soon):
-						t.Fatal("what goes elsewhere is not delivered")
-					}
+					progress.Receive(t, "what goes elsewhere", delivered)
 				}
 			}
 			var stop func()
@@ -98,15 +95,13 @@ func (s *stage) settled(id string) {
 	s.t.Helper()
 	db := s.connect()
 	defer db.Close()
-	began := time.Now()
-	for open := 1; open > 0; time.Sleep(time.Millisecond) {
+	progress.Until(s.t, "the messages of "+id, func() (any, bool) {
+		var open int
 		if err := db.QueryRow("SELECT count(*) FROM fsm_outbox WHERE record_id = ? AND state <> 'delivered'", id).Scan(&open); err != nil {
 			s.t.Fatal(err)
 		}
-		if time.Since(began) > soon {
-			s.t.Fatal("a message stays open")
-		}
-	}
+		return open, open == 0
+	})
 }
 
 // TestLimitAtOnce counts the attempts at a destination that run at once.
@@ -137,7 +132,7 @@ func TestLimitAtOnce(t *testing.T) {
 		delivered.Wait()
 		close(all)
 	}()
-	within(t, "the messages", all)
+	progress.Receive(t, "the messages", all)
 	stop()
 }
 
@@ -200,26 +195,17 @@ func TestBreaker(t *testing.T) {
 		}
 		return nil, errors.New("503")
 	})
-	measured := func(count int) <-chan struct{} {
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for {
-				mu.Lock()
-				n := len(states)
-				mu.Unlock()
-				if n >= count {
-					return
-				}
-				time.Sleep(time.Millisecond)
-			}
-		}()
-		return done
+	measured := func(count int) func() (any, bool) {
+		return func() (any, bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(states), len(states) >= count
+		}
 	}
 	stop := s.running()
-	within(t, "the opening of the breaker", measured(1))
+	progress.Until(t, "the opening of the breaker", measured(1))
 	close(healthy)
-	within(t, "a success", measured(2))
+	progress.Until(t, "a success", measured(2))
 	stop()
 	if states[0] != 1 || states[1] != 0 {
 		t.Errorf("the breaker was %v", states)

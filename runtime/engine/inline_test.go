@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -124,7 +125,7 @@ func TestInline(t *testing.T) {
 		t.Errorf("the record was read %d times", n)
 	}
 	stop := s.running()
-	within(t, "the registration", r.registered)
+	progress.Receive(t, "the registration", r.registered)
 	stop()
 	if n := r.calls.Load(); n != 1 {
 		t.Errorf("%d effects were left to the handlers, want consul.register", n)
@@ -198,7 +199,7 @@ func TestInlineIsAnAttempt(t *testing.T) {
 				t.Errorf("seen:\n%s", seen)
 			}
 			stop := s.running()
-			within(t, "the registration", r.registered)
+			progress.Receive(t, "the registration", r.registered)
 			stop()
 			s.wants("registration", id, "registered", 6)
 		})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -84,7 +85,7 @@ func receive[T any](t *testing.T, what string, from <-chan T) {
 		<-from
 		close(arrived)
 	}()
-	within(t, what, arrived)
+	progress.Receive(t, what, arrived)
 }
 
 // TestAPauseByAnotherProcess: a worker that is running heeds a pause, and its end, that

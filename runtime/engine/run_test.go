@@ -12,24 +12,11 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
-
-// soon is how long a test waits for what must happen: long enough for a busy
-// machine, and only spent by a test that fails.
-const soon = 30 * time.Second
-
-// within waits for something that another goroutine does.
-func within(t *testing.T, what string, done <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-done:
-	case <-time.After(soon):
-		t.Fatalf("%s did not happen", what)
-	}
-}
 
 // running starts Run and returns a function that stops it and waits.
 func (s *stage) running() (stop func()) {
@@ -45,7 +32,7 @@ func (s *stage) running() (stop func()) {
 	return func() {
 		s.t.Helper()
 		cancel()
-		within(s.t, "the end of Run", ended)
+		progress.Receive(s.t, "the end of Run", ended)
 	}
 }
 
@@ -89,7 +76,7 @@ func TestRunCarriesOutWhatIsFired(t *testing.T) {
 	if _, err := s.engine.Fire(t.Context(), "deal", id, deal.Accept{}, owner); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the answer", answered)
+	progress.Receive(t, "the answer", answered)
 	stop()
 	s.wants("deal", id, "AWAITING_PAYMENT", 4)
 }
@@ -108,11 +95,7 @@ func TestAHandIsFreeWhenItsEffectHasHappened(t *testing.T) {
 	})
 	stop := s.running()
 	for range 2 {
-		select {
-		case <-begun:
-		case <-time.After(soon):
-			t.Fatal("the hand is not free before the outcome is stored")
-		}
+		progress.Receive(t, "a free hand, before the outcome is stored", begun)
 	}
 	close(gate)
 	stop()
@@ -162,7 +145,7 @@ func TestTwoWorkersShareTheWork(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	within(t, "the last answer", done)
+	progress.Receive(t, "the last answer", done)
 	stopOne()
 	stopTwo()
 	for n := range deals {
@@ -195,10 +178,10 @@ func TestStopLetsHandlersFinish(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	within(t, "the call", began)
+	progress.Receive(t, "the call", began)
 	cancel()
 	close(finish)
-	within(t, "the end of Run", ended)
+	progress.Receive(t, "the end of Run", ended)
 	if row := s.letter("notify_owner"); row.state != "delivered" {
 		t.Errorf("the message is %+v", row)
 	}
@@ -220,7 +203,7 @@ func TestStopReleasesWhatDoesNotFinish(t *testing.T) {
 	})
 	s.offered("1")
 	stop := s.running()
-	within(t, "the call", began)
+	progress.Receive(t, "the call", began)
 	stop()
 	if row := s.letter("notify_owner"); row.state != "pending" || row.attempts != 1 || row.leased {
 		t.Errorf("the message is %+v", row)
@@ -231,7 +214,7 @@ func TestStopReleasesWhatDoesNotFinish(t *testing.T) {
 func TestLongCallKeepsItsLease(t *testing.T) {
 	s := newStage(t)
 	s.config.Lease = 30 * time.Millisecond // of the real clock: three renewals in it
-	began, renewed, finish := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	began, finish := make(chan struct{}), make(chan struct{})
 	s.handle(s.store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
 		if d.Effect == "notify_owner" {
 			close(began)
@@ -241,16 +224,13 @@ func TestLongCallKeepsItsLease(t *testing.T) {
 	})
 	s.offered("1")
 	stop := s.running()
-	within(t, "the call", began)
+	progress.Receive(t, "the call", began)
 	before := s.letter("notify_owner").until
 	s.clock.tick(20 * time.Millisecond)
-	go func() {
-		defer close(renewed)
-		for s.letter("notify_owner").until == before {
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	within(t, "the renewal", renewed)
+	progress.Until(t, "the renewal", func() (any, bool) {
+		until := s.letter("notify_owner").until
+		return until, until != before
+	})
 	close(finish)
 	stop()
 }
@@ -271,7 +251,7 @@ func TestRunSurvivesItsStore(t *testing.T) {
 	})
 	s.offered("1")
 	stop := s.running()
-	within(t, "the delivery", done)
+	progress.Receive(t, "the delivery", done)
 	stop()
 	if seen := s.flush(); strings.Count(seen, "the store failed") != 3 || !strings.Contains(seen, "no route to host") {
 		t.Errorf("seen:\n%s", seen)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -304,7 +305,7 @@ func TestAnswersThatMeetAreStoredTogether(t *testing.T) {
 	}
 	stop := s.running()
 	for range records - 1 {
-		within(t, "a registration", r.registered)
+		progress.Receive(t, "a registration", r.registered)
 	}
 	stop()
 	for n := range records {

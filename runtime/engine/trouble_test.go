@@ -13,6 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/activate"
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/unpack"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -322,15 +323,10 @@ func TestAHandlerIsToldWhatBecameOfItsTask(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			within(t, "the call", began)
+			progress.Receive(t, "the call", began)
 			tt.after(s, id, &away)
-			select {
-			case cause := <-told:
-				if !errors.Is(cause, tt.cause) {
-					t.Errorf("the context ended by %v", cause)
-				}
-			case <-time.After(soon):
-				t.Fatal("the handler was told nothing")
+			if cause := progress.Receive(t, "the end of the handler's context", told); !errors.Is(cause, tt.cause) {
+				t.Errorf("the context ended by %v", cause)
 			}
 			step.Wait()
 			away.Store(false)
@@ -395,7 +391,7 @@ func TestAClaimThatMayHaveBeenGrantedIsAskedForAgain(t *testing.T) {
 		return nil, nil
 	})
 	stop := s.running()
-	within(t, "the delivery", done)
+	progress.Receive(t, "the delivery", done)
 	stop()
 	if l := s.letter("notify_owner"); l.state != "delivered" || l.attempts != 1 {
 		t.Errorf("the message is %+v", l)

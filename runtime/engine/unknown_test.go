@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -41,7 +42,7 @@ func TestUnknownWorkIsTold(t *testing.T) {
 		seen = <-told
 	}()
 	stop := s.running()
-	within(t, "the measurement", measured)
+	progress.Receive(t, "the measurement", measured)
 	stop()
 	if seen.Value != 2 || seen.Labels[1].Value != "notify_owner" {
 		t.Errorf("measured %+v", seen)

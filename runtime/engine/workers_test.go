@@ -12,6 +12,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/generated/deal"
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -55,12 +56,8 @@ func (s *stage) watched() *watched { return &watched{Store: s.store, looked: mak
 // looked returns when a worker has made its first claim and its hands are free.
 func (s *stage) looked(inner *watched) {
 	s.t.Helper()
-	within(s.t, "the first claim", inner.looked)
-	for began := time.Now(); !s.engine.AtRest(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > soon {
-			s.t.Fatal("a claim that found nothing keeps its hands")
-		}
-	}
+	progress.Receive(s.t, "the first claim", inner.looked)
+	progress.Until(s.t, "the slots of a claim that found nothing", func() (any, bool) { return nil, s.engine.AtRest() })
 }
 
 // TestWhatAStepAsksForIsTakenAsItIsStored: a worker with a free hand begins with
@@ -73,7 +70,7 @@ func TestWhatAStepAsksForIsTakenAsItIsStored(t *testing.T) {
 	stop := s.running()
 	s.looked(inner)
 	id := r.register()
-	within(t, "the registration", r.registered)
+	progress.Receive(t, "the registration", r.registered)
 	stop()
 	s.wants("registration", id, "registered", 6)
 	if n := inner.claimed.Load(); n != 0 {
@@ -94,7 +91,7 @@ func TestARaisedEventIsTakenAtOnce(t *testing.T) {
 	stop := s.running()
 	s.looked(inner)
 	r.register()
-	within(t, "the registration", r.registered)
+	progress.Receive(t, "the registration", r.registered)
 	stop()
 }
 
@@ -106,11 +103,11 @@ func TestAnAnswerToARecordThatHasMovedOn(t *testing.T) {
 	r.open(inner)
 	stop := s.running()
 	id := r.register()
-	within(t, "the registration", r.registered)
+	progress.Receive(t, "the registration", r.registered)
 	if _, err := s.engine.Fire(t.Context(), "registration", id, registration.Deregister{}, r.by); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the deregistration", r.deregistered)
+	progress.Receive(t, "the deregistration", r.deregistered)
 	stop()
 	s.wants("registration", id, "deregistered", 10)
 }
@@ -145,7 +142,7 @@ func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
 		t.Errorf("without a hand for it the effect is %s, %v", state, err)
 	}
 	close(free)
-	within(t, "the second effect", done)
+	progress.Receive(t, "the second effect", done)
 	stop()
 	if inner.claimed.Load() == 0 {
 		t.Error("nobody claimed the second effect")
@@ -172,13 +169,9 @@ func TestATransactionThatFailsGivesItsHandsBack(t *testing.T) {
 		}
 	}
 	s.offered("1")
-	select {
-	case n := <-begun:
-		if n != 0 {
-			t.Errorf("%d effects had to be looked for: no hand was free", n)
-		}
-	case <-time.After(soon): // a hand that is lost can't even claim it
-		t.Error("the effect did not happen")
+	// A hand that is lost can't even claim it.
+	if n := progress.Receive(t, "the effect", begun); n != 0 {
+		t.Errorf("%d effects had to be looked for: no hand was free", n)
 	}
 	stop()
 }
@@ -238,7 +231,7 @@ func TestTransact(t *testing.T) {
 	}
 
 	stop := s.running()
-	within(t, "the first effect", done)
+	progress.Receive(t, "the first effect", done)
 	mine := errors.New("mine")
 	if err := offer(second, func(*engine.Tx[*sql.Tx]) error { return mine }); !errors.Is(err, mine) {
 		t.Errorf("the error is %v", err)
@@ -289,7 +282,7 @@ func TestAUnitThatLeavesTheState(t *testing.T) {
 	if _, err := s.engine.Fire(t.Context(), "registration", id, registration.Retry{}, r.by); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the registration", r.registered)
+	progress.Receive(t, "the registration", r.registered)
 	stop()
 	if n := r.calls.Load(); n != 3 {
 		t.Errorf("%d effects were carried out, want the three of the second turn", n)
@@ -329,7 +322,7 @@ func TestNewsWhileEveryHandIsBusy(t *testing.T) {
 	stop := s.running()
 	s.looked(inner)
 	r.register()
-	within(t, "the first effect", begun)
+	progress.Receive(t, "the first effect", begun)
 	looks := inner.claims.Load()
 	second := fullID("2")
 	var outcomes [2]engine.Outcome
@@ -343,12 +336,10 @@ func TestNewsWhileEveryHandIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.engine.Committed(t.Context(), outcomes[:]...)
-	for inner.claims.Load() == looks { // it hears of it, and claims deadlines
-		time.Sleep(time.Millisecond)
-	}
+	progress.Until(t, "a claim of deadlines, once it hears of it", func() (any, bool) { return nil, inner.claims.Load() != looks })
 	close(free)
-	within(t, "one registration", r.registered)
-	within(t, "the other registration", r.registered)
+	progress.Receive(t, "one registration", r.registered)
+	progress.Receive(t, "the other registration", r.registered)
 	stop()
 }
 
@@ -375,7 +366,7 @@ func TestACommitOfTheCallersWakesTheWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.engine.Committed(t.Context(), o)
-	within(t, "the effect", done)
+	progress.Receive(t, "the effect", done)
 	stop()
 }
 
@@ -393,7 +384,7 @@ func TestASilentStoreIsGivenUp(t *testing.T) {
 	})
 	s.offered("1")
 	stop := s.running()
-	within(t, "the delivery", done)
+	progress.Receive(t, "the delivery", done)
 	stop()
 	if seen := s.flush(); strings.Count(seen, "the store failed") < 3 {
 		t.Errorf("seen:\n%s", seen)
