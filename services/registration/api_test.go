@@ -13,12 +13,13 @@ import (
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/services/registration/httpapi"
 )
 
 // api serves the daemon of the stage.
 func (s *stage) api() *httptest.Server {
 	s.t.Helper()
-	server := httptest.NewServer(s.server.Handler(http.NotFoundHandler()))
+	server := httptest.NewServer(httpapi.New(s.server, http.NotFoundHandler(), s.options.Logger))
 	s.t.Cleanup(server.Close)
 	return server
 }
@@ -68,30 +69,30 @@ func TestRefusals(t *testing.T) {
 			body    []byte
 			headers []string
 			status  int
-			code    registration.Code
+			code    httpapi.Code
 		}{
-			"unknown trigger":                   {path: "there/explode", status: 404, code: registration.CodeInvalidTransition},
-			"unknown node":                      {path: "new/retry", status: 404, code: registration.CodeUnknownNode},
-			"trigger in the wrong state":        {path: "there/retry", status: 409, code: registration.CodeInvalidTransition},
-			"node that is registered":           {path: "there/register", body: event(t, payload("there")), status: 409, code: registration.CodeInvalidTransition},
-			"no payload":                        {path: "new/register", body: []byte(`{}`), status: 409, code: registration.CodeGuardFailed},
-			"payload null":                      {path: "new/register", body: []byte(`{"payload": null}`), status: 409, code: registration.CodeGuardFailed},
-			"payload that is a list":            {path: "new/register", body: []byte(`{"payload": []}`), status: 400, code: registration.CodeValidation},
-			"no JSON":                           {path: "new/register", body: []byte(`{`), status: 400, code: registration.CodeValidation},
-			"NUL":                               {path: "new/register", body: []byte(`{"payload": {"deployment_id": "a\u0000"}}`), status: 400, code: registration.CodeValidation},
-			"payload of another node":           {path: "new/register", body: event(t, stranger), status: 400, code: registration.CodeValidation},
-			"1 MB of tags":                      {path: "new/register", body: event(t, many), status: 413, code: registration.CodeValidation},
-			"correlation id that is not one":    {path: "new/register", body: event(t, payload("new")), headers: []string{"X-Correlation-ID", "mine"}, status: 400, code: registration.CodeValidation},
-			"correlation id of a trigger":       {path: "there/deregister", headers: []string{"X-Correlation-ID", "mine"}, status: 400, code: registration.CodeValidation},
-			"envelope that is no correlation":   {path: "new/register", body: []byte(`{"envelope": {"correlation_id": "mine"}, "payload": {}}`), status: 400, code: registration.CodeValidation},
-			"two correlation ids":               {path: "new/register", body: []byte(`{"envelope": {"correlation_id": "` + none + `1"}, "payload": {}}`), headers: []string{"X-Correlation-ID", none + "2"}, status: 400, code: registration.CodeValidation},
-			"key with a control character":      {path: "there/deregister", headers: []string{"Idempotency-Key", "a\tb"}, status: 400, code: registration.CodeValidation},
-			"correction of what has not failed": {path: "there/correct", body: event(t, payload("there")), status: 409, code: registration.CodeInvalidTransition},
-			"correction without a payload":      {path: "there/correct", body: []byte(`{}`), status: 400, code: registration.CodeValidation},
-			"node whose name is a line":         {path: "a%0Ab/register", body: event(t, payload("a\nb")), status: 400, code: registration.CodeValidation},
+			"unknown trigger":                   {path: "there/explode", status: 404, code: httpapi.CodeInvalidTransition},
+			"unknown node":                      {path: "new/retry", status: 404, code: httpapi.CodeUnknownNode},
+			"trigger in the wrong state":        {path: "there/retry", status: 409, code: httpapi.CodeInvalidTransition},
+			"node that is registered":           {path: "there/register", body: event(t, payload("there")), status: 409, code: httpapi.CodeInvalidTransition},
+			"no payload":                        {path: "new/register", body: []byte(`{}`), status: 409, code: httpapi.CodeGuardFailed},
+			"payload null":                      {path: "new/register", body: []byte(`{"payload": null}`), status: 409, code: httpapi.CodeGuardFailed},
+			"payload that is a list":            {path: "new/register", body: []byte(`{"payload": []}`), status: 400, code: httpapi.CodeValidation},
+			"no JSON":                           {path: "new/register", body: []byte(`{`), status: 400, code: httpapi.CodeValidation},
+			"NUL":                               {path: "new/register", body: []byte(`{"payload": {"deployment_id": "a\u0000"}}`), status: 400, code: httpapi.CodeValidation},
+			"payload of another node":           {path: "new/register", body: event(t, stranger), status: 400, code: httpapi.CodeValidation},
+			"1 MB of tags":                      {path: "new/register", body: event(t, many), status: 413, code: httpapi.CodeValidation},
+			"correlation id that is not one":    {path: "new/register", body: event(t, payload("new")), headers: []string{"X-Correlation-ID", "mine"}, status: 400, code: httpapi.CodeValidation},
+			"correlation id of a trigger":       {path: "there/deregister", headers: []string{"X-Correlation-ID", "mine"}, status: 400, code: httpapi.CodeValidation},
+			"envelope that is no correlation":   {path: "new/register", body: []byte(`{"envelope": {"correlation_id": "mine"}, "payload": {}}`), status: 400, code: httpapi.CodeValidation},
+			"two correlation ids":               {path: "new/register", body: []byte(`{"envelope": {"correlation_id": "` + none + `1"}, "payload": {}}`), headers: []string{"X-Correlation-ID", none + "2"}, status: 400, code: httpapi.CodeValidation},
+			"key with a control character":      {path: "there/deregister", headers: []string{"Idempotency-Key", "a\tb"}, status: 400, code: httpapi.CodeValidation},
+			"correction of what has not failed": {path: "there/correct", body: event(t, payload("there")), status: 409, code: httpapi.CodeInvalidTransition},
+			"correction without a payload":      {path: "there/correct", body: []byte(`{}`), status: 400, code: httpapi.CodeValidation},
+			"node whose name is a line":         {path: "a%0Ab/register", body: event(t, payload("a\nb")), status: 400, code: httpapi.CodeValidation},
 		} {
 			status, text := asks(t, api, "POST", "/v1/nodes/"+tt.path, tt.body, tt.headers...)
-			var f registration.Failure
+			var f httpapi.Failure
 			if err := json.Unmarshal(text, &f); err != nil || status != tt.status || f.Code != tt.code || f.Message == "" {
 				t.Errorf("%s: %d %s, want %d %s", name, status, text, tt.status, tt.code)
 			}

@@ -10,6 +10,7 @@ import (
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/services/registration/httpapi"
 )
 
 // TestIfMatch: with the ETag of a status a trigger is for that registration as it was
@@ -19,12 +20,12 @@ func TestIfMatch(t *testing.T) {
 	s := newLiteStage(t).works()
 	s.live("n1")
 	api := s.api()
-	post := func(trigger, match, key string) (int, registration.Failure) {
+	post := func(trigger, match, key string) (int, httpapi.Failure) {
 		t.Helper()
-		var f registration.Failure
-		headers := []string{registration.HeaderIfMatch, match}
+		var f httpapi.Failure
+		headers := []string{httpapi.HeaderIfMatch, match}
 		if key != "" {
-			headers = append(headers, registration.HeaderKey, key)
+			headers = append(headers, httpapi.HeaderKey, key)
 		}
 		code, text := asks(t, api, "POST", "/v1/nodes/n1/"+trigger, nil, headers...)
 		if err := json.Unmarshal(text, &f); err != nil {
@@ -45,7 +46,7 @@ func TestIfMatch(t *testing.T) {
 		t.Fatalf("as it was seen: %d %+v", code, f)
 	}
 	s.await("n1", machine.Deregistered)
-	if code, f := post("deregister", seen, ""); code != 412 || f.Code != registration.CodeStateMismatch || f.State != "deregistered" {
+	if code, f := post("deregister", seen, ""); code != 412 || f.Code != httpapi.CodeStateMismatch || f.State != "deregistered" {
 		t.Errorf("as it was seen before: %d %+v", code, f)
 	}
 	if code, f := post("deregister", seen, "k"); code != 200 {
@@ -75,7 +76,7 @@ func etagOf(t *testing.T, url string) string {
 		t.Fatal(err)
 	}
 	defer func() { _ = a.Body.Close() }() // its header is enough
-	tag := a.Header.Get(registration.HeaderETag)
+	tag := a.Header.Get(httpapi.HeaderETag)
 	if !strings.HasPrefix(tag, `"`) {
 		t.Fatalf("the status has the ETag %q", tag)
 	}

@@ -58,7 +58,7 @@ func (l *labels) safe(label fsm.Label, unvalidated bool) string {
 	default:
 		return label.Value // a word of the table, or of this package
 	}
-	if label.Value != "" && !plain(label.Value) {
+	if label.Value != "" && !Plain(label.Value) {
 		return labelInvalid
 	}
 	l.mu.Lock()

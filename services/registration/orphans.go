@@ -118,7 +118,7 @@ func (s *Server) collectSessions(ctx context.Context, c *Collected) error {
 	}
 	var all error
 	for _, x := range sessions {
-		if !plain(x.Name) { // no node has such an id
+		if !Plain(x.Name) { // no node has such an id
 			continue
 		}
 		r, err := s.endedNode(ctx, "node_id = $1", x.Name)

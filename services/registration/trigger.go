@@ -53,7 +53,7 @@ var ErrCorrelation = errors.New("correlation id is not a UUID")
 // Errors: ErrTooLarge, ErrPayload, ErrCorrelation; a *fsm.Rejection; those of
 // the engine. Nothing has changed then.
 func (s *Server) Register(ctx context.Context, node string, payload json.RawMessage, c Call) (Accepted, error) {
-	if !plain(node) {
+	if !Plain(node) {
 		return Accepted{}, fmt.Errorf("%w: node_id is not a text of 1 to %d bytes without control characters", ErrPayload, maxText)
 	}
 	event, err := flatten(node, payload)

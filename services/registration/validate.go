@@ -31,8 +31,8 @@ var (
 // storable reports whether every database can hold a text.
 func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
-// plain reports whether a text can be a name in a URL, a log line and a label.
-func plain(s string) bool {
+// Plain reports whether a text can be a name in a URL, a log line and a label.
+func Plain(s string) bool {
 	return s != "" && len(s) <= maxText && storable(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
@@ -59,7 +59,7 @@ func validate(e registration.ValidatePayloadEffect) *problem {
 	for _, f := range []struct{ name, value string }{
 		{"node_id", e.NodeID}, {"deployment_id", e.DeploymentID.V}, {"environment", e.Environment.V}, {"network_id", e.NetworkID.V},
 	} {
-		if !plain(f.value) {
+		if !Plain(f.value) {
 			return invalid("%s is not a text of 1 to %d bytes without control characters", f.name, maxText)
 		}
 	}
@@ -72,7 +72,7 @@ func validate(e registration.ValidatePayloadEffect) *problem {
 	total := 0
 	for i, tag := range e.ConsulTags.V {
 		total += len(tag)
-		if !plain(tag) {
+		if !Plain(tag) {
 			return invalid("consul_tags[%d] is not a text of 1 to %d bytes without control characters", i, maxText)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/services/internal/daemon"
 	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/services/registration/httpapi"
 )
 
 // remote is the client of a daemon's API.
@@ -195,7 +196,7 @@ func (r *remote) ask(ctx context.Context, method, path string, body []byte, into
 	if err != nil {
 		return usageError{fmt.Errorf("--server: %w", err)}
 	}
-	for name, value := range map[string]string{registration.HeaderKey: r.key, registration.HeaderCorrelation: r.correlation} {
+	for name, value := range map[string]string{httpapi.HeaderKey: r.key, httpapi.HeaderCorrelation: r.correlation} {
 		if value != "" {
 			q.Header.Set(name, value)
 		}
@@ -256,7 +257,7 @@ func (r *remote) client() (*http.Client, error) {
 }
 
 func (r *remote) refused(text []byte, status string) error {
-	var f registration.Failure
+	var f httpapi.Failure
 	if json.Unmarshal(text, &f) != nil || f.Code == "" {
 		return fmt.Errorf("the daemon answered %s", status)
 	}

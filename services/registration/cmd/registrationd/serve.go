@@ -26,6 +26,7 @@ import (
 	machine "github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/services/internal/daemon"
 	"github.com/fsmgen/fsmgen/services/registration"
+	"github.com/fsmgen/fsmgen/services/registration/httpapi"
 )
 
 // serve is what the flags of the daemon say.
@@ -178,7 +179,7 @@ func withoutPassword(address string) string {
 // until serves until ctx ends, and then takes leave.
 func (s *serve) until(ctx context.Context, d *registration.Server, api *daemon.Server, metrics http.Handler, logger *slog.Logger) error {
 	broken := make(chan error, 1)
-	go func() { broken <- api.Serve(d.Handler(metrics)) }()
+	go func() { broken <- api.Serve(httpapi.New(d, metrics, logger)) }()
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	ended := make(chan error, 1)

@@ -1,15 +1,29 @@
-package registration
+// Package httpapi is the HTTP API of a registration daemon: it turns requests into
+// calls of the service, and what they return into answers.
+package httpapi
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
-	"time"
 
-	"github.com/fsmgen/fsmgen/generated/registration"
+	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/services/registration"
 )
+
+// Service is what the API asks of the service: a *registration.Server.
+type Service interface {
+	Register(ctx context.Context, node string, payload json.RawMessage, c registration.Call) (registration.Accepted, error)
+	Correct(ctx context.Context, node string, payload json.RawMessage, c registration.Call) (registration.Accepted, error)
+	Trigger(ctx context.Context, node string, event machine.Payload, c registration.Call) (registration.Accepted, error)
+	Status(ctx context.Context, node string) (registration.Status, error)
+	History(ctx context.Context, node string) ([]registration.Step, error)
+	GC(ctx context.Context) (registration.Collected, error)
+	Health(ctx context.Context) registration.Condition
+}
 
 // The headers of the API.
 const (
@@ -20,7 +34,7 @@ const (
 )
 
 // maxBody is how many bytes a request may have: a payload and its envelope.
-const maxBody = MaxPayload + 4<<10
+const maxBody = registration.MaxPayload + 4<<10
 
 // Event is an introspection event: what a node registers with.
 type Event struct {
@@ -30,20 +44,19 @@ type Event struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// Condition is what a daemon says of itself to everybody: no host, no user, nothing
-// that a driver said. The log has that.
-type Condition struct {
-	Store  string `json:"store"`  // ok, or the kind of what is wrong
-	Consul string `json:"consul"` // ok, none: the daemon works without it, or the kind of what is wrong
-}
-
 // triggers are those that carry nothing, by their names in URLs.
-var triggers = map[string]registration.Payload{
-	"retry": registration.Retry{}, "retry-postgres": registration.RetryPostgres{},
-	"abandon": registration.Abandon{}, "deregister": registration.Deregister{},
+var triggers = map[string]machine.Payload{
+	"retry": machine.Retry{}, "retry-postgres": machine.RetryPostgres{},
+	"abandon": machine.Abandon{}, "deregister": machine.Deregister{},
 }
 
-// Handler is the HTTP API of a daemon; metrics answers /metrics.
+type api struct {
+	service Service
+	log     *slog.Logger
+}
+
+// New returns the HTTP API of a service; metrics answers /metrics, and the log gets what
+// answers keep to themselves.
 //
 //	POST /v1/nodes/{node}/register, correct                             an Event
 //	POST /v1/nodes/{node}/retry, retry-postgres, abandon, deregister    nothing
@@ -55,84 +68,85 @@ var triggers = map[string]registration.Payload{
 // Failure. With an Idempotency-Key a repetition is answered like the first time. A
 // status, and what was accepted, has an ETag; with it as If-Match a trigger is accepted
 // only if the registration is still as it was then.
-func (s *Server) Handler(metrics http.Handler) http.Handler {
+func New(service Service, metrics http.Handler, log *slog.Logger) http.Handler {
+	a := &api{service, log}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics)
-	mux.HandleFunc("GET /healthz", s.serveHealth)
-	mux.HandleFunc("POST /v1/nodes/{node}/{trigger}", s.serveTrigger)
+	mux.HandleFunc("GET /healthz", a.serveHealth)
+	mux.HandleFunc("POST /v1/nodes/{node}/{trigger}", a.serveTrigger)
 	mux.HandleFunc("GET /v1/nodes/{node}/status", func(w http.ResponseWriter, r *http.Request) {
-		status, err := s.Status(r.Context(), r.PathValue("node"))
+		status, err := service.Status(r.Context(), r.PathValue("node"))
 		if err == nil {
 			w.Header().Set(HeaderETag, etag(status.RegistrationID.String(), status.Version))
 		}
-		s.answer(w, r, status, err)
+		a.answer(w, r, status, err)
 	})
 	mux.HandleFunc("GET /v1/nodes/{node}/history", func(w http.ResponseWriter, r *http.Request) {
-		steps, err := s.History(r.Context(), r.PathValue("node"))
-		s.answer(w, r, steps, err)
+		steps, err := service.History(r.Context(), r.PathValue("node"))
+		a.answer(w, r, steps, err)
 	})
 	mux.HandleFunc("POST /v1/gc", func(w http.ResponseWriter, r *http.Request) {
-		collected, err := s.GC(r.Context())
-		s.answer(w, r, collected, err)
+		collected, err := service.GC(r.Context())
+		a.answer(w, r, collected, err)
 	})
 	return mux
 }
 
-func (s *Server) serveTrigger(w http.ResponseWriter, r *http.Request) {
+func (a *api) serveTrigger(w http.ResponseWriter, r *http.Request) {
 	node, name := r.PathValue("node"), r.PathValue("trigger")
-	accepted, err := s.trigger(w, r, node, name)
+	accepted, err := a.trigger(w, r, node, name)
 	if accepted.CorrelationID != "" {
 		w.Header().Set(HeaderCorrelation, accepted.CorrelationID)
 		w.Header().Set(HeaderETag, etag(accepted.RegistrationID, accepted.Version))
 	}
-	s.answer(w, r, accepted, err)
+	a.answer(w, r, accepted, err)
 }
 
 // errUnknownTrigger says that no trigger has the name.
 var errUnknownTrigger = errors.New("unknown trigger")
 
-func (s *Server) trigger(w http.ResponseWriter, r *http.Request, node, name string) (Accepted, error) {
+func (a *api) trigger(w http.ResponseWriter, r *http.Request, node, name string) (registration.Accepted, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			err = ErrTooLarge
+			err = registration.ErrTooLarge
 		}
-		return Accepted{}, err
+		return registration.Accepted{}, err
 	}
-	c := Call{By: "api", Key: r.Header.Get(HeaderKey), Correlation: r.Header.Get(HeaderCorrelation)}
-	if c.Key != "" && !plain(c.Key) {
-		return Accepted{}, errKey
+	c := registration.Call{By: "api", Key: r.Header.Get(HeaderKey), Correlation: r.Header.Get(HeaderCorrelation)}
+	if c.Key != "" && !registration.Plain(c.Key) {
+		return registration.Accepted{}, errKey
 	}
 	if match := r.Header.Values(HeaderIfMatch); len(match) > 0 {
 		if name == "register" {
-			return Accepted{}, errMatchRegister
+			return registration.Accepted{}, errMatchRegister
 		}
 		if c.If, err = parseETag(match); err != nil {
-			return Accepted{}, err
+			return registration.Accepted{}, err
 		}
 	}
 	if event, ok := triggers[name]; ok {
-		return s.Trigger(r.Context(), node, event, c)
+		return a.service.Trigger(r.Context(), node, event, c)
 	}
 	if name != "register" && name != "correct" {
-		return Accepted{}, errUnknownTrigger
+		return registration.Accepted{}, errUnknownTrigger
 	}
 	event, err := readEvent(body, &c)
 	if err != nil {
-		return Accepted{}, err
+		return registration.Accepted{}, err
 	}
 	if name == "correct" {
-		return s.Correct(r.Context(), node, event.Payload, c)
+		return a.service.Correct(r.Context(), node, event.Payload, c)
 	}
-	return s.Register(r.Context(), node, event.Payload, c)
+	return a.service.Register(r.Context(), node, event.Payload, c)
 }
 
 var errKey = errors.New("the idempotency key is not a text of 1 to 255 bytes without control characters")
 
 // readEvent reads an event; the correlation id of its envelope counts as that of
 // the header, and must be the same where both are given.
-func readEvent(body []byte, c *Call) (e Event, err error) {
+func readEvent(body []byte, c *registration.Call) (e Event, err error) {
 	if json.Unmarshal(body, &e) != nil {
 		return e, errEvent
 	}
@@ -150,33 +164,11 @@ var (
 	errTwoCorrelations = errors.New("the header and the envelope have different correlation ids")
 )
 
-func (s *Server) serveHealth(w http.ResponseWriter, r *http.Request) {
-	h := s.Health(r.Context())
+func (a *api) serveHealth(w http.ResponseWriter, r *http.Request) {
+	h := a.service.Health(r.Context())
 	status := http.StatusOK
-	if h.Store != ok {
+	if h.Store != registration.Available {
 		status = http.StatusServiceUnavailable
 	}
 	write(w, status, h)
-}
-
-const ok = "ok"
-
-// Health asks the store and Consul.
-func (s *Server) Health(ctx context.Context) Condition {
-	const patience = 2 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	h := Condition{Store: ok, Consul: "none: nodes are registered in the database alone"}
-	if _, err := s.lastOf(ctx, "?"); err != nil && !errors.Is(err, ErrUnknownNode) {
-		h.Store = "unavailable"
-		s.log.WarnContext(ctx, "the store is not available", "error", err)
-	}
-	if s.Advertises() {
-		h.Consul = ok
-		if _, err := s.options.Catalog.Names(ctx); err != nil {
-			h.Consul = "unavailable: " + errorType(err)
-			s.log.WarnContext(ctx, "consul is not available", "error", err)
-		}
-	}
-	return h
 }

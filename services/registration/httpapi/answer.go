@@ -1,4 +1,4 @@
-package registration
+package httpapi
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration"
 )
 
 // Code is an error code of document 001, Validation Errors.
@@ -36,26 +37,26 @@ type Failure struct {
 	Legal []string `json:"legal,omitempty"`
 	// Accepted is there with RETRY_EXHAUSTED in partial_registered: the refused
 	// retry has led to failed.
-	Accepted *Accepted `json:"accepted,omitempty"`
+	Accepted *registration.Accepted `json:"accepted,omitempty"`
 }
 
 // answer sends a result, or the failure that an error is.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, result any, err error) {
+func (a *api) answer(w http.ResponseWriter, r *http.Request, result any, err error) {
 	if err == nil {
 		write(w, http.StatusOK, result)
 		return
 	}
 	status, f := failureOf(err)
-	var lost *MatchError
+	var lost *registration.MatchError
 	if errors.As(err, &lost) {
 		f.State = lost.State
 		w.Header().Set(HeaderETag, etag(lost.Now.RegistrationID, lost.Now.Version))
 	}
-	if a, is := result.(Accepted); is && errors.Is(err, ErrExhausted) {
-		f.Accepted, f.State = &a, a.State
+	if accepted, is := result.(registration.Accepted); is && errors.Is(err, registration.ErrExhausted) {
+		f.Accepted, f.State = &accepted, accepted.State
 	}
 	if status >= http.StatusInternalServerError {
-		s.log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "error", err, "correlation", r.Header.Get(HeaderCorrelation))
+		a.log.ErrorContext(r.Context(), "request failed", "path", r.URL.Path, "error", err, "correlation", r.Header.Get(HeaderCorrelation))
 	}
 	write(w, status, f)
 }
@@ -85,17 +86,17 @@ func failureOf(err error) (int, Failure) {
 		code   Code
 		says   string // "": the error itself
 	}{
-		{ErrExhausted, http.StatusConflict, CodeRetryExhausted, ErrExhausted.Error()},
-		{ErrTooLarge, http.StatusRequestEntityTooLarge, CodeValidation, ""},
-		{ErrPayload, http.StatusBadRequest, CodeValidation, ""},
+		{registration.ErrExhausted, http.StatusConflict, CodeRetryExhausted, registration.ErrExhausted.Error()},
+		{registration.ErrTooLarge, http.StatusRequestEntityTooLarge, CodeValidation, ""},
+		{registration.ErrPayload, http.StatusBadRequest, CodeValidation, ""},
 		{errEvent, http.StatusBadRequest, CodeValidation, ""},
-		{ErrCorrelation, http.StatusBadRequest, CodeValidation, ""},
+		{registration.ErrCorrelation, http.StatusBadRequest, CodeValidation, ""},
 		{errTwoCorrelations, http.StatusBadRequest, CodeValidation, ""},
 		{errKey, http.StatusBadRequest, CodeValidation, ""},
 		{errMatch, http.StatusBadRequest, CodeValidation, ""},
 		{errMatchRegister, http.StatusBadRequest, CodeValidation, ""},
 		{errUnknownTrigger, http.StatusNotFound, CodeInvalidTransition, ""},
-		{ErrUnknownNode, http.StatusNotFound, CodeUnknownNode, ""},
+		{registration.ErrUnknownNode, http.StatusNotFound, CodeUnknownNode, ""},
 		{engine.ErrVersion, http.StatusPreconditionFailed, CodeStateMismatch, ""},
 		{engine.ErrStore, http.StatusServiceUnavailable, CodeUnavailable, "the store is not available; the log of the daemon says why"},
 		{engine.ErrKeyUsed, http.StatusUnprocessableEntity, CodeValidation, "the idempotency key is that of another trigger"},
