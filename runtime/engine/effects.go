@@ -137,7 +137,7 @@ func (e *Engine[T]) tellMetric(at asking[T], effect fsm.Effect, info fsm.EffectI
 // dispatchOf returns m on its way to a handler.
 func dispatchOf(m OutboxMessage, attempt int64) fsm.Dispatch {
 	return fsm.Dispatch{
-		ID: m.MessageID, Machine: m.Machine, Record: m.RecordID, Effect: m.Effect, Version: m.Version,
+		ID: m.MessageID, Machine: m.Machine, Record: m.RecordID, Effect: m.Effect, Version: m.Version, At: m.CreatedAt,
 		Attempt: int(attempt), Correlation: m.Correlation, Payload: m.Payload,
 	}
 }

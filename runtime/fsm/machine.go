@@ -174,8 +174,9 @@ type Dispatch struct {
 	Machine     string
 	Record      string // id of the record, as text
 	Effect      string
-	Version     int64 // of the step that asked for it
-	Attempt     int   // from 1
+	Version     int64     // of the step that asked for it
+	At          time.Time // of that step
+	Attempt     int       // from 1
 	Correlation string
 	Payload     json.RawMessage
 }

@@ -10,10 +10,12 @@ import (
 func libraries() []library {
 	return []library{
 		{name: "sqlite", module: "modernc.org/sqlite"},
+		{name: "kafka", module: "github.com/twmb/franz-go/pkg/kfake", note: "a fake of the cluster"},
 	}
 }
 
-type library struct{ name, module string }
+// library is a part within the test processes. note tells what it is not.
+type library struct{ name, module, note string }
 
 // libraryRows asks the go command which versions the module in root uses.
 func libraryRows(root string) []row {
@@ -25,7 +27,11 @@ func libraryRows(root string) []row {
 		if err != nil {
 			continue // not required
 		}
-		rows = append(rows, row{l.name, l.module + " " + strings.TrimSpace(string(out)), "in process"})
+		where := "in process"
+		if l.note != "" {
+			where += ", " + l.note
+		}
+		rows = append(rows, row{l.name, l.module + " " + strings.TrimSpace(string(out)), where})
 	}
 	return rows
 }

@@ -1,0 +1,80 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// What Publish can fail with, beside the error of its context. Each is wrapped with the message, the
+// topic and Kafka's own error.
+var (
+	// ErrTooLarge is returned for a message above the limit of the configuration or of the broker.
+	// A repeat would meet it again.
+	ErrTooLarge = errors.New("the message is too large")
+	// ErrNotAllowed is returned when the credentials may not write to the topic. A repeat would
+	// meet it again until an operator grants the right.
+	ErrNotAllowed = errors.New("not allowed")
+	// ErrNoTopic is returned when the topic does not exist, or has a name that Kafka does not
+	// allow, or when the configuration has none for the effect.
+	ErrNoTopic = errors.New("no such topic")
+	// ErrUnreachable is returned when no broker has acknowledged the message in time. It may be in
+	// the topic all the same.
+	ErrUnreachable = errors.New("the brokers do not acknowledge")
+)
+
+// published returns the error of a message that was not acknowledged. What a repeat would meet
+// again is an *engine.PermanentError: the engine makes the message a dead letter.
+func published(messageID, topic string, err error) error {
+	kind, permanent := kindOf(err)
+	if kind != nil {
+		err = fmt.Errorf("%w: %w", kind, err)
+	}
+	err = fmt.Errorf("publish message %s to topic %q: %w", messageID, topic, err)
+	if permanent {
+		return &engine.PermanentError{Err: err}
+	}
+	return err
+}
+
+// kindOf returns which of the errors above err is, nil for none, and whether a repeat would meet it
+// again.
+func kindOf(err error) (kind error, permanent bool) {
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return nil, false
+	case errors.Is(err, kerr.MessageTooLarge), errors.Is(err, kerr.RecordListTooLarge), errors.Is(err, ErrTooLarge):
+		return ErrTooLarge, true
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed), errors.Is(err, kerr.SaslAuthenticationFailed):
+		return ErrNotAllowed, true
+	case errors.Is(err, kerr.InvalidTopicException):
+		return ErrNoTopic, true
+	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID):
+		return ErrNoTopic, false // an operator may be about to create it
+	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, kgo.ErrRecordRetries), kerr.IsRetriable(err):
+		return ErrUnreachable, false
+	}
+	return nil, false
+}
+
+// PoisonError marks a message that can't be handled, however often it is delivered.
+type PoisonError struct{ Err error }
+
+func (e *PoisonError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *PoisonError) Unwrap() error { return e.Err }
+
+// Poison marks the error of a handler as one that each delivery of the message would meet again.
+// The consumer moves the message to the dead-letter topic, with the reason. Poison(nil) is nil.
+func Poison(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &PoisonError{err}
+}
