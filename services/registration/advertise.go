@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/groupcommit"
 )
 
 // errNoDiscovery says that the daemon was started without Consul.
 var errNoDiscovery = fmt.Errorf("%w: this daemon was started without Consul", ErrRefused)
 
-// noDiscovery stands where Consul would be: nothing is advertised, and whoever
-// wants it is told so.
+// noDiscovery stands where Consul would be: nothing is advertised, and each
+// method says so.
 type noDiscovery struct{}
 
 func (noDiscovery) Register(context.Context, Service) error          { return errNoDiscovery }
@@ -31,34 +32,44 @@ func serviceOf(e registration.ConsulRegisterEffect, ttl time.Duration) Service {
 	}
 }
 
+// advertiser keeps what Consul has of registrations in step with their rows.
+type advertiser struct {
+	rows      Registry
+	discovery Discovery
+	catalog   Catalog // nil: the daemon works without Consul
+	attempt   time.Duration
+	ttl       time.Duration
+	lookups   groupcommit.Queue[string, *lookup]
+}
+
 // advertisement is what a record advertises.
-func (s *Server) advertisement(r *registration.Record) Service {
+func (a *advertiser) advertisement(r *registration.Record) Service {
 	return serviceOf(registration.ConsulRegisterEffect{
 		RegistrationID: r.RegistrationID, NodeID: r.NodeID, ConsulServiceID: r.ConsulServiceID, ConsulServiceName: r.ConsulServiceName,
 		ConsulTags: r.ConsulTags, ConsulHealthCheck: r.ConsulHealthCheck,
-	}, s.options.TTL)
+	}, a.ttl)
 }
 
 // advertise registers a service in Consul while the row of its registration is
 // there: the database has its record before the node is discoverable. The row is
 // looked at again afterwards; if it has gone meanwhile, so does the service.
-func (s *Server) advertise(ctx context.Context, service Service) error {
-	if err := s.owned(ctx, service); err != nil {
+func (a *advertiser) advertise(ctx context.Context, service Service) error {
+	if err := a.owned(ctx, service); err != nil {
 		return err
 	}
-	if err := s.discovery.Register(ctx, service); err != nil {
+	if err := a.discovery.Register(ctx, service); err != nil {
 		return err
 	}
-	lost := s.owned(ctx, service)
+	lost := a.owned(ctx, service)
 	if lost == nil {
 		return nil
 	}
-	return errors.Join(lost, s.withdraw(ctx, service))
+	return errors.Join(lost, a.withdraw(ctx, service))
 }
 
 // owned makes sure that the row of a node is that of the registration.
-func (s *Server) owned(ctx context.Context, service Service) error {
-	owner, err := s.owner(ctx, service.NodeID)
+func (a *advertiser) owned(ctx context.Context, service Service) error {
+	owner, err := a.owner(ctx, service.NodeID)
 	switch {
 	case err != nil:
 		return err
@@ -75,21 +86,21 @@ type lookup struct{ node, owner string }
 
 // owner returns the registration that has the row of a node. It asks together with
 // others that ask at the same time. ErrNotRegistered: there is no row.
-func (s *Server) owner(ctx context.Context, node string) (registrationID string, err error) {
+func (a *advertiser) owner(ctx context.Context, node string) (registrationID string, err error) {
 	mine := &lookup{node: node}
-	err = s.lookups.Do(node, mine, together, func(all []*lookup) error { return s.look(ctx, all) })
+	err = a.lookups.Do(node, mine, together, func(all []*lookup) error { return a.look(ctx, all) })
 	if err == nil && mine.owner == "" {
 		err = fmt.Errorf("node %s: %w", node, ErrNotRegistered)
 	}
 	return mine.owner, err
 }
 
-func (s *Server) look(ctx context.Context, all []*lookup) error {
+func (a *advertiser) look(ctx context.Context, all []*lookup) error {
 	nodes := make([]string, len(all))
 	for i, l := range all {
 		nodes[i] = l.node
 	}
-	owners, err := s.registry.Owners(ctx, nodes)
+	owners, err := a.rows.Owners(ctx, nodes)
 	if err != nil {
 		return err
 	}
@@ -100,10 +111,10 @@ func (s *Server) look(ctx context.Context, all []*lookup) error {
 }
 
 // withdraw takes back what advertise did, even when the attempt's time is up.
-func (s *Server) withdraw(ctx context.Context, service Service) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.AttemptTimeout)
+func (a *advertiser) withdraw(ctx context.Context, service Service) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.attempt)
 	defer cancel()
-	if err := s.discovery.Deregister(ctx, service.ID, service.RegistrationID); err != nil {
+	if err := a.discovery.Deregister(ctx, service.ID, service.RegistrationID); err != nil {
 		return fmt.Errorf("withdraw the service: %w", err)
 	}
 	return nil

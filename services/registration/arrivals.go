@@ -11,6 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
 // together is how many registrations share a transaction at most.
@@ -23,21 +24,21 @@ type arrival struct {
 	event registration.Register
 	call  engine.Call
 
-	outcome outcome
+	outcome database.Outcome
 	refused error
 }
 
 // store stores an arrival, together with others that come at the same time.
-func (s *Server) store(ctx context.Context, a *arrival) error {
+func (g *registrar) store(ctx context.Context, a *arrival) error {
 	ctx = context.WithoutCancel(ctx) // of the others
-	err := s.arrivals.Do(a.node, a, together, func(all []*arrival) error { return s.register(ctx, all) })
+	err := g.arrivals.Do(a.node, a, together, func(all []*arrival) error { return g.register(ctx, all) })
 	return cmp.Or(err, a.refused)
 }
 
-// register stores arrivals of different nodes in one transaction, patiently: nobody
-// knows of an arrival whose transaction was given up whether it is stored. One that
+// register stores arrivals of different nodes in one transaction, patiently: after one
+// that was given up no caller knows whether his is stored. One that
 // the machine refuses keeps no other from being stored.
-func (s *Server) register(ctx context.Context, all []*arrival) error {
+func (g *registrar) register(ctx context.Context, all []*arrival) error {
 	const patience = 10 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -46,18 +47,14 @@ func (s *Server) register(ctx context.Context, all []*arrival) error {
 	for i, a := range all {
 		nodes[i] = a.node
 	}
-	var last map[string]registered
-	err := s.db.read(ctx, func(q querier) (err error) {
-		last, err = s.db.sets().last(ctx, q, nodes)
-		return err
-	})
+	last, err := g.db.Last(ctx, nodes)
 	if err != nil {
 		return err
 	}
-	return s.db.within(ctx, func(ctx context.Context, t transaction) error {
+	return g.db.Transact(ctx, func(ctx context.Context, t database.Tx) error {
 		for _, a := range all {
-			a.refused = t.try(func() (err error) {
-				a.outcome, err = s.arrive(ctx, t, a, last[a.node])
+			a.refused = t.Try(func() (err error) {
+				a.outcome, err = g.arrive(ctx, t, a, last[a.node])
 				return err
 			})
 			var refused *fsm.Rejection
@@ -69,46 +66,40 @@ func (s *Server) register(ctx context.Context, all []*arrival) error {
 	})
 }
 
-// registered is a registration of a node.
-type registered struct {
-	id   string // "": there is none
-	live bool   // it has not ended
-}
-
 // arrive fires REGISTER at the registration that has not ended, or begins one.
-func (s *Server) arrive(ctx context.Context, t transaction, a *arrival, last registered) (o outcome, err error) {
-	id := last.id
-	if !last.live {
-		if id, err = s.begin(ctx, t, a.node, last.id, a.call); err != nil {
+func (g *registrar) arrive(ctx context.Context, t database.Tx, a *arrival, last database.Registration) (o database.Outcome, err error) {
+	id := last.ID
+	if !last.Live {
+		if id, err = g.begin(ctx, t, a.node, last.ID, a.call); err != nil {
 			return o, err
 		}
 	}
-	o, err = fire(ctx, t.calls(), id, a.event, a.call)
+	o, err = fire(ctx, t.Calls(), id, a.event, a.call)
 	var used *engine.KeyError
 	if errors.As(err, &used) && used.RecordID != "" && used.Event == a.event.EventName() {
-		o, err = fire(ctx, t.calls(), used.RecordID, a.event, a.call) // the first time was another registration
+		o, err = fire(ctx, t.Calls(), used.RecordID, a.event, a.call) // the first time was another registration
 	}
 	return o, err
 }
 
 // firer applies events to records, in a transaction of its own or in a given one.
 type firer interface {
-	Fire(ctx context.Context, id fsm.UUID, event registration.Payload, with ...engine.Option) (outcome, error)
+	Fire(ctx context.Context, id fsm.UUID, event registration.Payload, with ...engine.Option) (database.Outcome, error)
 }
 
 // fire applies an event to the registration whose id is text, as SQL has it.
-func fire(ctx context.Context, at firer, id string, event registration.Payload, call engine.Call) (outcome, error) {
+func fire(ctx context.Context, at firer, id string, event registration.Payload, call engine.Call) (database.Outcome, error) {
 	parsed, err := fsm.ParseUUID(id)
 	if err != nil {
-		return outcome{}, err
+		return database.Outcome{}, err
 	}
 	return at.Fire(ctx, parsed, event, call)
 }
 
 // begin creates the record of a node's next registration; a key that did so
 // before names the record that it made.
-func (s *Server) begin(ctx context.Context, t transaction, node, last string, call engine.Call) (string, error) {
-	next, err := nextID(last, s.options.Clock.Now())
+func (g *registrar) begin(ctx context.Context, t database.Tx, node, last string, call engine.Call) (string, error) {
+	next, err := nextID(last, g.clock.Now())
 	if err != nil {
 		return "", err
 	}
@@ -116,12 +107,9 @@ func (s *Server) begin(ctx context.Context, t transaction, node, last string, ca
 	if call.IdempotencyKey != "" {
 		call.IdempotencyKey += " create"
 	}
-	o, err := t.calls().Create(ctx, next, registration.Create{NodeID: node}, call)
+	o, err := t.Calls().Create(ctx, next, registration.Create{NodeID: node}, call)
 	if err != nil || o.Replayed {
 		return o.ID, err
 	}
-	return id, t.write(id, fsm.TableWrite{
-		Table: "registration_daemons", Op: fsm.EffectUpsert,
-		Key: []fsm.Column{{Name: "registration_id", Value: id}}, Columns: []fsm.Column{{Name: "daemon", Value: s.options.Name}},
-	})
+	return id, t.Assign(id, g.daemon)
 }

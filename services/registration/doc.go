@@ -2,25 +2,27 @@
 // in Consul, where they are discovered: the machine registration of document
 // 001, with what surrounds it.
 //
-// # What it works with
+// # Parts
 //
 // The generated machine decides and runtime/engine remembers; both know nothing
-// of the outside. That is behind three small interfaces, declared here because
-// this package is who needs them:
+// of the outside. This package registers: it begins registrations, fires triggers,
+// carries out effects and heartbeats. It knows neither SQL nor HTTP:
 //
-//   - Registry, the rows of node_registrations;
-//   - Discovery, what the effects of a registration ask of Consul;
-//   - Catalog, what the collectors ask of it.
+//   - package database has the records, the rows of node_registrations and all SQL;
+//   - package collect has the collectors, which Server runs;
+//   - package httpapi serves a Server over HTTP.
 //
-// adapters/consul implements the last two. Their errors are those of errors.go,
-// whatever is behind them.
+// The outside is behind three interfaces. Registry is the rows; those of package
+// database are the default. Discovery is what the effects of a registration ask of
+// Consul, and Catalog what the collectors ask of it; adapters/consul implements both.
+// Their errors are those of errors.go, whatever is behind them.
 //
 // # Which registration
 //
 // A node may be registered again after its deregistration, and what was asked
 // for in an earlier life may arrive in a later one. Everything that is written
-// outside therefore carries the registration_id, and whoever removes or renews
-// something names the registration whose it is: that of another one stays.
+// outside therefore carries the registration_id, and a removal or a renewal names
+// the registration that it is for: what another one has stays.
 //
 // The ids are UUIDv7, and each is larger than any that its node had: of two the
 // larger is the later one. A row is written only by a registration that is not
@@ -39,7 +41,7 @@
 // The daemon through which a node was registered heartbeats for it, in its row
 // and to Consul, three times to a TTL, and goes on with it when it is restarted
 // under its name. A service that Consul has lost is registered again: the row is
-// the truth. A node that nobody heartbeats for is deregistered by the collectors
+// the truth. A node without heartbeats is deregistered by the collectors
 // of any daemon, or given up if it was never quite registered; what a dead daemon
 // was at work on, any other goes on with.
 //
@@ -47,9 +49,9 @@
 //
 // A registration that ended without confirmation keeps its cleanups pending or
 // failed. The collectors look for what such ones left, for rows that are stale,
-// services that nobody tracks or that have been critical for too long, sessions
+// services without a row or that have been critical for too long, sessions
 // and checks of nodes that are gone. What carries no registration id, or is named
-// for a node that was never registered here, is somebody else's.
+// for a node that was never registered here, belongs to another program.
 //
 // # Without Consul
 //

@@ -1,9 +1,8 @@
 package registration
 
 import (
-	"errors"
-
 	"github.com/fsmgen/fsmgen/adapters/discovery"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
 // What callers of Registry, Discovery and Catalog test for. They wrap their
@@ -16,8 +15,8 @@ var (
 	ErrInvalid       = discovery.ErrInvalid
 	ErrNotAdvertised = discovery.ErrNotAdvertised
 	// ErrNotRegistered: the registration has no row.
-	ErrNotRegistered = errors.New("not registered")
+	ErrNotRegistered = database.ErrNotRegistered
 	// ErrSuperseded: another registration of the node that has not ended has
 	// the row.
-	ErrSuperseded = errors.New("superseded by another registration")
+	ErrSuperseded = database.ErrSuperseded
 )

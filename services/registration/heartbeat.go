@@ -3,57 +3,58 @@ package registration
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/discovery"
 	"github.com/fsmgen/fsmgen/generated/registration"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
-// held is a registration that has not ended, of a node of this daemon.
-type held struct {
-	Key
-	state       registration.State
-	ttl         time.Duration
-	correlation string
+// ownNodes are the nodes of this daemon.
+type ownNodes struct {
+	daemon     string
+	records    *records
+	advertiser *advertiser
+	log        *slog.Logger
 }
 
 // Heartbeat says once for each node of this daemon that it lives: in its row
 // and, if it is registered, to Consul. A service that Consul has lost is
 // registered again: the row is the truth. It returns when the next heartbeat is
 // due, a third of the shortest TTL later.
-func (s *Server) Heartbeat(ctx context.Context) (time.Duration, error) {
+func (o *ownNodes) Heartbeat(ctx context.Context) (time.Duration, error) {
 	const beats = 3 // to a TTL: one may fail, and one may be late
-	nodes, err := s.held(ctx)
+	nodes, err := o.records.db.Held(ctx, o.daemon)
 	if err != nil {
-		return s.options.TTL / beats, err
+		return o.advertiser.ttl / beats, err
 	}
-	ttl := s.options.TTL
+	ttl := o.advertiser.ttl
 	keys := make([]Key, len(nodes))
 	for i, n := range nodes {
-		keys[i], ttl = n.Key, min(ttl, n.ttl)
+		keys[i], ttl = n.Key, min(ttl, o.ttlOf(n))
 	}
 	const batch = 100
 	for part := range slices.Chunk(keys, batch) {
-		err = errors.Join(err, s.registry.Heartbeat(ctx, part))
+		err = errors.Join(err, o.advertiser.rows.Heartbeat(ctx, part))
 	}
-	if s.Advertises() {
-		err = errors.Join(err, s.pass(ctx, nodes))
+	if o.advertiser.catalog != nil {
+		err = errors.Join(err, o.pass(ctx, nodes))
 	}
 	return ttl / beats, err
 }
 
 // pass heartbeats to Consul. If that is not there, it is not asked for each.
-func (s *Server) pass(ctx context.Context, nodes []held) error {
+func (o *ownNodes) pass(ctx context.Context, nodes []database.Held) error {
 	var all error
 	for _, n := range nodes {
-		if n.state != registration.Registered {
+		if n.State != registration.Registered {
 			continue
 		}
-		err := s.passOne(discovery.WithCorrelation(ctx, n.correlation), n)
+		err := o.passOne(discovery.WithCorrelation(ctx, n.Correlation), n)
 		if err != nil {
-			s.log.WarnContext(ctx, "no heartbeat", "node", n.NodeID, "registration", n.RegistrationID, "error", err, "correlation", n.correlation)
+			o.log.WarnContext(ctx, "no heartbeat", "node", n.NodeID, "registration", n.RegistrationID, "error", err, "correlation", n.Correlation)
 			all = errors.Join(all, err)
 		}
 		if errors.Is(err, ErrRefused) || errors.Is(err, ErrUnreachable) {
@@ -63,72 +64,52 @@ func (s *Server) pass(ctx context.Context, nodes []held) error {
 	return all
 }
 
-func (s *Server) passOne(ctx context.Context, n held) error {
-	ctx, cancel := context.WithTimeout(ctx, s.options.AttemptTimeout)
+func (o *ownNodes) passOne(ctx context.Context, n database.Held) error {
+	ctx, cancel := context.WithTimeout(ctx, o.advertiser.attempt)
 	defer cancel()
-	err := s.discovery.Heartbeat(ctx, n.RegistrationID)
+	err := o.advertiser.discovery.Heartbeat(ctx, n.RegistrationID)
 	if !errors.Is(err, ErrNotAdvertised) {
 		return err
 	}
-	return s.readvertise(ctx, n)
+	return o.readvertise(ctx, n)
 }
 
 // readvertise brings back what Consul has lost, unless the node is on its way
 // out. It holds the row: a deregistration that begins meanwhile, and finds nothing
 // in Consul to remove, removes the row only when Consul has what it shall have.
-func (s *Server) readvertise(ctx context.Context, n held) error {
-	return s.registry.Hold(ctx, n.Key, func() error {
-		r, err := s.record(ctx, n.RegistrationID)
+func (o *ownNodes) readvertise(ctx context.Context, n database.Held) error {
+	return o.advertiser.rows.Hold(ctx, n.Key, func() error {
+		r, err := o.records.Record(ctx, n.RegistrationID)
 		if err != nil || r.State != registration.Registered {
 			return err
 		}
-		service := s.advertisement(r)
-		if err := errors.Join(s.advertise(ctx, service), s.settle(ctx, service)); err != nil {
+		service := o.advertiser.advertisement(r)
+		if err := errors.Join(o.advertiser.advertise(ctx, service), o.settle(ctx, service)); err != nil {
 			return err
 		}
-		s.log.WarnContext(ctx, "Consul had lost a service; it is registered again", "node", n.NodeID, "registration", n.RegistrationID, "correlation", n.correlation)
+		o.log.WarnContext(ctx, "Consul had lost a service; it is registered again", "node", n.NodeID, "registration", n.RegistrationID, "correlation", n.Correlation)
 		return nil
 	})
 }
 
-// settle withdraws a service again unless its registration is still registered: who
-// deregistered it meanwhile must not find it. Consul may have it though it has not
+// settle withdraws a service again unless its registration is still registered: a
+// deregistration that came meanwhile must not leave it there. Consul may have it though it has not
 // answered in time, so this takes a time of its own.
-func (s *Server) settle(ctx context.Context, service Service) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.AttemptTimeout)
+func (o *ownNodes) settle(ctx context.Context, service Service) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.advertiser.attempt)
 	defer cancel()
-	r, err := s.record(ctx, service.RegistrationID)
+	r, err := o.records.Record(ctx, service.RegistrationID)
 	if err == nil && r.State == registration.Registered {
 		return nil
 	}
-	return errors.Join(err, s.withdraw(ctx, service))
+	return errors.Join(err, o.advertiser.withdraw(ctx, service))
 }
 
-// held lists the registrations that this daemon answers for.
-func (s *Server) held(ctx context.Context) (out []held, err error) {
-	err = s.db.read(ctx, func(q querier) error {
-		out = nil
-		return q.query(ctx, func(scan scan) error {
-			var n held
-			var state, check string
-			if err := scan(&n.RegistrationID, &n.NodeID, &state, &check, &n.correlation); err != nil {
-				return err
-			}
-			n.state, err = registration.ParseState(state)
-			asked := fsm.None[fsm.JSON]()
-			if check != "" {
-				asked = fsm.Some(fsm.JSON(check))
-			}
-			if n.ttl, _ = ttlOf(asked, s.options.TTL); n.ttl == 0 { // not valid, and so never advertised
-				n.ttl = s.options.TTL
-			}
-			out = append(out, n)
-			return err
-		}, `SELECT CAST(r.registration_id AS text), r.node_id, r.state, coalesce(CAST(r.consul_health_check AS text), ''), coalesce(h.correlation_id, '')
-			FROM registration_daemons AS d
-			JOIN registration_records AS r ON r.registration_id = d.registration_id
-			JOIN registration_history AS h ON h.registration_id = d.registration_id AND h.version = 1
-			WHERE d.daemon = $1 AND r.state <> 'deregistered' ORDER BY r.node_id`, s.options.Name)
-	})
-	return out, err
+// ttlOf is how long the service of a registration stays healthy without a heartbeat.
+func (o *ownNodes) ttlOf(h database.Held) time.Duration {
+	ttl, err := ttlOf(h.HealthCheck, o.advertiser.ttl)
+	if err != nil { // not valid, and so never advertised
+		return o.advertiser.ttl
+	}
+	return ttl
 }

@@ -39,7 +39,7 @@ func (l *labels) measure(m engine.Metric) {
 	for i, label := range own {
 		if value := l.safe(label, before); value != label.Value {
 			if &own[0] == &m.Labels[0] {
-				m.Labels = append([]fsm.Label(nil), own...) // they may be somebody else's
+				m.Labels = append([]fsm.Label(nil), own...) // the caller may keep them
 			}
 			m.Labels[i].Value = value
 		}

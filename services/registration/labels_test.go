@@ -1,7 +1,6 @@
 package registration
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -55,13 +54,5 @@ func TestLabelsAreOfValidatedPayloads(t *testing.T) {
 	own := []fsm.Label{environment(long)}
 	if value("registration_complete", own...); own[0].Value != long {
 		t.Error("the labels of the caller were changed")
-	}
-}
-
-// TestRecordsKeepNoWordsOfDrivers: what a driver says stays in the log.
-func TestRecordsKeepNoWordsOfDrivers(t *testing.T) {
-	cause := errors.New(`INSERT INTO secrets: user=fsm host=10.0.0.7`)
-	if text := storeMessage(fmt.Errorf("%w: %w", ErrServer, cause)); text != "server error" {
-		t.Errorf("the record says %q", text)
 	}
 }

@@ -2,8 +2,10 @@ package registration
 
 import (
 	"context"
-	"encoding/json"
 	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
 // Registry is the table node_registrations: which node is registered, and when
@@ -35,8 +37,8 @@ type Registry interface {
 	// Stale lists rows that were last heard of before a time, oldest first,
 	// beginning after the given one.
 	Stale(ctx context.Context, before time.Time, after Stale, limit int) ([]Stale, error)
-	// Collect removes those of the rows that are still as stale and that nobody
-	// else is collecting, and logs it. It returns which it removed.
+	// Collect removes those of the rows that are still as stale and that no other
+	// daemon is collecting, and logs it. It returns which it removed.
 	Collect(ctx context.Context, rows []Stale, before time.Time) ([]Key, error)
 
 	// SeenCritical notes which services are critical now, and since when each
@@ -46,27 +48,20 @@ type Registry interface {
 	LogCollected(ctx context.Context, nodeIDs []string) error
 }
 
-// Key names the row that a registration has of its node.
-type Key struct{ NodeID, RegistrationID string }
+// What the rows are made of is declared in package database.
+type (
+	// Key names the row that a registration has of its node.
+	Key = database.Key
+	// Row is a row of node_registrations, without what the database itself knows.
+	Row = database.Row
+	// Stale is a row whose node was not heard of for too long.
+	Stale = database.Stale
+	// CriticalService is a service that is critical.
+	CriticalService = database.CriticalService
+	// Pool is a pool of connections to PostgreSQL: a *pgxpool.Pool.
+	Pool = database.Pool
+)
 
-// Row is a row of node_registrations, without what the registry itself knows:
-// when the node was registered and last heard of, and which daemon heartbeats
-// for it.
-type Row struct {
-	Key
-	DeploymentID  string
-	Environment   string
-	NetworkID     string
-	Record        json.RawMessage // postgres_record of the payload
-	CorrelationID string
-}
-
-// Stale is a row whose node was not heard of for too long.
-type Stale struct {
-	Key
-	Environment   string
-	LastHeartbeat time.Time
-}
-
-// CriticalService is a service that is critical.
-type CriticalService struct{ ServiceID, RegistrationID string }
+// NewRegistry returns the registry in the tables of a PostgreSQL database, over
+// connections of the caller's own, two at least: see Hold. The tables are made by Open.
+func NewRegistry(pool Pool, clock engine.Clock) Registry { return database.NewRows(pool, clock) }

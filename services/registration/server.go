@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
-	"github.com/fsmgen/fsmgen/internal/groupcommit"
 	"github.com/fsmgen/fsmgen/runtime/engine"
+	"github.com/fsmgen/fsmgen/services/registration/collect"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
 // Options say where a daemon keeps its records and what it registers with.
@@ -59,9 +60,9 @@ type Options struct {
 	// Logger gets the log lines. Default slog.Default.
 	Logger *slog.Logger
 	// Metrics gets the measurements of the machine, the engine and the collectors.
-	// Default: nobody.
+	// Default: none are taken.
 	Metrics func(engine.Metric)
-	// Trace is told of what goes on. Default: nobody.
+	// Trace is called around operations. Default: none.
 	Trace engine.TraceFunc
 	// Engine is changed before it is used. Default: not.
 	Engine func(*engine.Config)
@@ -87,7 +88,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.Connections = cmp.Or(o.Connections, 16)
 	o.TTL = cmp.Or(o.TTL, time.Minute)
 	o.AttemptTimeout = cmp.Or(o.AttemptTimeout, 3*time.Second)
-	o.Collect = o.Collect.withDefaults()
+	o.Collect = o.Collect.WithDefaults()
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Clock == nil {
 		o.Clock = engine.SystemClock{}
@@ -101,15 +102,26 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Server is a registration daemon. It is safe for concurrent use.
+// What the collectors take and return is declared in package collect.
+type (
+	// Collect says what the collectors take for an orphan, and when they look.
+	Collect = collect.Limits
+	// Collected is what a run of the collectors did.
+	Collected = collect.Collected
+)
+
+// Server is a registration daemon: parts that are put together. It is safe for
+// concurrent use.
 type Server struct {
-	options   Options
-	db        durable
-	registry  Registry
-	discovery Discovery
-	log       *slog.Logger
-	arrivals  groupcommit.Queue[string, *arrival]
-	lookups   groupcommit.Queue[string, *lookup]
+	*registrar // Register, Trigger, Correct
+	*reader    // Status, Recorded, History
+	*ownNodes  // Heartbeat, Leave
+
+	options    Options
+	db         *database.DB
+	records    *records
+	collectors *collect.Collectors
+	log        *slog.Logger
 }
 
 // Open opens the store, creating its tables if it is new. Consul need not be
@@ -120,28 +132,58 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 		return nil, fmt.Errorf("registration service: %w", err)
 	}
 	o.Metrics = newLabels(o.Metrics).measure
-	s := &Server{options: o, discovery: o.Discovery, log: o.Logger}
-	if s.discovery == nil {
-		s.discovery = noDiscovery{}
-	}
-	if s.db, err = openDurable(ctx, o, s.engineConfig(), handlers{s}); err != nil {
+	h := &handlers{log: o.Logger} // Run calls them; their parts need the database
+	db, err := database.Open(ctx, o.database(), h)
+	if err != nil {
 		return nil, fmt.Errorf("registration service: %w", err)
 	}
-	if s.registry = o.Registry; s.registry == nil {
-		s.registry = s.db.rows(o.Clock)
+	s := assemble(o, db)
+	h.records, h.advertiser = s.records, s.reader.advertiser
+	if !o.Apart {
+		err = inline{o.Name, o.Clock}.install(db, o.Registry == nil)
 	}
-	if err := errors.Join(s.atOnce(), s.db.migrate(ctx)); err != nil {
-		return nil, errors.Join(fmt.Errorf("registration service: %w", err), s.db.close())
+	if err := errors.Join(err, db.Migrate(ctx)); err != nil {
+		return nil, errors.Join(fmt.Errorf("registration service: %w", err), db.Close())
 	}
 	return s, nil
 }
 
-func (s *Server) engineConfig() engine.Config {
+// assemble puts the parts together.
+func assemble(o Options, db *database.DB) *Server {
+	rs := &records{db}
+	a := &advertiser{rows: o.Registry, discovery: o.Discovery, catalog: o.Catalog, attempt: o.AttemptTimeout, ttl: o.TTL}
+	if a.rows == nil {
+		a.rows = db.Rows(o.Clock)
+	}
+	if a.discovery == nil {
+		a.discovery = noDiscovery{}
+	}
+	return &Server{
+		registrar: &registrar{db: db, daemon: o.Name, clock: o.Clock},
+		reader:    &reader{rs, a},
+		ownNodes:  &ownNodes{o.Name, rs, a, o.Logger},
+		options:   o, db: db, records: rs, log: o.Logger,
+		collectors: &collect.Collectors{
+			Limits: o.Collect, Rows: a.rows, Registrations: struct {
+				*records
+				*advertiser
+			}{rs, a},
+			Ended: db, Catalog: o.Catalog, Clock: o.Clock, Metrics: o.Metrics, Log: o.Logger,
+		},
+	}
+}
+
+// database are the options of the database and of the engine on it.
+func (o Options) database() database.Options {
+	return database.Options{Store: o.Store, Schema: o.Schema, Connections: o.Connections, Engine: o.engine(), Params: o.Params}
+}
+
+func (o Options) engine() engine.Config {
 	const grace = 5 * time.Second
 	c := engine.Config{
-		Clock: s.options.Clock, Logger: s.log, Metrics: s.options.Metrics, Trace: s.options.Trace,
-		Worker: s.options.Name, TwoStep: s.options.TwoStep, StopTimeout: 500 * time.Millisecond,
-		// What a daemon that was killed had under way is somebody else's soon enough
+		Clock: o.Clock, Logger: o.Logger, Metrics: o.Metrics, Trace: o.Trace,
+		Worker: o.Name, TwoStep: o.TwoStep, StopTimeout: 500 * time.Millisecond,
+		// What a daemon that was killed had under way goes to another daemon soon enough
 		// for the shortest timeout of a state.
 		Lease: 2 * time.Second,
 		// A Consul that does not answer keeps slots busy, and the database must not
@@ -149,16 +191,22 @@ func (s *Server) engineConfig() engine.Config {
 		Concurrency: 64,
 		// A deregistration ends by the timeout of its state, never by that of its
 		// handler: the table counts the two apart.
-		HandlerTimeout: s.options.Params.DeregisteringTimeout + grace,
+		HandlerTimeout: o.Params.DeregisteringTimeout + grace,
 	}
-	if s.options.Engine != nil {
-		s.options.Engine(&c)
+	if o.Engine != nil {
+		o.Engine(&c)
 	}
 	return c
 }
 
+// GC runs the collectors once.
+func (s *Server) GC(ctx context.Context) (Collected, error) { return s.collectors.GC(ctx) }
+
+// Reconcile completes partial registrations whose service has turned up in Consul.
+func (s *Server) Reconcile(ctx context.Context) error { return s.collectors.Reconcile(ctx) }
+
 // Close closes the store. Run must have ended.
-func (s *Server) Close() error { return s.db.close() }
+func (s *Server) Close() error { return s.db.Close() }
 
 // Advertises reports whether the service works with Consul.
 func (s *Server) Advertises() bool { return s.options.Catalog != nil }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
-	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
@@ -36,56 +35,45 @@ type Step struct {
 	At            time.Time       `json:"at"`
 }
 
+// reader tells what is known of nodes.
+type reader struct {
+	records    *records
+	advertiser *advertiser
+}
+
 // Status returns the last registration of a node, and looks what is there of it:
 // ErrUnknownNode if there never was one.
-func (s *Server) Status(ctx context.Context, node string) (Status, error) {
-	out, err := s.Recorded(ctx, node)
+func (r *reader) Status(ctx context.Context, node string) (Status, error) {
+	out, err := r.Recorded(ctx, node)
 	if err == nil {
-		out.Row, out.Service = s.remains(ctx, &out.Record)
+		out.Row, out.Service = r.advertiser.remains(ctx, &out.Record)
 	}
 	return out, err
 }
 
 // Recorded is Status without a look outside: what the record says.
-func (s *Server) Recorded(ctx context.Context, node string) (Status, error) {
-	id, err := s.lastOf(ctx, node)
+func (r *reader) Recorded(ctx context.Context, node string) (Status, error) {
+	id, err := r.records.last(ctx, node)
 	if err != nil {
 		return Status{}, err
 	}
-	found, err := s.get(ctx, id)
+	found, err := r.records.get(ctx, id)
 	if err != nil {
 		return Status{}, err
 	}
 	out := Status{Record: *found.Record, Version: found.Version, EnteredAt: found.EnteredAt}
-	err = s.db.read(ctx, func(q querier) (err error) {
-		if out.CorrelationID, err = correlationOf(ctx, q, id); err != nil {
-			return err
-		}
-		_, err = one(ctx, q, "SELECT daemon FROM registration_daemons WHERE registration_id = $1", []any{id}, &out.Daemon)
-		return err
-	})
-	if err != nil {
+	if out.CorrelationID, err = r.records.db.Correlation(ctx, id); err != nil {
+		return Status{}, err
+	}
+	if out.Daemon, err = r.records.db.Daemon(ctx, id); err != nil {
 		return Status{}, err
 	}
 	return out, nil
 }
 
-// remains looks whether row and service of a registration are there.
-func (s *Server) remains(ctx context.Context, r *registration.Record) (row, service *bool) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.AttemptTimeout)
-	defer cancel()
-	if there, err := s.hasRow(ctx, r); err == nil {
-		row = &there
-	}
-	if _, there, err := s.instance(ctx, r); err == nil {
-		service = &there
-	}
-	return row, service
-}
-
 // History returns the steps of a node's last registration.
-func (s *Server) History(ctx context.Context, node string) (out []Step, err error) {
-	id, err := s.lastOf(ctx, node)
+func (r *reader) History(ctx context.Context, node string) (out []Step, err error) {
+	id, err := r.records.last(ctx, node)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +83,7 @@ func (s *Server) History(ctx context.Context, node string) (out []Step, err erro
 	}
 	const page = 500
 	for after := int64(0); ; {
-		rows, err := s.db.records().History(ctx, parsed, after, page)
+		rows, err := r.records.db.Records().History(ctx, parsed, after, page)
 		if err != nil {
 			return nil, err
 		}
@@ -112,34 +100,4 @@ func (s *Server) History(ctx context.Context, node string) (out []Step, err erro
 			return out, nil
 		}
 	}
-}
-
-// lastOf is the id of the last registration of a node.
-func (s *Server) lastOf(ctx context.Context, node string) (id string, err error) {
-	err = s.db.read(ctx, func(q querier) error {
-		id, _, err = current(ctx, q, node)
-		return err
-	})
-	if err == nil && id == "" {
-		return "", ErrUnknownNode
-	}
-	return id, err
-}
-
-// record reads a registration.
-func (s *Server) record(ctx context.Context, id string) (*registration.Record, error) {
-	found, err := s.get(ctx, id)
-	if err != nil {
-		return &registration.Record{}, err
-	}
-	return found.Record, nil
-}
-
-// get reads the registration whose id is text, as SQL has it.
-func (s *Server) get(ctx context.Context, id string) (client.Snapshot[*registration.Record], error) {
-	parsed, err := fsm.ParseUUID(id)
-	if err != nil {
-		return client.Snapshot[*registration.Record]{}, err
-	}
-	return s.db.records().Get(ctx, parsed)
 }

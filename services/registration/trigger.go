@@ -8,8 +8,10 @@ import (
 	"math"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/groupcommit"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
 // Call is what a caller says about a trigger.
@@ -46,13 +48,21 @@ var ErrExhausted = errors.New("retry limit is reached")
 // ErrCorrelation says that a correlation id is no UUID.
 var ErrCorrelation = errors.New("correlation id is not a UUID")
 
+// registrar begins registrations, and fires triggers at them.
+type registrar struct {
+	db       *database.DB
+	daemon   string
+	clock    engine.Clock
+	arrivals groupcommit.Queue[string, *arrival]
+}
+
 // Register begins the registration of a node, with a registration payload as
 // document 001 has it. A node has one registration that has not ended; if there
 // is one, the machine answers what REGISTER means to it.
 //
 // Errors: ErrTooLarge, ErrPayload, ErrCorrelation; a *fsm.Rejection; those of
 // the engine. Nothing has changed then.
-func (s *Server) Register(ctx context.Context, node string, payload json.RawMessage, c Call) (Accepted, error) {
+func (g *registrar) Register(ctx context.Context, node string, payload json.RawMessage, c Call) (Accepted, error) {
 	if !Plain(node) {
 		return Accepted{}, fmt.Errorf("%w: node_id is not a text of 1 to %d bytes without control characters", ErrPayload, maxText)
 	}
@@ -65,16 +75,16 @@ func (s *Server) Register(ctx context.Context, node string, payload json.RawMess
 		return Accepted{}, err
 	}
 	if call.Correlation == "" { // one for the creation and for what follows
-		call.Correlation = newID(s.options.Clock.Now()).String()
+		call.Correlation = newID(g.clock.Now()).String()
 	}
 	a := &arrival{node: node, event: event, call: call}
 	const races = 3 // with others that register this node at this moment
 	for range races {
-		if err = s.store(ctx, a); !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
+		if err = g.store(ctx, a); !errors.Is(err, engine.ErrExists) && !errors.Is(err, engine.ErrConflict) {
 			break
 		}
 	}
-	return s.accepted(ctx, a.outcome, err)
+	return g.accepted(ctx, a.outcome, err)
 }
 
 // Trigger fires an event of an operator at the last registration of a node:
@@ -82,42 +92,41 @@ func (s *Server) Register(ctx context.Context, node string, payload json.RawMess
 //
 // Errors: ErrUnknownNode, ErrExhausted, ErrCorrelation; a *MatchError; a
 // *fsm.Rejection; those of the engine.
-func (s *Server) Trigger(ctx context.Context, node string, event registration.Payload, c Call) (Accepted, error) {
+func (g *registrar) Trigger(ctx context.Context, node string, event registration.Payload, c Call) (Accepted, error) {
 	call, err := c.call()
 	if err != nil {
 		return Accepted{}, err
 	}
-	var id string
-	err = s.db.read(ctx, func(q querier) error {
-		if id, _, err = current(ctx, q, node); err != nil || id == "" || c.Correlation != "" {
-			return err
-		}
-		call.Correlation, err = correlationOf(ctx, q, id)
-		return err
-	})
+	last, err := g.db.Current(ctx, node)
 	if err != nil {
 		return Accepted{}, err
 	}
+	id := last.ID
 	if id == "" {
 		return Accepted{}, ErrUnknownNode
+	}
+	if call.Correlation == "" {
+		if call.Correlation, err = g.db.Correlation(ctx, id); err != nil {
+			return Accepted{}, err
+		}
 	}
 	if c.If != nil && c.If.RegistrationID != id {
 		call.IfVersion = math.MaxInt64 // it has none like that
 	}
-	o, err := fire(ctx, s.db.records(), id, event, call)
+	o, err := fire(ctx, g.db.Records(), id, event, call)
 	var used *engine.KeyError
 	if errors.As(err, &used) && used.RecordID != "" && used.Event == event.EventName() {
-		o, err = fire(ctx, s.db.records(), used.RecordID, event, call)
+		o, err = fire(ctx, g.db.Records(), used.RecordID, event, call)
 	}
 	var lost *engine.VersionError
 	if errors.As(err, &lost) {
 		err = &MatchError{Node: node, Now: Seen{id, lost.Version}, State: lost.State, Changed: c.If.RegistrationID != id}
 	}
-	return s.accepted(ctx, o, err)
+	return g.accepted(ctx, o, err)
 }
 
 // Correct replaces the payload of a registration whose validation failed.
-func (s *Server) Correct(ctx context.Context, node string, payload json.RawMessage, c Call) (Accepted, error) {
+func (g *registrar) Correct(ctx context.Context, node string, payload json.RawMessage, c Call) (Accepted, error) {
 	event, err := flatten(node, payload)
 	if err != nil {
 		return Accepted{}, err
@@ -125,7 +134,7 @@ func (s *Server) Correct(ctx context.Context, node string, payload json.RawMessa
 	if !event.Payload.IsSet {
 		return Accepted{}, fmt.Errorf("%w: there is none", ErrPayload)
 	}
-	return s.Trigger(ctx, node, corrected(event), c)
+	return g.Trigger(ctx, node, corrected(event), c)
 }
 
 // call is a Call as the engine takes it.
@@ -146,23 +155,8 @@ func (c Call) call() (engine.Call, error) {
 	return call, nil
 }
 
-// current finds the registration of a node that has not ended, or else the last
-// one; "" if there never was one.
-func current(ctx context.Context, q querier, node string) (id string, live bool, err error) {
-	var state string
-	found, err := one(ctx, q, "SELECT CAST(registration_id AS text), state FROM registration_records WHERE node_id = $1 ORDER BY registration_id DESC LIMIT 1",
-		[]any{node}, &id, &state)
-	return id, found && state != registration.Deregistered.String(), err
-}
-
-// correlationOf is the correlation id with which a registration began.
-func correlationOf(ctx context.Context, q querier, id string) (correlation string, err error) {
-	_, err = one(ctx, q, "SELECT coalesce(correlation_id, '') FROM registration_history WHERE registration_id = $1 AND version = 1", []any{id}, &correlation)
-	return correlation, err
-}
-
 // accepted tells of an outcome. A replay is told as its first time was.
-func (s *Server) accepted(ctx context.Context, o outcome, err error) (Accepted, error) {
+func (g *registrar) accepted(ctx context.Context, o database.Outcome, err error) (Accepted, error) {
 	if err != nil {
 		return Accepted{}, err
 	}
@@ -172,7 +166,7 @@ func (s *Server) accepted(ctx context.Context, o outcome, err error) (Accepted, 
 		a.transition = o.Steps[len(o.Steps)-1].Transition
 	}
 	if o.Replayed {
-		steps, err := s.db.records().History(ctx, r.RegistrationID, o.Version-1, 1)
+		steps, err := g.db.Records().History(ctx, r.RegistrationID, o.Version-1, 1)
 		if err != nil || len(steps) == 0 {
 			return Accepted{}, errors.Join(err, errors.New("the first time is not in the history"))
 		}

@@ -7,31 +7,33 @@ import (
 	"strings"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
-// atOnce has done in the transaction that begins a registration what needs nothing
-// but its database: the payload is judged, and the row of the node is written. What
-// meets with trouble there is left to the handlers.
-func (s *Server) atOnce() error {
-	if s.options.Apart {
-		return nil
-	}
-	if err := s.db.inline("validate_payload", s.validateAtOnce); err != nil {
-		return err
-	}
-	if s.options.Registry != nil { // it may be anywhere
-		return nil
-	}
-	return s.db.inline("postgres.upsert_registration", s.upsertAtOnce)
+// inline carries out effects in the transaction that begins a registration, as far as
+// they need nothing but its database: the payload is judged, and the row of the node is
+// written. What fails there is left to the handlers.
+type inline struct {
+	daemon string
+	clock  engine.Clock
 }
 
-// validateAtOnce is ValidatePayload for registrations that nobody sees yet: who asks
-// about one of their service ids waits, and they give way to all that they see.
-func (s *Server) validateAtOnce(ctx context.Context, q querier, effects []fsm.Dispatch) ([]*fsm.Event, error) {
+// install has db carry out the effects inline: the row only if it is beside the records.
+func (in inline) install(db *database.DB, rowsBeside bool) error {
+	if err := db.Inline("validate_payload", in.validatePayload); err != nil || !rowsBeside {
+		return err
+	}
+	return db.Inline("postgres.upsert_registration", in.upsertRows)
+}
+
+// validatePayload is ValidatePayload for registrations that no query sees yet. Queries
+// about one of their service ids wait, and they give way to all that they see.
+func (inline) validatePayload(ctx context.Context, tx database.InlineTx, effects []fsm.Dispatch) ([]*fsm.Event, error) {
 	answers := make([]*fsm.Event, len(effects))
 	first := map[string]int{} // of several that want the same, the others ask again
-	var wanted []claim
+	var wanted []database.Claim
 	for i, d := range effects {
 		e, err := fsm.PayloadOf[registration.ValidatePayloadEffect](d, "node_id")
 		if err != nil {
@@ -46,21 +48,21 @@ func (s *Server) validateAtOnce(ctx context.Context, q querier, effects []fsm.Di
 		service := e.ConsulServiceID.V
 		if _, twice := first[service]; !twice {
 			first[service] = i
-			wanted = append(wanted, claim{service, d.Record})
+			wanted = append(wanted, database.Claim{Service: service, Registration: d.Record})
 		}
 	}
 	if len(wanted) == 0 {
 		return answers, nil
 	}
-	slices.SortFunc(wanted, func(a, b claim) int { return strings.Compare(a.service, b.service) }) // two transactions lock in one order
+	slices.SortFunc(wanted, func(a, b database.Claim) int { return strings.Compare(a.Service, b.Service) }) // two transactions lock in one order
 	services := make([]string, len(wanted))
 	for i, c := range wanted {
-		services[i] = c.service
+		services[i] = c.Service
 	}
-	if err := s.db.sets().lockNames(ctx, q, services); err != nil {
+	if err := tx.LockNames(ctx, services); err != nil {
 		return nil, fmt.Errorf("lock the service ids: %w", err)
 	}
-	nodes, err := s.db.sets().holders(ctx, q, wanted)
+	nodes, err := tx.Holders(ctx, wanted)
 	if err != nil {
 		return nil, fmt.Errorf("look up the service ids: %w", err)
 	}
@@ -72,9 +74,9 @@ func (s *Server) validateAtOnce(ctx context.Context, q querier, effects []fsm.Di
 	return answers, nil
 }
 
-// upsertAtOnce is PostgresUpsertRegistration. A row that was not written is left to
+// upsertRows is PostgresUpsertRegistration. A row that was not written is left to
 // the handler, which says why.
-func (s *Server) upsertAtOnce(ctx context.Context, q querier, effects []fsm.Dispatch) ([]*fsm.Event, error) {
+func (in inline) upsertRows(ctx context.Context, tx database.InlineTx, effects []fsm.Dispatch) ([]*fsm.Event, error) {
 	rows, nodes := make([]Row, len(effects)), make([]string, len(effects))
 	for i, d := range effects {
 		e, err := fsm.PayloadOf[registration.PostgresUpsertRegistrationEffect](d, "registration_id", "node_id")
@@ -84,7 +86,7 @@ func (s *Server) upsertAtOnce(ctx context.Context, q querier, effects []fsm.Disp
 		rows[i], nodes[i] = rowOf(d, e), e.NodeID
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return strings.Compare(a.NodeID, b.NodeID) }) // two transactions lock in one order
-	written, err := s.db.sets().upsert(ctx, q, rows, s.options.Name, fsm.Instant(s.options.Clock.Now()))
+	written, err := tx.Upsert(ctx, rows, in.daemon, fsm.Instant(in.clock.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("upsert the rows: %w", err)
 	}

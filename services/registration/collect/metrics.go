@@ -1,12 +1,12 @@
-package registration
+package collect
 
 import (
-	"errors"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/registration"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/services/registration/database"
 )
 
 // The metrics that the spec leaves to the service (`of: service`).
@@ -22,9 +22,15 @@ const (
 	metricCleanupFailure = "orphan_cleanup_failure_total"
 )
 
+// meter takes the measurements of the collectors.
+type meter struct {
+	metrics func(engine.Metric)
+	clock   engine.Clock
+}
+
 // measure takes one measurement of a metric of the spec; the values are those of
 // its labels, in their order.
-func (s *Server) measure(name string, value float64, values ...string) {
+func (m meter) measure(name string, value float64, values ...string) {
 	for _, info := range registration.EffectInfos() {
 		if info.Name != name || len(info.Labels) != len(values) {
 			continue
@@ -33,24 +39,8 @@ func (s *Server) measure(name string, value float64, values ...string) {
 		for i, v := range values {
 			labels[i] = fsm.Label{Name: info.Labels[i], Value: v}
 		}
-		s.options.Metrics(engine.Metric{Machine: machine, Name: name, Type: info.Metric, Value: value, Labels: labels, Buckets: info.Buckets})
+		m.metrics(engine.Metric{Machine: registration.MachineName, Name: name, Type: info.Metric, Value: value, Labels: labels, Buckets: info.Buckets})
 	}
-}
-
-// errorType names the kind of a failure, as a label.
-func errorType(err error) string {
-	for _, k := range []struct {
-		err  error
-		name string
-	}{
-		{ErrRefused, "refused"}, {ErrUnreachable, "unreachable"}, {ErrNotPermitted, "not_permitted"}, {ErrInvalid, "invalid"},
-		{ErrServer, "server_error"}, {engine.ErrStore, "store"},
-	} {
-		if errors.Is(err, k.err) {
-			return k.name
-		}
-	}
-	return "other"
 }
 
 // The resources that may be orphaned, and how that is noticed (document 001,
@@ -67,7 +57,7 @@ const (
 	byMissingNode    = "missing_node"
 )
 
-// orphan is something that nobody looks after any more.
+// orphan is a resource that belongs to no registration at work.
 type orphan struct {
 	resource, method  string
 	node, environment string
@@ -75,26 +65,26 @@ type orphan struct {
 }
 
 // detected tells of an orphan before anything is done about it.
-func (s *Server) detected(o orphan) {
-	s.measure(metricDetected, 1, o.resource, o.method, o.environment)
-	s.measure(metricAge, max(0, s.options.Clock.Now().Sub(o.since).Seconds()), o.resource, o.node, o.environment)
+func (m meter) detected(o orphan) {
+	m.measure(metricDetected, 1, o.resource, o.method, o.environment)
+	m.measure(metricAge, max(0, m.clock.Now().Sub(o.since).Seconds()), o.resource, o.node, o.environment)
 }
 
 // cleaned tells what came of it. Its age is 0 from now on, or an alert would
 // go on for what is gone.
-func (s *Server) cleaned(gc string, o orphan, err error) {
+func (m meter) cleaned(gc string, o orphan, err error) {
 	if err != nil {
-		s.measure(metricCleanupFailure, 1, o.resource, errorType(err), o.environment)
+		m.measure(metricCleanupFailure, 1, o.resource, database.ErrorType(err), o.environment)
 		return
 	}
-	s.measure(metricCleanupSuccess, 1, o.resource, o.environment)
-	s.measure(metricCleaned, 1, gc, o.resource)
-	s.measure(metricAge, 0, o.resource, o.node, o.environment)
+	m.measure(metricCleanupSuccess, 1, o.resource, o.environment)
+	m.measure(metricCleaned, 1, gc, o.resource)
+	m.measure(metricAge, 0, o.resource, o.node, o.environment)
 }
 
 // attended tells that the machine has taken an orphan over.
-func (s *Server) attended(o orphan, err error) {
+func (m meter) attended(o orphan, err error) {
 	if err == nil {
-		s.measure(metricAge, 0, o.resource, o.node, o.environment)
+		m.measure(metricAge, 0, o.resource, o.node, o.environment)
 	}
 }

@@ -1,4 +1,4 @@
-package registration
+package database
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 // is that of the querier.
 type sets interface {
 	// last returns the last registrations of nodes, of those that have any.
-	last(ctx context.Context, q querier, nodes []string) (map[string]registered, error)
-	// owners is Registry.Owners.
+	last(ctx context.Context, q querier, nodes []string) (map[string]Registration, error)
+	// owners is Rows.Owners.
 	owners(ctx context.Context, q querier, nodes []string) (registrations map[string]string, err error)
 	// lockNames keeps transactions that ask about one of the service ids apart until
 	// they end. What they wait for they wait for briefly.
@@ -19,29 +19,54 @@ type sets interface {
 	awaitNames(ctx context.Context, q querier, services []string) error
 	// holders returns the nodes of service ids that others have than the
 	// registrations that want them.
-	holders(ctx context.Context, q querier, wanted []claim) (nodes map[string]string, err error)
-	// upsert writes rows as Registry.Upsert does, of registrations that this
+	holders(ctx context.Context, q querier, wanted []Claim) (nodes map[string]string, err error)
+	// upsert writes rows as Rows.Upsert does, of registrations that this
 	// transaction moves on; those that registration_daemons does not know yet are the
 	// given daemon's. It returns the nodes whose rows were written, and waits briefly
-	// for those that somebody has.
+	// for those that other transactions have locked.
 	upsert(ctx context.Context, q querier, rows []Row, daemon string, now time.Time) (written map[string]bool, err error)
 }
 
-// claim is a service id and the registration that wants it.
-type claim struct{ service, registration string }
+// Claim is a service id and the registration that wants it.
+type Claim struct{ Service, Registration string }
 
-// brief is how long a transaction waits for a lock that holds up everybody in it.
+// InlineTx is the transaction that stores the steps whose effects are carried out in it.
+type InlineTx struct {
+	q    querier
+	sets sets
+}
+
+// LockNames keeps transactions that ask about one of the service ids apart until they
+// end. The ids are in order; what it waits for it waits for briefly.
+func (t InlineTx) LockNames(ctx context.Context, services []string) error {
+	return t.sets.lockNames(ctx, t.q, services)
+}
+
+// Holders returns the nodes of service ids that others have than the registrations that
+// want them.
+func (t InlineTx) Holders(ctx context.Context, wanted []Claim) (nodes map[string]string, err error) {
+	return t.sets.holders(ctx, t.q, wanted)
+}
+
+// Upsert writes the rows, sorted by node, of registrations that this transaction moves
+// on; those that have no daemon yet are the given one's. It returns the nodes whose rows
+// were written, and waits briefly for rows that other transactions have locked.
+func (t InlineTx) Upsert(ctx context.Context, rows []Row, daemon string, now time.Time) (written map[string]bool, err error) {
+	return t.sets.upsert(ctx, t.q, rows, daemon, now)
+}
+
+// brief is how long a transaction waits for a lock that holds up all that share it.
 const brief = "200ms"
 
 // last, as what follows, has a LIMIT of as many rows as there are. It changes nothing
 // but the plan: PostgreSQL then expects few of them, looks each up by an index, and
 // keeps that plan.
-func (postgresDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]registered, error) {
-	all := map[string]registered{}
+func (postgresDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]Registration, error) {
+	all := map[string]Registration{}
 	err := q.query(ctx, func(scan scan) error {
 		var node string
-		var r registered
-		err := scan(&node, &r.id, &r.live)
+		var r Registration
+		err := scan(&node, &r.ID, &r.Live)
 		all[node] = r
 		return err
 	}, `SELECT n.node, r.registration_id::text, r.state <> 'deregistered' FROM (SELECT * FROM unnest($1::text[]) AS n (node) LIMIT cardinality($1::text[])) AS n CROSS JOIN LATERAL
@@ -79,10 +104,10 @@ func (postgresDatabase) awaitNames(ctx context.Context, q querier, services []st
 // namesLocked locks the names $1, in their order.
 const namesLocked = "(SELECT count(pg_advisory_xact_lock(hashtextextended('fsmgen registration ' || s, 0))) FROM unnest($1::text[]) AS s)"
 
-func (postgresDatabase) holders(ctx context.Context, q querier, wanted []claim) (map[string]string, error) {
+func (postgresDatabase) holders(ctx context.Context, q querier, wanted []Claim) (map[string]string, error) {
 	services, registrations := make([]string, len(wanted)), make([]string, len(wanted))
 	for i, c := range wanted {
-		services[i], registrations[i] = c.service, c.registration
+		services[i], registrations[i] = c.Service, c.Registration
 	}
 	return pairs(ctx, q, `SELECT w.service, r.node_id FROM (SELECT * FROM unnest($1::text[], $2::uuid[]) AS w (service, registration) LIMIT cardinality($1::text[])) AS w CROSS JOIN LATERAL
 		(SELECT node_id FROM registration_records WHERE consul_service_id = w.service AND registration_id <> w.registration AND `+claims+` LIMIT 1) AS r`,
@@ -112,14 +137,14 @@ func (postgresDatabase) upsert(ctx context.Context, q querier, rows []Row, daemo
 	return written, err
 }
 
-func (sqliteDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]registered, error) {
-	all := map[string]registered{}
+func (sqliteDatabase) last(ctx context.Context, q querier, nodes []string) (map[string]Registration, error) {
+	all := map[string]Registration{}
 	for _, node := range nodes {
 		id, live, err := current(ctx, q, node)
 		if err != nil {
 			return nil, err
 		}
-		all[node] = registered{id, live}
+		all[node] = Registration{id, live}
 	}
 	return all, nil
 }
@@ -144,16 +169,16 @@ func (sqliteDatabase) lockNames(context.Context, querier, []string) error { retu
 
 func (sqliteDatabase) awaitNames(context.Context, querier, []string) error { return nil }
 
-func (sqliteDatabase) holders(ctx context.Context, q querier, wanted []claim) (map[string]string, error) {
+func (sqliteDatabase) holders(ctx context.Context, q querier, wanted []Claim) (map[string]string, error) {
 	nodes := map[string]string{}
 	for _, c := range wanted {
 		var node string
-		found, err := one(ctx, q, claimant+" LIMIT 1", []any{c.service, c.registration}, &node)
+		found, err := one(ctx, q, claimant+" LIMIT 1", []any{c.Service, c.Registration}, &node)
 		if err != nil {
 			return nil, err
 		}
 		if found {
-			nodes[c.service] = node
+			nodes[c.Service] = node
 		}
 	}
 	return nodes, nil

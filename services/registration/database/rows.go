@@ -1,4 +1,4 @@
-package registration
+package database
 
 import (
 	"context"
@@ -12,38 +12,38 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// registry keeps the rows in a database of either kind. A statement that is
-// written once is right for both; they differ in how a row is locked.
-type registry struct {
-	database
+// Rows are the table node_registrations, and what the collectors note beside it, in a
+// database of either kind. A statement that is written once is right for both; they
+// differ in how a row is locked. registration.Registry says what each method does.
+type Rows struct {
+	db    dialect
 	clock engine.Clock
 }
 
-// NewRegistry returns the registry in the tables of a PostgreSQL database, over
-// connections of the caller's own, two at least: see Hold. The tables are made by Open.
-func NewRegistry(pool Pool, clock engine.Clock) Registry {
-	return &registry{postgresDatabase{pool}, clock}
-}
+// NewRows returns the rows in the tables of a PostgreSQL database, over connections of
+// the caller's own, two at least: see Hold. The tables are made by DB.Migrate.
+func NewRows(pool Pool, clock engine.Clock) *Rows { return &Rows{postgresDatabase{pool}, clock} }
 
-func (r *registry) now() time.Time { return fsm.Instant(r.clock.Now()) }
+func (r *Rows) now() time.Time { return fsm.Instant(r.clock.Now()) }
 
 // do runs f in a transaction and names the attempt in its error.
-func (r *registry) do(ctx context.Context, attempt string, f func(querier) error) error {
-	if err := r.inTx(ctx, f); err != nil {
+func (r *Rows) do(ctx context.Context, attempt string, f func(querier) error) error {
+	if err := r.db.inTx(ctx, f); err != nil {
 		return fmt.Errorf("%s: %w", attempt, classified(ctx, err))
 	}
 	return nil
 }
 
 // doOnce is do for a single statement.
-func (r *registry) doOnce(ctx context.Context, attempt string, f func(querier) error) error {
-	if err := r.once(ctx, f); err != nil {
+func (r *Rows) doOnce(ctx context.Context, attempt string, f func(querier) error) error {
+	if err := r.db.once(ctx, f); err != nil {
 		return fmt.Errorf("%s: %w", attempt, classified(ctx, err))
 	}
 	return nil
 }
 
-func (r *registry) Upsert(ctx context.Context, row Row) error {
+// Upsert writes the row of a node, as heard of now.
+func (r *Rows) Upsert(ctx context.Context, row Row) error {
 	return r.doOnce(ctx, "upsert the row of node "+row.NodeID, func(q querier) error {
 		changed, err := q.exec(ctx, `INSERT INTO node_registrations AS n `+rowColumns+`
 			SELECT $1, $2, $3, $4, $5, $6, 'registered', coalesce((SELECT daemon FROM registration_daemons WHERE registration_id = $2), ''), $7, $8, $7, $7
@@ -68,18 +68,19 @@ const (
 		WHERE excluded.registration_id >= n.registration_id`
 )
 
-func (r *registry) Owners(ctx context.Context, nodeIDs []string) (ids map[string]string, err error) {
+// Owners returns the registrations that have the rows of nodes.
+func (r *Rows) Owners(ctx context.Context, nodeIDs []string) (ids map[string]string, err error) {
 	err = r.doOnce(ctx, "read who has the rows", func(q querier) (err error) {
-		ids, err = r.owners(ctx, q, nodeIDs)
+		ids, err = r.db.owners(ctx, q, nodeIDs)
 		return err
 	})
 	return ids, err
 }
 
-// Hold returns what f returns as it is: that is not the database's.
-func (r *registry) Hold(ctx context.Context, of Key, f func() error) error {
+// Hold calls f while the row of a registration can't go. It returns what f returns as it is.
+func (r *Rows) Hold(ctx context.Context, of Key, f func() error) error {
 	var inside error
-	err := r.hold(ctx, of, func() error {
+	err := r.db.hold(ctx, of, func() error {
 		inside = f()
 		return inside
 	})
@@ -89,7 +90,8 @@ func (r *registry) Hold(ctx context.Context, of Key, f func() error) error {
 	return fmt.Errorf("hold the row of node %s: %w", of.NodeID, classified(ctx, err))
 }
 
-func (r *registry) Heartbeat(ctx context.Context, of []Key) error {
+// Heartbeat notes that nodes were heard of now.
+func (r *Rows) Heartbeat(ctx context.Context, of []Key) error {
 	of = slices.Clone(of)
 	slices.SortFunc(of, func(a, b Key) int { return strings.Compare(a.NodeID, b.NodeID) }) // two daemons lock in one order
 	return r.do(ctx, "heartbeat", func(q querier) error {
@@ -104,8 +106,9 @@ func (r *registry) Heartbeat(ctx context.Context, of []Key) error {
 	})
 }
 
-func (r *registry) Delete(ctx context.Context, of Key) error {
-	done, err := r.removing(ctx)
+// Delete removes the row of a node if it is that of the registration.
+func (r *Rows) Delete(ctx context.Context, of Key) error {
+	done, err := r.db.removing(ctx)
 	if err != nil {
 		return fmt.Errorf("delete the row of node %s: %w", of.NodeID, classified(ctx, err))
 	}
@@ -116,7 +119,8 @@ func (r *registry) Delete(ctx context.Context, of Key) error {
 	})
 }
 
-func (r *registry) Stale(ctx context.Context, before time.Time, after Stale, limit int) (out []Stale, err error) {
+// Stale lists rows that were last heard of before a time.
+func (r *Rows) Stale(ctx context.Context, before time.Time, after Stale, limit int) (out []Stale, err error) {
 	err = r.do(ctx, "look for stale rows", func(q querier) error {
 		return q.query(ctx, func(scan scan) error {
 			var s Stale
@@ -131,14 +135,15 @@ func (r *registry) Stale(ctx context.Context, before time.Time, after Stale, lim
 	return out, err
 }
 
-func (r *registry) Collect(ctx context.Context, rows []Stale, before time.Time) (gone []Key, err error) {
-	done, err := r.removing(ctx)
+// Collect removes those of the rows that are still stale, and logs it.
+func (r *Rows) Collect(ctx context.Context, rows []Stale, before time.Time) (gone []Key, err error) {
+	done, err := r.db.removing(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("collect stale rows: %w", classified(ctx, err))
 	}
 	defer done()
 	lock := ""
-	if r.dialect() == "postgres" {
+	if r.db.name() == "postgres" {
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
 	err = r.do(ctx, "collect stale rows", func(q querier) error {
@@ -170,11 +175,12 @@ func (r *registry) Collect(ctx context.Context, rows []Stale, before time.Time) 
 	return gone, nil
 }
 
-func (r *registry) LogCollected(ctx context.Context, nodeIDs []string) error {
+// LogCollected notes whose services were removed.
+func (r *Rows) LogCollected(ctx context.Context, nodeIDs []string) error {
 	return r.do(ctx, "log what was collected", func(q querier) error { return r.log(ctx, q, "consul", nodeIDs) })
 }
 
-func (r *registry) log(ctx context.Context, q querier, kind string, nodes []string) error {
+func (r *Rows) log(ctx context.Context, q querier, kind string, nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
@@ -187,7 +193,8 @@ func (r *registry) log(ctx context.Context, q querier, kind string, nodes []stri
 	return err
 }
 
-func (r *registry) SeenCritical(ctx context.Context, now []CriticalService) (since map[CriticalService]time.Time, err error) {
+// SeenCritical notes which services are critical now, and returns since when.
+func (r *Rows) SeenCritical(ctx context.Context, now []CriticalService) (since map[CriticalService]time.Time, err error) {
 	err = r.do(ctx, "remember critical services", func(q querier) error {
 		since, err = r.firstSeen(ctx, q)
 		if err != nil {
@@ -217,7 +224,7 @@ func (r *registry) SeenCritical(ctx context.Context, now []CriticalService) (sin
 	return since, err
 }
 
-func (r *registry) firstSeen(ctx context.Context, q querier) (map[CriticalService]time.Time, error) {
+func (r *Rows) firstSeen(ctx context.Context, q querier) (map[CriticalService]time.Time, error) {
 	since := map[CriticalService]time.Time{}
 	err := q.query(ctx, func(scan scan) error {
 		var s CriticalService
