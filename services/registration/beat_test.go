@@ -103,11 +103,12 @@ func (s *stage) leavesDuringHeartbeat(beats *registration.Server, p *passage) {
 	s.struck(p.arrived)
 	s.fires("n1", machine.Deregister{})
 	s.awaits("n1", 0, func(r registration.Status) bool { return r.ConsulCleanup == machine.CleanupRemoved })
-	const soon = 300 * time.Millisecond // a row that is not held is long gone by then
-	for end := time.Now().Add(soon); time.Now().Before(end); {
+	const looks, pause = 100, 3 * time.Millisecond // a row that is not held is long gone by then
+	for range looks {
 		if s.owner("n1") != id {
 			s.t.Fatal("the row has gone, and Consul is about to advertise its node")
 		}
+		lasts(s.t.Context(), pause)
 	}
 	close(p.free)
 	if err := <-ended; (err != nil) != p.lost {

@@ -58,10 +58,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// run registers the node and works until it is killed, or for longer than anybody
-// waits for it.
+// run registers the node and works until it is killed, or for longer than a run of the
+// tests may take.
 func (e *errand) run(ctx context.Context) error {
-	const life = 2 * patience
+	const life = time.Hour
 	ctx, cancel := context.WithTimeout(ctx, life)
 	defer cancel()
 	c, err := consul.New(consul.Options{Address: e.Consul})

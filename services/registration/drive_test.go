@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
@@ -100,37 +101,38 @@ func (s *stage) reach(node string, state machine.State, step time.Duration) regi
 // awaits is reach for a condition.
 func (s *stage) awaits(node string, step time.Duration, reached func(registration.Status) bool) registration.Status {
 	s.t.Helper()
-	const patience = 30 * time.Second
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		if r := s.status(node); reached(r) {
+	for w := (progress.Watch{}); ; {
+		r := s.status(node)
+		if reached(r) {
 			return r
 		}
-		if step > 0 && s.waiting() {
+		waiting, attempts := s.effects()
+		if step > 0 && waiting {
 			s.clock.advance(step)
 		}
-		time.Sleep(3 * time.Millisecond) // between two looks
+		if err := w.Pause(s.t.Context(), []any{r.Version, r.State, attempts}); err != nil {
+			s.t.Fatalf("node %s stays in %s: %v: %s\n%s", node, r.State, err, s.trace(node), s.logs.text())
+		}
 	}
-	s.t.Fatalf("node %s stays in %s: %s\n%s", node, s.status(node).State, s.trace(node), s.logs.text())
-	return registration.Status{}
 }
 
 // quick is how much of the clock's time passes at a look of reach.
 const quick = 50 * time.Millisecond
 
-// waiting reports whether an effect waits to be repeated.
-func (s *stage) waiting() (is bool) {
+// effects reports whether an effect waits to be repeated, and how many attempts there were.
+func (s *stage) effects() (waiting bool, attempts int64) {
 	s.t.Helper()
-	const query = "SELECT EXISTS (SELECT 1 FROM %sfsm_outbox WHERE state = 'retry_wait' AND NOT cancelled)"
+	const query = "SELECT count(CASE WHEN state = 'retry_wait' AND NOT cancelled THEN 1 END) > 0, CAST(coalesce(sum(attempts), 0) AS bigint) FROM %sfsm_outbox"
 	var err error
 	if s.pool != nil {
-		err = s.pool.QueryRow(s.t.Context(), fmt.Sprintf(query, s.options.Schema+".")).Scan(&is)
+		err = s.pool.QueryRow(s.t.Context(), fmt.Sprintf(query, s.options.Schema+".")).Scan(&waiting, &attempts)
 	} else {
-		err = s.file().QueryRow(fmt.Sprintf(query, "")).Scan(&is)
+		err = s.file().QueryRow(fmt.Sprintf(query, "")).Scan(&waiting, &attempts)
 	}
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return is
+	return waiting, attempts
 }
 
 // file is the database of a SQLite stage, for reading.

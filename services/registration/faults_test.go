@@ -5,6 +5,7 @@ import (
 	"time"
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
@@ -74,11 +75,16 @@ func (s *stage) once(p *proxytest.Proxy, d proxytest.Direction, do func()) (mend
 // struck fails the test unless something has befallen what it was meant for.
 func (s *stage) struck(arrived <-chan struct{}) {
 	s.t.Helper()
-	const patience = 20 * time.Second
-	select {
-	case <-arrived:
-	case <-time.After(patience):
-		s.t.Error("nothing was struck")
+	for w := (progress.Watch{}); ; {
+		select {
+		case <-arrived:
+			return
+		default:
+		}
+		if err := w.Pause(s.t.Context(), nil); err != nil {
+			s.t.Errorf("nothing was struck: %v", err)
+			return
+		}
 	}
 }
 
@@ -146,14 +152,14 @@ func (s *stage) rests(node string) registration.Status {
 	})
 }
 
-// ends waits for the end of a deregistration: by its outcomes or, if a second
-// has not brought them, by its timeout.
+// ends waits for the end of a deregistration: by its outcomes or, if many looks have
+// not seen them, by its timeout.
 func (s *stage) ends(node string) {
 	s.t.Helper()
-	const patience = time.Second
-	soon := time.Now().Add(patience)
+	const many = 300
+	looks := 0
 	s.awaits(node, 0, func(r registration.Status) bool {
-		if time.Now().After(soon) && r.State == machine.Deregistering {
+		if looks++; looks > many && r.State == machine.Deregistering {
 			s.clock.advance(16 * time.Second)
 		}
 		return r.State == machine.Deregistered
@@ -290,7 +296,7 @@ func TestLateUpsertOfAnEarlierLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.watched()
-	s.options.AttemptTimeout = time.Minute
+	s.options.AttemptTimeout = time.Hour
 	s.works().live("warm") // opens a connection, whose first request is none of ours
 	arrived, release := s.database.HoldNext(proxytest.Request)
 	defer release()

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/registration"
@@ -51,10 +52,6 @@ func (e *errand) registerAll(ctx context.Context, s *registration.Server) error 
 	}
 	return joined
 }
-
-// patience is how long a test waits for many, or for a process: it is spent by a
-// test that fails.
-const patience = 5 * time.Minute
 
 // TestFleet registers 500 nodes through three daemons, processes of their own on
 // one PostgreSQL, while Consul comes and goes: for longer than an effect is
@@ -185,7 +182,7 @@ func lasts(ctx context.Context, d time.Duration) {
 // Consul is calm once most of them have.
 func (s *stage) operates(nodes int, calm func()) (retries int) {
 	s.t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for w := (progress.Watch{}); ; {
 		states := s.states()
 		ended := 0
 		for _, node := range slices.Sorted(maps.Keys(states)) {
@@ -210,10 +207,13 @@ func (s *stage) operates(nodes int, calm func()) (retries int) {
 		if ended == nodes {
 			return retries
 		}
-		time.Sleep(50 * time.Millisecond) // between two rounds of an operator
+		const pauses = 25 // between two rounds of an operator
+		for range pauses {
+			if err := w.Pause(s.t.Context(), states); err != nil {
+				s.t.Fatalf("not all nodes came to an end: %v", err)
+			}
+		}
 	}
-	s.t.Fatalf("not all nodes came to an end: %v", s.states())
-	return 0
 }
 
 // states are those of all nodes.

@@ -90,7 +90,7 @@ func TestIdentitiesGrow(t *testing.T) {
 func TestLateRequestOfAnEarlierLife(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.options.AttemptTimeout = time.Minute
+	s.options.AttemptTimeout = time.Hour
 	arrived, release := s.works().consul.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
@@ -190,7 +190,7 @@ func TestConsulLosesAService(t *testing.T) {
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, s *stage) {
-		s.options.AttemptTimeout = time.Minute
+		s.options.AttemptTimeout = time.Hour
 		arrived, release := s.works().consul.HoldNext(proxytest.Answer)
 		defer release()
 		s.registers("n1")
@@ -241,7 +241,7 @@ func TestReconcileLeavesTheRest(t *testing.T) {
 func TestRowVanishesWhileConsulIsAsked(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.options.AttemptTimeout = time.Minute
+	s.options.AttemptTimeout = time.Hour
 	arrived, release := s.works().consul.HoldNext(proxytest.Answer)
 	s.registers("n1")
 	<-arrived

@@ -146,7 +146,7 @@ func TestScenario5RetryExhaustion(t *testing.T) {
 func TestScenario7TimeoutRecovery(t *testing.T) {
 	t.Parallel()
 	scenarios(t, func(t *testing.T, s *stage) {
-		s.options.AttemptTimeout = time.Minute // the state is first
+		s.options.AttemptTimeout = time.Hour // the state is first
 		arrived, release := s.works().consul.HoldNext("request")
 		defer release()
 		s.registers("n1")

@@ -142,7 +142,7 @@ func bareStage(t *testing.T) *stage {
 	through := s.connect("http://" + s.consul.Address())
 	s.options = registration.Options{
 		Name: "daemon-1", Discovery: through, Catalog: through, Clock: s.clock, Metrics: s.metrics.record,
-		AttemptTimeout: 15 * time.Second, // of a machine that is busy with other tests
+		AttemptTimeout: time.Hour, // which no machine is too slow for
 		Logger:         slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		// Chores are called by the tests.
 		Collect: registration.Collect{Every: time.Hour, Reconcile: time.Hour},
@@ -155,8 +155,8 @@ func bareStage(t *testing.T) *stage {
 
 func (s *stage) connect(url string) *consul.Client {
 	s.t.Helper()
-	// For a test's own questions; an attempt has a limit of its own.
-	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: patience})
+	const timeout = time.Hour // an attempt has a limit of its own, and a run of the tests is shorter
+	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: timeout})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	machine "github.com/fsmgen/fsmgen/generated/registration"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -125,9 +126,10 @@ func (s *stage) repeats(ask func(context.Context) error) {
 // insists calls until the call is accepted.
 func (s *stage) insists(ask func(context.Context) error) {
 	s.t.Helper()
-	const patience, each = 20 * time.Second, 300 * time.Millisecond
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		ctx, cancel := context.WithTimeout(s.t.Context(), each)
+	const first, most = 300 * time.Millisecond, time.Minute
+	w := progress.Watch{}
+	for timeout := first; ; timeout = min(2*timeout, most) { // a slow machine needs more
+		ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 		err := ask(ctx)
 		cancel()
 		var refused *fsm.Rejection
@@ -137,8 +139,10 @@ func (s *stage) insists(ask func(context.Context) error) {
 		case errors.As(err, &refused):
 			s.t.Fatalf("a repetition was refused: %v", err)
 		}
+		if stuck := w.Pause(s.t.Context(), nil); stuck != nil {
+			s.t.Fatalf("never accepted: %v: %v\n%s", stuck, err, s.logs.text())
+		}
 	}
-	s.t.Fatalf("never accepted\n%s", s.logs.text())
 }
 
 // recovers waits until the daemon can be asked again.
@@ -188,12 +192,9 @@ func TestValidationAsksAgain(t *testing.T) {
 	<-asked.reached
 	p.Refuse()
 	asked.release()
-	const patience = 20 * time.Second
-	for end := time.Now().Add(patience); !strings.Contains(s.logs.text(), `"effect":"validate_payload","attempt":1,"error"`); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("it never failed\n%s", s.logs.text())
-		}
-	}
+	progress.Until(t, "a question that fails", func() (any, bool) {
+		return nil, strings.Contains(s.logs.text(), `"effect":"validate_payload","attempt":1,"error"`)
+	})
 	p.Restore()
 	s.recovers("n1")
 	s.await("n1", machine.Registered)

@@ -47,7 +47,7 @@ func TestTimeoutTable(t *testing.T) {
 		t.Run(tt.state.String(), func(t *testing.T) {
 			t.Parallel()
 			overPostgres(t, func(t *testing.T, s *stage) {
-				s.options.AttemptTimeout, s.options.Apart = time.Minute, true // the state is first
+				s.options.AttemptTimeout, s.options.Apart = time.Hour, true // the state is first
 				reached := tt.hang(s)
 				s.works().registers("n1")
 				if tt.state == machine.Deregistering {

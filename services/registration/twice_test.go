@@ -165,7 +165,7 @@ func TestLateAnswerOfAnEarlierLife(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.watched()
-			s.options.AttemptTimeout = time.Minute
+			s.options.AttemptTimeout = time.Hour
 			a := &answered{effect: tt.effect}
 			s.options.Trace = a.trace
 			p := s.consul

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
@@ -64,15 +65,16 @@ next:
 }
 
 // counted waits until a metric sums up to what is wanted: measurements follow the
-// commit. It returns the sum.
+// commit. It returns the sum when that has stayed the same for a long time.
 func (s *stage) counted(want float64, name string, labels ...string) (sum float64, ok bool) {
-	const patience = 2 * time.Second
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for w := (progress.Watch{}); ; {
 		if sum = s.metrics.count(name, labels...); sum == want {
 			return sum, true
 		}
+		if w.Pause(s.t.Context(), sum) != nil {
+			return sum, false
+		}
 	}
-	return sum, false
 }
 
 func (s *stage) counts(want float64, name string, labels ...string) bool {

@@ -3,17 +3,18 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/internal/consulagent"
+	"github.com/fsmgen/fsmgen/internal/progress"
 )
 
 // unhurried are timeouts that pass on no machine, however busy it is: the nodes stay
@@ -179,18 +180,14 @@ const resting = 4
 // awaits waits until so many wait for the lock.
 func (b *brake) awaits(many int) {
 	b.t.Helper()
-	const patience = 5 * time.Minute
-	var wait int
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	progress.Until(b.t, fmt.Sprintf("%d to wait", many), func() (any, bool) {
+		var wait int
 		const query = "SELECT count(*) FROM pg_stat_activity WHERE $1::int = ANY (pg_blocking_pids(pid)) AND wait_event = 'advisory'"
 		if err := b.c.QueryRow(b.t.Context(), query, b.pid).Scan(&wait); err != nil {
 			b.t.Fatal(err)
 		}
-		if wait == many {
-			return
-		}
-	}
-	b.t.Fatalf("%d wait, and not %d: %v", wait, many, b.states())
+		return []any{wait, b.states()}, wait == many
+	})
 }
 
 // release undoes what waits, as a server does that notices the end of its

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/internal/consulagent"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
@@ -122,16 +123,13 @@ func (d *process) registers(node string) {
 // reaches waits until the node is in a state.
 func (d *process) reaches(node, state string) registration.Status {
 	d.t.Helper()
-	const patience = 5 * time.Minute // spent by a failure alone
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		var s registration.Status
-		if code, text := d.says("status", node, "--json"); code == 0 && json.Unmarshal([]byte(text), &s) == nil && s.State.String() == state {
-			return s
-		}
-	}
-	_, text := d.says("status", node)
-	d.t.Fatalf("node %s never was in %s: %s", node, state, text)
-	return registration.Status{}
+	var s registration.Status
+	progress.Until(d.t, "node "+node+" to be "+state, func() (any, bool) {
+		s = registration.Status{}
+		code, text := d.says("status", node, "--json")
+		return text, code == 0 && json.Unmarshal([]byte(text), &s) == nil && s.State.String() == state
+	})
+	return s
 }
 
 const event = `{"envelope": {"correlation_id": "3f2b7a7c-0d7e-4a51-9d5c-0d7e4a519d5c"}, "payload": {"deployment_id": "blue",
