@@ -16,8 +16,8 @@ import (
 	"github.com/fsmgen/fsmgen/services/registration/httpapi"
 )
 
-// api serves the daemon of the stage.
-func (s *stage) api() *httptest.Server {
+// api serves the daemon of the fixture.
+func (s *fixture) api() *httptest.Server {
 	s.t.Helper()
 	server := httptest.NewServer(httpapi.New(s.server, http.NotFoundHandler(), s.options.Logger))
 	s.t.Cleanup(server.Close)
@@ -55,7 +55,7 @@ func event(t *testing.T, payload any) []byte {
 // nothing.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.works().registers("there")
 		before := s.await("there", machine.Registered)
 		api := s.api()
@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 // TestPayloadLimit: to the byte.
 func TestPayloadLimit(t *testing.T) {
 	t.Parallel()
-	s := newLiteStage(t).open()
+	s := newSQLiteFixture(t).open()
 	exact := payload("n1")
 	exact["filler"] = ""
 	exact["filler"] = strings.Repeat("x", registration.MaxPayload-len(encoded(t, exact)))
@@ -125,7 +125,7 @@ func TestPayloadLimit(t *testing.T) {
 // and is never half registered.
 func TestBadPayloads(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.works().live("holder")
 		deep := strings.Repeat("t", 256)
 		n := 0
@@ -176,7 +176,7 @@ func TestBadPayloads(t *testing.T) {
 // byte for byte, whatever has become of the node, and changes nothing.
 func TestReplayedTriggers(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.works()
 		api := s.api()
 		const correlation = "3f2b7a7c-0d7e-4a51-9d5c-0d7e4a519d5c"
@@ -203,13 +203,13 @@ func TestReplayedTriggers(t *testing.T) {
 		if status, text := asks(t, api, "POST", "/v1/nodes/n1/retry", nil, "Idempotency-Key", "b"); status != 422 {
 			t.Errorf("the key of another trigger: %d %s", status, text)
 		}
-		// A new life, and the old keys still name the old one.
+		// A new registration, and the old keys still name the old one.
 		if _, next := register("c"); bytes.Equal(first, next) {
 			t.Error("a new registration is the old one")
 		}
 		s.await("n1", machine.Registered)
 		if _, again := register("a"); !bytes.Equal(first, again) {
-			t.Errorf("the first time it was %s, in the next life %s", first, again)
+			t.Errorf("the first time it was %s, at the next registration %s", first, again)
 		}
 	})
 }
@@ -218,7 +218,7 @@ func TestReplayedTriggers(t *testing.T) {
 // in the row, in Consul and in every log line of the node.
 func TestCorrelationRunsThrough(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	const correlation = "3f2b7a7c-0d7e-4a51-9d5c-0d7e4a519d5c"
 	if _, err := s.server.Register(t.Context(), "n1", encoded(t, payload("n1")), registration.Call{Correlation: correlation}); err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestCorrelationRunsThrough(t *testing.T) {
 // TestStatusAndHealth: what the API tells.
 func TestStatusAndHealth(t *testing.T) {
 	t.Parallel()
-	s := newLiteStage(t).works()
+	s := newSQLiteFixture(t).works()
 	s.live("n1")
 	api := s.api()
 	var status registration.Status
@@ -272,7 +272,7 @@ func TestStatusAndHealth(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 	if code, _ := asks(t, api, "GET", "/v1/nodes/nobody/history", nil); code != 404 {
-		t.Errorf("the history of nobody: %d", code)
+		t.Errorf("the history of an unknown node: %d", code)
 	}
 	condition := func() (c registration.Condition, code int) {
 		code, text := asks(t, api, "GET", "/healthz", nil)
@@ -294,7 +294,7 @@ func TestStatusAndHealth(t *testing.T) {
 // advertised, and what is given up is collected.
 func TestWithoutConsul(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.options.Discovery, s.options.Catalog = nil, nil
 		s.works().registers("n1")
 		status := s.await("n1", machine.PartialRegistered)

@@ -15,16 +15,16 @@ import (
 )
 
 // besides runs a test over each store, with the rows beside the records.
-func besides(t *testing.T, test func(t *testing.T, s *stage)) {
+func besides(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.options.Registry = nil
 		test(t, s)
 	})
 }
 
 // messages lists the effects that are rows of the outbox, with their states.
-func (s *stage) messages() (out []string) {
+func (s *fixture) messages() (out []string) {
 	s.t.Helper()
 	const query = "SELECT effect || ' ' || state FROM %sfsm_outbox ORDER BY 1"
 	read := func(next func() bool, scan func(...any) error) {
@@ -57,10 +57,10 @@ func (s *stage) messages() (out []string) {
 const upToConsul = "create unregistered, REGISTER validating, VALIDATION_PASSED registering_postgres, POSTGRES_SUCCEEDED postgres_registered"
 
 // TestAtOnce: REGISTER takes the registration as far as its database reaches, with
-// nobody at work: the row is there, and only what needs Consul waits.
+// no daemon at work: the row is there, and only what needs Consul waits.
 func TestAtOnce(t *testing.T) {
 	t.Parallel()
-	besides(t, func(t *testing.T, s *stage) {
+	besides(t, func(t *testing.T, s *fixture) {
 		s.open()
 		if a := s.registers("n1"); a.State != "validating" || a.Version != 2 {
 			t.Errorf("REGISTER is told to lead to %s, version %d", a.State, a.Version)
@@ -88,7 +88,7 @@ func TestAtOnce(t *testing.T) {
 // TestAtOnceTwoStep: the checkpoint is committed, and CONTINUE follows it.
 func TestAtOnceTwoStep(t *testing.T) {
 	t.Parallel()
-	besides(t, func(t *testing.T, s *stage) {
+	besides(t, func(t *testing.T, s *fixture) {
 		s.options.TwoStep = true
 		s.open()
 		s.registers("n1")
@@ -103,7 +103,7 @@ func TestAtOnceTwoStep(t *testing.T) {
 // TestAtOnceInvalid: a payload that is wrong fails with its reason, and no row.
 func TestAtOnceInvalid(t *testing.T) {
 	t.Parallel()
-	besides(t, func(t *testing.T, s *stage) {
+	besides(t, func(t *testing.T, s *fixture) {
 		s.open()
 		p := s.payload("n1")
 		p["consul_service_name"] = "no name!"
@@ -126,7 +126,7 @@ func TestOneServiceID(t *testing.T) {
 	for name, apart := range map[string][2]bool{"at once": {false, false}, "one of them apart": {false, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			s.options.Registry, s.options.Apart = nil, apart[0]
 			s.works()
 			other := *s
@@ -138,7 +138,7 @@ func TestOneServiceID(t *testing.T) {
 				all.Go(func() {
 					p := s.payload(fmt.Sprint("n", i))
 					p["consul_service_id"] = "the-one"
-					_, err := []*stage{s, &other}[i%2].server.Register(context.Background(), fmt.Sprint("n", i), encoded(t, p), registration.Call{})
+					_, err := []*fixture{s, &other}[i%2].server.Register(context.Background(), fmt.Sprint("n", i), encoded(t, p), registration.Call{})
 					if err != nil {
 						t.Error(err)
 					}
@@ -164,33 +164,33 @@ func TestOneServiceID(t *testing.T) {
 }
 
 // TestAtOnceGivesWay: what stands against the attempt is left to the handlers, and
-// REGISTER is accepted all the same: somebody who asks about the service id and
+// REGISTER is accepted all the same: another transaction that asks about the service id and
 // takes his time, or has the node's row; a later registration that has it.
 func TestAtOnceGivesWay(t *testing.T) {
 	t.Parallel()
 	t.Run("a lock", func(t *testing.T) {
 		t.Parallel()
-		s := newStage(t)
+		s := newFixture(t)
 		s.options.Registry = nil
 		s.works()
 		give := s.takes("n1")
 		s.registers("n1")
 		s.wantTrace("n1", "create unregistered, REGISTER validating")
-		s.live("n2") // nobody waits for n1
+		s.live("n2") // no other node waits for n1
 		give()
 		s.await("n1", machine.Registered)
 		s.wantTrace("n1", happy)
 	})
 	t.Run("a row", func(t *testing.T) {
 		t.Parallel()
-		s := newStage(t)
+		s := newFixture(t)
 		s.options.Registry = nil
 		s.works()
 		s.writes("n1", "00000000-0000-7000-8000-000000000001") // of an earlier registration
 		give := s.holds("SELECT 1 FROM "+s.options.Schema+".node_registrations WHERE node_id = $1 FOR UPDATE", "n1")
 		s.registers("n1")
 		s.wantTrace("n1", "create unregistered, REGISTER validating")
-		s.live("n2") // nobody waits for n1
+		s.live("n2") // no other node waits for n1
 		s.await("n1", machine.RegisteringPostgres)
 		give()
 		s.await("n1", machine.Registered)
@@ -198,7 +198,7 @@ func TestAtOnceGivesWay(t *testing.T) {
 	})
 	t.Run("a later row", func(t *testing.T) {
 		t.Parallel()
-		s := newStage(t)
+		s := newFixture(t)
 		s.options.Registry = nil
 		s.works()
 		s.writes("n1", "ffffffff-ffff-7fff-bfff-ffffffffffff")
@@ -214,7 +214,7 @@ func TestAtOnceGivesWay(t *testing.T) {
 // refused, or that the database refuses, keeps no other from it.
 func TestArrivalsKeepApart(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.options.Registry = nil
 	s.works().live("there")
 	s.sql("ALTER TABLE " + s.options.Schema + ".registration_records ADD CONSTRAINT broken CHECK (node_id <> 'broken')")
@@ -247,7 +247,7 @@ func TestArrivalsKeepApart(t *testing.T) {
 // TestArrivalsOfOneNode: of many calls at once one begins a registration.
 func TestArrivalsOfOneNode(t *testing.T) {
 	t.Parallel()
-	besides(t, func(t *testing.T, s *stage) {
+	besides(t, func(t *testing.T, s *fixture) {
 		s.works()
 		var all sync.WaitGroup
 		var mu sync.Mutex

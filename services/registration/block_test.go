@@ -20,7 +20,7 @@ type blocks struct {
 
 // blockAt makes the daemon, which must not be open yet, stop where the first
 // such operation begins.
-func (s *stage) blockAt(kind engine.OperationKind, name string) *blocks {
+func (s *fixture) blockAt(kind engine.OperationKind, name string) *blocks {
 	b := &blocks{kind: kind, name: name, reached: make(chan struct{}), free: make(chan struct{})}
 	s.options.Trace = b.trace
 	s.t.Cleanup(b.release)
@@ -52,7 +52,7 @@ func (b *blocks) release() {
 }
 
 // when does something where the first such operation begins, and lets that go on.
-func (s *stage) when(kind engine.OperationKind, name string, do func()) (done <-chan struct{}) {
+func (s *fixture) when(kind engine.OperationKind, name string, do func()) (done <-chan struct{}) {
 	b := s.blockAt(kind, name)
 	b.do = do
 	b.release()

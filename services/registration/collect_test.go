@@ -14,7 +14,7 @@ import (
 )
 
 // collects runs the collectors.
-func (s *stage) collects() registration.Collected {
+func (s *fixture) collects() registration.Collected {
 	s.t.Helper()
 	c, err := s.server.GC(s.t.Context())
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *stage) collects() registration.Collected {
 // collected, once it has settled, and is looked for no more.
 func TestOrphanSweepFindsTimedOutDeregistrations(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.works().live("n1")
 		s.consul.Swallow(true)
 		s.fires("n1", machine.Deregister{})
@@ -62,7 +62,7 @@ func TestOrphanSweepFindsTimedOutDeregistrations(t *testing.T) {
 // what was swept is not looked at again.
 func TestSweepGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.options.Collect.Batch = 2
 	s.works()
 	const nodes = 7
@@ -89,7 +89,7 @@ func TestSweepGoesOn(t *testing.T) {
 // registration that has failed stays for its operator.
 func TestFailedNodeKeepsItsRecord(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	s.live("n1")
 	s.breaks("n1")
 	s.clock.advance(2 * time.Minute)
@@ -107,7 +107,7 @@ func TestFailedNodeKeepsItsRecord(t *testing.T) {
 // Catalog); the sweep does.
 func TestAbandonedIsCollected(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	mend := s.refuse("consul_success")
 	s.registers("n1")
 	s.reach("n1", machine.Failed, quick)
@@ -122,7 +122,7 @@ func TestAbandonedIsCollected(t *testing.T) {
 // goes before the row.
 func TestStaleRowsAreCollected(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.options.Collect.CriticalFor = 1000 * time.Hour // it is about rows
 		s.options.Collect.Batch = 2
 		s.works()
@@ -150,10 +150,10 @@ func TestStaleRowsAreCollected(t *testing.T) {
 
 // TestStaleRowsWithoutRegistration: rows that no live registration has are
 // deleted in batches, with a line in the log of the collectors; rows that
-// somebody else has locked are skipped.
+// another transaction has locked are skipped.
 func TestStaleRowsWithoutRegistration(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	s.options.Collect.Batch = 10
 	const rows = 25
 	for n := range rows {
@@ -185,7 +185,7 @@ func TestStaleRowsWithoutRegistration(t *testing.T) {
 // TestCollectorsRaceOnce: two collectors at once remove each row once.
 func TestCollectorsRaceOnce(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).open()
+	s := newFixture(t).open()
 	for n := range 40 {
 		s.writes(fmt.Sprintf("left-%02d", n), fmt.Sprintf("00000000-0000-7000-8000-%012d", n))
 	}
@@ -219,7 +219,7 @@ func TestCollectorsRaceOnce(t *testing.T) {
 // remembered from look to look. One that recovers begins anew.
 func TestCriticalServicesAreCollected(t *testing.T) {
 	t.Parallel()
-	everywhere(t, func(t *testing.T, s *stage) {
+	everywhere(t, func(t *testing.T, s *fixture) {
 		s.works().live("n1")
 		s.clock.advance(2 * time.Minute) // its TTL is a minute
 		if c := s.collects(); len(c.Deregistered) != 0 {
@@ -252,16 +252,16 @@ func TestCriticalServicesAreCollected(t *testing.T) {
 }
 
 // TestUntrackedServicesAreCollected: service discovery advertises only tracked
-// nodes. A service of somebody else stays.
+// nodes. Another program's service stays.
 func TestUntrackedServicesAreCollected(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	for _, node := range []string{"n1", "n2"} {
 		s.live(node)
 	}
 	old := s.advertised()[0]
 	s.leaves("n1")
-	// What an earlier life asked for arrives late.
+	// What an earlier registration asked for arrives late.
 	late := serviceOf(old.NodeID, old.RegistrationID)
 	if err := s.client.Register(t.Context(), late); err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestUntrackedServicesAreCollected(t *testing.T) {
 	if !slices.Equal(c.Services, []string{"svc-n1", "svc-n2"}) {
 		t.Errorf("collected %+v", c)
 	}
-	// The record of the node whose row somebody deleted tells the truth.
+	// The record of the node whose row was deleted by hand tells the truth.
 	if status := s.status("n2"); status.State != machine.Failed {
 		t.Errorf("got %+v", status)
 	}
@@ -299,7 +299,7 @@ func TestUntrackedServicesAreCollected(t *testing.T) {
 // TestSessionsAndChecksAreCollected: those of nodes that are gone, and no others.
 func TestSessionsAndChecksAreCollected(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	for _, node := range []string{"gone", "here"} {
 		s.live(node)
 	}
@@ -336,7 +336,7 @@ func TestSessionsAndChecksAreCollected(t *testing.T) {
 // and is found again.
 func TestFailedCleanupIsCounted(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	s.live("n1")
 	s.consul.Refuse()
 	s.leaves("n1")

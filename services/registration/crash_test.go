@@ -24,8 +24,8 @@ import (
 // point on its way.
 const childVariable = "REGISTRATION_TEST_CHILD"
 
-// errand is what a child does.
-type errand struct {
+// job is what a child does.
+type job struct {
 	Store, Schema, Consul string
 	Node                  string
 	Payload               json.RawMessage
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	if text == "" {
 		os.Exit(m.Run())
 	}
-	var e errand
+	var e job
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
 		panic(err)
 	}
@@ -60,15 +60,15 @@ func TestMain(m *testing.M) {
 
 // run registers the node and works until it is killed, or for longer than a run of the
 // tests may take.
-func (e *errand) run(ctx context.Context) error {
-	const life = time.Hour
-	ctx, cancel := context.WithTimeout(ctx, life)
+func (e *job) run(ctx context.Context) error {
+	const longest = time.Hour
+	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	c, err := consul.New(consul.Options{Address: e.Consul})
 	if err != nil {
 		return err
 	}
-	settings, params := hasty, unhurried
+	settings, params := shortLeases, longTimeouts
 	if len(e.Fleet) > 0 {
 		settings, params = nil, machine.DefaultParams() // no daemon is killed before its time
 	}
@@ -86,13 +86,13 @@ func (e *errand) run(ctx context.Context) error {
 	if _, err := s.Register(ctx, e.Node, e.Payload, registration.Call{}); err != nil {
 		return err
 	}
-	obeyed := make(chan error, 1)
-	go func() { obeyed <- e.obey(ctx, s) }()
-	return errors.Join(s.Run(ctx), <-obeyed)
+	fired := make(chan error, 1)
+	go func() { fired <- e.fireAll(ctx, s) }()
+	return errors.Join(s.Run(ctx), <-fired)
 }
 
-// obey fires what is ordered, each when its time has come.
-func (e *errand) obey(ctx context.Context, s *registration.Server) error {
+// fireAll fires what is ordered, each when its time has come.
+func (e *job) fireAll(ctx context.Context, s *registration.Server) error {
 	triggers := map[string]machine.Payload{"RETRY": machine.Retry{}, "ABANDON": machine.Abandon{}, "DEREGISTER": machine.Deregister{}}
 	for _, o := range e.Then {
 		for ctx.Err() == nil {
@@ -109,7 +109,7 @@ func (e *errand) obey(ctx context.Context, s *registration.Server) error {
 	return nil
 }
 
-func (e *errand) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
+func (e *job) trace(ctx context.Context, op engine.Operation) (context.Context, func(error)) {
 	last := e.KillAt == "after fire "+op.Name && op.Kind == engine.OpFire
 	if last {
 		e.last.Store(true)
@@ -133,14 +133,14 @@ func (e *errand) trace(ctx context.Context, op engine.Operation) (context.Contex
 	}
 }
 
-// unhurried are timeouts of states that pass on no machine, however busy it is: a
+// longTimeouts are timeouts of states that pass on no machine, however busy it is: a
 // record stays where a kill leaves it.
-var unhurried = machine.Params{
+var longTimeouts = machine.Params{
 	ValidatingTimeout: time.Hour, RegisteringPostgresTimeout: time.Hour, RegisteringConsulTimeout: time.Hour, DeregisteringTimeout: time.Hour,
 }
 
-// hasty is an engine that soon takes over what died with another.
-func hasty(c *engine.Config) {
+// shortLeases is an engine that soon takes over what died with another.
+func shortLeases(c *engine.Config) {
 	c.Lease, c.PollInterval = 300*time.Millisecond, 20*time.Millisecond
 }
 
@@ -161,9 +161,9 @@ func TestCrashDuringContinue(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			s.options.Clock, s.options.Params, s.options.TwoStep, s.options.Engine = nil, unhurried, tt.twoStep, hasty
-			e := errand{
+			s := newFixture(t)
+			s.options.Clock, s.options.Params, s.options.TwoStep, s.options.Engine = nil, longTimeouts, tt.twoStep, shortLeases
+			e := job{
 				Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, payload("n1")),
 				TwoStep: tt.twoStep, Apart: true, KillAt: tt.killAt,
 			}
@@ -185,8 +185,8 @@ func TestCrashDuringContinue(t *testing.T) {
 	}
 }
 
-// command is the errand as a process of its own.
-func (e *errand) command(t *testing.T) *exec.Cmd {
+// command is the job as a process of its own.
+func (e *job) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -201,8 +201,8 @@ func (e *errand) command(t *testing.T) *exec.Cmd {
 	return command
 }
 
-// dies runs the errand, which has to end by SIGKILL.
-func (e *errand) dies(t *testing.T) {
+// dies runs the job, which has to end by SIGKILL.
+func (e *job) dies(t *testing.T) {
 	t.Helper()
 	command := e.command(t)
 	out, err := command.CombinedOutput()

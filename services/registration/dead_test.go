@@ -13,11 +13,11 @@ import (
 // daemon goes on. Nobody heartbeats for them. Another daemon leaves them alone for
 // an hour, in which theirs may come back, and then ends them by the events that
 // the machine has: nothing is left but the record, which says what happened. What
-// has failed and left nothing outside is nobody's orphan: it waits for its
+// has failed and left nothing outside is no orphan: it waits for its
 // operator.
 func TestDeadDaemon(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.options.Collect.CriticalFor = 1000 * time.Hour // it is about rows
 	s.works()
 	mend := s.refuse("consul_success")

@@ -18,44 +18,44 @@ func TestDeregistrationFailureTable(t *testing.T) {
 	t.Parallel()
 	const removed, pending, failed = machine.CleanupRemoved, machine.CleanupPending, machine.CleanupFailed
 	for name, tt := range map[string]struct {
-		fault            func(s *stage)
+		fault            func(s *fixture)
 		times            bool // out
 		consul, postgres machine.Cleanup
 		row, service     bool // left
 		metric           []string
 	}{
 		"both succeed": {
-			fault: func(*stage) {}, consul: removed, postgres: removed,
+			fault: func(*fixture) {}, consul: removed, postgres: removed,
 			metric: []string{"deregistration_complete"},
 		},
 		"Consul times out": {
-			fault: func(s *stage) { s.consul.Swallow(true) }, times: true, consul: pending, postgres: pending, row: true, service: true,
+			fault: func(s *fixture) { s.consul.Swallow(true) }, times: true, consul: pending, postgres: pending, row: true, service: true,
 			metric: []string{"deregistration_consul_timeout_total"},
 		},
 		"PostgreSQL times out": {
-			fault: func(s *stage) { s.database.Swallow(true) }, times: true, consul: removed, postgres: pending, row: true,
+			fault: func(s *fixture) { s.database.Swallow(true) }, times: true, consul: removed, postgres: pending, row: true,
 			metric: []string{"deregistration_postgres_timeout_total", "deregistration_partial_cleanup_total"},
 		},
 		"both time out": {
-			fault: func(s *stage) { s.database.Swallow(true); s.consul.Swallow(true) }, times: true, consul: pending, postgres: pending, row: true, service: true,
+			fault: func(s *fixture) { s.database.Swallow(true); s.consul.Swallow(true) }, times: true, consul: pending, postgres: pending, row: true, service: true,
 			metric: []string{"deregistration_consul_timeout_total", "deregistration_postgres_timeout_total"},
 		},
 		"network partition: nothing arrives": {
-			fault: func(s *stage) { s.database.Refuse(); s.consul.Refuse() }, consul: failed, postgres: failed, row: true, service: true,
+			fault: func(s *fixture) { s.database.Refuse(); s.consul.Refuse() }, consul: failed, postgres: failed, row: true, service: true,
 			metric: []string{"deregistration_consul_failure_total", "deregistration_postgres_failure_total"},
 		},
 		"network partition: the answer of Consul is lost": {
-			fault: func(s *stage) { dropSecondAnswer(s) }, times: true, consul: pending, postgres: pending, row: true,
+			fault: func(s *fixture) { dropSecondAnswer(s) }, times: true, consul: pending, postgres: pending, row: true,
 			metric: []string{"deregistration_consul_timeout_total"},
 		},
 		"PostgreSQL refuses": {
-			fault: func(s *stage) { s.database.Refuse() }, consul: removed, postgres: failed, row: true,
+			fault: func(s *fixture) { s.database.Refuse() }, consul: removed, postgres: failed, row: true,
 			metric: []string{"deregistration_postgres_failure_total", "deregistration_partial_cleanup_total"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			overPostgres(t, func(t *testing.T, s *stage) {
+			overPostgres(t, func(t *testing.T, s *fixture) {
 				s.works().live("n1")
 				tt.fault(s)
 				s.fires("n1", machine.Deregister{})
@@ -85,7 +85,7 @@ func TestDeregistrationFailureTable(t *testing.T) {
 
 // dropSecondAnswer lets Consul do what the daemon never hears of: the answer to
 // the deregistration, which follows a look at the service, is held back.
-func dropSecondAnswer(s *stage) {
+func dropSecondAnswer(s *fixture) {
 	arrived, release := s.consul.HoldNext(proxytest.Answer)
 	go func() {
 		<-arrived
@@ -95,10 +95,10 @@ func dropSecondAnswer(s *stage) {
 }
 
 // gone reports whether Consul advertises nothing.
-func (s *stage) gone() bool { return len(s.advertised()) == 0 }
+func (s *fixture) gone() bool { return len(s.advertised()) == 0 }
 
 // mended takes all faults away.
-func (s *stage) mended() {
+func (s *fixture) mended() {
 	s.consul.Swallow(false)
 	s.consul.Refuse()
 	s.consul.Restore()
@@ -111,7 +111,7 @@ func (s *stage) mended() {
 
 // collectsAll lets the collectors run once the registration has settled: nothing
 // of it may be left.
-func (s *stage) collectsAll(node string) {
+func (s *fixture) collectsAll(node string) {
 	s.t.Helper()
 	s.clock.advance(2 * time.Minute)
 	if _, err := s.server.GC(s.t.Context()); err != nil {

@@ -13,7 +13,7 @@ import (
 // of force, and names it.
 func TestAnotherSchemaIsRefused(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).open()
+	s := newFixture(t).open()
 	s.stop()
 	if _, err := s.pool.Exec(t.Context(), "ALTER TABLE registration_records DISABLE TRIGGER registration_update"); err != nil {
 		t.Fatal(err)

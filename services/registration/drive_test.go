@@ -17,10 +17,10 @@ import (
 )
 
 // payload is a payload without a fault.
-func payload(node string) map[string]any { return (&stage{}).payload(node) }
+func payload(node string) map[string]any { return (&fixture{}).payload(node) }
 
-// payload is one whose service has the stage's own names.
-func (s *stage) payload(node string) map[string]any {
+// payload is one whose service has the fixture's own names.
+func (s *fixture) payload(node string) map[string]any {
 	return map[string]any{
 		"node_id": node, "deployment_id": "blue", "environment": "production", "network_id": "net-1",
 		"consul_service_id": "svc-" + node + s.suffix, "consul_service_name": "onex-node" + s.suffix, "consul_tags": []string{"a", "b"},
@@ -38,12 +38,12 @@ func encoded(t *testing.T, v any) json.RawMessage {
 }
 
 // registers fires REGISTER, which must be accepted.
-func (s *stage) registers(node string) registration.Accepted {
+func (s *fixture) registers(node string) registration.Accepted {
 	s.t.Helper()
 	return s.registersWith(node, s.payload(node))
 }
 
-func (s *stage) registersWith(node string, payload any) registration.Accepted {
+func (s *fixture) registersWith(node string, payload any) registration.Accepted {
 	s.t.Helper()
 	a, err := s.server.Register(s.t.Context(), node, encoded(s.t, payload), registration.Call{})
 	if err != nil {
@@ -53,21 +53,21 @@ func (s *stage) registersWith(node string, payload any) registration.Accepted {
 }
 
 // live registers a node, which needs no time of the clock.
-func (s *stage) live(node string) registration.Status {
+func (s *fixture) live(node string) registration.Status {
 	s.t.Helper()
 	s.registers(node)
 	return s.await(node, machine.Registered)
 }
 
 // leaves deregisters a node, likewise.
-func (s *stage) leaves(node string) registration.Status {
+func (s *fixture) leaves(node string) registration.Status {
 	s.t.Helper()
 	s.fires(node, machine.Deregister{})
 	return s.await(node, machine.Deregistered)
 }
 
 // fires fires a trigger, which must be accepted.
-func (s *stage) fires(node string, e machine.Payload) registration.Accepted {
+func (s *fixture) fires(node string, e machine.Payload) registration.Accepted {
 	s.t.Helper()
 	a, err := s.server.Trigger(s.t.Context(), node, e, registration.Call{})
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *stage) fires(node string, e machine.Payload) registration.Accepted {
 	return a
 }
 
-func (s *stage) status(node string) registration.Status {
+func (s *fixture) status(node string) registration.Status {
 	s.t.Helper()
 	status, err := s.server.Recorded(s.t.Context(), node)
 	if err != nil {
@@ -86,20 +86,20 @@ func (s *stage) status(node string) registration.Status {
 }
 
 // await waits until the node is in a state. The clock stands still.
-func (s *stage) await(node string, state machine.State) registration.Status {
+func (s *fixture) await(node string, state machine.State) registration.Status {
 	s.t.Helper()
 	return s.reach(node, state, 0)
 }
 
 // reach waits until the node is in a state. The clock runs while an effect waits
 // to be repeated, and only then: a test that is slow loses nothing.
-func (s *stage) reach(node string, state machine.State, step time.Duration) registration.Status {
+func (s *fixture) reach(node string, state machine.State, step time.Duration) registration.Status {
 	s.t.Helper()
 	return s.awaits(node, step, func(r registration.Status) bool { return r.State == state })
 }
 
 // awaits is reach for a condition.
-func (s *stage) awaits(node string, step time.Duration, reached func(registration.Status) bool) registration.Status {
+func (s *fixture) awaits(node string, step time.Duration, reached func(registration.Status) bool) registration.Status {
 	s.t.Helper()
 	for w := (progress.Watch{}); ; {
 		r := s.status(node)
@@ -120,7 +120,7 @@ func (s *stage) awaits(node string, step time.Duration, reached func(registratio
 const quick = 50 * time.Millisecond
 
 // effects reports whether an effect waits to be repeated, and how many attempts there were.
-func (s *stage) effects() (waiting bool, attempts int64) {
+func (s *fixture) effects() (waiting bool, attempts int64) {
 	s.t.Helper()
 	const query = "SELECT count(CASE WHEN state = 'retry_wait' AND NOT cancelled THEN 1 END) > 0, CAST(coalesce(sum(attempts), 0) AS bigint) FROM %sfsm_outbox"
 	var err error
@@ -135,8 +135,8 @@ func (s *stage) effects() (waiting bool, attempts int64) {
 	return waiting, attempts
 }
 
-// file is the database of a SQLite stage, for reading.
-func (s *stage) file() *sql.DB {
+// file is the database of a SQLite fixture, for reading.
+func (s *fixture) file() *sql.DB {
 	s.t.Helper()
 	if s.reader == nil {
 		var err error
@@ -149,7 +149,7 @@ func (s *stage) file() *sql.DB {
 }
 
 // trace is the way of a node: EVENT state, one after the other.
-func (s *stage) trace(node string) string {
+func (s *fixture) trace(node string) string {
 	s.t.Helper()
 	steps, err := s.server.History(s.t.Context(), node)
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *stage) trace(node string) string {
 }
 
 // wantTrace compares the way of a node.
-func (s *stage) wantTrace(node, want string) {
+func (s *fixture) wantTrace(node, want string) {
 	s.t.Helper()
 	if got := s.trace(node); got != want {
 		s.t.Errorf("node %s went\n%s\nnot\n%s", node, got, want)
@@ -174,7 +174,7 @@ func (s *stage) wantTrace(node, want string) {
 }
 
 // advertised lists what Consul advertises, as service=registration.
-func (s *stage) advertised() (out []registration.Instance) {
+func (s *fixture) advertised() (out []registration.Instance) {
 	s.t.Helper()
 	found, err := s.client.Instances(context.Background(), "onex-node"+s.suffix)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *stage) advertised() (out []registration.Instance) {
 }
 
 // owner is the registration that has the row of a node, "" for none.
-func (s *stage) owner(node string) string {
+func (s *fixture) owner(node string) string {
 	s.t.Helper()
 	r := s.options.Registry
 	if s.pool != nil {
@@ -205,8 +205,8 @@ func (s *stage) owner(node string) string {
 	return ids[node]
 }
 
-// ownerBySQL asks the file of a SQLite stage.
-func (s *stage) ownerBySQL(node string) string {
+// ownerBySQL asks the file of a SQLite fixture.
+func (s *fixture) ownerBySQL(node string) string {
 	s.t.Helper()
 	status, err := s.server.Status(s.t.Context(), node)
 	if err != nil || status.Row == nil {
@@ -220,7 +220,7 @@ func (s *stage) ownerBySQL(node string) string {
 
 // wantBoth fails unless exactly these are there for a node: its row and its
 // service, both of the registration.
-func (s *stage) wantBoth(node string, row, service bool) {
+func (s *fixture) wantBoth(node string, row, service bool) {
 	s.t.Helper()
 	id := s.status(node).RegistrationID.String()
 	if got := s.owner(node) == id; got != row {
@@ -236,7 +236,7 @@ func (s *stage) wantBoth(node string, row, service bool) {
 }
 
 // raw is Consul's own client, without the daemon's proxy.
-func (s *stage) raw() *api.Client {
+func (s *fixture) raw() *api.Client {
 	s.t.Helper()
 	c, err := api.NewClient(&api.Config{Address: s.url})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // then.
 func TestIfMatch(t *testing.T) {
 	t.Parallel()
-	s := newLiteStage(t).works()
+	s := newSQLiteFixture(t).works()
 	s.live("n1")
 	api := s.api()
 	post := func(trigger, match, key string) (int, httpapi.Failure) {

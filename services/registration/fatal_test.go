@@ -15,13 +15,13 @@ import (
 )
 
 // refuse makes PostgreSQL refuse to record a transition, until mend is called.
-func (s *stage) refuse(transition string) (mend func()) {
+func (s *fixture) refuse(transition string) (mend func()) {
 	s.t.Helper()
 	s.sql("ALTER TABLE " + s.options.Schema + ".registration_history ADD CONSTRAINT broken CHECK (transition <> '" + transition + "')")
 	return func() { s.sql("ALTER TABLE " + s.options.Schema + ".registration_history DROP CONSTRAINT broken") }
 }
 
-func (s *stage) sql(statement string, args ...any) {
+func (s *fixture) sql(statement string, args ...any) {
 	s.t.Helper()
 	if _, err := s.pool.Exec(s.t.Context(), statement, args...); err != nil {
 		s.t.Fatal(err)
@@ -30,7 +30,7 @@ func (s *stage) sql(statement string, args ...any) {
 
 // breaks makes a registered node fail: its deregistration can't be recorded, which
 // is a FATAL_ERROR. Its row and its service stay.
-func (s *stage) breaks(node string) {
+func (s *fixture) breaks(node string) {
 	s.t.Helper()
 	mend := s.refuse("initiate_deregistration")
 	if _, err := s.server.Trigger(s.t.Context(), node, machine.Deregister{}, call("")); err == nil {
@@ -41,7 +41,7 @@ func (s *stage) breaks(node string) {
 }
 
 // writes puts a row into node_registrations that no registration has.
-func (s *stage) writes(node, registrationID string) {
+func (s *fixture) writes(node, registrationID string) {
 	s.t.Helper()
 	s.sql("INSERT INTO "+s.options.Schema+`.node_registrations VALUES
 		($1, $2, 'd', 'e', 'n', '{}', 'registered', 'gone', $3, 'c', $3, $3)`, node, registrationID, s.clock.Now())
@@ -51,7 +51,7 @@ func (s *stage) writes(node, registrationID string) {
 // failed an operator retries, or abandons.
 func TestScenario6FatalError(t *testing.T) {
 	t.Parallel()
-	overPostgres(t, func(t *testing.T, s *stage) {
+	overPostgres(t, func(t *testing.T, s *fixture) {
 		s.works()
 		mend := s.refuse("consul_success")
 		s.registers("n1")
@@ -80,7 +80,7 @@ func TestScenario8ContinueFails(t *testing.T) {
 	for name, twoStep := range map[string]bool{"single-step": false, "two-step": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			overPostgres(t, func(t *testing.T, s *stage) {
+			overPostgres(t, func(t *testing.T, s *fixture) {
 				s.options.TwoStep = twoStep
 				s.works()
 				mend := s.refuse("start_consul_registration")
@@ -113,7 +113,7 @@ func TestScenario8ContinueFails(t *testing.T) {
 // its types are checked when the table is compiled.
 func TestScenario9GuardBlocks(t *testing.T) {
 	t.Parallel()
-	scenarios(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *fixture) {
 		s.works().consul.Refuse()
 		s.registers("n1")
 		before := s.reach("n1", machine.PartialRegistered, quick)
@@ -166,7 +166,7 @@ func TestScenario10ContractDoesNotLoad(t *testing.T) {
 // row. The step that asks for the effect is undone.
 func TestIntentCannotBeEmitted(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).works()
+	s := newFixture(t).works()
 	s.sql("ALTER TABLE " + s.options.Schema + ".fsm_outbox ADD CONSTRAINT broken CHECK (effect <> 'postgres.upsert_registration')")
 	s.registers("n1")
 	s.await("n1", machine.Failed)
@@ -192,7 +192,7 @@ func TestUnreadableIntents(t *testing.T) {
 	} {
 		t.Run(effect, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			const lease = time.Second
 			s.options.Engine = func(c *engine.Config) { c.PollInterval, c.Lease = 5*time.Millisecond, lease }
 			taken := s.blockAt(engine.OpEffect, effect)

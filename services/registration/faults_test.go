@@ -10,70 +10,71 @@ import (
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
-// trouble befalls one of the two ways. What it returns mends it, and fails the
-// test if it has not struck.
-type trouble struct {
+// fault is a fault of a connection. What inject returns mends it, and fails the test if
+// no request or answer met the fault.
+type fault struct {
 	name   string
-	strike func(s *stage, p *proxytest.Proxy) (mend func())
+	inject func(s *fixture, p *proxytest.Proxy) (mend func())
 }
 
-// troubles are those of a network. Each lasts until the operator mends it.
-var troubles = []trouble{
-	{"latency", func(s *stage, p *proxytest.Proxy) func() {
+// faults are those of a network. Each lasts until the operator mends it.
+var faults = []fault{
+	{"latency", func(s *fixture, p *proxytest.Proxy) func() {
 		const slow = 60 * time.Millisecond // a good part of what an attempt may take
 		p.Delay(slow)
 		return func() { p.Delay(0) }
 	}},
-	{"nobody listens", func(s *stage, p *proxytest.Proxy) func() {
+	{"connection refused", func(s *fixture, p *proxytest.Proxy) func() {
 		p.Refuse()
 		return p.Restore
 	}},
-	{"reset", func(s *stage, p *proxytest.Proxy) func() {
+	{"reset", func(s *fixture, p *proxytest.Proxy) func() {
 		return s.once(p, proxytest.Request, p.Reset)
 	}},
-	{"answer lost after the commit", func(s *stage, p *proxytest.Proxy) func() {
+	{"answer lost after the commit", func(s *fixture, p *proxytest.Proxy) func() {
 		return s.once(p, proxytest.Answer, p.Reset)
 	}},
-	{"black hole", func(s *stage, p *proxytest.Proxy) func() {
+	{"black hole", func(s *fixture, p *proxytest.Proxy) func() {
 		p.Swallow(true)
 		return func() { p.Swallow(false); p.BreakAll() }
 	}},
-	{"half-open", func(s *stage, p *proxytest.Proxy) func() {
+	{"half-open", func(s *fixture, p *proxytest.Proxy) func() {
 		if p.Connections() == 0 {
 			s.t.Error("there is no connection to be half-open")
 		}
 		p.HalfOpen()
 		return func() {}
 	}},
-	{"answer late", func(s *stage, p *proxytest.Proxy) func() {
+	{"answer late", func(s *fixture, p *proxytest.Proxy) func() {
 		arrived, release := p.HoldNext(proxytest.Answer)
-		return func() { s.struck(arrived); release() }
+		return func() { s.awaitsFault(arrived); release() }
 	}},
-	{"request late", func(s *stage, p *proxytest.Proxy) func() {
+	{"request late", func(s *fixture, p *proxytest.Proxy) func() {
 		arrived, release := p.HoldNext(proxytest.Request)
-		return func() { s.struck(arrived); release() }
+		return func() { s.awaitsFault(arrived); release() }
 	}},
 }
 
 // once does something to the connections when the next request or answer is on
 // its way, which is lost by that.
-func (s *stage) once(p *proxytest.Proxy, d proxytest.Direction, do func()) (mend func()) {
+func (s *fixture) once(p *proxytest.Proxy, d proxytest.Direction, do func()) (mend func()) {
 	arrived, release := p.HoldNext(d)
-	struck := make(chan struct{})
+	awaitsFault := make(chan struct{})
 	go func() {
 		defer release()
 		select {
 		case <-arrived:
 			do()
-			close(struck)
+			close(awaitsFault)
 		case <-s.t.Context().Done():
 		}
 	}()
-	return func() { s.struck(struck) }
+	return func() { s.awaitsFault(awaitsFault) }
 }
 
-// struck fails the test unless something has befallen what it was meant for.
-func (s *stage) struck(arrived <-chan struct{}) {
+// awaitsFault waits until a request or an answer has met a fault. It fails the test if
+// none does.
+func (s *fixture) awaitsFault(arrived <-chan struct{}) {
 	s.t.Helper()
 	for w := (progress.Watch{}); ; {
 		select {
@@ -82,20 +83,20 @@ func (s *stage) struck(arrived <-chan struct{}) {
 		default:
 		}
 		if err := w.Pause(s.t.Context(), nil); err != nil {
-			s.t.Errorf("nothing was struck: %v", err)
+			s.t.Errorf("no request or answer met the fault: %v", err)
 			return
 		}
 	}
 }
 
-// eachTrouble runs a test for each trouble on each way.
-func eachTrouble(t *testing.T, test func(t *testing.T, s *stage, strike func() (mend func()))) {
+// eachFault runs a test for each fault on each way.
+func eachFault(t *testing.T, test func(t *testing.T, s *fixture, inject func() (mend func()))) {
 	t.Helper()
 	for _, way := range []string{"database", "consul"} {
-		for _, x := range troubles {
+		for _, x := range faults {
 			t.Run(way+"/"+x.name, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t)
+				s := newFixture(t)
 				s.watched()
 				s.options.AttemptTimeout = 500 * time.Millisecond
 				p := s.consul
@@ -104,24 +105,24 @@ func eachTrouble(t *testing.T, test func(t *testing.T, s *stage, strike func() (
 				}
 				s.works().registers("warm") // opens connections
 				s.reach("warm", machine.Registered, quick)
-				test(t, s, func() func() { return x.strike(s, p) })
+				test(t, s, func() func() { return x.inject(s, p) })
 			})
 		}
 	}
 }
 
-// TestFaultsOfRegistration: whatever befalls a registration, it comes to an end
+// TestFaultsOfRegistration: whatever fault a registration meets, it comes to an end
 // that says what is true, an operator brings it further while retries are left,
 // and nothing remains once it has ended and the collectors were there.
 func TestFaultsOfRegistration(t *testing.T) {
 	t.Parallel()
-	eachTrouble(t, func(t *testing.T, s *stage, strike func() func()) {
-		mend := strike()
+	eachFault(t, func(t *testing.T, s *fixture, inject func() func()) {
+		mend := inject()
 		s.registers("n1")
 		s.tellsTheTruth(s.rests("n1"))
 		mend()
 		s.tellsTheTruth(s.rests("n1"))
-		s.perseveres("n1")
+		s.retriesUntilRegistered("n1")
 		s.leavesNothing("n1")
 	})
 }
@@ -130,11 +131,11 @@ func TestFaultsOfRegistration(t *testing.T) {
 // and the timeout of the state ends what hangs.
 func TestFaultsOfDeregistration(t *testing.T) {
 	t.Parallel()
-	eachTrouble(t, func(t *testing.T, s *stage, strike func() func()) {
+	eachFault(t, func(t *testing.T, s *fixture, inject func() func()) {
 		s.registers("n1")
 		s.rests("n1")
-		s.perseveres("n1")
-		mend := strike()
+		s.retriesUntilRegistered("n1")
+		mend := inject()
 		s.fires("n1", machine.Deregister{})
 		s.ends("n1")
 		s.tellsTheTruth(s.status("n1"))
@@ -144,8 +145,8 @@ func TestFaultsOfDeregistration(t *testing.T) {
 }
 
 // rests waits until a registration has nothing to do: it is registered, or needs
-// somebody.
-func (s *stage) rests(node string) registration.Status {
+// an operator.
+func (s *fixture) rests(node string) registration.Status {
 	s.t.Helper()
 	return s.awaits(node, quick, func(r registration.Status) bool {
 		return r.State == machine.Registered || r.State == machine.PartialRegistered || r.State == machine.Failed || r.State == machine.Deregistered
@@ -154,7 +155,7 @@ func (s *stage) rests(node string) registration.Status {
 
 // ends waits for the end of a deregistration: by its outcomes or, if many looks have
 // not seen them, by its timeout.
-func (s *stage) ends(node string) {
+func (s *fixture) ends(node string) {
 	s.t.Helper()
 	const many = 300
 	looks := 0
@@ -166,9 +167,9 @@ func (s *stage) ends(node string) {
 	})
 }
 
-// perseveres retries until the node is registered, which the limit allows: the
-// trouble is over.
-func (s *stage) perseveres(node string) {
+// retriesUntilRegistered retries until the node is registered, which the limit allows: the
+// fault is over.
+func (s *fixture) retriesUntilRegistered(node string) {
 	s.t.Helper()
 	const limit = 3
 	for range limit {
@@ -187,7 +188,7 @@ func (s *stage) perseveres(node string) {
 
 // tellsTheTruth compares what a record claims with what is there. What it does
 // not claim may be there: an answer that never came is no claim.
-func (s *stage) tellsTheTruth(r registration.Status) {
+func (s *fixture) tellsTheTruth(r registration.Status) {
 	s.t.Helper()
 	row, service := s.owner(r.NodeID) == r.RegistrationID.String(), s.advertises(r)
 	switch r.State {
@@ -213,7 +214,7 @@ func (s *stage) tellsTheTruth(r registration.Status) {
 }
 
 // advertises reports whether the service of a registration is there.
-func (s *stage) advertises(r registration.Status) bool {
+func (s *fixture) advertises(r registration.Status) bool {
 	s.t.Helper()
 	for _, i := range s.advertised() {
 		if i.RegistrationID == r.RegistrationID.String() {
@@ -225,7 +226,7 @@ func (s *stage) advertises(r registration.Status) bool {
 
 // leavesNothing ends the registration if it has not, and lets the collectors
 // find what it left: at most its row and its service.
-func (s *stage) leavesNothing(node string) {
+func (s *fixture) leavesNothing(node string) {
 	s.t.Helper()
 	if s.rests(node).State == machine.Registered {
 		s.fires(node, machine.Deregister{})
@@ -249,12 +250,12 @@ func (s *stage) leavesNothing(node string) {
 	s.wantBoth("warm", true, true)
 }
 
-// TestArrivesTwice: each request of a life to Consul arrives twice, and what it
+// TestArrivesTwice: each request of a registration to Consul arrives twice, and what it
 // leads to is what it leads to when it arrives once. What PostgreSQL hears twice is
 // in TestDatabaseHearsTwice.
 func TestArrivesTwice(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	w := s.watched()
 	s.works()
 	const requests = 8 // more than a registration has
@@ -272,10 +273,10 @@ func TestArrivesTwice(t *testing.T) {
 }
 
 // TestAnswerTwice: the answer of Consul to the registration arrives twice. The
-// client gives up a connection that says what nobody asked for.
+// client gives up a connection that sends unasked data.
 func TestAnswerTwice(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.watched()
 	s.works().consul.RepeatNext(proxytest.Answer)
 	s.registers("n1")
@@ -290,18 +291,18 @@ func TestAnswerTwice(t *testing.T) {
 	}
 }
 
-// TestLateUpsertOfAnEarlierLife: the row that the first life of a node asked for
+// TestLateUpsertOfAnEarlierRegistration: the row that the first registration of a node asked for
 // is written after the second has its own: the second keeps it.
-func TestLateUpsertOfAnEarlierLife(t *testing.T) {
+func TestLateUpsertOfAnEarlierRegistration(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.watched()
 	s.options.AttemptTimeout = time.Hour
 	s.works().live("warm") // opens a connection, whose first request is none of ours
 	arrived, release := s.database.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
-	s.struck(arrived)
+	s.awaitsFault(arrived)
 	s.clock.advance(11 * time.Second)
 	s.tellsTheTruth(s.await("n1", machine.Failed))
 	s.fires("n1", machine.Abandon{})
@@ -310,26 +311,26 @@ func TestLateUpsertOfAnEarlierLife(t *testing.T) {
 	answered, pass := s.database.HoldNext(proxytest.Answer)
 	defer pass()
 	release()
-	s.struck(answered)
+	s.awaitsFault(answered)
 	if has := s.owner("n1"); has != second {
 		t.Errorf("%s has the row, not %s", has, second)
 	}
 	s.wantBoth("n1", true, true)
 }
 
-// TestLateWithdrawalOfAnEarlierLife: what the first life asked of Consul last
+// TestLateWithdrawalOfAnEarlierRegistration: what the first registration asked of Consul last
 // arrives in the second, whose service it takes: the next heartbeat brings it
 // back.
-func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
+func TestLateWithdrawalOfAnEarlierRegistration(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	s.watched()
 	s.works().live("n1")
 	s.consul.PassNext(proxytest.Request) // whose is the service
 	arrived, release := s.consul.HoldNext(proxytest.Request)
 	defer release()
 	s.fires("n1", machine.Deregister{})
-	s.struck(arrived)
+	s.awaitsFault(arrived)
 	s.clock.advance(16 * time.Second)
 	if r := s.await("n1", machine.Deregistered); r.ConsulCleanup != machine.CleanupPending {
 		t.Errorf("got %+v", r)
@@ -340,7 +341,7 @@ func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
 	answered, pass := s.consul.HoldNext(proxytest.Answer)
 	defer pass()
 	release()
-	s.struck(answered)
+	s.awaitsFault(answered)
 	s.wantBoth("n1", true, false)
 	if _, err := s.server.Heartbeat(t.Context()); err != nil {
 		t.Fatal(err)
@@ -348,20 +349,20 @@ func TestLateWithdrawalOfAnEarlierLife(t *testing.T) {
 	s.wantBoth("n1", true, true)
 }
 
-// TestLateServiceOfAnEndedLife: what a registration asked of Consul arrives after
+// TestLateServiceOfAnEndedRegistration: what a registration asked of Consul arrives after
 // its end and after its row: the one orphan that no order of steps prevents. The
 // collectors find it.
-func TestLateServiceOfAnEndedLife(t *testing.T) {
+func TestLateServiceOfAnEndedRegistration(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	w := s.watched()
 	s.options.AttemptTimeout = 500 * time.Millisecond
 	arrived, release := s.works().consul.HoldNext(proxytest.Request)
 	defer release()
 	s.registers("n1")
-	s.struck(arrived)
+	s.awaitsFault(arrived)
 	s.rests("n1")
-	s.perseveres("n1")
+	s.retriesUntilRegistered("n1")
 	s.fires("n1", machine.Deregister{})
 	s.ends("n1")
 	s.wantBoth("n1", false, false)
@@ -387,7 +388,7 @@ func TestLimitEndsTheLoop(t *testing.T) {
 	} {
 		t.Run(tt.way, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			s.watched()
 			p := s.consul
 			if tt.way == "database" {

@@ -23,7 +23,7 @@ import (
 
 // registerAll registers the fleet's nodes, eight at a time, while the daemon
 // works.
-func (e *errand) registerAll(ctx context.Context, s *registration.Server) error {
+func (e *job) registerAll(ctx context.Context, s *registration.Server) error {
 	const clients = 8
 	problems := make(chan error, len(e.Fleet)+1)
 	var all sync.WaitGroup
@@ -61,7 +61,7 @@ func (e *errand) registerAll(ctx context.Context, s *registration.Server) error 
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	const nodes, daemons, forbidden = 500, 3, 20
-	s := newStage(t)
+	s := newFixture(t)
 	w := s.watched()
 	w.forbidden = func(node string) bool { return node < fmt.Sprintf("node-%03d", forbidden) }
 	s.options.Clock = nil // the daemons' too
@@ -69,7 +69,7 @@ func TestFleet(t *testing.T) {
 	begun := time.Now()
 	calm := s.flaps()
 	for d := range daemons {
-		e := errand{Store: s.options.Store, Schema: s.options.Schema, Consul: "http://" + s.consul.Address(), Name: fmt.Sprintf("daemon-%d", d+1)}
+		e := job{Store: s.options.Store, Schema: s.options.Schema, Consul: "http://" + s.consul.Address(), Name: fmt.Sprintf("daemon-%d", d+1)}
 		for n := d; n < nodes; n += daemons {
 			e.Fleet = append(e.Fleet, fmt.Sprintf("node-%03d", n))
 		}
@@ -107,9 +107,9 @@ func TestFleet(t *testing.T) {
 	}
 }
 
-// starts begins the errand in a process of its own, which is killed at the end
+// starts begins the job in a process of its own, which is killed at the end
 // of the test.
-func (e *errand) starts(t *testing.T) {
+func (e *job) starts(t *testing.T) {
 	t.Helper()
 	var out bytes.Buffer
 	command := e.command(t)
@@ -126,9 +126,9 @@ func (e *errand) starts(t *testing.T) {
 	})
 }
 
-// flaps has Consul come and go: one trouble after the other, until calm is
+// flaps has Consul come and go: one fault after the other, until calm is
 // called.
-func (s *stage) flaps() (calm func()) {
+func (s *fixture) flaps() (calm func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	p := s.consul
@@ -180,7 +180,7 @@ func lasts(ctx context.Context, d time.Duration) {
 
 // operates retries partial registrations until every node has come to an end.
 // Consul is calm once most of them have.
-func (s *stage) operates(nodes int, calm func()) (retries int) {
+func (s *fixture) operates(nodes int, calm func()) (retries int) {
 	s.t.Helper()
 	for w := (progress.Watch{}); ; {
 		states := s.states()
@@ -217,7 +217,7 @@ func (s *stage) operates(nodes int, calm func()) (retries int) {
 }
 
 // states are those of all nodes.
-func (s *stage) states() map[string]string {
+func (s *fixture) states() map[string]string {
 	s.t.Helper()
 	rows, err := s.pool.Query(s.t.Context(), "SELECT node_id, state FROM "+s.options.Schema+".registration_records")
 	if err != nil {

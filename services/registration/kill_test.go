@@ -25,10 +25,10 @@ type kill struct {
 	leftTwoStep machine.State
 	ends        machine.State // after the restart
 	trace       string
-	// What the life is before.
+	// What comes before the kill.
 	then      []order
 	invalid   bool // its payload
-	forbidden bool // Consul does not take it while the daemon that is killed lives
+	forbidden bool // Consul does not take it while the daemon that is killed is alive
 }
 
 // kills are the moments at which a daemon is killed that carries out each effect
@@ -123,15 +123,15 @@ func (k kill) test(t *testing.T, apart, twoStep bool) {
 	if twoStep && k.leftTwoStep != 0 {
 		left = k.leftTwoStep
 	}
-	s := newStage(t)
+	s := newFixture(t)
 	w := s.watched()
-	s.options.Clock, s.options.Params, s.options.TwoStep, s.options.Apart, s.options.Engine, s.options.Name = nil, unhurried, twoStep, apart, hasty, "daemon-2"
+	s.options.Clock, s.options.Params, s.options.TwoStep, s.options.Apart, s.options.Engine, s.options.Name = nil, longTimeouts, twoStep, apart, shortLeases, "daemon-2"
 	p := payload("n1")
 	if k.invalid {
 		p["consul_health_check"] = map[string]any{"http": "http://127.0.0.1"}
 	}
 	w.forbid(k.forbidden)
-	e := errand{
+	e := job{
 		Store: s.options.Store, Schema: s.options.Schema, Consul: s.url, Node: "n1", Payload: encoded(t, p),
 		TwoStep: twoStep, Apart: apart, KillAt: k.at, Then: k.then,
 	}
@@ -158,8 +158,8 @@ func (k kill) test(t *testing.T, apart, twoStep bool) {
 	s.goesOn("n1")
 }
 
-// goesOn takes a life that has been through a kill to its end: nothing is left.
-func (s *stage) goesOn(node string) {
+// goesOn takes a registration that has been through a kill to its end: nothing is left.
+func (s *fixture) goesOn(node string) {
 	s.t.Helper()
 	switch r := s.status(node); r.State {
 	case machine.PartialRegistered:

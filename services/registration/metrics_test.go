@@ -61,7 +61,7 @@ func TestMetricsOfTheDocument(t *testing.T) {
 // looks for it where Prometheus does.
 func TestEveryMetricIsMeasured(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	registry := client.NewRegistry()
 	collector, err := prometheus.New(registry, machine.Define[*sql.Tx](nil, machine.DefaultParams()))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestEveryMetricIsMeasured(t *testing.T) {
 	}
 	s.options.Metrics = collector.Record
 	s.works()
-	s.playEverything()
+	s.runEverything()
 	var missing []string
 	for w := (progress.Watch{}); ; {
 		families, err := registry.Gather()
@@ -99,8 +99,8 @@ func TestEveryMetricIsMeasured(t *testing.T) {
 	}
 }
 
-// playEverything goes the ways of the other tests, one after the other.
-func (s *stage) playEverything() {
+// runEverything goes the ways of the other tests, one after the other.
+func (s *fixture) runEverything() {
 	// A payload that is wrong, and a registration that can't be recorded.
 	wrong := payload("invalid")
 	wrong["consul_service_name"] = "not a name"

@@ -36,13 +36,13 @@ type watch struct {
 	registered int      // requests to advertise
 	looks      int      // at both systems
 	broken     []string // promises
-	closed     bool     // to everybody
+	closed     bool     // to all nodes
 	late       bool     // what an ended registration asked for may arrive now
 }
 
-// watched puts a watched agent behind the stage, which must not be open yet, and
+// watched puts a watched agent behind the fixture, which must not be open yet, and
 // watches until the test ends. One statement of its registry is one request.
-func (s *stage) watched() *watch {
+func (s *fixture) watched() *watch {
 	s.t.Helper()
 	w := &watch{pool: s.watcher(), schema: s.options.Schema, agent: consulagent.New(consulagent.Options{Now: s.clock.Now})}
 	server := httptest.NewServer(w)
@@ -62,7 +62,7 @@ func (s *stage) watched() *watch {
 }
 
 // watcher is a pool of the watch's own: what it asks must not wait for the test.
-func (s *stage) watcher() *pgxpool.Pool {
+func (s *fixture) watcher() *pgxpool.Pool {
 	s.t.Helper()
 	return openPool(s.t, s.pool.Config())
 }
@@ -94,7 +94,7 @@ func (w *watch) begin(t *testing.T, catalog registration.Catalog, name string) {
 			t.Error(promise)
 		}
 		if w.looks == 0 {
-			t.Error("nobody looked")
+			t.Error("there was no look at both systems")
 		}
 	})
 }
@@ -179,7 +179,7 @@ func (w *watch) asked(ctx context.Context, node, id string) {
 	}
 }
 
-// forbid has the agent take nobody, or everybody again.
+// forbid has the agent take no node, or all again.
 func (w *watch) forbid(on bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -226,7 +226,7 @@ func (w *watch) looked() int {
 // TestWatchSees: the watch itself, with a service that has no row.
 func TestWatchSees(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).open()
+	s := newFixture(t).open()
 	w := &watch{pool: s.watcher(), schema: s.options.Schema, agent: http.NotFoundHandler()}
 	if err := s.client.Register(t.Context(), serviceOf("n1", "00000000-0000-7000-8000-000000000001")); err != nil {
 		t.Fatal(err)

@@ -82,7 +82,7 @@ func taken(t interface{ Fatal(...any) }, r *machine.Record, payload machine.Payl
 	return fsm.Step{}, nil, false
 }
 
-// demands reports whether a step asks somebody to do something: a log line and a
+// demands reports whether a step asks for something to be done: a log line and a
 // metric do not.
 func demands(step fsm.Step) bool {
 	return slices.ContainsFunc(step.Effects, func(e fsm.Effect) bool {
@@ -91,7 +91,7 @@ func demands(step fsm.Step) bool {
 	})
 }
 
-// onward is the order in which a registration goes through its states if nobody
+// onward is the order in which a registration goes through its states if no operator
 // retries. registered is where it begins anew.
 var onward = []machine.State{
 	machine.Unregistered, machine.Registered, machine.Deregistering,
@@ -103,7 +103,7 @@ var onward = []machine.State{
 // spec (document 001, Retry Counter Management: "prevent infinite loops"). Over
 // every record that any sequence of events can lead to, a step that does not
 // complete the registration retries, which counts, or leads onward, or stays
-// where it is and asks nobody for anything. So no more than three retries and
+// where it is and asks for nothing. So no more than three retries and
 // no more than forty steps lie between two completed registrations.
 func TestLimitEndsEveryLoop(t *testing.T) {
 	t.Parallel()
@@ -189,21 +189,21 @@ func TestRetryLimit(t *testing.T) {
 func TestLimitEndsTheLoopOfF0012(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		breaks func(s *stage)
+		breaks func(s *fixture)
 		turn   string
 	}{
 		"PostgreSQL is away": {
-			func(s *stage) { s.database.Refuse() },
+			func(s *fixture) { s.database.Refuse() },
 			"validating, VALIDATION_PASSED registering_postgres, POSTGRES_FAILED failed",
 		},
 		"CONTINUE can't be recorded": {
-			func(s *stage) { s.refuse("start_consul_registration") },
+			func(s *fixture) { s.refuse("start_consul_registration") },
 			"validating, VALIDATION_PASSED registering_postgres, FATAL_ERROR failed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t).works()
+			s := newFixture(t).works()
 			tt.breaks(s)
 			s.registers("n1")
 			trace := "create unregistered, REGISTER " + tt.turn
@@ -221,7 +221,7 @@ func TestLimitEndsTheLoopOfF0012(t *testing.T) {
 }
 
 // wantExhausted fails unless a registration that has failed takes no retry.
-func (s *stage) wantExhausted(node string) {
+func (s *fixture) wantExhausted(node string) {
 	s.t.Helper()
 	_, err := s.server.Trigger(context.Background(), node, machine.Retry{}, registration.Call{})
 	var refused *fsm.Rejection

@@ -17,7 +17,7 @@ func TestRegister(t *testing.T) {
 	for name, twoStep := range map[string]bool{"single-step": false, "two-step": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			scenarios(t, func(t *testing.T, s *stage) {
+			scenarios(t, func(t *testing.T, s *fixture) {
 				s.options.TwoStep = twoStep
 				s.works().registers("n1")
 				status := s.await("n1", machine.Registered)
@@ -37,7 +37,7 @@ func TestRegister(t *testing.T) {
 // TestScenario1PostgresFailsFirst: document 001, Recovery Flows.
 func TestScenario1PostgresFailsFirst(t *testing.T) {
 	t.Parallel()
-	overPostgres(t, func(t *testing.T, s *stage) {
+	overPostgres(t, func(t *testing.T, s *fixture) {
 		s.works()
 		s.database.Refuse()
 		s.registers("n1")
@@ -60,7 +60,7 @@ func TestScenario1PostgresFailsFirst(t *testing.T) {
 // is of Consul alone.
 func TestScenario2ConsulFailsAfterPostgres(t *testing.T) {
 	t.Parallel()
-	scenarios(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *fixture) {
 		s.works().consul.Refuse()
 		s.registers("n1")
 		status := s.reach("n1", machine.PartialRegistered, quick)
@@ -80,7 +80,7 @@ func TestScenario2ConsulFailsAfterPostgres(t *testing.T) {
 // TestScenario3GracefulShutdown: document 001, Recovery Flows.
 func TestScenario3GracefulShutdown(t *testing.T) {
 	t.Parallel()
-	scenarios(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *fixture) {
 		s.works().live("n1")
 		s.fires("n1", machine.Deregister{})
 		status := s.await("n1", machine.Deregistered)
@@ -97,7 +97,7 @@ func TestScenario3GracefulShutdown(t *testing.T) {
 // TestScenario4ValidationFailure: document 001, Recovery Flows.
 func TestScenario4ValidationFailure(t *testing.T) {
 	t.Parallel()
-	scenarios(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *fixture) {
 		wrong := s.payload("n1")
 		wrong["consul_service_name"] = "not a name"
 		s.works().registersWith("n1", wrong)
@@ -119,7 +119,7 @@ func TestScenario4ValidationFailure(t *testing.T) {
 // carried out; the fourth ends in failed.
 func TestScenario5RetryExhaustion(t *testing.T) {
 	t.Parallel()
-	scenarios(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *fixture) {
 		s.works().consul.Refuse()
 		s.registers("n1")
 		for range 3 {
@@ -145,7 +145,7 @@ func TestScenario5RetryExhaustion(t *testing.T) {
 // answer, the state times out, a retry goes on.
 func TestScenario7TimeoutRecovery(t *testing.T) {
 	t.Parallel()
-	scenarios(t, func(t *testing.T, s *stage) {
+	scenarios(t, func(t *testing.T, s *fixture) {
 		s.options.AttemptTimeout = time.Hour // the state is first
 		arrived, release := s.works().consul.HoldNext("request")
 		defer release()

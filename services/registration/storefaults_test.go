@@ -19,7 +19,7 @@ import (
 
 // remote puts the records behind a proxy too, with the registry in the tables
 // beside them: all that the daemon says to PostgreSQL. The clock is the real one.
-func (s *stage) remote() *proxytest.Proxy {
+func (s *fixture) remote() *proxytest.Proxy {
 	s.t.Helper()
 	dsn, err := url.Parse(s.options.Store)
 	if err != nil {
@@ -36,20 +36,20 @@ func (s *stage) remote() *proxytest.Proxy {
 	return s.database
 }
 
-// TestFaultsOfTheStore: troubles on the way to all that a daemon remembers, again
+// TestFaultsOfTheStore: faults on the way to all that a daemon remembers, again
 // and again while a node is registered and while it is deregistered. A client
 // that repeats with its key is heard once, and what was under way goes on.
 func TestFaultsOfTheStore(t *testing.T) {
 	t.Parallel()
-	for _, x := range troubles {
+	for _, x := range faults {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			s.watched()
 			p := s.remote()
 			s.works().live("warm")
 
-			calm := s.torments(p, x)
+			calm := s.repeatsFault(p, x)
 			s.repeats(func(ctx context.Context) error {
 				_, err := s.server.Register(ctx, "n1", encoded(t, s.payload("n1")), call("register"))
 				return err
@@ -57,9 +57,9 @@ func TestFaultsOfTheStore(t *testing.T) {
 			calm()
 			s.recovers("n1")
 			s.tellsTheTruth(s.rests("n1"))
-			s.perseveres("n1")
+			s.retriesUntilRegistered("n1")
 
-			calm = s.torments(p, x)
+			calm = s.repeatsFault(p, x)
 			s.repeats(func(ctx context.Context) error {
 				_, err := s.server.Trigger(ctx, "n1", machine.Deregister{}, call("deregister"))
 				return err
@@ -79,9 +79,9 @@ func TestFaultsOfTheStore(t *testing.T) {
 }
 
 // collectsUntilGone collects until a node has no row. The record was ended by the clock of the
-// database, as the engine read it through the troubles: it can be ahead of the server's, and what
+// database, as the engine read it through the faults: it can be ahead of the server's, and what
 // has not settled is left alone.
-func (s *stage) collectsUntilGone(node string) {
+func (s *fixture) collectsUntilGone(node string) {
 	s.t.Helper()
 	const rounds, pause = 1000, 10 * time.Millisecond
 	for range rounds {
@@ -92,9 +92,9 @@ func (s *stage) collectsUntilGone(node string) {
 	}
 }
 
-// torments strikes again and again until calm is called, which mends the last
+// repeatsFault injects a fault again and again until calm is called, which mends the last
 // one and ends what hangs, as a kernel does in the end.
-func (s *stage) torments(p *proxytest.Proxy, x trouble) (calm func()) {
+func (s *fixture) repeatsFault(p *proxytest.Proxy, x fault) (calm func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	ended := make(chan struct{})
 	go func() {
@@ -105,7 +105,7 @@ func (s *stage) torments(p *proxytest.Proxy, x trouble) (calm func()) {
 			for p.Connections() == 0 && ctx.Err() == nil {
 				lasts(ctx, time.Millisecond)
 			}
-			mend := x.strike(s, p)
+			mend := x.inject(s, p)
 			lasts(ctx, bad)
 			mend()
 			p.BreakAll()
@@ -117,14 +117,14 @@ func (s *stage) torments(p *proxytest.Proxy, x trouble) (calm func()) {
 
 // repeats is a client that may not have got its answer: it calls until the call
 // is accepted, and then once more, which its key allows.
-func (s *stage) repeats(ask func(context.Context) error) {
+func (s *fixture) repeats(ask func(context.Context) error) {
 	s.t.Helper()
-	s.insists(ask)
-	s.insists(ask)
+	s.callsUntilAccepted(ask)
+	s.callsUntilAccepted(ask)
 }
 
-// insists calls until the call is accepted.
-func (s *stage) insists(ask func(context.Context) error) {
+// callsUntilAccepted calls until the call is accepted.
+func (s *fixture) callsUntilAccepted(ask func(context.Context) error) {
 	s.t.Helper()
 	const first, most = 300 * time.Millisecond, time.Minute
 	w := progress.Watch{}
@@ -146,25 +146,25 @@ func (s *stage) insists(ask func(context.Context) error) {
 }
 
 // recovers waits until the daemon can be asked again.
-func (s *stage) recovers(node string) registration.Status {
+func (s *fixture) recovers(node string) registration.Status {
 	s.t.Helper()
 	var status registration.Status
-	s.insists(func(ctx context.Context) (err error) {
+	s.callsUntilAccepted(func(ctx context.Context) (err error) {
 		status, err = s.server.Recorded(ctx, node)
 		return err
 	})
 	return status
 }
 
-// takes is somebody else who asks whose service id that of a node is, and takes his
-// time: a registration is then left to the handlers. give ends it.
-func (s *stage) takes(node string) (give func()) {
+// takes is another transaction that asks whose service id that of a node is, and stays
+// open: a registration is then left to the handlers. give ends it.
+func (s *fixture) takes(node string) (give func()) {
 	s.t.Helper()
 	return s.holds("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "fsmgen registration "+s.payload(node)["consul_service_id"].(string))
 }
 
-// holds is somebody else's transaction that has run a statement.
-func (s *stage) holds(statement string, args ...any) (give func()) {
+// holds is another transaction that has run a statement.
+func (s *fixture) holds(statement string, args ...any) (give func()) {
 	s.t.Helper()
 	tx, err := s.pool.Begin(s.t.Context())
 	if err == nil {
@@ -184,7 +184,7 @@ func (s *stage) holds(statement string, args ...any) (give func()) {
 // that is away for a moment, which is no fatal error.
 func TestValidationAsksAgain(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	p := s.remote()
 	asked := s.blockAt(engine.OpHandle, "validate_payload")
 	s.options.Apart = true

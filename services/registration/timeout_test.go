@@ -18,22 +18,22 @@ func TestTimeoutTable(t *testing.T) {
 		after   time.Duration
 		trigger string
 		to      machine.State
-		hang    func(s *stage) (reached <-chan struct{})
+		hang    func(s *fixture) (reached <-chan struct{})
 	}{
 		{
 			state: machine.Validating, after: 5 * time.Second, trigger: "FATAL_ERROR", to: machine.Failed,
-			hang: func(s *stage) <-chan struct{} { return s.blockAt(engine.OpHandle, "validate_payload").reached },
+			hang: func(s *fixture) <-chan struct{} { return s.blockAt(engine.OpHandle, "validate_payload").reached },
 		},
 		{
 			state: machine.RegisteringPostgres, after: 10 * time.Second, trigger: "POSTGRES_FAILED", to: machine.Failed,
-			hang: func(s *stage) <-chan struct{} {
+			hang: func(s *fixture) <-chan struct{} {
 				// Not the next request alone: that may be the first of the heartbeats.
 				return s.when(engine.OpHandle, "postgres.upsert_registration", func() { s.database.Swallow(true) })
 			},
 		},
 		{
 			state: machine.RegisteringConsul, after: 10 * time.Second, trigger: "CONSUL_FAILED", to: machine.PartialRegistered,
-			hang: func(s *stage) <-chan struct{} {
+			hang: func(s *fixture) <-chan struct{} {
 				arrived, release := s.consul.HoldNext(proxytest.Request)
 				s.t.Cleanup(release)
 				return arrived
@@ -41,12 +41,12 @@ func TestTimeoutTable(t *testing.T) {
 		},
 		{
 			state: machine.Deregistering, after: 15 * time.Second, trigger: "DEREGISTRATION_COMPLETE", to: machine.Deregistered,
-			hang: func(s *stage) <-chan struct{} { return s.blockAt(engine.OpHandle, "consul.deregister").reached },
+			hang: func(s *fixture) <-chan struct{} { return s.blockAt(engine.OpHandle, "consul.deregister").reached },
 		},
 	} {
 		t.Run(tt.state.String(), func(t *testing.T) {
 			t.Parallel()
-			overPostgres(t, func(t *testing.T, s *stage) {
+			overPostgres(t, func(t *testing.T, s *fixture) {
 				s.options.AttemptTimeout, s.options.Apart = time.Hour, true // the state is first
 				reached := tt.hang(s)
 				s.works().registers("n1")

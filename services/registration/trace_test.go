@@ -16,7 +16,7 @@ import (
 // restart of the daemon too, and its id is the correlation id.
 func TestOneTrace(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	spans := tracetest.NewInMemoryExporter()
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(spans))
 	s.options.Trace = registration.OneTrace(otel.Trace(provider))

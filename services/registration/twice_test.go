@@ -46,7 +46,7 @@ func (e *echo) Delete(ctx context.Context, of registration.Key) error {
 }
 
 // replay has everything that was heard before arrive once more. A registration
-// that has ended is told so; nobody listens.
+// that has ended is told so; the answer goes nowhere.
 func (e *echo) replay(t *testing.T, heard []func(context.Context) error) {
 	t.Helper()
 	for _, request := range heard {
@@ -57,7 +57,7 @@ func (e *echo) replay(t *testing.T, heard []func(context.Context) error) {
 }
 
 // rowText is the whole row of a node, "" for none.
-func (s *stage) rowText(node string) (text string) {
+func (s *fixture) rowText(node string) (text string) {
 	s.t.Helper()
 	query := "SELECT coalesce(max(n::text), '') FROM " + s.options.Schema + ".node_registrations AS n WHERE node_id = $1"
 	if err := s.pool.QueryRow(s.t.Context(), query, node).Scan(&text); err != nil {
@@ -66,12 +66,12 @@ func (s *stage) rowText(node string) (text string) {
 	return text
 }
 
-// TestDatabaseHearsTwice: what a life says to PostgreSQL arrives twice, and leads
-// to what it leads to when it arrives once. Arriving again when that life has
+// TestDatabaseHearsTwice: what a registration says to PostgreSQL arrives twice, and leads
+// to what it leads to when it arrives once. Arriving again when that registration has
 // ended, or in the next one, it changes nothing.
 func TestDatabaseHearsTwice(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	s := newFixture(t)
 	e := &echo{Registry: s.options.Registry}
 	s.options.Registry = e
 	s.works()
@@ -93,20 +93,20 @@ func TestDatabaseHearsTwice(t *testing.T) {
 	}
 	e.replay(t, first)
 	if row := s.rowText("n1"); row != "" {
-		t.Errorf("the ended life has written %s", row)
+		t.Errorf("the ended registration has written %s", row)
 	}
 	live()
 	row := s.rowText("n1")
 	s.clock.advance(time.Second) // a heartbeat would show
 	e.replay(t, first)
 	if now := s.rowText("n1"); now != row {
-		t.Errorf("the first life has made %s of %s", now, row)
+		t.Errorf("the first registration has made %s of %s", now, row)
 	}
 	s.wantBoth("n1", true, true)
 }
 
 // versionOf is that of a registration's record.
-func (s *stage) versionOf(id fsm.UUID) (version int64) {
+func (s *fixture) versionOf(id fsm.UUID) (version int64) {
 	s.t.Helper()
 	query := "SELECT version FROM " + s.options.Schema + ".registration_records WHERE registration_id = $1"
 	if err := s.pool.QueryRow(s.t.Context(), query, id.String()).Scan(&version); err != nil {
@@ -138,32 +138,32 @@ func (a *answered) times() int {
 	return a.count
 }
 
-// TestLateAnswerOfAnEarlierLife: the answer that the first life of a node waited
+// TestLateAnswerOfAnEarlierRegistration: the answer that the first registration of a node waited
 // for arrives in the second: neither is moved by it.
-func TestLateAnswerOfAnEarlierLife(t *testing.T) {
+func TestLateAnswerOfAnEarlierRegistration(t *testing.T) {
 	t.Parallel()
 	for way, tt := range map[string]struct {
 		effect string
-		ends   func(s *stage)
+		ends   func(s *fixture)
 	}{
-		"database": {"postgres.upsert_registration", func(s *stage) {
+		"database": {"postgres.upsert_registration", func(s *fixture) {
 			s.await("n1", machine.Failed)
 			s.fires("n1", machine.Abandon{})
 		}},
-		"consul": {"consul.register", func(s *stage) {
+		"consul": {"consul.register", func(s *fixture) {
 			s.await("n1", machine.PartialRegistered)
 			if err := s.server.Reconcile(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			// The handler still waits, and what follows in its record after it: the
-			// life ends without a deregistration.
+			// registration ends without a deregistration.
 			s.breaks("n1")
 			s.fires("n1", machine.Abandon{})
 		}},
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
+			s := newFixture(t)
 			s.watched()
 			s.options.AttemptTimeout = time.Hour
 			a := &answered{effect: tt.effect}
@@ -179,7 +179,7 @@ func TestLateAnswerOfAnEarlierLife(t *testing.T) {
 			arrived, release := p.HoldNext(proxytest.Answer)
 			defer release()
 			s.registers("n1")
-			s.struck(arrived)
+			s.awaitsFault(arrived)
 			s.clock.advance(11 * time.Second)
 			tt.ends(s)
 			first := s.status("n1")
@@ -188,9 +188,9 @@ func TestLateAnswerOfAnEarlierLife(t *testing.T) {
 			handled := a.times()
 			release()
 			s.awaits("n1", 0, func(registration.Status) bool { return a.times() > handled })
-			for _, life := range []registration.Status{first, second} {
-				if now := s.versionOf(life.RegistrationID); now != life.Version {
-					t.Errorf("the registration %s has moved from version %d to %d", life.RegistrationID, life.Version, now)
+			for _, was := range []registration.Status{first, second} {
+				if now := s.versionOf(was.RegistrationID); now != was.Version {
+					t.Errorf("the registration %s has moved from version %d to %d", was.RegistrationID, was.Version, now)
 				}
 			}
 			s.wantBoth("n1", true, true)

@@ -23,7 +23,7 @@ func TestStrangersNeedAToken(t *testing.T) {
 }
 
 // TestToken: with a token file the API wants a token, of the clients of this command
-// too; whether the daemon is well is told to everybody.
+// too; whether the daemon is well is told to any caller.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	token := filepath.Join(t.TempDir(), "token")
@@ -43,7 +43,7 @@ func TestToken(t *testing.T) {
 		t.Errorf("with the token: %d %s", code, text)
 	}
 	if text := get(t, d.url+"/metrics"); !strings.Contains(text, "UNAUTHORIZED") {
-		t.Errorf("the metrics are there for everybody: %s", text)
+		t.Errorf("the metrics are there for any caller: %s", text)
 	}
 	if text := get(t, d.url+"/healthz"); !strings.Contains(text, `"store": "ok"`) {
 		t.Errorf("healthz says %s", text)
@@ -94,7 +94,7 @@ func TestHelpShowsNoSecret(t *testing.T) {
 	}
 }
 
-// TestFilesArePrivate: nobody else reads what the daemon writes.
+// TestFilesArePrivate: no other user reads what the daemon writes.
 func TestFilesArePrivate(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

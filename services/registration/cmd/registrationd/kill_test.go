@@ -106,7 +106,7 @@ func pickyConsul(t *testing.T) string {
 }
 
 // brake is PostgreSQL that does not record some rows of the table as long as it
-// holds a lock: whoever wants to waits, in the middle of a transaction.
+// holds a lock: a daemon that wants to waits, in the middle of a transaction.
 type brake struct {
 	t      *testing.T
 	schema string
@@ -174,7 +174,7 @@ func (b *brake) fill(d *process, twoStep bool) (want map[string]string) {
 	return want
 }
 
-// resting is how many nodes wait for nobody.
+// resting is how many nodes wait for no lock.
 const resting = 4
 
 // awaits waits until so many wait for the lock.
@@ -191,7 +191,7 @@ func (b *brake) awaits(many int) {
 }
 
 // release undoes what waits, as a server does that notices the end of its
-// client, and lets everybody pass.
+// client, and lets all pass.
 func (b *brake) release() {
 	b.t.Helper()
 	b.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE $1::int = ANY (pg_blocking_pids(pid))", b.pid)

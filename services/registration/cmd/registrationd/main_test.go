@@ -259,7 +259,7 @@ func TestUsage(t *testing.T) {
 	}
 	var problems bytes.Buffer
 	if code := run(context.Background(), []string{"status", "a", "--server", "http://127.0.0.1:1"}, nil, io.Discard, &problems); code != exitFailed {
-		t.Errorf("nobody there: %d %s", code, &problems)
+		t.Errorf("no daemon there: %d %s", code, &problems)
 	}
 }
 

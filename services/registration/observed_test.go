@@ -66,7 +66,7 @@ next:
 
 // counted waits until a metric sums up to what is wanted: measurements follow the
 // commit. It returns the sum when that has stayed the same for a long time.
-func (s *stage) counted(want float64, name string, labels ...string) (sum float64, ok bool) {
+func (s *fixture) counted(want float64, name string, labels ...string) (sum float64, ok bool) {
 	for w := (progress.Watch{}); ; {
 		if sum = s.metrics.count(name, labels...); sum == want {
 			return sum, true
@@ -77,7 +77,7 @@ func (s *stage) counted(want float64, name string, labels ...string) (sum float6
 	}
 }
 
-func (s *stage) counts(want float64, name string, labels ...string) bool {
+func (s *fixture) counts(want float64, name string, labels ...string) bool {
 	_, ok := s.counted(want, name, labels...)
 	return ok
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/fsmgen/fsmgen/services/registration"
 )
 
-// stage is a daemon between a database and a Consul, each behind a proxy.
-type stage struct {
+// fixture is a daemon between a database and a Consul, each behind a proxy.
+type fixture struct {
 	t       *testing.T
 	clock   *clock
 	metrics *metrics
@@ -45,30 +45,30 @@ type stage struct {
 }
 
 // everywhere runs a test over each store.
-func everywhere(t *testing.T, test func(t *testing.T, s *stage)) {
+func everywhere(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newStage(t)) })
-	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newLiteStage(t)) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newFixture(t)) })
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); test(t, newSQLiteFixture(t)) })
 }
 
 // scenarios runs a test over each store, and over PostgreSQL with a real Consul.
-func scenarios(t *testing.T, test func(t *testing.T, s *stage)) {
+func scenarios(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
 	everywhere(t, test)
-	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newStage(t).real()) })
+	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newFixture(t).real()) })
 }
 
 // overPostgres runs a test that needs PostgreSQL with each Consul.
-func overPostgres(t *testing.T, test func(t *testing.T, s *stage)) {
+func overPostgres(t *testing.T, test func(t *testing.T, s *fixture)) {
 	t.Helper()
-	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newStage(t)) })
-	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newStage(t).real()) })
+	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, newFixture(t)) })
+	t.Run("postgres, real Consul", func(t *testing.T) { t.Parallel(); test(t, newFixture(t).real()) })
 }
 
-// real puts the Consul of FSMGEN_CONSUL behind the stage, which must not be open
+// real puts the Consul of FSMGEN_CONSUL behind the fixture, which must not be open
 // yet. Its services have names of their own there, since other tests share it;
 // its clock is not the test's.
-func (s *stage) real() *stage {
+func (s *fixture) real() *fixture {
 	s.t.Helper()
 	address := parts.Address(s.t, "FSMGEN_CONSUL")
 	if address == "absent" {
@@ -93,8 +93,8 @@ func (s *stage) real() *stage {
 	return s
 }
 
-// newStage makes a stage over a schema of its own on PostgreSQL.
-func newStage(t *testing.T) *stage {
+// newFixture makes a fixture over a schema of its own on PostgreSQL.
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	dsn := pgtest.DSN(t)
 	schema := pgtest.Schema(t, dsn)
@@ -103,7 +103,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	config.MaxConns = 4
-	s := bareStage(t)
+	s := bareFixture(t)
 	s.pool = openPool(t, config)
 	s.database = pgtest.Proxy(t, dsn)
 	through := config.Copy()
@@ -113,9 +113,9 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func newLiteStage(t *testing.T) *stage {
+func newSQLiteFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := bareStage(t)
+	s := bareFixture(t)
 	s.options.Store = filepath.Join(t.TempDir(), "registrations.db")
 	return s
 }
@@ -130,10 +130,10 @@ func openPool(t *testing.T, config *pgxpool.Config) *pgxpool.Pool {
 	return pool
 }
 
-// bareStage makes a Consul, a clock and what watches.
-func bareStage(t *testing.T) *stage {
+// bareFixture makes a Consul, a clock and what watches.
+func bareFixture(t *testing.T) *fixture {
 	t.Helper()
-	s := &stage{t: t, clock: newClock(), metrics: &metrics{}, logs: &logs{}}
+	s := &fixture{t: t, clock: newClock(), metrics: &metrics{}, logs: &logs{}}
 	http := httptest.NewServer(consulagent.New(consulagent.Options{Now: s.clock.Now}))
 	t.Cleanup(http.Close)
 	s.consul = proxytest.New(t, "tcp", strings.TrimPrefix(http.URL, "http://"))
@@ -153,7 +153,7 @@ func bareStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) connect(url string) *consul.Client {
+func (s *fixture) connect(url string) *consul.Client {
 	s.t.Helper()
 	const timeout = time.Hour // an attempt has a limit of its own, and a run of the tests is shorter
 	c, err := consul.New(consul.Options{Address: url, Token: s.token, Timeout: timeout})
@@ -165,7 +165,7 @@ func (s *stage) connect(url string) *consul.Client {
 }
 
 // open opens the daemon without letting it work.
-func (s *stage) open() *stage {
+func (s *fixture) open() *fixture {
 	s.t.Helper()
 	var err error
 	if s.server, err = registration.Open(s.t.Context(), s.options); err != nil {
@@ -181,7 +181,7 @@ func (s *stage) open() *stage {
 }
 
 // works opens the daemon and lets it work until the test ends or stop is called.
-func (s *stage) works() *stage {
+func (s *fixture) works() *fixture {
 	s.t.Helper()
 	s.open()
 	shut := s.stop
@@ -199,7 +199,7 @@ func (s *stage) works() *stage {
 }
 
 // restarts stops the daemon and lets it work again, under the same name.
-func (s *stage) restarts() *stage {
+func (s *fixture) restarts() *fixture {
 	s.t.Helper()
 	s.stop()
 	return s.works()

@@ -24,8 +24,8 @@ type gate struct {
 	next atomic.Pointer[passage]
 }
 
-// gated puts a gate before Consul. The stage must not be open yet.
-func (s *stage) gated() *gate {
+// gated puts a gate before Consul. The fixture must not be open yet.
+func (s *fixture) gated() *gate {
 	g := &gate{Discovery: s.options.Discovery}
 	s.options.Discovery = g
 	return g
@@ -64,14 +64,14 @@ func TestLeavesWhileHeartbeatAdvertises(t *testing.T) {
 	for name, lost := range map[string]bool{"answered": false, "answer lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			everywhere(t, func(t *testing.T, s *stage) {
+			everywhere(t, func(t *testing.T, s *fixture) {
 				g := s.gated()
 				s.works().live("n1")
 				s.leavesDuringHeartbeat(s.server, g.hold(t, lost))
 			})
 			t.Run("two daemons", func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t)
+				s := newFixture(t)
 				s.watched()
 				g := s.gated()
 				s.works().live("n1")
@@ -89,7 +89,7 @@ func TestLeavesWhileHeartbeatAdvertises(t *testing.T) {
 
 // leavesDuringHeartbeat deregisters n1 while the heartbeat of a daemon advertises
 // it again.
-func (s *stage) leavesDuringHeartbeat(beats *registration.Server, p *passage) {
+func (s *fixture) leavesDuringHeartbeat(beats *registration.Server, p *passage) {
 	s.t.Helper()
 	id := s.status("n1").RegistrationID.String()
 	if err := s.client.Deregister(s.t.Context(), "svc-n1", id); err != nil {
@@ -100,7 +100,7 @@ func (s *stage) leavesDuringHeartbeat(beats *registration.Server, p *passage) {
 		_, err := beats.Heartbeat(s.t.Context())
 		ended <- err
 	}()
-	s.struck(p.arrived)
+	s.awaitsFault(p.arrived)
 	s.fires("n1", machine.Deregister{})
 	s.awaits("n1", 0, func(r registration.Status) bool { return r.ConsulCleanup == machine.CleanupRemoved })
 	const looks, pause = 100, 3 * time.Millisecond // a row that is not held is long gone by then
@@ -123,7 +123,7 @@ func (s *stage) leavesDuringHeartbeat(beats *registration.Server, p *passage) {
 // of the registration.
 func TestHold(t *testing.T) {
 	t.Parallel()
-	s := newStage(t).open()
+	s := newFixture(t).open()
 	r := s.options.Registry
 	const one, two = "00000000-0000-7000-8000-000000000001", "00000000-0000-7000-8000-000000000002"
 	row, later := rowOf("n1", one), rowOf("n1", two)
