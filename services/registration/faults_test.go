@@ -59,17 +59,17 @@ var faults = []fault{
 // its way, which is lost by that.
 func (s *fixture) once(p *proxytest.Proxy, d proxytest.Direction, do func()) (mend func()) {
 	arrived, release := p.HoldNext(d)
-	awaitsFault := make(chan struct{})
+	met := make(chan struct{})
 	go func() {
 		defer release()
 		select {
 		case <-arrived:
 			do()
-			close(awaitsFault)
+			close(met)
 		case <-s.t.Context().Done():
 		}
 	}()
-	return func() { s.awaitsFault(awaitsFault) }
+	return func() { s.awaitsFault(met) }
 }
 
 // awaitsFault waits until a request or an answer has met a fault. It fails the test if
