@@ -89,7 +89,7 @@ type Ended interface {
 	Remnants(ctx context.Context, before time.Time, after database.Remnant, limit int) ([]database.Remnant, error)
 	Swept(ctx context.Context, registrationID string, at time.Time) error
 	EndedOfNode(ctx context.Context, node string) (registrationID string, err error)
-	Ended(ctx context.Context, registrationID string) (string, error)
+	EndedRegistration(ctx context.Context, registrationID string) (string, error)
 }
 
 // Collectors are the collectors of a daemon. They are safe for concurrent use.

@@ -127,7 +127,7 @@ func (g *run) collectChecks(ctx context.Context) error {
 		if _, err := fsm.ParseUUID(x.RegistrationID); err != nil || there[x.RegistrationID] {
 			continue
 		}
-		id, err := g.Ended.Ended(ctx, x.RegistrationID)
+		id, err := g.Ended.EndedRegistration(ctx, x.RegistrationID)
 		r, err := g.ended(ctx, id, err)
 		if err != nil || r == nil {
 			all = errors.Join(all, err)

@@ -164,8 +164,8 @@ func (q *Queries) EndedOfNode(ctx context.Context, node string) (registrationID 
 	return q.ended(ctx, "node_id = $1", node)
 }
 
-// Ended returns the id of a registration again if it is known and has ended; "" otherwise.
-func (q *Queries) Ended(ctx context.Context, registrationID string) (string, error) {
+// EndedRegistration returns the id of a registration again if it is known and has ended; "" otherwise.
+func (q *Queries) EndedRegistration(ctx context.Context, registrationID string) (string, error) {
 	return q.ended(ctx, "registration_id = $1", registrationID)
 }
 
