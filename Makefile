@@ -30,9 +30,10 @@ build: ## Compile everything; the command lands in tools/bin
 	go build -o $(BIN)/fsmgen ./cmd/fsmgen
 
 .PHONY: generate
-generate: ## Compile the tables of spec/ into generated/, and that of proptest/jepsen
+generate: ## Compile the tables of spec/ into generated/, and those of proptest/jepsen and bench
 	go run ./cmd/fsmgen generate
 	go generate ./proptest/jepsen
+	go run ./cmd/fsmgen generate bench/spec --out bench/generated
 
 .PHONY: demo
 demo: ## Compile the ten tables and run the ten machines durably, with a kill in the middle
@@ -79,16 +80,21 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s), from the inputs in testdata/fu
 	$(BIN)/fuzz -time $(FUZZTIME)
 
 # Benchmarks whose ways take turns: in a second there would be two or three of them.
-TURNS := Registration|PostgresFire|PostgresBatch|Relay|Busy
+TURNS := Registration|PostgresFire|PostgresBatch|Relay|Lifecycle|Busy
 
 .PHONY: bench
 bench: $(BIN)/benchstat $(BIN)/parts ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md
 	$(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench . -skip '$(TURNS)|Recovery|Idle|Images|Hung|Outage' -benchmem -count $(COUNT) -timeout 2h . | tee $(BIN)/bench.txt
-	$(BIN)/parts --need postgres,consul -- go -C bench test -run '^$$' -bench '$(TURNS)' -benchtime 25x -count $(COUNT) -timeout 2h . | tee -a $(BIN)/bench.txt
+	$(MAKE) -s turns | tee -a $(BIN)/bench.txt
 	FSMGEN_BENCH_FULL=1 $(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench 'Recovery|Idle|Images|Hung|Outage' -benchtime 1x -timeout 2h . | tee -a $(BIN)/bench.txt
 	$(BIN)/benchstat $(BIN)/bench.txt
 	go -C bench run ./table < $(BIN)/bench.txt > $(BIN)/benchmarks.md
 	cp $(BIN)/benchmarks.md docs/benchmarks.md
+
+# Part of bench, and what an idle computer is needed for most. TURNS='Relay|Lifecycle' narrows it.
+.PHONY: turns
+turns: $(BIN)/parts ## Run the benchmarks that take turns on PostgreSQL COUNT (6) times
+	$(BIN)/parts --need postgres,consul -- go -C bench test -run '^$$' -bench '$(TURNS)' -benchtime 25x -count $(COUNT) -timeout 4h .
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run gofmt, go vet and the linters of .golangci.yml on every module
@@ -114,8 +120,10 @@ verify-generated:
 	echo "go run ./cmd/fsmgen generate --check"; \
 	go run ./cmd/fsmgen generate --check; \
 	go run ./cmd/fsmgen generate --check proptest/jepsen/spec --out proptest/jepsen/generated; \
+	go run ./cmd/fsmgen generate --check bench/spec --out bench/generated; \
 	go run ./cmd/fsmgen generate; \
 	go generate ./proptest/jepsen; \
+	go run ./cmd/fsmgen generate bench/spec --out bench/generated; \
 	after=$$(git status --porcelain); \
 	diff <(echo "$$before") <(echo "$$after") || { echo "generate changed the tree (git status, before and after)"; exit 1; }
 

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -60,22 +58,11 @@ func (h byHand) consent(ctx context.Context, id fsm.UUID, advertiser int64) erro
 	}
 	defer conn.Release()
 	var d handDeal
-	err = conn.QueryRow(ctx, handRead, id.String()).Scan(&d.id, &d.status, &d.advertiser, &d.owner, &d.price, &d.address, &d.tx, &d.deposit, &d.escrow, &d.creative,
-		&d.publishAt, &d.advertiserCancels, &d.ownerCancels, &d.version, &d.enteredAt)
-	if err != nil {
+	if err := d.scan(conn.QueryRow(ctx, handRead, id.String())); err != nil {
 		return err
-	}
-	if d.status != "FUNDED" || d.advertiser != advertiser || d.ownerCancels {
-		return errors.New("not now, or not this one")
 	}
 	now := time.Now().UTC()
-	notify, err := json.Marshal(map[string]any{"owner_id": d.owner, "status": d.status})
-	if err != nil {
-		return err
-	}
-	event, err := json.Marshal(map[string]any{
-		"deal_id": id.String(), "event_type": d.status, "from_status": d.status, "to_status": d.status, "actor_id": advertiser, "created_at": now,
-	})
+	notify, event, err := d.consent(advertiser, now)
 	if err != nil {
 		return err
 	}

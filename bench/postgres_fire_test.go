@@ -33,8 +33,8 @@ type consents struct {
 	next   atomic.Int64
 }
 
-func newConsents(b *testing.B) *consents {
-	s := newServer(b)
+func newConsents(b *testing.B, dsn string) *consents {
+	s := newSchema(b, dsn)
 	c := &consents{
 		engine: s.engine(nil, engine.Config{}), // nothing is delivered here
 		byHand: byHand{s.connect(nil)}, bare: byHand{s.connectUntriggered()},
@@ -76,6 +76,15 @@ func (c *consents) fireBatch(ctx context.Context, events int) error {
 	return err
 }
 
+// fireBatchByHand does the same by hand.
+func (c *consents) fireBatchByHand(ctx context.Context, events int) error {
+	ids := make([]string, events)
+	for i := range ids {
+		ids[i] = c.id().String()
+	}
+	return c.byHand.consentAll(ctx, ids, advertiser)
+}
+
 // by has clients share the events among them, and returns how long they took.
 func by(b *testing.B, clients, events int, fire func(context.Context) error) time.Duration {
 	b.Helper()
@@ -100,8 +109,10 @@ func by(b *testing.B, clients, events int, fire func(context.Context) error) tim
 // and by hand without triggers. The ways take turns in short stretches, so that
 // whatever else the computer does meets all of them; of the stretches of a way
 // the median counts.
-func BenchmarkPostgresFire(b *testing.B) {
-	c := newConsents(b)
+func BenchmarkPostgresFire(b *testing.B) { withAndWithoutFsync(b, compareFire) }
+
+func compareFire(b *testing.B, dsn string) {
+	c := newConsents(b, dsn)
 	for _, clients := range []int{1, 16} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
 			events := 32 + 8*clients
@@ -128,23 +139,32 @@ func BenchmarkPostgresFire(b *testing.B) {
 	}
 }
 
-// BenchmarkPostgresBatch fires the same events by FireBatch and one at a time,
-// in turns as well.
-func BenchmarkPostgresBatch(b *testing.B) {
-	c := newConsents(b)
-	const single, batched = 50, 1000
-	must(b, c.fireBatch(context.Background(), batched))
-	by(b, 1, single, c.fire)
-	var took [2][]time.Duration
-	for b.Loop() {
-		took[0] = append(took[0], by(b, 1, single, c.fire))
-		took[1] = append(took[1], by(b, 1, 1, func(ctx context.Context) error { return c.fireBatch(ctx, batched) }))
+// BenchmarkPostgresBatch fires the same events by FireBatch, and the same batch by hand:
+// as many in a transaction, and as many transactions at the same time. They take turns as well.
+func BenchmarkPostgresBatch(b *testing.B) { withAndWithoutFsync(b, compareBatches) }
+
+func compareBatches(b *testing.B, dsn string) {
+	c := newConsents(b, dsn)
+	const events = 1000
+	ways := []func(context.Context) error{
+		func(ctx context.Context) error { return c.fireBatch(ctx, events) },
+		func(ctx context.Context) error { return c.fireBatchByHand(ctx, events) },
 	}
-	alone, together := rate(single, median(took[0])), rate(batched, median(took[1]))
+	for _, way := range ways { // connects and prepares the statements
+		by(b, 1, 1, way)
+	}
+	took := make([][]time.Duration, len(ways))
+	for round := 0; b.Loop(); round++ {
+		for i := range ways {
+			way := (round + i) % len(ways)
+			took[way] = append(took[way], by(b, 1, 1, ways[way]))
+		}
+	}
+	engine, byHand := median(took[0]), median(took[1])
 	b.ReportMetric(0, "ns/op") // of both: says nothing
-	b.ReportMetric(alone, "alone-events/s")
-	b.ReportMetric(together, "batch-events/s")
-	b.ReportMetric(together/alone, "of-one-at-a-time")
+	b.ReportMetric(rate(events, engine), "engine-events/s")
+	b.ReportMetric(rate(events, byHand), "by-hand-events/s")
+	b.ReportMetric(byHand.Seconds()/engine.Seconds(), "of-by-hand")
 }
 
 // median returns the middle one.

@@ -15,11 +15,12 @@ import (
 
 	"github.com/fsmgen/fsmgen/adapters/postgres"
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/internal/pgtest"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// server is a schema of the benchmark's own on the server of FSMGEN_POSTGRES_DSN.
+// server is a schema of the benchmark's own on a PostgreSQL server.
 type server struct {
 	b      *testing.B
 	dsn    string
@@ -27,9 +28,15 @@ type server struct {
 	pool   *pgxpool.Pool
 }
 
-// newServer makes a schema that goes with the benchmark. Without a server it
-// skips the benchmark, or fails it where FSMGEN_REQUIRE_PARTS is 1.
+// newServer makes a schema on the server of FSMGEN_POSTGRES_DSN that goes with the benchmark.
 func newServer(b *testing.B) *server {
+	b.Helper()
+	return newSchema(b, postgresDSN(b))
+}
+
+// postgresDSN returns FSMGEN_POSTGRES_DSN. Without it the benchmark is skipped, or
+// fails where FSMGEN_REQUIRE_PARTS is 1.
+func postgresDSN(b *testing.B) string {
 	b.Helper()
 	dsn := os.Getenv("FSMGEN_POSTGRES_DSN")
 	switch {
@@ -38,6 +45,32 @@ func newServer(b *testing.B) *server {
 	case dsn == "":
 		b.Skip("FSMGEN_POSTGRES_DSN is not set: nothing was measured on PostgreSQL")
 	}
+	return dsn
+}
+
+// withAndWithoutFsync measures on the server of FSMGEN_POSTGRES_DSN, which make bench
+// starts with fsync off, and on one of the benchmark's own with fsync on. A server of
+// FSMGEN_POSTGRES_DSN that has fsync on is the only one.
+func withAndWithoutFsync(b *testing.B, measure func(b *testing.B, dsn string)) {
+	b.Helper()
+	dsn := postgresDSN(b)
+	setting := newSchema(b, dsn).setting("fsync")
+	b.Run("fsync="+setting, func(b *testing.B) { measure(b, dsn) })
+	if setting == "off" {
+		b.Run("fsync=on", func(b *testing.B) { measure(b, startWithFsync(b)) })
+	}
+}
+
+// startWithFsync starts a server with fsync on, and what make bench sets otherwise. It is
+// reached by a socket.
+func startWithFsync(b *testing.B) (dsn string) {
+	b.Helper()
+	return pgtest.NewServer(b, "fsync=on", "synchronous_commit=on", "max_connections=200").DSN()
+}
+
+// newSchema makes a schema that goes with the benchmark.
+func newSchema(b *testing.B, dsn string) *server {
+	b.Helper()
 	name := make([]byte, 8)
 	_, _ = rand.Read(name) // never fails
 	s := &server{b: b, dsn: dsn, schema: "bench_" + hex.EncodeToString(name)}
@@ -45,6 +78,13 @@ func newServer(b *testing.B) *server {
 	s.exec("CREATE SCHEMA " + s.schema)
 	b.Cleanup(func() { s.exec("DROP SCHEMA " + s.schema + " CASCADE") })
 	return s
+}
+
+// setting returns a setting of the server.
+func (s *server) setting(name string) (value string) {
+	s.b.Helper()
+	must(s.b, s.pool.QueryRow(context.Background(), "SELECT current_setting($1)", name).Scan(&value))
+	return value
 }
 
 // connect opens a pool for 20 clients. params are settings of its sessions.
@@ -78,6 +118,12 @@ func (s *server) exec(statements string) {
 // engine opens an engine for deals, with connections of its own, and its tables.
 func (s *server) engine(h deal.Handlers[pgx.Tx], c engine.Config) *engine.Engine[pgx.Tx] {
 	s.b.Helper()
+	return s.engineOf(deal.Define(h, deal.DefaultParams()), c)
+}
+
+// engineOf opens an engine for a machine.
+func (s *server) engineOf(m engine.Machine[pgx.Tx], c engine.Config) *engine.Engine[pgx.Tx] {
+	s.b.Helper()
 	store, err := postgres.New(s.connect(nil), postgres.Options{Schema: s.schema})
 	must(s.b, err)
 	s.b.Cleanup(func() {
@@ -86,7 +132,7 @@ func (s *server) engine(h deal.Handlers[pgx.Tx], c engine.Config) *engine.Engine
 		must(s.b, store.Close(ctx))
 	})
 	c.Logger = slog.New(slog.DiscardHandler)
-	e, err := engine.New(store, c, deal.Define(h, deal.DefaultParams()))
+	e, err := engine.New(store, c, m)
 	must(s.b, err)
 	must(s.b, e.Migrate(context.Background()))
 	return e

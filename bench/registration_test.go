@@ -44,10 +44,10 @@ type registrations struct {
 }
 
 // newRegistrations starts a daemon, single-step or two-step, with a Consul.
-func newRegistrations(b *testing.B, url string, twoStep bool) *registrations {
+func newRegistrations(b *testing.B, dsn, url string, twoStep bool) *registrations {
 	b.Helper()
 	collectLess(b)
-	s := newServer(b)
+	s := newSchema(b, dsn)
 	r := &registrations{prefix: s.schema, pool: s.connect(nil), waiting: map[string]chan struct{}{}}
 	o, err := consul.FromURL(url)
 	must(b, err)
@@ -190,16 +190,18 @@ func (r *registrations) bare(ctx context.Context) error {
 // do, in turns of short stretches:
 // with the agent in process, and with the Consul of FSMGEN_CONSUL if there is one. To
 // that one a node is the dearer the more it has already: there, a fleet is compared too.
-func BenchmarkRegistration(b *testing.B) {
+func BenchmarkRegistration(b *testing.B) { withAndWithoutFsync(b, compareRegistrations) }
+
+func compareRegistrations(b *testing.B, dsn string) {
 	b.Run("in-process", func(b *testing.B) {
 		server := httptest.NewServer(consulagent.New(consulagent.Options{}))
 		b.Cleanup(server.Close)
-		compareModes(b, server.URL)
+		compareModes(b, dsn, server.URL)
 	})
 	if url := os.Getenv("FSMGEN_CONSUL"); url != "" && url != "absent" {
 		b.Run("real", func(b *testing.B) {
-			compareModes(b, url)
-			r := newRegistrations(b, url, false)
+			compareModes(b, dsn, url)
+			r := newRegistrations(b, dsn, url, false)
 			b.Run("single-step/fleet=512", func(b *testing.B) { r.compare(b, 16, 512) })
 		})
 	}
@@ -222,10 +224,10 @@ func (r *registrations) stored(b *testing.B) (s stored) {
 	return s
 }
 
-func compareModes(b *testing.B, consul string) {
+func compareModes(b *testing.B, dsn, consul string) {
 	b.Helper()
 	for _, mode := range []string{"single-step", "two-step"} {
-		r := newRegistrations(b, consul, mode == "two-step")
+		r := newRegistrations(b, dsn, consul, mode == "two-step")
 		for _, clients := range []int{1, 16} {
 			b.Run(fmt.Sprintf("%s/clients=%d", mode, clients), func(b *testing.B) { r.compare(b, clients, 16+4*clients) })
 		}

@@ -21,18 +21,20 @@ import (
 const (
 	// backlog is how much waits when a relay begins to be measured.
 	backlog = 10_000
-	// hands is how much a relay does at once, in each of the two.
-	hands = 1000
+	// slots is how much a relay does at once, in each of the two.
+	slots = 1000
 )
 
 // BenchmarkRelay works a backlog off that waits when it begins: the engine by
 // delivering messages, each of a record of its own, River by working jobs.
 // Neither does anything about them. The clock runs from the start of the first
 // to the moment when the database says that the last is done.
-func BenchmarkRelay(b *testing.B) {
-	queues := []queue{newOutbox(b), newRiver(b)}
+func BenchmarkRelay(b *testing.B) { withAndWithoutFsync(b, compareRelays) }
+
+func compareRelays(b *testing.B, dsn string) {
+	queues := []queue{newOutbox(b, dsn), newRiver(b, dsn)}
 	for _, q := range queues { // connects and prepares the statements
-		workOff(b, q, hands)
+		workOff(b, q, slots)
 	}
 	took := make([][]time.Duration, len(queues))
 	for round := 0; b.Loop(); round++ {
@@ -116,10 +118,10 @@ func (n notified) NotifyOwner(context.Context, fsm.Dispatch, deal.NotifyOwnerEff
 	return nil
 }
 
-func newOutbox(b *testing.B) *outbox {
-	o := &outbox{server: newServer(b), begun: new(func())}
+func newOutbox(b *testing.B, dsn string) *outbox {
+	o := &outbox{server: newSchema(b, dsn), begun: new(func())}
 	o.engine = o.server.engine(notified{begun: o.begun}, engine.Config{
-		Concurrency: hands, Batch: hands, Limits: map[string]engine.Limit{"owner_notifications": {AtOnce: hands}},
+		Concurrency: slots, Batch: slots, Limits: map[string]engine.Limit{"owner_notifications": {AtOnce: slots}},
 	})
 	return o
 }
@@ -163,8 +165,8 @@ type noOp struct {
 
 func (noOp) Kind() string { return "no_op" }
 
-func newRiver(b *testing.B) *riverJobs {
-	r := &riverJobs{server: newServer(b)}
+func newRiver(b *testing.B, dsn string) *riverJobs {
+	r := &riverJobs{server: newSchema(b, dsn)}
 	r.pool = r.server.connect(nil)
 	migrator, err := rivermigrate.New(riverpgxv5.New(r.pool), &rivermigrate.Config{Logger: slog.New(slog.DiscardHandler)})
 	must(b, err)
@@ -182,7 +184,7 @@ func (r *riverJobs) client(b *testing.B, begun func()) *river.Client[pgx.Tx] {
 		return nil
 	}))
 	c, err := river.NewClient(riverpgxv5.New(r.pool), &river.Config{
-		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: hands}},
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: slots}},
 		FetchCooldown:     2 * time.Millisecond, // a tenth of a second by default
 		FetchPollInterval: 20 * time.Millisecond,
 		Workers:           workers,

@@ -43,18 +43,26 @@ The walk is an upload (document 000, section 1) from its first request to the co
 guards. "Hand-written" is the same machine as a switch per command (bench/handwritten_test.go); it explains nothing and
 keeps no table. The libraries run the same guards in callbacks, on machines that are built once (bench/peers_test.go).
 
-PostgreSQL: the engine, the code by hand and River share one server, on the same computer and reached over TCP, in a schema
-each; "by hand" has the tables of the engine, with their indices and triggers. The server of ` + "`make bench`" + ` has
-synchronous_commit on and fsync off: a commit waits for the kernel and not for a disk, which favours whatever makes more
-round trips. What is compared takes turns in short stretches of one run, 25 of one event, a batch, a backlog or registrations.
+PostgreSQL: the engine, the code by hand, River and DBOS Transact share one server on the same computer, in a schema each;
+"by hand" has the tables of the engine, with their indices and triggers. What takes turns is measured on two servers with
+synchronous_commit on. On the one with fsync off, which is reached over TCP, a commit waits for the kernel and not for a disk;
+that favours the way with more round trips. On the one with fsync on, which is reached by a socket, a commit waits for the disk.
+The turns are short stretches of one run: 25 of one event, a batch, a backlog, lifecycles or registrations.
 
 - One event: the advertiser of a funded deal consents to cancel it. It is read and decided; the record is updated, a history
   row and two messages are inserted (bench/postgres_byhand_test.go does the last three in one statement). "Without triggers"
   is the same by hand in sessions for which no trigger fires.
-- FireBatch: 1,000 such events a call, 100 in a transaction (the default), against Fire by the same single client.
-- Relay: 10,000 messages, each of another record, against as many jobs, which nobody does anything about; from the start of
-  the first until the database says that the last is done. Both may have 1,000 at hand. River fetches every 2 milliseconds
-  (FetchCooldown) instead of every 100, its default.
+- FireBatch: 1,000 such events a call, 100 in a transaction (the default). By hand a transaction has 100 events too, and four
+  run at the same time, as in FireBatch: one statement reads the rows, one writes all (bench/postgres_byhand_batch_test.go).
+- Relay: 10,000 messages, each of another record, beside as many jobs. The handlers do nothing. The time is from the start of
+  the first until the database says that the last is done. Both may work on 1,000 at the same time. River fetches every
+  2 milliseconds (FetchCooldown) instead of every 100, its default.
+- Lifecycle: an order is placed, reserved, charged and shipped; "charged" calls an HTTP server on the same computer. The server
+  has fsync on. 16 or 64 clients each wait for the end of an order in the database before they start another. The engine has a
+  record that the schema judges, a history row for each step, and a message; the steps before the call are one transaction, and
+  those after it another. The workflow of DBOS Transact Go is started directly, without a queue, on the connections that it opens
+  by default (20, as many as the engine); it stores its start, each of four steps and its end in a transaction each, and has no
+  record of the order besides (bench/lifecycle_dbos_test.go).
 
 SQLite: the same event on a file, synchronous=FULL, against the same read, UPDATE and INSERTs through database/sql with
 prepared statements, on the same driver, in one transaction; in turns of one run.
@@ -82,42 +90,64 @@ in three turns; on a busy disk its ratio moves by a third from run to run.
 
 Registration: a node of document 001, from REGISTER until it is registered, through one daemon on PostgreSQL and Consul
 ("real"), or the agent of the repository ("in-process", which answers in a fraction of the time and so shows the service's own
-cost); against the upsert and the Consul registration that its effects make ("direct"), and against one INSERT and one request
-("bare"). End to end it is a durable record that takes six steps in two transactions, each step with its row of the history and
-judged by the schema's rules, and a message and a deadline that are stored and done with. Registrations that come at the same
-time share their transactions, as do their answers: the more they are, the less each costs. "By hand" stores the same rows with
-statements written for them, which share their transactions as well, and makes the same requests, but asks the database nothing
-(bench/registration_byhand_test.go): by-hand-of-direct is what storing a registration leaves of the two calls' rate at best. A
-stretch is of 80 nodes with 16 clients, and of a fleet of 512; they leave Consul before the next. To Consul a node is the dearer
-the more it has, which slows both sides down. The garbage collector runs as seldom as in registrationd (GOGC=400), for all ways.
-Two-step commits the checkpoint on its own.
+cost). It is a durable record that takes six steps in two transactions. The schema judges each step, which leaves a row of the
+history; a message and a deadline are stored and settled. Registrations that come at the same time share their transactions, as
+do their answers. "By hand" stores the same rows with statements written for them, which share their transactions as well, and
+makes the same requests, but asks the database nothing (bench/registration_byhand_test.go). The goal is a part of its rate.
+"Direct" is the upsert and the Consul registration alone, which keep no record, and "bare" is one INSERT and one request. A
+stretch is of 80 nodes with 16 clients, and of a fleet of 512; they leave Consul before the next. The more nodes Consul has, the
+more a node costs it, which slows all ways down. The garbage collector runs as seldom as in registrationd (GOGC=400), for all
+ways. Two-step commits the checkpoint on its own.
 
 `
 
-var figures = []figure{
-	{"generated transitions against the same machine as a hand-written switch", ratio("Upload/generated", "Upload/handwritten", "ns/op"), "%.2f times", 1.2, false},
-	{"allocations of the generated walk", value("Upload/generated", "allocs/op"), "%.0f", 0, false},
-	{"looplab/fsm against generated", ratio("Upload/looplab", "Upload/generated", "ns/op"), "%.0f times", 50, true},
-	{"qmuntal/stateless against generated", ratio("Upload/stateless", "Upload/generated", "ns/op"), "%.0f times", 50, true},
-	{"ten specs to all outputs, processor time", value("Compile/specs=10", "cpu-s/op"), "%.2f s", 1, false},
-	{"a spec of 10,000 rows to all outputs, processor time", value("Compile/rows=10000", "cpu-s/op"), "%.2f s", 5, false},
-	{"time per row, 10,000 rows against 1,000", ratio("Compile/rows=10000", "Compile/rows=1000", "cpu-ns/row"), "%.2f times", 2, false},
-	{"PostgreSQL, one event at a time, 1 client: throughput against by hand", value("PostgresFire/clients=1", "of-by-hand"), "%.2f times", 0.8, true},
-	{"PostgreSQL, one event at a time, 16 clients: throughput against by hand", value("PostgresFire/clients=16", "of-by-hand"), "%.2f times", 0.8, true},
-	{"PostgreSQL, FireBatch against one event at a time, 1 client", value("PostgresBatch", "of-one-at-a-time"), "%.1f times", 8, true},
-	{"SQLite, one event at a time: throughput against by hand", value("SQLite/sync=FULL/turns", "of-by-hand"), "%.2f times", 0.7, true},
-	{"PostgreSQL, one event at a time, 1 client: what the triggers take of it", value("PostgresFire/clients=1", "trigger-percent"), "%.0f percent", 15, false},
-	{"SQLite, one event at a time: what the triggers take of it", value("SQLite/sync=FULL/turns", "trigger-percent"), "%.0f percent", 15, false},
-	{"PostgreSQL, outbox relay against River", value("Relay", "of-river"), "%.2f times", 1, true},
-	{"PostgreSQL, a message beside a destination that hangs with 200,000 blocked behind it, 99 of 100", value("HungDestination/postgres/blocked=200000", "p99-ms"), "%.0f ms", 100, false},
-	{"PostgreSQL, reported as lost after an outage of 50 s with a lease of 60 s, of 10", value("Outage/postgres/lease=1m0s", "lost"), "%.0f", 0, false},
-	{"images, 1 GiB of 20,000 files to its snapshot, against cp, sha256sum and tar -x", value("ImagesPipeline/MiB=1024", "of-script"), "%.2f times", 1.15, false},
-	{"images, memory over idle, an image of 64 MiB", value("ImagesMemory/MiB=64", "MiB-over-idle"), "%.0f MiB", 64, false},
-	{"images, memory over idle, an image of 1 GiB", value("ImagesMemory/MiB=1024", "MiB-over-idle"), "%.0f MiB", 64, false},
-	{"registration with Consul, end to end, 16 clients, 80 nodes: throughput against its two calls", optional("Registration/real/single-step/clients=16", "of-direct"), "%.2f times", 0.6, true},
-	{"registration with Consul, end to end, 16 clients, a fleet of 512: throughput against its two calls", optional("Registration/real/single-step/fleet=512", "of-direct"), "%.2f times", 0.6, true},
-	{"registration with Consul, single-step, 1 client, median (document 001: below 10 ms)", optional("Registration/real/single-step/clients=1", "p50-ms"), "%.1f ms", 10, false},
-	{"registration with Consul, two-step, 1 client, median (document 001: 50 to 100 ms more)", optional("Registration/real/two-step/clients=1", "p50-ms"), "%.1f ms", 100, false},
+var figures = slices.Concat(
+	[]figure{
+		{"generated transitions against the same machine as a hand-written switch", ratio("Upload/generated", "Upload/handwritten", "ns/op"), "%.2f times", 1.2, false},
+		{"allocations of the generated walk", value("Upload/generated", "allocs/op"), "%.0f", 0, false},
+		{"looplab/fsm against generated", ratio("Upload/looplab", "Upload/generated", "ns/op"), "%.0f times", 50, true},
+		{"qmuntal/stateless against generated", ratio("Upload/stateless", "Upload/generated", "ns/op"), "%.0f times", 50, true},
+		{"ten specs to all outputs, processor time", value("Compile/specs=10", "cpu-s/op"), "%.2f s", 1, false},
+		{"a spec of 10,000 rows to all outputs, processor time", value("Compile/rows=10000", "cpu-s/op"), "%.2f s", 5, false},
+		{"time per row, 10,000 rows against 1,000", ratio("Compile/rows=10000", "Compile/rows=1000", "cpu-ns/row"), "%.2f times", 2, false},
+		{"SQLite, one event at a time: throughput against by hand", value("SQLite/sync=FULL/turns", "of-by-hand"), "%.2f times", 0.7, true},
+		{"SQLite, one event at a time: what the triggers take of it", value("SQLite/sync=FULL/turns", "trigger-percent"), "%.0f percent", 15, false},
+	},
+	onPostgreSQL("fsync=off"),
+	onPostgreSQL("fsync=on"),
+	[]figure{
+		{"PostgreSQL, fsync=on, order lifecycles with an outside call, 16 clients: throughput against DBOS Transact", value("Lifecycle/clients=16", "of-dbos"), "%.2f times", 3, true},
+		{"PostgreSQL, fsync=on, order lifecycles with an outside call, 64 clients: throughput against DBOS Transact", value("Lifecycle/clients=64", "of-dbos"), "%.2f times", 3, true},
+		{"PostgreSQL, a message beside a destination that hangs with 200,000 blocked behind it, 99 of 100", value("HungDestination/postgres/blocked=200000", "p99-ms"), "%.0f ms", 100, false},
+		{"PostgreSQL, reported as lost after an outage of 50 s with a lease of 60 s, of 10", value("Outage/postgres/lease=1m0s", "lost"), "%.0f", 0, false},
+		{"images, 1 GiB of 20,000 files to its snapshot, against cp, sha256sum and tar -x", value("ImagesPipeline/MiB=1024", "of-script"), "%.2f times", 1.15, false},
+		{"images, memory over idle, an image of 64 MiB", value("ImagesMemory/MiB=64", "MiB-over-idle"), "%.0f MiB", 64, false},
+		{"images, memory over idle, an image of 1 GiB", value("ImagesMemory/MiB=1024", "MiB-over-idle"), "%.0f MiB", 64, false},
+	},
+	withConsul("fsync=off"),
+	withConsul("fsync=on"),
+)
+
+// onPostgreSQL returns the figures of the turns on a server.
+func onPostgreSQL(server string) []figure {
+	return []figure{
+		{"PostgreSQL, " + server + ", one event at a time, 1 client: throughput against by hand", value("PostgresFire/"+server+"/clients=1", "of-by-hand"), "%.2f times", 0.8, true},
+		{"PostgreSQL, " + server + ", one event at a time, 16 clients: throughput against by hand", value("PostgresFire/"+server+"/clients=16", "of-by-hand"), "%.2f times", 0.8, true},
+		{"PostgreSQL, " + server + ", FireBatch, 1 client: throughput against the batch by hand", value("PostgresBatch/"+server, "of-by-hand"), "%.2f times", 0.8, true},
+		{"PostgreSQL, " + server + ", one event at a time, 1 client: what the triggers take of it", value("PostgresFire/"+server+"/clients=1", "trigger-percent"), "%.0f percent", 15, false},
+		{"PostgreSQL, " + server + ", outbox relay against River", value("Relay/"+server, "of-river"), "%.2f times", 1.5, true},
+	}
+}
+
+// withConsul returns the figures of registrations on a server.
+func withConsul(server string) []figure {
+	name := "Registration/" + server + "/real/"
+	return []figure{
+		{"registration with Consul, " + server + ", 16 clients, 80 nodes: throughput against by hand", optional(name+"single-step/clients=16", "of-by-hand"), "%.2f times", 0.8, true},
+		{"registration with Consul, " + server + ", 16 clients, a fleet of 512: throughput against by hand", optional(name+"single-step/fleet=512", "of-by-hand"), "%.2f times", 0.8, true},
+		{"registration with Consul, " + server + ", single-step, 1 client, median (document 001: below 10 ms)", optional(name+"single-step/clients=1", "p50-ms"), "%.1f ms", 10, false},
+		{"registration with Consul, " + server + ", two-step, 1 client, median (document 001: 50 to 100 ms more)", optional(name+"two-step/clients=1", "p50-ms"), "%.1f ms", 100, false},
+	}
 }
 
 func run(in io.Reader, out io.Writer) error {
