@@ -85,16 +85,20 @@ TURNS := Registration|PostgresFire|PostgresBatch|Relay|Lifecycle|Busy
 .PHONY: bench
 bench: $(BIN)/benchstat $(BIN)/parts ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md
 	$(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench . -skip '$(TURNS)|Recovery|Idle|Images|Hung|Outage' -benchmem -count $(COUNT) -timeout 2h . | tee $(BIN)/bench.txt
-	$(MAKE) -s turns | tee -a $(BIN)/bench.txt
 	FSMGEN_BENCH_FULL=1 $(BIN)/parts --need postgres -- go -C bench test -run '^$$' -bench 'Recovery|Idle|Images|Hung|Outage' -benchtime 1x -timeout 2h . | tee -a $(BIN)/bench.txt
-	$(BIN)/benchstat $(BIN)/bench.txt
-	go -C bench run ./table < $(BIN)/bench.txt > $(BIN)/benchmarks.md
-	cp $(BIN)/benchmarks.md docs/benchmarks.md
+	$(MAKE) turns
+	$(BIN)/benchstat $(BIN)/bench.txt $(BIN)/turns.txt
+	$(MAKE) table
 
-# Part of bench, and what an idle computer is needed for most. TURNS='Relay|Lifecycle' narrows it.
+# These need an idle computer most. With TURNS='Relay|Lifecycle' only some of them run.
 .PHONY: turns
-turns: $(BIN)/parts ## Run the benchmarks that take turns on PostgreSQL COUNT (6) times
-	$(BIN)/parts --need postgres,consul -- go -C bench test -run '^$$' -bench '$(TURNS)' -benchtime 25x -count $(COUNT) -timeout 4h .
+turns: $(BIN)/parts ## Run only the benchmarks that take turns on PostgreSQL
+	$(BIN)/parts --need postgres,consul -- go -C bench test -run '^$$' -bench '$(TURNS)' -benchtime 25x -count $(COUNT) -timeout 4h . | tee $(BIN)/turns.txt
+
+.PHONY: table
+table: ## Rewrite docs/benchmarks.md from the last runs of bench and turns
+	cat $(BIN)/bench.txt $(BIN)/turns.txt | go -C bench run ./table > $(BIN)/benchmarks.md
+	cp $(BIN)/benchmarks.md docs/benchmarks.md
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run gofmt, go vet and the linters of .golangci.yml on every module
