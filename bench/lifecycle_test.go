@@ -40,7 +40,7 @@ type lifecycles interface {
 
 func compareLifecycles(b *testing.B, ways []lifecycles, payments *payments, clients int) {
 	b.Helper()
-	orders := 8 * clients
+	orders := 4 * clients
 	run := func(way lifecycles) time.Duration {
 		ended, paid := way.completed(b), payments.count()
 		took := by(b, clients, orders, way.complete)
