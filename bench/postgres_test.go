@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -65,7 +67,8 @@ func withAndWithoutFsync(b *testing.B, measure func(b *testing.B, dsn string)) {
 // reached by a socket.
 func startWithFsync(b *testing.B) (dsn string) {
 	b.Helper()
-	return pgtest.NewServer(b, "fsync=on", "synchronous_commit=on", "max_connections=200").DSN()
+	socket := pgtest.NewServer(b, "fsync=on", "synchronous_commit=on", "max_connections=200").Socket()
+	return "postgres://postgres@/postgres?sslmode=disable&host=" + url.QueryEscape(filepath.Dir(socket))
 }
 
 // newSchema makes a schema that goes with the benchmark.
