@@ -27,6 +27,6 @@ func TestKernel(t *testing.T) {
 			test(t, s, s.reopen(nil).(*Volumes))
 		})
 	}
-	t.Run("Exam", func(t *testing.T) { volumetest.Run(t, openSubject) })
+	t.Run("Conformance", func(t *testing.T) { volumetest.Run(t, openSubject) })
 	t.Run("NoThinPool", testNoThinPool) // the last: there is none from then on
 }

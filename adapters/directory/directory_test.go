@@ -11,13 +11,13 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume/volumetest"
 )
 
-// subject is a place under examination.
+// subject is a place under test.
 type subject struct {
 	*testing.T
 	root string
 }
 
-func TestExam(t *testing.T) {
+func TestVolumes(t *testing.T) {
 	volumetest.Run(t, func(t *testing.T) (volume.Volumes, volumetest.Tools) {
 		s := &subject{t, filepath.Join(t.TempDir(), "place")}
 		return s.reopen(nil), s.tools()

@@ -13,7 +13,7 @@ import (
 	"github.com/fsmgen/fsmgen/internal/guest"
 )
 
-// TestKernel sits the exam on file systems of its own. It runs in a guest.
+// TestKernel runs the conformance suite on file systems of its own. It runs in a guest.
 func TestKernel(t *testing.T) {
 	if !guest.Enter(t, "-module btrfs", "-program mkfs.btrfs") {
 		return

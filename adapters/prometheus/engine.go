@@ -28,7 +28,7 @@ func engineMetrics() []ownMetric {
 		counter(engine.MetricRejections, "Events that the machine refused.", "event", "reason"),
 		counter(engine.MetricConflicts, "Events that another writer came before.", "event"),
 		counter(engine.MetricAttempts, "Attempts to deliver an effect, by what came of them.", "effect", "outcome"),
-		counter(engine.MetricLateDeadlines, "Deadlines that were disarmed while they fired.", "event"),
+		counter(engine.MetricLateDeadlines, "Deadlines that were cleared while they fired.", "event"),
 		counter(engine.MetricRefusedDeadlines, "Deadlines whose event the record refused.", "event"),
 		counter(engine.MetricRefused, "Answers of effects that the record refused.", "event"),
 		counter(engine.MetricFatal, "Accepted events that could not be recorded.", "event"),

@@ -69,12 +69,12 @@ func (set scenarioSet) unreached(f *facts, missed []Window) string {
 			effects = append(effects, e.Text)
 		}
 	}
-	var timers []string
+	var deadlines []string
 	for _, state := range set.silent {
-		timers = append(timers, state.Text)
+		deadlines = append(deadlines, state.Text)
 	}
 	add("transitions", transitions)
-	add("timers of", timers)
+	add("deadlines of", deadlines)
 	add("effects", effects)
 	add("windows", windowNames(missed))
 	return strings.Join(parts, "; ")

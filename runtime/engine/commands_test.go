@@ -186,7 +186,7 @@ func (s *stage) administer(ctx context.Context, command string, args []string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.say("timer %v, requeued %d", did.Deadline, did.Requeued)
+		s.say("deadline %v, requeued %d", did.Deadline, did.Requeued)
 		return
 	}
 	letters, err := s.engine.DeadLetters(ctx, engine.Filter{}, "", 1)

@@ -19,7 +19,7 @@ const (
 	MetricRejections       = "fsm_rejections_total"          // event, reason
 	MetricConflicts        = "fsm_conflicts_total"           // event
 	MetricAttempts         = "fsm_effect_attempts_total"     // effect, outcome: delivered, late, refused, retry_later, dead_letter, released
-	MetricLateDeadlines    = "fsm_late_timers_total"         // event
+	MetricLateDeadlines    = "fsm_late_deadlines_total"      // event
 	MetricRefusedDeadlines = "fsm_refused_deadlines_total"   // event
 	MetricRefused          = "fsm_refused_answers_total"     // event
 	MetricOutboxLag        = "fsm_outbox_lag_seconds"        // effect

@@ -12,13 +12,13 @@ import (
 
 // together runs a function several times at once, each time with a driver of
 // its own, and returns what each run answered.
-func (b *bench) together(runs int, run func(i int, v volume.Volumes) error) []error {
+func (f *fixture) together(runs int, run func(i int, v volume.Volumes) error) []error {
 	errs := make([]error, runs)
 	var group sync.WaitGroup
 	for i := range runs {
-		v := b.Volumes
+		v := f.Volumes
 		if i%2 == 1 {
-			v = b.Reopen(nil) // a process of its own
+			v = f.Reopen(nil) // a process of its own
 		}
 		group.Go(func() { errs[i] = run(i, v) })
 	}
@@ -26,55 +26,55 @@ func (b *bench) together(runs int, run func(i int, v volume.Volumes) error) []er
 	return errs
 }
 
-func race(b *bench) {
+func race(f *fixture) {
 	won := 0
-	for _, err := range b.together(6, func(_ int, v volume.Volumes) error {
-		_, err := v.Create(b.ctx, image)
+	for _, err := range f.together(6, func(_ int, v volume.Volumes) error {
+		_, err := v.Create(f.ctx, image)
 		return err
 	}) {
 		if err == nil {
 			won++
 		} else if !errors.Is(err, volume.ErrExists) {
-			b.Error(err)
+			f.Error(err)
 		}
 	}
 	if won != 1 {
-		b.Errorf("%d of 6 created the volume", won)
+		f.Errorf("%d of 6 created the volume", won)
 	}
-	b.empty(b.is(b.look(image), image, volume.Active, true))
+	f.empty(f.is(f.look(image), image, volume.Active, true))
 }
 
-func parallel(b *bench) {
-	b.origin()
-	for _, err := range b.together(6, func(i int, v volume.Volumes) error { return sequence(b, v, fmt.Sprintf("thin-%d", i)) }) {
-		b.must(err)
+func parallel(f *fixture) {
+	f.origin()
+	for _, err := range f.together(6, func(i int, v volume.Volumes) error { return sequence(f, v, fmt.Sprintf("thin-%d", i)) }) {
+		f.must(err)
 	}
-	all, err := b.List(b.ctx)
-	b.must(err)
+	all, err := f.List(f.ctx)
+	f.must(err)
 	if len(all) != 7 {
-		b.Errorf("the volumes are %+v", all)
+		f.Errorf("the volumes are %+v", all)
 	}
 }
 
 // sequence takes a volume through most of what can happen to one, beside others.
-func sequence(b *bench, v volume.Volumes, name string) error {
-	if _, err := v.Create(b.ctx, name); err != nil {
+func sequence(f *fixture, v volume.Volumes, name string) error {
+	if _, err := v.Create(f.ctx, name); err != nil {
 		return err
 	}
-	if err := v.Unmount(b.ctx, name); err != nil {
+	if err := v.Unmount(f.ctx, name); err != nil {
 		return err
 	}
-	if _, err := v.Look(b.ctx, image); err != nil {
+	if _, err := v.Look(f.ctx, image); err != nil {
 		return err
 	}
-	if _, err := v.Snapshot(b.ctx, image, name+"-snap"); err != nil {
+	if _, err := v.Snapshot(f.ctx, image, name+"-snap"); err != nil {
 		return err
 	}
-	if _, err := v.Mount(b.ctx, name+"-snap"); err != nil {
+	if _, err := v.Mount(f.ctx, name+"-snap"); err != nil {
 		return err
 	}
-	if seen, err := v.Look(b.ctx, name+"-snap"); err != nil || seen.Mounted == "" {
+	if seen, err := v.Look(f.ctx, name+"-snap"); err != nil || seen.Mounted == "" {
 		return fmt.Errorf("the snapshot is %+v, %w", seen, err)
 	}
-	return v.Destroy(b.ctx, name)
+	return v.Destroy(f.ctx, name)
 }

@@ -33,7 +33,7 @@ type Tools struct {
 func Run(t *testing.T, open Open) {
 	for _, test := range []struct {
 		name string
-		run  func(*bench)
+		run  func(*fixture)
 	}{
 		{"WhatIsUnknown", unknown},
 		{"NamesAreChecked", names},
@@ -63,9 +63,9 @@ func Run(t *testing.T, open Open) {
 		{"ACrashInDestroy", crashInDestroy},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := newBench(t, open)
-			test.run(b)
-			b.leavesNothing()
+			f := newFixture(t, open)
+			test.run(f)
+			f.leavesNothing()
 		})
 	}
 }

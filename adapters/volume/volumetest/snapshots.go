@@ -14,32 +14,32 @@ import (
 )
 
 // tree fills a volume with what images have: a name of each kind of file.
-func (b *bench) tree(v volume.Volume) {
-	b.Helper()
+func (f *fixture) tree(v volume.Volume) {
+	f.Helper()
 	at := func(name string) string { return filepath.Join(v.Mounted, name) }
-	b.must(os.MkdirAll(at("usr/bin"), 0o755))
-	b.must(os.WriteFile(at("usr/bin/tool"), []byte("#!/bin/sh\n"), 0o755))
-	b.must(os.Link(at("usr/bin/tool"), at("usr/bin/link")))
-	b.must(os.Symlink("usr/bin", at("bin")))
-	b.must(os.Symlink("/no/such/place", at("dangling")))
-	b.must(syscall.Mkfifo(at("fifo"), 0o620))
-	b.must(os.WriteFile(at("secret"), []byte("x"), 0o600))
-	b.must(os.Chmod(at("secret"), 0o400|fs.ModeSetuid))
-	b.must(os.Mkdir(at("closed"), 0o700))
-	b.must(os.WriteFile(at("closed/inner"), []byte("y"), 0o640))
+	f.must(os.MkdirAll(at("usr/bin"), 0o755))
+	f.must(os.WriteFile(at("usr/bin/tool"), []byte("#!/bin/sh\n"), 0o755))
+	f.must(os.Link(at("usr/bin/tool"), at("usr/bin/link")))
+	f.must(os.Symlink("usr/bin", at("bin")))
+	f.must(os.Symlink("/no/such/place", at("dangling")))
+	f.must(syscall.Mkfifo(at("fifo"), 0o620))
+	f.must(os.WriteFile(at("secret"), []byte("x"), 0o600))
+	f.must(os.Chmod(at("secret"), 0o400|fs.ModeSetuid))
+	f.must(os.Mkdir(at("closed"), 0o700))
+	f.must(os.WriteFile(at("closed/inner"), []byte("y"), 0o640))
 	if os.Geteuid() == 0 {
-		b.must(os.Lchown(at("secret"), 12, 34))
-		b.must(os.Lchown(at("bin"), 56, 78))
-		b.must(os.Chmod(at("secret"), 0o400|fs.ModeSetuid)) // the change of owner took the bit
+		f.must(os.Lchown(at("secret"), 12, 34))
+		f.must(os.Lchown(at("bin"), 56, 78))
+		f.must(os.Chmod(at("secret"), 0o400|fs.ModeSetuid)) // the change of owner took the bit
 	}
 	sparse, err := os.Create(at("sparse"))
-	b.must(err)
-	b.must(sparse.Truncate(1 << 20))
-	b.must(sparse.Close())
+	f.must(err)
+	f.must(sparse.Truncate(1 << 20))
+	f.must(sparse.Close())
 	old := time.Date(2001, 2, 3, 4, 5, 6, 789_000_000, time.UTC)
-	b.must(os.Chtimes(at("usr/bin/tool"), old, old))
-	b.must(os.Chmod(at("closed"), 0o500))
-	b.must(os.Chtimes(at("closed"), old, old))
+	f.must(os.Chtimes(at("usr/bin/tool"), old, old))
+	f.must(os.Chmod(at("closed"), 0o500))
+	f.must(os.Chtimes(at("closed"), old, old))
 }
 
 // node is what a copy has to keep of a file.
@@ -53,10 +53,10 @@ type node struct {
 }
 
 // nodes reads a mounted volume.
-func (b *bench) nodes(v volume.Volume) map[string]node {
-	b.Helper()
+func (f *fixture) nodes(v volume.Volume) map[string]node {
+	f.Helper()
 	found := map[string]node{}
-	b.must(filepath.WalkDir(v.Mounted, func(path string, d fs.DirEntry, err error) error {
+	f.must(filepath.WalkDir(v.Mounted, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -86,87 +86,87 @@ func (b *bench) nodes(v volume.Volume) map[string]node {
 	return found
 }
 
-func snapshot(b *bench) {
-	v := b.create(image)
-	b.tree(v)
-	want := b.nodes(v)
-	b.unmount(image)
-	b.snapshot(image, snap)
-	_, err := b.Snapshot(b.ctx, image, snap)
-	b.wants(err, volume.ErrExists)
-	got := b.nodes(b.mount(snap))
+func snapshot(f *fixture) {
+	v := f.create(image)
+	f.tree(v)
+	want := f.nodes(v)
+	f.unmount(image)
+	f.snapshot(image, snap)
+	_, err := f.Snapshot(f.ctx, image, snap)
+	f.wants(err, volume.ErrExists)
+	got := f.nodes(f.mount(snap))
 	if len(got) != len(want) || len(want) < 11 {
-		b.Errorf("the snapshot has %d files, the origin %d", len(got), len(want))
+		f.Errorf("the snapshot has %d files, the origin %d", len(got), len(want))
 	}
 	for name, w := range want {
 		g := got[name]
 		if !g.modified.Equal(w.modified) {
-			b.Errorf("%s was modified at %v, in the snapshot at %v", name, w.modified, g.modified)
+			f.Errorf("%s was modified at %v, in the snapshot at %v", name, w.modified, g.modified)
 		}
 		g.modified, w.modified = time.Time{}, time.Time{}
 		if g != w {
-			b.Errorf("%s is %+v, in the snapshot %+v", name, w, g)
+			f.Errorf("%s is %+v, in the snapshot %+v", name, w, g)
 		}
 	}
-	b.linked(b.look(snap))
+	f.linked(f.look(snap))
 }
 
 // linked fails the test unless two names are still one file.
-func (b *bench) linked(v volume.Volume) {
-	b.Helper()
+func (f *fixture) linked(v volume.Volume) {
+	f.Helper()
 	tool, err := os.Stat(filepath.Join(v.Mounted, "usr/bin/tool"))
-	b.must(err)
+	f.must(err)
 	link, err := os.Stat(filepath.Join(v.Mounted, "usr/bin/link"))
-	b.must(err)
+	f.must(err)
 	if !os.SameFile(tool, link) {
-		b.Error("two names of one file are two files in the snapshot")
+		f.Error("two names of one file are two files in the snapshot")
 	}
 }
 
-func independent(b *bench) {
-	b.origin()
-	b.snapshot(image, snap)
-	s := b.mount(snap)
-	b.write(s, "file", "changed")
-	b.write(s, "new", "x")
-	b.unmount(snap)
-	o := b.mount(image)
-	b.holds(o, "file", "content")
-	if files := b.files(o); len(files) != 1 {
-		b.Errorf("the origin has %q after a write to its snapshot", files)
+func independent(f *fixture) {
+	f.origin()
+	f.snapshot(image, snap)
+	s := f.mount(snap)
+	f.write(s, "file", "changed")
+	f.write(s, "new", "x")
+	f.unmount(snap)
+	o := f.mount(image)
+	f.holds(o, "file", "content")
+	if files := f.files(o); len(files) != 1 {
+		f.Errorf("the origin has %q after a write to its snapshot", files)
 	}
-	b.write(o, "file", "changed in the origin")
-	b.unmount(image)
-	b.holds(b.mount(snap), "file", "changed")
-	b.snapshot(image, "thin-second-snap")
-	b.holds(b.mount("thin-second-snap"), "file", "changed in the origin")
+	f.write(o, "file", "changed in the origin")
+	f.unmount(image)
+	f.holds(f.mount(snap), "file", "changed")
+	f.snapshot(image, "thin-second-snap")
+	f.holds(f.mount("thin-second-snap"), "file", "changed in the origin")
 }
 
-func outlives(b *bench) {
-	b.origin()
-	b.snapshot(image, snap)
-	b.unmount(image)
-	b.destroy(image)
-	b.holds(b.mount(snap), "file", "content")
-	b.empty(b.create(image))
-	b.holds(b.look(snap), "file", "content")
+func outlives(f *fixture) {
+	f.origin()
+	f.snapshot(image, snap)
+	f.unmount(image)
+	f.destroy(image)
+	f.holds(f.mount(snap), "file", "content")
+	f.empty(f.create(image))
+	f.holds(f.look(snap), "file", "content")
 }
 
-func noOrigin(b *bench) {
-	_, err := b.Snapshot(b.ctx, image, snap)
-	b.wants(err, volume.ErrNoOrigin)
-	b.absent(snap)
-	b.absent(image)
-	if debris := b.Debris(); len(debris) > 0 {
-		b.Errorf("a snapshot of nothing left %q", debris)
+func noOrigin(f *fixture) {
+	_, err := f.Snapshot(f.ctx, image, snap)
+	f.wants(err, volume.ErrNoOrigin)
+	f.absent(snap)
+	f.absent(image)
+	if debris := f.Debris(); len(debris) > 0 {
+		f.Errorf("a snapshot of nothing left %q", debris)
 	}
 }
 
-func mountedOrigin(b *bench) {
-	b.write(b.create(image), "file", "content")
-	_, err := b.Snapshot(b.ctx, image, snap)
-	b.wants(err, volume.ErrBusy)
-	b.absent(snap)
-	b.unmount(image)
-	b.snapshot(image, snap)
+func mountedOrigin(f *fixture) {
+	f.write(f.create(image), "file", "content")
+	_, err := f.Snapshot(f.ctx, image, snap)
+	f.wants(err, volume.ErrBusy)
+	f.absent(snap)
+	f.unmount(image)
+	f.snapshot(image, snap)
 }

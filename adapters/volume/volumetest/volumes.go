@@ -11,192 +11,192 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-func unknown(b *bench) {
-	b.absent(image)
-	_, err := b.Mount(b.ctx, image)
-	b.wants(err, volume.ErrNotExist)
-	_, err = b.Activate(b.ctx, image)
-	b.wants(err, volume.ErrNotExist)
-	b.must(b.Unmount(b.ctx, image))
-	b.must(b.Destroy(b.ctx, image))
-	b.absent(image)
-	if all, err := b.List(b.ctx); err != nil || len(all) > 0 {
-		b.Errorf("an empty place has %v, %v", all, err)
+func unknown(f *fixture) {
+	f.absent(image)
+	_, err := f.Mount(f.ctx, image)
+	f.wants(err, volume.ErrNotExist)
+	_, err = f.Activate(f.ctx, image)
+	f.wants(err, volume.ErrNotExist)
+	f.must(f.Unmount(f.ctx, image))
+	f.must(f.Destroy(f.ctx, image))
+	f.absent(image)
+	if all, err := f.List(f.ctx); err != nil || len(all) > 0 {
+		f.Errorf("an empty place has %v, %v", all, err)
 	}
 }
 
-func names(b *bench) {
+func names(f *fixture) {
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "A", "a b", "a\n", "ä", "a\x00"} {
-		if v, err := b.Create(b.ctx, name); err == nil {
-			b.Errorf("the name %q was taken: %+v", name, v)
+		if v, err := f.Create(f.ctx, name); err == nil {
+			f.Errorf("the name %q was taken: %+v", name, v)
 		}
-		if v, err := b.Look(b.ctx, name); err == nil {
-			b.Errorf("the name %q was looked at: %+v", name, v)
+		if v, err := f.Look(f.ctx, name); err == nil {
+			f.Errorf("the name %q was looked at: %+v", name, v)
 		}
-		if b.Destroy(b.ctx, name) == nil {
-			b.Errorf("the name %q was destroyed", name)
+		if f.Destroy(f.ctx, name) == nil {
+			f.Errorf("the name %q was destroyed", name)
 		}
 	}
-	b.origin()
-	if v, err := b.Snapshot(b.ctx, image, "../x"); err == nil {
-		b.Errorf("a snapshot was made: %+v", v)
+	f.origin()
+	if v, err := f.Snapshot(f.ctx, image, "../x"); err == nil {
+		f.Errorf("a snapshot was made: %+v", v)
 	}
 }
 
-func cancelled(b *bench) {
-	b.origin()
-	ctx, cancel := context.WithCancel(b.ctx)
+func cancelled(f *fixture) {
+	f.origin()
+	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	_, err := b.Create(ctx, "other")
-	b.wants(err, context.Canceled)
-	_, err = b.Snapshot(ctx, image, snap)
-	b.wants(err, context.Canceled)
-	b.wants(b.Destroy(ctx, image), context.Canceled)
-	b.absent("other")
-	b.absent(snap)
-	b.holds(b.mount(image), "file", "content")
+	_, err := f.Create(ctx, "other")
+	f.wants(err, context.Canceled)
+	_, err = f.Snapshot(ctx, image, snap)
+	f.wants(err, context.Canceled)
+	f.wants(f.Destroy(ctx, image), context.Canceled)
+	f.absent("other")
+	f.absent(snap)
+	f.holds(f.mount(image), "file", "content")
 }
 
-func create(b *bench) {
-	v := b.create(image)
-	b.empty(v)
-	b.write(v, "file", "content")
-	b.must(os.Mkdir(filepath.Join(v.Mounted, "folder"), 0o750))
-	b.holds(b.look(image), "file", "content")
+func create(f *fixture) {
+	v := f.create(image)
+	f.empty(v)
+	f.write(v, "file", "content")
+	f.must(os.Mkdir(filepath.Join(v.Mounted, "folder"), 0o750))
+	f.holds(f.look(image), "file", "content")
 }
 
-func createOnce(b *bench) {
-	b.write(b.create(image), "file", "content")
-	_, err := b.Create(b.ctx, image)
-	b.wants(err, volume.ErrExists)
-	b.holds(b.is(b.look(image), image, volume.Active, true), "file", "content")
-	b.unmount(image)
-	_, err = b.Create(b.ctx, image)
-	b.wants(err, volume.ErrExists)
-	b.is(b.look(image), image, volume.Active, false)
+func createOnce(f *fixture) {
+	f.write(f.create(image), "file", "content")
+	_, err := f.Create(f.ctx, image)
+	f.wants(err, volume.ErrExists)
+	f.holds(f.is(f.look(image), image, volume.Active, true), "file", "content")
+	f.unmount(image)
+	_, err = f.Create(f.ctx, image)
+	f.wants(err, volume.ErrExists)
+	f.is(f.look(image), image, volume.Active, false)
 }
 
-func mount(b *bench) {
-	v := b.create(image)
-	if again := b.mount(image); again != v {
-		b.Errorf("a mounted volume was %+v and is %+v", v, again)
+func mount(f *fixture) {
+	v := f.create(image)
+	if again := f.mount(image); again != v {
+		f.Errorf("a mounted volume was %+v and is %+v", v, again)
 	}
-	other := b.Reopen(nil)
-	if again, err := other.Mount(b.ctx, image); err != nil || again != v {
-		b.Errorf("to another process the volume is %+v, %v; want %+v", again, err, v)
-	}
-}
-
-func unmount(b *bench) {
-	b.write(b.create(image), "file", "content")
-	b.unmount(image)
-	b.unmount(image)
-	b.is(b.look(image), image, volume.Active, false)
-	v := b.mount(image)
-	b.holds(v, "file", "content")
-	b.write(v, "second", "more")
-	b.unmount(image)
-	if files := b.files(b.mount(image)); !slices.Equal(files, []string{"file", "second"}) {
-		b.Errorf("the files are %q", files)
+	other := f.Reopen(nil)
+	if again, err := other.Mount(f.ctx, image); err != nil || again != v {
+		f.Errorf("to another process the volume is %+v, %v; want %+v", again, err, v)
 	}
 }
 
-func destroy(b *bench) {
+func unmount(f *fixture) {
+	f.write(f.create(image), "file", "content")
+	f.unmount(image)
+	f.unmount(image)
+	f.is(f.look(image), image, volume.Active, false)
+	v := f.mount(image)
+	f.holds(v, "file", "content")
+	f.write(v, "second", "more")
+	f.unmount(image)
+	if files := f.files(f.mount(image)); !slices.Equal(files, []string{"file", "second"}) {
+		f.Errorf("the files are %q", files)
+	}
+}
+
+func destroy(f *fixture) {
 	for range 2 {
-		v := b.create(image)
-		b.empty(v) // the second time, too
-		b.write(v, "file", "content")
-		b.destroy(image)
-		b.destroy(image)
+		v := f.create(image)
+		f.empty(v) // the second time, too
+		f.write(v, "file", "content")
+		f.destroy(image)
+		f.destroy(image)
 		if _, err := os.Lstat(filepath.Join(v.Mounted, "file")); !os.IsNotExist(err) {
-			b.Errorf("the file of a destroyed volume: %v", err)
+			f.Errorf("the file of a destroyed volume: %v", err)
 		}
 		if _, err := os.Lstat(v.Path); !os.IsNotExist(err) {
-			b.Errorf("the path of a destroyed volume: %v", err)
+			f.Errorf("the path of a destroyed volume: %v", err)
 		}
 	}
-	if debris := b.Debris(); len(debris) > 0 {
-		b.Errorf("a destroyed volume left %q", debris)
+	if debris := f.Debris(); len(debris) > 0 {
+		f.Errorf("a destroyed volume left %q", debris)
 	}
-	b.origin()
-	b.snapshot(image, snap)
-	b.destroy(snap)
-	b.holds(b.mount(image), "file", "content")
+	f.origin()
+	f.snapshot(image, snap)
+	f.destroy(snap)
+	f.holds(f.mount(image), "file", "content")
 }
 
-func busy(b *bench) {
-	v := b.create(image)
-	b.write(v, "file", "content")
+func busy(f *fixture) {
+	v := f.create(image)
+	f.write(v, "file", "content")
 	file, err := os.Open(filepath.Join(v.Mounted, "file"))
-	b.must(err)
+	f.must(err)
 	defer file.Close()
-	if b.Holds {
-		b.wants(b.Unmount(b.ctx, image), volume.ErrBusy)
-		b.wants(b.Destroy(b.ctx, image), volume.ErrBusy)
-		b.holds(b.is(b.look(image), image, volume.Active, true), "file", "content")
-		b.must(file.Close())
+	if f.Holds {
+		f.wants(f.Unmount(f.ctx, image), volume.ErrBusy)
+		f.wants(f.Destroy(f.ctx, image), volume.ErrBusy)
+		f.holds(f.is(f.look(image), image, volume.Active, true), "file", "content")
+		f.must(file.Close())
 	}
-	b.unmount(image)
-	b.destroy(image)
+	f.unmount(image)
+	f.destroy(image)
 }
 
-func list(b *bench) {
+func list(f *fixture) {
 	for _, name := range []string{"thin-b", "thin-a", "thin-c"} {
-		b.create(name)
+		f.create(name)
 	}
-	b.unmount("thin-a")
-	b.snapshot("thin-a", "thin-a-snap")
-	b.destroy("thin-c")
-	all, err := b.List(b.ctx)
-	b.must(err)
-	want := []volume.Volume{b.look("thin-a"), b.look("thin-a-snap"), b.look("thin-b")}
+	f.unmount("thin-a")
+	f.snapshot("thin-a", "thin-a-snap")
+	f.destroy("thin-c")
+	all, err := f.List(f.ctx)
+	f.must(err)
+	want := []volume.Volume{f.look("thin-a"), f.look("thin-a-snap"), f.look("thin-b")}
 	if !slices.Equal(all, want) {
-		b.Errorf("the volumes are %+v, want %+v", all, want)
+		f.Errorf("the volumes are %+v, want %+v", all, want)
 	}
 }
 
-func usage(b *bench) {
-	before, err := b.Usage(b.ctx)
-	b.must(err)
-	v := b.create(image)
-	b.must(os.WriteFile(filepath.Join(v.Mounted, "file"), make([]byte, 4<<20), 0o600))
-	b.unmount(image)
-	after, err := b.Usage(b.ctx)
-	b.must(err)
+func usage(f *fixture) {
+	before, err := f.Usage(f.ctx)
+	f.must(err)
+	v := f.create(image)
+	f.must(os.WriteFile(filepath.Join(v.Mounted, "file"), make([]byte, 4<<20), 0o600))
+	f.unmount(image)
+	after, err := f.Usage(f.ctx)
+	f.must(err)
 	if before.Total <= 0 || before.Total != after.Total || after.Used > after.Total || after.UsedMeta > after.TotalMeta {
-		b.Errorf("the usage was %+v and is %+v", before, after)
+		f.Errorf("the usage was %+v and is %+v", before, after)
 	}
-	if after.Used-before.Used < 4<<20 && b.Capacity > 0 { // nobody else writes there
-		b.Errorf("4 MiB were written; the usage was %+v and is %+v", before, after)
+	if after.Used-before.Used < 4<<20 && f.Capacity > 0 { // nobody else writes there
+		f.Errorf("4 MiB were written; the usage was %+v and is %+v", before, after)
 	}
 }
 
-func reboot(b *bench) {
-	b.origin()
-	b.snapshot(image, snap)
-	b.write(b.mount(snap), "file", "changed")
-	b.unmount(snap)
-	b.must(b.Destroy(b.ctx, "never-made"))
-	b.Reboot()
-	b.Volumes = b.Reopen(nil)
+func reboot(f *fixture) {
+	f.origin()
+	f.snapshot(image, snap)
+	f.write(f.mount(snap), "file", "changed")
+	f.unmount(snap)
+	f.must(f.Destroy(f.ctx, "never-made"))
+	f.Reboot()
+	f.Volumes = f.Reopen(nil)
 	for name, content := range map[string]string{image: "content", snap: "changed"} {
-		v := b.look(name)
+		v := f.look(name)
 		if v.Condition == volume.Absent || v.Mounted != "" {
-			b.Fatalf("after a reboot a volume is %+v", v)
+			f.Fatalf("after a reboot a volume is %+v", v)
 		}
-		_, err := b.Create(b.ctx, name)
-		b.wants(err, volume.ErrExists)
+		_, err := f.Create(f.ctx, name)
+		f.wants(err, volume.ErrExists)
 		for range 2 {
-			v, err = b.Activate(b.ctx, name)
-			b.must(err)
-			b.is(v, name, volume.Active, false)
+			v, err = f.Activate(f.ctx, name)
+			f.must(err)
+			f.is(v, name, volume.Active, false)
 		}
-		b.holds(b.mount(name), "file", content)
+		f.holds(f.mount(name), "file", content)
 	}
-	b.absent("never-made")
-	_, err := b.Activate(b.ctx, "never-made")
-	b.wants(err, volume.ErrNotExist)
-	b.Reboot()
-	b.Volumes = b.Reopen(nil)
-	b.destroy(image) // known and not active
+	f.absent("never-made")
+	_, err := f.Activate(f.ctx, "never-made")
+	f.wants(err, volume.ErrNotExist)
+	f.Reboot()
+	f.Volumes = f.Reopen(nil)
+	f.destroy(image) // known and not active
 }

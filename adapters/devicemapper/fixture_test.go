@@ -53,7 +53,7 @@ func (n *table) Names(context.Context) (map[string]uint32, error) {
 	return maps.Clone(n.numbers), nil
 }
 
-// subject is a pool under examination.
+// subject is a pool under test.
 type subject struct {
 	*testing.T
 	config  Config
@@ -165,7 +165,8 @@ func (s *subject) debris() []string {
 	return found
 }
 
-// The advice is for people; what programs need is the errno and the kind.
+// contains fails the test unless the message has the text. The advice is in the message alone; programs
+// use the errno and the kind.
 func contains(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {

@@ -74,7 +74,7 @@ func remote(t *testing.T, change func(*s3.Options)) shop {
 	endpoint := o.Endpoint
 	client := sdk.New(sdk.Options{BaseEndpoint: &endpoint, Region: o.Region, Credentials: o.Credentials, UsePathStyle: true})
 	digest := sha256.Sum256([]byte(t.Name()))
-	bucket := fmt.Sprintf("exam-%d-%x", os.Getpid(), digest[:6])
+	bucket := fmt.Sprintf("test-%d-%x", os.Getpid(), digest[:6])
 	ctx := context.WithoutCancel(t.Context())
 	if _, err := client.CreateBucket(ctx, &sdk.CreateBucketInput{Bucket: &bucket}); err != nil {
 		t.Fatal(err)
@@ -152,25 +152,25 @@ func random(n int) string {
 	return string(content[:n])
 }
 
-func TestDirectory(t *testing.T) { exam(t, local) }
+func TestDirectory(t *testing.T) { testObjects(t, local) }
 
 func TestStore(t *testing.T) {
-	exam(t, func(t *testing.T) shop { return remote(t, nil) })
+	testObjects(t, func(t *testing.T) shop { return remote(t, nil) })
 }
 
-// exam is what every object.Objects must pass.
-func exam(t *testing.T, open func(*testing.T) shop) {
-	t.Run("contents", func(t *testing.T) { examContents(t, open(t)) })
-	t.Run("keys", func(t *testing.T) { examKeys(t, open(t)) })
-	t.Run("absent", func(t *testing.T) { examAbsent(t, open(t)) })
-	t.Run("progress", func(t *testing.T) { examProgress(t, open(t)) })
-	t.Run("files", func(t *testing.T) { examFiles(t, open(t)) })
-	t.Run("cancelled", func(t *testing.T) { examCancelled(t, open(t)) })
-	t.Run("versions", func(t *testing.T) { examVersions(t, open(t)) })
-	t.Run("full disk", func(t *testing.T) { examFullDisk(t, open(t)) })
+// testObjects runs the cases that every object.Objects must pass.
+func testObjects(t *testing.T, open func(*testing.T) shop) {
+	t.Run("contents", func(t *testing.T) { testContents(t, open(t)) })
+	t.Run("keys", func(t *testing.T) { testKeys(t, open(t)) })
+	t.Run("absent", func(t *testing.T) { testAbsent(t, open(t)) })
+	t.Run("progress", func(t *testing.T) { testProgress(t, open(t)) })
+	t.Run("files", func(t *testing.T) { testFiles(t, open(t)) })
+	t.Run("cancelled", func(t *testing.T) { testCancelled(t, open(t)) })
+	t.Run("versions", func(t *testing.T) { testVersions(t, open(t)) })
+	t.Run("full disk", func(t *testing.T) { testFullDisk(t, open(t)) })
 }
 
-func examContents(t *testing.T, s shop) {
+func testContents(t *testing.T, s shop) {
 	for _, size := range []int{0, 1, 4096, 256 << 10, 256<<10 + 1, 5 << 20} {
 		content := random(size)
 		s.put("image.tar", content)
@@ -183,7 +183,7 @@ func examContents(t *testing.T, s shop) {
 	}
 }
 
-func examKeys(t *testing.T, s shop) {
+func testKeys(t *testing.T, s shop) {
 	for _, key := range []string{
 		"a", "deep/below/image.tar", "with space", "new\nline", "tab\tand\rreturn", "größe/画像.tar", "100%25+plus&amp=?#;", `back\slash`, "quote\"'`$(x)", ".hidden", "-rf",
 	} {
@@ -198,7 +198,7 @@ func examKeys(t *testing.T, s shop) {
 	}
 }
 
-func examAbsent(t *testing.T, s shop) {
+func testAbsent(t *testing.T, s shop) {
 	s.put("there/image.tar", "x")
 	for _, tt := range [][2]string{
 		{s.bucket, "absent"}, {s.bucket, "ab\nsent"}, {s.bucket, "there/image.tar/below"}, {s.bucket, "there/image"}, {"no-such-bucket-here", "there/image.tar"},
@@ -214,7 +214,7 @@ func examAbsent(t *testing.T, s shop) {
 	}
 }
 
-func examProgress(t *testing.T, s shop) {
+func testProgress(t *testing.T, s shop) {
 	const size = 3 << 20
 	s.put("image.tar", random(size))
 	l := newLanding(t)
@@ -231,7 +231,7 @@ func examProgress(t *testing.T, s shop) {
 	}
 }
 
-func examFiles(t *testing.T, s shop) {
+func testFiles(t *testing.T, s shop) {
 	s.put("image.tar", "content")
 	l := newLanding(t)
 	for _, name := range []string{l.temp, l.path} { // what an earlier attempt left
@@ -256,7 +256,7 @@ func examFiles(t *testing.T, s shop) {
 	l.entries(t)
 }
 
-func examCancelled(t *testing.T, s shop) {
+func testCancelled(t *testing.T, s shop) {
 	s.put("image.tar", random(4<<20))
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -272,7 +272,7 @@ func examCancelled(t *testing.T, s shop) {
 	l.entries(t)
 }
 
-func examVersions(t *testing.T, s shop) {
+func testVersions(t *testing.T, s shop) {
 	seen := map[string]bool{}
 	for _, content := range []string{"first", "second one", "third of all"} {
 		s.put("image.tar", content)
@@ -289,7 +289,7 @@ func examVersions(t *testing.T, s shop) {
 }
 
 // A device that is always full stands for the disk.
-func examFullDisk(t *testing.T, s shop) {
+func testFullDisk(t *testing.T, s shop) {
 	s.put("image.tar", random(1<<20))
 	l := newLanding(t)
 	if err := os.Symlink("/dev/full", l.temp); err != nil {
