@@ -175,9 +175,9 @@ func TestNonsenseIsNoAnswerOfConsul(t *testing.T) {
 func TestRedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 100)
-	thief := serve(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("X-Consul-Token") })
+	other := serve(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("X-Consul-Token") })
 	c := answering(t, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, thief, http.StatusTemporaryRedirect)
+		http.Redirect(w, r, other, http.StatusTemporaryRedirect)
 	})
 	for method, err := range every(t.Context(), c) {
 		if !errors.Is(err, discovery.ErrServer) {
@@ -185,7 +185,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		}
 	}
 	if len(asked) > 0 {
-		t.Errorf("somebody else got the token %q", <-asked)
+		t.Errorf("another server got the token %q", <-asked)
 	}
 }
 

@@ -3,7 +3,7 @@
 //
 // # What a caller can rely on
 //
-// Every call may be repeated: twice is as good as once. None repeats by itself,
+// Every call is idempotent. No call repeats a request by itself,
 // since pauses and limits belong to the effects of the table. A request that the
 // agent does not answer ends after Options.Timeout; it may have happened.
 //
@@ -20,7 +20,7 @@
 // # What it needs
 //
 // An agent of one's own: Consul's agents own what is registered with them, so
-// that all who register, renew and deregister have to use the same one. Where
+// that registering, renewing and deregistering have to use the same one. Where
 // ACLs are on, a token with service:write for the services, and for the
 // collectors service:read, node:read, session:write, and node:write to take away
 // what the agents of lost machines have left. What the token may not read is not

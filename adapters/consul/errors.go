@@ -93,7 +93,7 @@ func (e *Error) classifyAnswer(answer api.StatusError) {
 
 // unknown reports whether Consul says that there is no such service or check. It
 // is a 404 of newer versions and a 500 of older ones. A 404 without the words is
-// somebody else's, and no proof that anything is gone.
+// another server's, and no proof that anything is gone.
 func unknown(answer api.StatusError) bool {
 	if answer.Code != http.StatusNotFound && answer.Code != http.StatusInternalServerError {
 		return false

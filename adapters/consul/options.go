@@ -17,7 +17,7 @@ type Options struct {
 	// anonymous token.
 	Token string
 	// TLS is used for an https Address. Default: the CAs of this machine, no
-	// certificate of one's own.
+	// client certificate.
 	TLS *tls.Config
 	// Timeout bounds each request, from dialling to the last byte of the answer.
 	// A call makes one to four. Default: 5 s.

@@ -12,7 +12,7 @@ import (
 const maxAnswer = 64 << 20
 
 // newHTTPClient follows no redirect: Consul sends one only for a path that it
-// has tidied, which would be about something else, and anybody else would get
+// has tidied, which would be about something else, and another server would get
 // the token.
 func newHTTPClient(o Options) *http.Client {
 	return &http.Client{

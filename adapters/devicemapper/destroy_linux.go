@@ -70,7 +70,7 @@ func (v *Volumes) sound(m mountPoint) error {
 	return errors.Join(err, v.pool.writable(), freeze(m.place))
 }
 
-// unmountAll ends the mounts in our folder. One elsewhere is someone's own.
+// unmountAll ends the mounts in our folder. A mount elsewhere belongs to an operator.
 func (v *Volumes) unmountAll(f found) error {
 	for _, m := range slices.Backward(f.mounts) {
 		if m.place != v.place(f.Name) {

@@ -42,7 +42,7 @@ func (e *Error) Unwrap() []error {
 
 // Advice for the errors that a person can do something about.
 const (
-	adviceFull         = "the pool is full: destroy volumes that nobody needs, or enlarge the pool"
+	adviceFull         = "the pool is full: destroy volumes that are not needed, or enlarge the pool"
 	adviceFullMetadata = "nothing can be made or deleted until the device of the pool's metadata is larger: enlarge it, and make the pool anew"
 	adviceBusy         = "something still has it open or mounted: end that first"
 	advicePermission   = "device-mapper needs root (CAP_SYS_ADMIN)"

@@ -10,7 +10,7 @@ import "context"
 // second name gets the next free number, so the choice must be stored.
 type Numbers interface {
 	// Number returns the number of a name, and reserves one first if it has none:
-	// none that another name has, whoever asks at the same time, and none of
+	// none that another name has, even if several calls ask at the same time, and none of
 	// taken, which are those of devices that the pool has.
 	Number(ctx context.Context, name string, taken []uint32) (uint32, error)
 	// Release forgets a name. One that is unknown is no error.

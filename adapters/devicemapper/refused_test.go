@@ -48,13 +48,13 @@ func testMetadataFull(t *testing.T, s *subject, v *Volumes) {
 	}
 }
 
-// testNoPermission opens the pool as somebody else than root.
+// testNoPermission opens the pool as another user than root.
 func testNoPermission(t *testing.T, s *subject, _ *Volumes) {
 	opened := make(chan error)
 	go func() {
-		runtime.LockOSThread() // which ends with this: nobody else becomes nobody
-		const nobody = 65534
-		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody); errno != 0 {
+		runtime.LockOSThread() // the thread ends with the goroutine, so no other one changes its user
+		const unprivileged = 65534
+		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, unprivileged, unprivileged, unprivileged); errno != 0 {
 			opened <- errno
 			return
 		}

@@ -103,7 +103,7 @@ func testStaleNode(t *testing.T, s *subject, v *Volumes) {
 	must(t, err)
 }
 
-// What somebody mounted elsewhere is seen, used, and not taken away.
+// testMountedElsewhere: a mount that an operator made elsewhere is seen and used, and stays.
 func testMountedElsewhere(t *testing.T, _ *subject, v *Volumes) {
 	_, err := v.Create(t.Context(), image)
 	must(t, err)
@@ -126,7 +126,7 @@ func testMountedElsewhere(t *testing.T, _ *subject, v *Volumes) {
 	}
 }
 
-// An origin that was left suspended would hang whoever mounts it.
+// testLeftSuspended: a mount of an origin that was left suspended would hang.
 func testLeftSuspended(t *testing.T, s *subject, v *Volumes) {
 	_, err := v.Create(t.Context(), image)
 	must(t, err)

@@ -20,7 +20,7 @@ type copier struct {
 	from, to string
 	linked   map[inode]string    // where a file with several names was copied to
 	folders  []folder            // to be finished when all is in them, outermost first
-	files    chan<- func() error // those with one name, for whoever is free
+	files    chan<- func() error // those with one name, for the next free copier
 }
 
 // copiers is how many files are copied at once: making one is mostly waiting for

@@ -95,7 +95,7 @@ func TestCopyEnds(t *testing.T) {
 	}
 }
 
-// A user who isn't root owns files and folders that their modes close to it.
+// A user other than root owns files and folders that their modes close to it.
 func TestCopyOfWhatIsClosed(t *testing.T) {
 	if os.Geteuid() == 0 {
 		asNobody(t)

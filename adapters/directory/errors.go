@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	}
 	text += e.Err.Error()
 	if errors.Is(e.Kind, volume.ErrFull) {
-		text += " (destroy volumes that nobody needs, or enlarge the disk)"
+		text += " (destroy volumes that are not needed, or enlarge the disk)"
 	}
 	return text
 }

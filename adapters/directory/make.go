@@ -60,7 +60,7 @@ func (v *Volumes) temporary(in string) (dir string, unlock func(), err error) {
 		if err == nil {
 			return dir, unlock, nil
 		}
-		// One who sweeps may have seen it before the lock.
+		// Another process that sweeps may have seen it before the lock.
 		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.EWOULDBLOCK) {
 			return "", nil, err
 		}
@@ -94,7 +94,7 @@ func (v *Volumes) sweep() error {
 			dir := v.path(folder, e.Name())
 			unlock, err := lock(dir)
 			if err != nil {
-				continue // somebody is about it
+				continue // another process uses it
 			}
 			err = removeTree(dir)
 			unlock()
@@ -107,7 +107,7 @@ func (v *Volumes) sweep() error {
 }
 
 // Destroy implements volume.Volumes. It is never busy: a file that is open
-// stays readable to whoever has it.
+// stays readable to the process that has it.
 func (v *Volumes) Destroy(ctx context.Context, name string) error {
 	found, err := v.Look(ctx, name)
 	if err != nil {

@@ -11,7 +11,7 @@ type Objects interface {
 	// and renames it to path. It continues a broken stream by range, if the object is still the
 	// same. It overwrites temp, and removes it after an error.
 	//
-	// It returns ErrNoObject, ErrChanged and ErrDenied. Other errors may pass by themselves.
+	// It returns ErrNoObject, ErrChanged and ErrDenied. Other errors may be temporary.
 	Fetch(ctx context.Context, bucket, key, temp, path string, progress Progress) (Object, error)
 }
 
@@ -25,8 +25,8 @@ type Object struct {
 	Stated string
 }
 
-// Progress receives how many bytes of how many are done; total is -1 if it is unknown. It is
-// called often and must be quick.
+// Progress is called with the bytes that are done and the total, which is -1 if it is unknown. It is
+// called often and must return quickly.
 type Progress func(done, total int64)
 
 // Errors of Objects. They wrap their cause and say what to do.

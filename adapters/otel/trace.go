@@ -48,7 +48,7 @@ func title(op engine.Operation) string {
 	return string(op.Kind) + " " + op.Machine + " " + op.Name
 }
 
-// kind tells who is at the other end: an effect and a deadline come out of a
+// kind returns the kind of the span by what is at the other end: an effect and a deadline come out of a
 // queue, a handler calls others.
 func kind(k engine.OperationKind) trace.SpanKind {
 	switch k {
@@ -74,7 +74,7 @@ func attributes(op engine.Operation) []attribute.KeyValue {
 	return append(out, KeyEvent.String(op.Name))
 }
 
-// conclude tells what came of an operation.
+// conclude records the result of an operation.
 func conclude(span trace.Span, err error) {
 	var refused *fsm.Rejection
 	switch {

@@ -71,8 +71,8 @@ func describe(spans tracetest.SpanStubs) []string {
 	return out
 }
 
-// scene is a traced engine with one record to work on.
-type scene struct {
+// fixture is a traced engine with one record to work on.
+type fixture struct {
 	*testing.T
 	clock  *clock
 	spans  *tracetest.InMemoryExporter
@@ -80,8 +80,8 @@ type scene struct {
 	engine *engine.Engine[*sql.Tx]
 }
 
-func newScene(t *testing.T) scene {
-	s := scene{T: t, clock: &clock{time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}, spans: tracetest.NewInMemoryExporter()}
+func newFixture(t *testing.T) fixture {
+	s := fixture{T: t, clock: &clock{time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}, spans: tracetest.NewInMemoryExporter()}
 	provider := sdk.NewTracerProvider(sdk.WithSyncer(s.spans))
 	s.own = provider.Tracer("test")
 	s.engine = newEngine(t, engine.Config{Clock: s.clock, Trace: otel.Trace(provider)}, wal.Define[*sql.Tx](queue{s.own}, wal.DefaultParams()))
@@ -89,7 +89,7 @@ func newScene(t *testing.T) scene {
 }
 
 // expect compares the spans since the last call.
-func (s scene) expect(want ...string) {
+func (s fixture) expect(want ...string) {
 	s.Helper()
 	if got := describe(s.spans.GetSpans()); !slices.Equal(got, want) {
 		s.Errorf("got\n%q\nwant\n%q", got, want)
@@ -101,7 +101,7 @@ func call(correlation string) engine.Call {
 	return engine.Call{By: wal.ByWorker("w").Caller(), Correlation: correlation}
 }
 
-func (s scene) create(ctx context.Context, correlation string) {
+func (s fixture) create(ctx context.Context, correlation string) {
 	s.Helper()
 	event := wal.Discover{Dataset: "goes", ObjectURI: "s3://x", TimeRangeStart: s.clock.now}
 	if _, err := s.engine.Create(ctx, "wal", id, event, call(correlation)); err != nil {
@@ -109,7 +109,7 @@ func (s scene) create(ctx context.Context, correlation string) {
 	}
 }
 
-func (s scene) fire(correlation string, events ...fsm.Payload) {
+func (s fixture) fire(correlation string, events ...fsm.Payload) {
 	s.Helper()
 	for _, event := range events {
 		if _, err := s.engine.Fire(s.Context(), "wal", id, event, call(correlation)); err != nil {
@@ -118,7 +118,7 @@ func (s scene) fire(correlation string, events ...fsm.Payload) {
 	}
 }
 
-func (s scene) step() {
+func (s fixture) step() {
 	s.Helper()
 	if _, err := s.engine.Step(s.Context()); err != nil {
 		s.Fatal(err)
@@ -126,7 +126,7 @@ func (s scene) step() {
 }
 
 func TestCallsAreSpans(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	ctx, around := s.own.Start(t.Context(), "request")
 	s.create(ctx, "c1")
 	around.End()
@@ -154,7 +154,7 @@ func TestCallsAreSpans(t *testing.T) {
 }
 
 func TestTasksAreSpans(t *testing.T) {
-	s := newScene(t)
+	s := newFixture(t)
 	s.create(t.Context(), "c1")
 	s.fire("c2", wal.Claim{})
 	s.spans.Reset()

@@ -30,7 +30,7 @@ const (
 	//
 	// A row with nothing open before it is a head and is claimed. Any other is
 	// parked, if there is a row before it that can be locked and is open and not
-	// cancelled under that lock: whoever closes that row waits for this
+	// cancelled under that lock: a transaction that closes that row waits for this
 	// transaction, and then finds the parked row (see migration 0005). The locks
 	// come before the claims, since a row that this statement has changed can't be
 	// locked by it.

@@ -90,7 +90,7 @@ const deployedObjects = `SELECT 'function', '', proname::text, prosrc FROM pg_pr
 	SELECT 'index', '', relname::text, '' FROM pg_class WHERE relnamespace = $1::regnamespace AND relkind IN ('i', 'I') AND relname = ANY($5)`
 
 // drift compares what is there with the schema of a machine. It returns a
-// *engine.DriftError for what differs.
+// *store.DriftError for what differs.
 func (s *Store) drift(ctx context.Context, tx pgx.Tx, machines []store.Machine) (*store.DriftError, error) {
 	var drifts []store.Drift
 	for _, m := range machines {

@@ -14,23 +14,23 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// UnknownOutcomeError says that the connection broke during a commit, which may have succeeded.
-// Fire again with the same idempotency key: if it had, the answer is a replay. errors.Is finds
-// ErrStore.
+// UnknownOutcomeError is returned when the connection breaks during a commit. The commit may have
+// succeeded. Fire again with the same idempotency key: after a commit the answer is a replay.
+// errors.Is finds ErrStore.
 type UnknownOutcomeError struct{ Err error }
 
 func (e *UnknownOutcomeError) Error() string {
 	return fmt.Sprintf("the outcome of the commit is unknown: %v", e.Err)
 }
 
-// Is makes errors.Is(err, engine.ErrStore) hold.
+// Is makes errors.Is(err, store.ErrStore) hold.
 func (e *UnknownOutcomeError) Is(target error) bool { return target == store.ErrStore }
 
 // Unwrap returns what broke the connection.
 func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
-// SearchPathError says that the connections of the pool have another search path than the store's
-// schema.
+// SearchPathError is returned when the connections of the pool have a search path other than the
+// store's schema.
 type SearchPathError struct {
 	Schema  string // of the store
 	Current string // that unqualified names mean

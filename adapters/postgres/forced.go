@@ -6,7 +6,7 @@ import (
 
 const insertForced = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES ($1, $2, $3, $4, $5, $6)"
 
-// forced queues who forced steps of a wave.
+// forced queues the names of the operators that forced steps of a wave.
 func (p *pipeline) forced(wave []*store.Commit) {
 	for _, c := range wave {
 		for _, s := range c.Steps {

@@ -16,8 +16,8 @@ type listener struct {
 	pool    *pgxpool.Pool
 	channel string
 
-	turn chan struct{} // holds a value while someone reads the connection
-	// Of who has the turn: the connection, or the one that is being made.
+	turn chan struct{} // holds a value while a goroutine reads the connection
+	// Of the goroutine that has the turn: the connection, or the one that is being made.
 	conn   *pgx.Conn
 	coming *coming
 

@@ -61,7 +61,7 @@ func (s *Store) load(ctx context.Context, tx pgx.Tx, queries []store.Query) ([]s
 	return l.rows, nil
 }
 
-// consumer reads who consumed a key, and with which payload. Of a chain an earlier
+// consumer reads which event consumed a key, and with which payload. Of a chain an earlier
 // row than that of the key's version has the event.
 func (s *Store) consumer(ctx context.Context, tx pgx.Tx, q store.Query, k *store.IdempotencyKey) error {
 	id, history := quoted(q.Tables.ID), quoted(q.Tables.History)

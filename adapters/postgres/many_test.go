@@ -78,9 +78,9 @@ func TestManyStepsAreAsOneByOne(t *testing.T) {
 	}
 }
 
-// TestALockedRecordHoldsUpNobodyForLong: one of many that somebody has in hand is a
+// TestALockedRecordDelaysOthersBriefly: one of many that another transaction has locked is a
 // conflict soon, and without it the others are written; by itself it waits.
-func TestALockedRecordHoldsUpNobodyForLong(t *testing.T) {
+func TestALockedRecordDelaysOthersBriefly(t *testing.T) {
 	d := openDatabase(t)
 	s := d.migrated(t)
 	offers := offered(t, s)

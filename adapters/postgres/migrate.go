@@ -154,7 +154,7 @@ func version(ctx context.Context, q queries) (v int, err error) {
 	return v, err
 }
 
-// current returns a *engine.SchemaError unless the engine's tables have the
+// current returns a *store.SchemaError unless the engine's tables have the
 // version that the statements of this store are written for. It asks once.
 func (s *Store) current(ctx context.Context, q queries) error {
 	if s.migrated.Load() {

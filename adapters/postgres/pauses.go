@@ -28,7 +28,7 @@ func (s *Store) Unpause(ctx context.Context, tx pgx.Tx, scope store.Scope) (bool
 	return tag.RowsAffected() > 0, wrap("unpause", err)
 }
 
-// announce makes the commit of a transaction of InTx wake those who wait for work.
+// announce makes the commit of a transaction of InTx wake the workers that wait.
 func announce(tx pgx.Tx) {
 	if own, ok := tx.(*transaction); ok {
 		own.work = true

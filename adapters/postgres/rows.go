@@ -212,7 +212,7 @@ var (
 	// heldInserts insert effects that a worker has in hand.
 	heldInserts = newInserts("fsm_outbox", ", state, attempts, available_at", ", 'delivering', 1, created_at", "",
 		slices.Concat(stepFields, messageFields, leaseFields)...)
-	// letterInserts insert effects that are neither.
+	// plainInserts insert effects that are neither.
 	deliveryInserts = newInserts("fsm_outbox", "", "", "", slices.Concat(stepFields, messageFields, deliveryFields)...)
 )
 
@@ -220,18 +220,18 @@ const (
 	// cancelWork leaves alone what is done: see the column open.
 	cancelWork = `UPDATE fsm_outbox SET cancelled = true WHERE machine = $1 AND record_id = $2 AND open AND work AND NOT cancelled`
 
-	disarm = `DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = ANY($3)`
+	clearSome = `DELETE FROM fsm_deadlines WHERE machine = $1 AND record_id = $2 AND kind = ANY($3)`
 
-	// cancelAll and disarmAll are for several records. The LIMIT is that of
+	// cancelAll and clearAll are for several records. The LIMIT is that of
 	// arraysText.
 	cancelAll = `UPDATE fsm_outbox AS o SET cancelled = true
 		FROM (SELECT * FROM unnest($1::text[], $2::text[]) AS s (machine, record_id) LIMIT cardinality($1::text[])) AS s
 		WHERE o.machine = s.machine AND o.record_id = s.record_id AND o.open AND o.work AND NOT o.cancelled`
-	disarmAll = `DELETE FROM fsm_deadlines AS d
+	clearAll = `DELETE FROM fsm_deadlines AS d
 		USING (SELECT * FROM unnest($1::text[], $2::text[], $3::text[]) AS s (machine, record_id, kind) LIMIT cardinality($1::text[])) AS s
 		WHERE d.machine = s.machine AND d.record_id = s.record_id AND d.kind = s.kind`
 
-	// An arming never keeps the lease of the row that it replaces, which is of an
+	// A new deadline never keeps the lease of the row that it replaces, which is of an
 	// earlier step.
 	rearm = ` ON CONFLICT (machine, record_id, kind) DO UPDATE SET version = EXCLUDED.version, due_at = EXCLUDED.due_at,
 		event = EXCLUDED.event, payload = EXCLUDED.payload, record_state = EXCLUDED.record_state, correlation = EXCLUDED.correlation,
@@ -257,9 +257,9 @@ func (p *pipeline) cancel(wave []*store.Commit) {
 	}
 }
 
-// disarmed lists the deadlines that c takes away. What is armed again is
+// cleared lists the deadlines that c clears. What is set again is
 // replaced, and not deleted first.
-func disarmed(c *store.Commit) (kinds []string) {
+func cleared(c *store.Commit) (kinds []string) {
 	for _, kind := range c.ClearDeadlines {
 		if !slices.ContainsFunc(c.SetDeadlines, func(t store.Deadline) bool { return t.Kind == kind }) {
 			kinds = append(kinds, string(kind))
@@ -268,12 +268,12 @@ func disarmed(c *store.Commit) (kinds []string) {
 	return kinds
 }
 
-// disarm queues the end of the deadlines that a wave takes away.
-func (p *pipeline) disarm(wave []*store.Commit) {
+// clearDeadlines queues the deletion of the deadlines that a wave clears.
+func (p *pipeline) clearDeadlines(wave []*store.Commit) {
 	var machines, records, kinds []string
 	var of []*store.Commit
 	for _, c := range wave {
-		gone := disarmed(c)
+		gone := cleared(c)
 		if len(gone) == 0 {
 			continue
 		}
@@ -285,15 +285,15 @@ func (p *pipeline) disarm(wave []*store.Commit) {
 	switch len(of) {
 	case 0:
 	case 1:
-		p.add(subject{commit: of[0]}, disarm, of[0].Machine, of[0].ID, kinds)
+		p.add(subject{commit: of[0]}, clearSome, of[0].Machine, of[0].ID, kinds)
 	default:
-		p.add(subject{commit: of[0]}, disarmAll, machines, records, kinds)
+		p.add(subject{commit: of[0]}, clearAll, machines, records, kinds)
 	}
 }
 
-// deadlines queues what is disarmed and what is armed.
+// deadlines queues the deadlines that are cleared and those that are set.
 func (p *pipeline) deadlines(wave []*store.Commit) {
-	p.disarm(wave)
+	p.clearDeadlines(wave)
 	rows := collect(wave, func(c *store.Commit) []store.Deadline { return c.SetDeadlines })
 	if len(rows) == 0 {
 		return

@@ -71,7 +71,7 @@ func missing(ctx context.Context, tx pgx.Tx, machines []store.Machine) ([]store.
 }
 
 // fits reports whether the record table of a machine is there. One that lacks a
-// column is an *engine.TableError.
+// column is an *store.TableError.
 func fits(ctx context.Context, q asker, machine string, t fsm.Tables) (there bool, err error) {
 	columns, err := columnsOf(ctx, q, t.Record)
 	if err != nil || len(columns) == 0 {
@@ -90,7 +90,7 @@ func lacksColumn(err error) bool {
 	return errors.As(err, &refused) && refused.Code == undefinedColumn
 }
 
-// misfit returns an *engine.TableError if a record table lacks a column. It asks
+// misfit returns an *store.TableError if a record table lacks a column. It asks
 // on another connection where that of tx is in a transaction, which has failed.
 func (s *Store) misfit(ctx context.Context, tx pgx.Tx, machine string, t fsm.Tables) error {
 	ctx, cancel := context.WithTimeout(ctx, misfitTimeout)

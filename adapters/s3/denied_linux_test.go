@@ -12,7 +12,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/s3"
 )
 
-// Root may read everything, so as root the test reads as someone else.
+// Root may read everything, so as root the test reads as another user.
 func TestDirectoryDenied(t *testing.T) {
 	s := local(t)
 	s.put("image.tar", "x")

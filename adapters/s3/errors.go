@@ -45,7 +45,7 @@ func classifyAnswer(err error, status int) (error, bool) {
 	return err, status >= http.StatusInternalServerError
 }
 
-// diskError is a failure of this machine's disk, which no endpoint can mend.
+// diskError is a failure of this machine's disk, which no endpoint can repair.
 type diskError struct{ err error }
 
 // Error says what to do if the disk is full.

@@ -89,7 +89,7 @@ type version struct {
 	bucket, key string
 	size        int64
 	etag        string // as the endpoint writes it
-	sha256      string // in hex, if anybody stated it
+	sha256      string // in hex, if the object was stored with one
 }
 
 // look asks which version of the object there is.

@@ -161,7 +161,7 @@ func dueAmong[T any](ctx context.Context, q querier, query string, c store.Claim
 	return found, err
 }
 
-// due is a task with when a worker could claim it, which decides who is claimed
+// due is a task with when a worker could claim it, which decides what is claimed
 // first, and with what the claimed ones are ordered by.
 type due struct {
 	store.Task

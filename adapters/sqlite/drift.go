@@ -10,7 +10,7 @@ import (
 )
 
 // drift compares what is there with the schema of a machine. It returns a
-// *engine.DriftError for what differs.
+// *store.DriftError for what differs.
 func drift(ctx context.Context, tx *sql.Tx, machines []store.Machine) (*store.DriftError, error) {
 	there, err := objects(ctx, tx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Why a file can't be used. Each comes wrapped, and errors.Is(err,
-// engine.ErrStore) holds too.
+// store.ErrStore) holds too.
 var (
 	ErrFull     = errors.New("the disk or the file's size limit is full")
 	ErrReadOnly = errors.New("the file can't be written to")
@@ -25,7 +25,7 @@ var (
 	ErrDamaged  = errors.New("the file is no SQLite database or is damaged")
 )
 
-// wrap names the attempt and makes err an engine.ErrStore, unless it already
+// wrap names the attempt and makes err an store.ErrStore, unless it already
 // says something better. It keeps nil.
 func wrap(attempt string, err error) error {
 	if err == nil || errors.Is(err, store.ErrStore) {

@@ -147,7 +147,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestAnotherProcessThatMakesTheFile: whoever comes second waits, although SQLite
+// TestAnotherProcessThatMakesTheFile: the second process waits, although SQLite
 // does not while it turns the write-ahead log on.
 func TestAnotherProcessThatMakesTheFile(t *testing.T) {
 	t.Parallel()

@@ -145,7 +145,7 @@ func TestOpenBesideAnEmptyLog(t *testing.T) {
 	}
 }
 
-// Whoever opens a new path while others do sees no log without its file.
+// A process that opens a new path while others do sees no log without its file.
 func TestOpenAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	for range 20 {

@@ -101,7 +101,7 @@ func keysOf(ctx context.Context, q querier, machine string, keys []string) (foun
 	return found, errors.Join(err, broken)
 }
 
-// consumer reads who consumed a key, and with which payload. Of a chain an earlier
+// consumer reads which event consumed a key, and with which payload. Of a chain an earlier
 // row than that of the key's version has the event.
 func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *store.IdempotencyKey) error {
 	var broken error

@@ -132,7 +132,7 @@ func version(ctx context.Context, q querier) (v int, err error) {
 	return v, err
 }
 
-// current returns a *engine.SchemaError unless the engine's tables have the
+// current returns a *store.SchemaError unless the engine's tables have the
 // version that the statements of this store are written for.
 func (s *Store) current(ctx context.Context, q querier) error {
 	if s.migrated.Load() {
@@ -183,7 +183,7 @@ func complete(ctx context.Context, tx *sql.Tx, m store.Machine) error {
 	return nil
 }
 
-// fits returns an *engine.TableError if the record table of a machine lacks a
+// fits returns an *store.TableError if the record table of a machine lacks a
 // column.
 func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
 	there, err := columnsOf(ctx, q, t.Record)

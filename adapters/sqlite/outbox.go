@@ -25,7 +25,7 @@ func outboxValues(r *store.OutboxMessage) []any {
 	}
 }
 
-// readOutbox reads outboxColumns. The error is a *engine.CorruptError; what
+// readOutbox reads outboxColumns. The error is a *store.CorruptError; what
 // could be read is in the row.
 func readOutbox(c *cells) (store.OutboxMessage, error) {
 	r := store.OutboxMessage{

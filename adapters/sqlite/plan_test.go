@@ -29,7 +29,7 @@ func newStore(t *testing.T) *Store {
 
 // TestPollingNeverScans reads the plans of what idle workers ask again and
 // again, and of what every event writes: each goes by an index. So it does when
-// somebody has the tables analyzed while all rows are due at once, and the
+// an operator has the tables analyzed while all rows are due at once, and the
 // planner thinks that an index is of no use.
 func TestPollingNeverScans(t *testing.T) {
 	t.Parallel()

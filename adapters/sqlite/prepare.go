@@ -8,7 +8,7 @@ import (
 )
 
 // mostPrepared bounds how many statements a connection keeps prepared: about what
-// a dozen machines can have, and a bound for callers who put values in the text.
+// a dozen machines can have, and a bound for callers that put values in the text.
 const mostPrepared = 500
 
 // connector opens connections that prepare a statement once. SQLite parses the
@@ -141,7 +141,7 @@ func (c *conn) prepare(ctx context.Context, query string, args []driver.NamedVal
 	return p, nil
 }
 
-// forget closes the statements that nobody reads from.
+// forget closes the statements whose rows are not being read.
 func (c *conn) forget() error {
 	var errs []error
 	for query, p := range c.prepared {

@@ -69,7 +69,7 @@ func (w *writer) engineRows(ctx context.Context) error {
 		}
 	}
 	for _, kind := range c.ClearDeadlines {
-		if _, err := w.exec(ctx, disarm, c.Machine, c.ID, string(kind)); err != nil {
+		if _, err := w.exec(ctx, clearDeadline, c.Machine, c.ID, string(kind)); err != nil {
 			return err
 		}
 	}
@@ -91,9 +91,9 @@ const (
 	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_lane SET cancelled = 1, parked = 0
 		WHERE machine = +? AND record_id = +? AND work = 1 AND cancelled = 0
 			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it; for the plus see dueOf
-	insertForced = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"
-	disarm       = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
-	arm          = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, record_state, correlation)
+	insertForced  = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"
+	clearDeadline = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
+	arm           = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, record_state, correlation)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertKey = `INSERT INTO fsm_keys (machine, key, record_id, event, version, created_at) VALUES (?, ?, ?, ?, ?, ?)
 		ON CONFLICT (machine, key) DO NOTHING`

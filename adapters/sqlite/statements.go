@@ -55,7 +55,7 @@ func newStatements(t fsm.Tables) *statements {
 	}
 }
 
-// forced is what a row of a history, h, says about who forced it.
+// forced is what a row of a history, h, says about the operator that forced it.
 func forced(column string) string {
 	return "(SELECT " + column + " FROM fsm_forced AS f WHERE f.machine = ?1 AND f.record_id = ?2 AND f.version = h.version)"
 }

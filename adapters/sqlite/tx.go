@@ -54,7 +54,7 @@ func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
 // a process that writes without a break; it does not heed contexts either.
 const pause = time.Millisecond
 
-// begin takes the write lock. Within the process those who want it queue up at
+// begin takes the write lock. Within the process the transactions that want it queue up at
 // the one connection that writes.
 func (s *Store) begin(ctx context.Context) (tx *sql.Tx, err error) {
 	err = s.insist(ctx, func() error {
@@ -95,7 +95,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// tell lets everyone who waits look for work.
+// tell wakes the workers that wait.
 func (s *Store) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

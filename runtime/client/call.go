@@ -103,7 +103,7 @@ type HistoryRow struct {
 	Forced      *Forced // by an operator: a row of fsm_forced; nil: it was not
 }
 
-// Forced names who forced a step, and why.
+// Forced names the operator that forced a step, and the reason.
 type Forced struct{ Who, Why string }
 
 // Firing is one event of a batch, with the names of the machine and the event as text.

@@ -6,6 +6,6 @@
 //	o, err := orders.Pay(ctx, id, order.Pay{Amount: 4200}, engine.Key("payment-77"))
 //	o.Record.PaidAt
 //
-// [Engine] is what it asks of whoever runs the machine. [Calls] and [Client] are the part
+// [Engine] is the interface to what runs the machine. [Calls] and [Client] are the part
 // of it that no machine changes.
 package client

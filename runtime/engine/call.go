@@ -23,7 +23,7 @@ type (
 	Snapshot = client.Snapshot[fsm.Record]
 	// HistoryRow is one transition taken: a row of the history.
 	HistoryRow = client.HistoryRow
-	// Forced says who forced a step, and why.
+	// Forced names the operator that forced a step, and the reason.
 	Forced = client.Forced
 )
 

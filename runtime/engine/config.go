@@ -96,7 +96,7 @@ func (c Config) WithDefaults() Config {
 		c.Trace = untraced
 	}
 	if c.Worker == "" {
-		host, _ := os.Hostname() // a name for people: without one the process id has to do
+		host, _ := os.Hostname() // a name for operators: without one the process id has to do
 		c.Worker = fmt.Sprintf("%s/%d", host, os.Getpid())
 	}
 	if c.Retry == (fsm.RetryPolicy{}) {

@@ -13,7 +13,7 @@ import (
 //
 // A deadline that was cleared or replaced meanwhile has another token, and expire changes nothing.
 // If the event can't be recorded, the deadline stays and is due again when its lease ends:
-// somebody may have repaired the cause by then.
+// an operator may have repaired the cause by then.
 func (e *Engine[T]) expire(ctx context.Context, t store.Task) error {
 	row := t.Deadline
 	m, err := e.lookup(row.Machine)

@@ -30,7 +30,7 @@ type destinations struct {
 
 	mu   sync.Mutex
 	all  map[string]*destinationUse
-	turn int // of lanes that share a destination, whose is first
+	turn int // of the machines that share a destination, which is first
 }
 
 // destinationUse is the state of one destination: its limit, and its attempts.

@@ -18,7 +18,7 @@ import (
 // What an operator decides is tried once: a conflict means that the message has changed.
 func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
 	onlyPending := func(ctx context.Context) error {
-		defer e.workers.wake() // its lane goes on
+		defer e.workers.wake() // the next message of its ordering key may be due
 		return e.store.InTx(ctx, func(tx T) error { return e.store.Settle(ctx, tx, s) })
 	}
 	if s.Token == (fsm.UUID{}) {
@@ -36,7 +36,7 @@ func (e *Engine[T]) settle(ctx context.Context, s store.Settlement) error {
 // settleAll stores settlements in one transaction, all or none. It waits for locks only briefly,
 // since other calls wait for it.
 func (e *Engine[T]) settleAll(ctx context.Context, all []*store.Settlement) error {
-	defer e.workers.wake() // their lanes go on
+	defer e.workers.wake() // the next messages of their ordering keys may be due
 	if len(all) == 1 {
 		s := *all[0]
 		s.ShortLockWait = true

@@ -2,6 +2,6 @@
 // identities, rejections, effects as data, checked arithmetic, retry policies.
 //
 // It is pure: no I/O, no clock, no randomness, the standard library alone.
-// Whoever needs the time or a random share passes it in. Executing effects and
+// Callers pass in the time and random shares. Executing effects and
 // storing records is the business of the engine, not of this package.
 package fsm

@@ -48,8 +48,7 @@ type Label struct {
 	Value string `json:"value"`
 }
 
-// Observed names what a metric is about that somebody else than the machine
-// observes.
+// Observed is the subject of a metric that the engine or the service measures, not the machine.
 type Observed string
 
 // What is observed.

@@ -111,8 +111,8 @@ func Message(text string, limit int) string {
 	return text
 }
 
-// Caller is who fires an event. A machine without actors records it and asks
-// no further.
+// Caller names the role and the id that fire an event. A machine without actors records
+// both and checks neither.
 type Caller struct {
 	Role string // as the spec spells it
 	ID   string // text form of the id; "": none

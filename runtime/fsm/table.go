@@ -62,7 +62,7 @@ func (table Table[T, S, E]) Events(from S) []E {
 	return slices.Compact(events)
 }
 
-// Step is a transition as data: the event that it answers, who fired it, and the record after it.
+// Step is a transition as data: the event that it answers, its caller, and the record after it.
 func (table Table[T, S, E]) Step(t T, e Event, by Caller, after Record) Step {
 	row := table.Row(t)
 	return Step{

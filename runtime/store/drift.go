@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// DriftError says that the database has other functions, triggers, constraints or indices for
-// a machine than this program was generated with: the table has changed since, or somebody
-// changed them by hand. errors.Is finds ErrDrift.
+// DriftError is returned when the database has other functions, triggers, constraints or indices for
+// a machine than this program was generated with: the table of the machine has changed
+// since, or an operator changed them by hand. errors.Is finds ErrDrift.
 type DriftError struct{ Machines []Drift }
 
 // Drift lists the differences of one machine.

@@ -18,7 +18,7 @@ var (
 	ErrStore     = errors.New("store failed") // see Failed
 )
 
-// ConflictError says that another writer was first, and what is there now.
+// ConflictError is returned when another writer was first. It has what is stored now.
 type ConflictError struct {
 	Machine, ID string
 	Expected    int64  // the version that was read
@@ -36,7 +36,7 @@ func (e *ConflictError) Error() string {
 // Is makes errors.Is(err, ErrConflict) hold.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
-// ExistsError says that a record with this id was created before.
+// ExistsError is returned when a record with this id was created before.
 type ExistsError struct{ Machine, ID string }
 
 func (e *ExistsError) Error() string { return fmt.Sprintf("%s %s: record exists", e.Machine, e.ID) }
@@ -44,7 +44,7 @@ func (e *ExistsError) Error() string { return fmt.Sprintf("%s %s: record exists"
 // Is makes errors.Is(err, ErrExists) hold.
 func (e *ExistsError) Is(target error) bool { return target == ErrExists }
 
-// UniqueError says that another record has the values of a unique constraint.
+// UniqueError is returned when another record has the values of a unique constraint.
 type UniqueError struct {
 	Machine, ID string
 	Constraint  string // its name in the database, or the columns where it has none
@@ -61,9 +61,9 @@ func (e *UniqueError) Is(target error) bool { return target == ErrExists }
 // Unwrap returns the error of the driver.
 func (e *UniqueError) Unwrap() error { return e.Err }
 
-// KeyError says that an idempotency key belongs to another event or record, or to
-// the same event with another payload. As
-// the answer of a store to a Save it says only that the key is there already.
+// KeyError is returned when an idempotency key belongs to another event or record, or to
+// the same event with another payload. Save of a store returns it when the key is stored
+// already, whatever it belongs to.
 type KeyError struct {
 	Machine, Key string
 	RecordID     string // which consumed it; "": unknown
@@ -80,9 +80,9 @@ func (e *KeyError) Error() string {
 // Is makes errors.Is(err, ErrKeyUsed) hold.
 func (e *KeyError) Is(target error) bool { return target == ErrKeyUsed }
 
-// RefusedError says that an event was accepted, but what it leads to can't be
-// recorded: a constraint or a trigger of the database refused it, or the machine
-// whose record it starts did.
+// RefusedError is returned when the machine accepts an event whose result can't be
+// recorded: a constraint or a trigger of the database refuses it, or the machine of a
+// record that the event starts.
 type RefusedError struct {
 	Machine, ID string // of the record that can't be written
 	Err         error  // of the driver, or the *fsm.Rejection
@@ -98,8 +98,8 @@ func (e *RefusedError) Is(target error) bool { return target == ErrRefused }
 // Unwrap returns why.
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// CorruptError says that a row is there and can't be read: a state that the
-// table does not have, broken JSON. Only the record it names is affected.
+// CorruptError is returned when a row can't be read: it has a state that the table does
+// not know, or broken JSON. Only the record that it names is affected.
 type CorruptError struct {
 	Machine, ID string
 	Err         error
@@ -116,7 +116,7 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // SchemaError says that the engine's tables have another version than the one
-// that the store works with: nobody has called Migrate yet, or a newer program
+// that the store works with: Migrate has not been called yet, or a newer program
 // has.
 type SchemaError struct{ Found, Known int }
 

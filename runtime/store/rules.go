@@ -10,7 +10,7 @@ import (
 )
 
 // RowRules is what the table of a machine says about the rows that the engine keeps beside
-// its records. A store makes its database refuse other rows, whoever inserts them.
+// its records. A store makes its database refuse other rows, from any client.
 type RowRules struct {
 	Machine  string
 	Version  string // of the table

@@ -11,9 +11,9 @@ import (
 // errCrash ends a call at a step.
 var errCrash = errors.New("the process was killed")
 
-// crashes runs a call once for each of its steps, and ends it there: prepare
-// brings the place to where the call can be made, the call is made by a process
-// that dies, now and then in a reboot, and check is by the next one.
+// crashes runs a call once for each of its steps, and ends it at that step. prepare makes the call
+// possible. A process that dies makes the call; every third time a reboot follows. The next process
+// runs check.
 func (f *fixture) crashes(prepare func(), call func(volume.Volumes) error, check func(point string)) {
 	f.Helper()
 	seen := 0
@@ -41,8 +41,8 @@ func (f *fixture) crashes(prepare func(), call func(volume.Volumes) error, check
 	}
 }
 
-// crash makes a call by a process that dies at a step, and returns the step:
-// that one and all later ones fail. None: the call has fewer.
+// crash makes a call by a process that dies at a step, and returns the step. That step and all later
+// ones fail. The step is "" if the call has fewer.
 func (f *fixture) crash(at int, call func(volume.Volumes) error) (point string, err error) {
 	steps := 0
 	volumes := f.Reopen(func(p string) error {

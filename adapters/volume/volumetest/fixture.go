@@ -18,7 +18,7 @@ const (
 	snap  = image + "-snap"
 )
 
-// fixture is a driver under examination.
+// fixture is a driver that the cases run on.
 type fixture struct {
 	*testing.T
 	Tools
@@ -74,7 +74,7 @@ func (f *fixture) absent(name string) {
 	f.is(f.look(name), name, volume.Absent, false)
 }
 
-// usable activates a volume that is not active, as whoever finds one does.
+// usable activates a volume that is not active, as callers of Look do.
 func (f *fixture) usable(name string) {
 	f.Helper()
 	v := f.look(name)

@@ -8,28 +8,25 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Open makes a driver with an empty place of its own, which the end of the test
-// removes.
+// Open returns a driver with an empty place of its own. The end of the test removes the place.
 type Open func(t *testing.T) (volume.Volumes, Tools)
 
-// Tools do to a driver's place what the driver itself can't.
+// Tools changes and inspects the place of a driver in ways that the driver can't.
 type Tools struct {
-	// Reopen returns a driver over the same place, as a new process would have.
-	// The one before may be used on, as one of another process. The driver calls
-	// step before each step that changes something, and ends the call with its
-	// error, without cleaning up.
+	// Reopen returns another driver for the same place, like that of a new process. Earlier drivers
+	// stay usable, like those of other processes. The driver calls step before each step that changes
+	// something. If step returns an error, the driver returns it at once and cleans nothing up.
 	Reopen func(step func(point string) error) volume.Volumes
-	// Reboot does what a reboot does: nothing is mounted, nothing active.
+	// Reboot leaves the place as a reboot does: no volume is mounted or active.
 	Reboot func()
-	// Debris lists what is in the place and belongs to no volume: devices,
-	// numbers, files.
+	// Debris lists devices, numbers and files of the place that belong to no volume.
 	Debris func() []string
 
-	Capacity int64 // bytes that do not fit into the place; 0: it has no end of its own
+	Capacity int64 // bytes that do not fit into the place; 0 if the place has no limit of its own
 	Holds    bool  // an open file keeps a volume from being unmounted and destroyed
 }
 
-// Run examines the drivers that open makes.
+// Run runs every case on a driver that open makes.
 func Run(t *testing.T, open Open) {
 	for _, test := range []struct {
 		name string

@@ -166,7 +166,7 @@ func usage(f *fixture) {
 	if before.Total <= 0 || before.Total != after.Total || after.Used > after.Total || after.UsedMeta > after.TotalMeta {
 		f.Errorf("the usage was %+v and is %+v", before, after)
 	}
-	if after.Used-before.Used < 4<<20 && f.Capacity > 0 { // nobody else writes there
+	if after.Used-before.Used < 4<<20 && f.Capacity > 0 { // nothing else writes there
 		f.Errorf("4 MiB were written; the usage was %+v and is %+v", before, after)
 	}
 }
