@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,50 +21,97 @@ var replaced = map[string]string{
 	"bait": "failpoint", "life": "scenario", "lives": "scenarios", "dice": "rng", "liar": "fault", "vandal": "fault", "story": "scenario",
 }
 
-// TestWords: no declaration has a word of replaced in its name.
+// personal are words that no comment of these packages has: a comment names the component or the role.
+// The rest of them are metaphors that were declarations.
+var personal = []string{"somebody", "nobody", "anybody", "whoever", "exam", "exams", "crew", "grip", "diary", "vandal"}
+
+// TestWords: no file and no declaration has a word of replaced in its name, and no comment a word of
+// personal.
 func TestWords(t *testing.T) {
 	t.Parallel()
-	checked := 0
-	for folder := range imports(t) {
-		if !strings.HasPrefix(folder, "runtime/") && !strings.HasPrefix(folder, "adapters/") && !strings.HasPrefix(folder, "proptest") {
-			continue
-		}
-		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	checked, comments := 0, 0
+	for _, file := range goFiles(t, "runtime", "adapters", "proptest") {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
+		for _, name := range append(declared(f), strings.TrimSuffix(filepath.Base(file), ".go")) {
+			checked++
+			for _, word := range misnamed(name) {
+				t.Errorf("%s declares %s: write %s instead of %s", file, name, replaced[word], word)
 			}
-			for _, name := range declared(t, file) {
-				checked++
-				words := wordsOf(name)
-				for i, word := range words {
-					if i > 0 && words[i-1] == "dead" { // a dead letter is called so everywhere
-						continue
-					}
-					if use := replaced[word]; use != "" {
-						t.Errorf("%s declares %s: write %s instead of %s", file, name, use, word)
-					}
-				}
+		}
+		for _, group := range f.Comments {
+			comments++
+			for _, word := range personIn(group.Text()) {
+				t.Errorf("%s: a comment says %q: name the component or the role", file, word)
 			}
 		}
 	}
-	if checked < 2000 {
-		t.Errorf("%d declarations were checked: the test looks in the wrong place", checked)
+	if checked < 4000 || comments < 4000 {
+		t.Errorf("%d declarations and %d comments were checked: the test looks in the wrong place", checked, comments)
 	}
+}
+
+// TestWordsBite: the words are found in names and in comments.
+func TestWordsBite(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"exam_test": true, "TestHandsAreFree": true, "newScene": true, "DeadLetters": false, "deadLetter": false, "OrderingKey": false,
+	} {
+		if got := len(misnamed(name)) > 0; got != want {
+			t.Errorf("%s is misnamed: %v", name, got)
+		}
+	}
+	for text, want := range map[string]bool{"Nobody else writes.": true, "it sits the exam": true, "No other worker writes.": false} {
+		if got := len(personIn(text)) > 0; got != want {
+			t.Errorf("%q has a word of these: %v", text, got)
+		}
+	}
+}
+
+// misnamed returns the words of a name that are replaced. A dead letter is called so everywhere.
+func misnamed(name string) (found []string) {
+	words := wordsOf(name)
+	for i, word := range words {
+		if replaced[word] != "" && (i == 0 || words[i-1] != "dead") {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+// personIn returns the personal words of a comment.
+func personIn(comment string) []string {
+	words := strings.FieldsFunc(strings.ToLower(comment), func(r rune) bool { return !unicode.IsLetter(r) })
+	return slices.DeleteFunc(words, func(word string) bool { return !slices.Contains(personal, word) })
+}
+
+// goFiles lists the Go files below folders, tests among them, without generated packages.
+func goFiles(t *testing.T, folders ...string) (files []string) {
+	t.Helper()
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && (skipped(d.Name()) || d.Name() == "generated" || isModule(file)):
+				return filepath.SkipDir
+			case !d.IsDir() && strings.HasSuffix(file, ".go"):
+				files = append(files, file)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
 }
 
 // declared returns the names that a file declares at its top level, with the fields and methods of
 // its types.
-func declared(t *testing.T, file string) (names []string) {
-	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names = append(names, strings.TrimSuffix(filepath.Base(file), ".go"))
+func declared(f *ast.File) (names []string) {
 	add := func(ids ...*ast.Ident) {
 		for _, id := range ids {
 			names = append(names, id.Name)

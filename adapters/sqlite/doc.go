@@ -23,7 +23,7 @@
 //
 // Read and write permission for the file and its folder, in which SQLite keeps
 // two more files (-wal and -shm) beside it, on a local file system: the
-// write-ahead log works on no network file system. Whoever writes to the file
+// write-ahead log works on no network file system. A user that can write to the file
 // by other means must set PRAGMA foreign_keys = ON.
 //
 // # What it must not know

@@ -15,7 +15,7 @@ const (
 type Role string
 
 // The roles. Ordinary is any role of PostgreSQL that may read and write every table
-// and owns none. AnyFile is whoever can write the SQLite file.
+// and owns none. AnyFile is any user that can write the SQLite file.
 const (
 	Ordinary Role = "ordinary"
 	Engine   Role = "engine"

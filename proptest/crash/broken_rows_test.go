@@ -15,7 +15,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Rows that somebody broke by hand. Each is an error or a dead letter that names
+// Rows that an operator broke by hand. Each is an error or a dead letter that names
 // its record, and the other records go on.
 
 // brokenRows is a world in which the owner of the database changes rows by hand.

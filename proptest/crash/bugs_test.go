@@ -266,7 +266,7 @@ func timersComeBack[Tx any](w *world[Tx]) {
 }
 
 // Bug 6, third part: users can't change a definition under live rows. What the
-// new one does not know is kept until somebody who does comes back; what it
+// new one does not know is kept until a worker that does comes back; what it
 // knows goes on.
 func TestADefinitionChangesUnderLiveRows(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { definitionChanges(sqliteWorld(t)) })

@@ -20,7 +20,7 @@ import (
 // Connections that are lost in mid-commit.
 
 // cuts are the two ways to lose a connection while a commit is under way, and
-// whether the commit happens. Nobody on this side can tell which it was.
+// whether the commit happens. The worker cannot tell which it was.
 var cuts = map[string]struct {
 	lost     proxytest.Direction
 	happened bool

@@ -130,7 +130,7 @@ func fireDoesNotWait[Tx any](w *world[Tx]) {
 		delivering <- err
 	}()
 	<-entered
-	// A consumer that does not return, and messages behind it that nobody
+	// A consumer that does not return, and messages behind it that no worker
 	// takes: events are accepted all the same.
 	for _, event := range []fsm.Payload{deal.SubmitOffer{}, deal.Withdraw{}} {
 		_, err := e.Fire(w.Context(), "deal", id, event, engine.Call{By: advertiser})

@@ -17,7 +17,7 @@ type violation struct{ rule, text string }
 // rule judges one promise.
 type rule struct {
 	name  string
-	judge func(e evidence, broken func(format string, args ...any))
+	check func(e evidence, broken func(format string, args ...any))
 }
 
 // rules lists every promise.
@@ -40,13 +40,13 @@ var rules = []rule{
 	{"lost", lostHasCause},
 	{"once", atMostOnceIsOnce},
 	{"doubled", queryableIsOnce},
-	{"order", lanesKeepOrder},
+	{"order", keysKeepOrder},
 }
 
 // check returns what breaks a rule.
 func check(e evidence) (all []violation) {
 	for _, r := range rules {
-		r.judge(e, func(format string, args ...any) {
+		r.check(e, func(format string, args ...any) {
 			all = append(all, violation{r.name, fmt.Sprintf(format, args...)})
 		})
 	}
@@ -140,8 +140,8 @@ func stepsAsk(e evidence, broken func(string, ...any)) {
 	for _, m := range e.messages {
 		p := place{m.record, m.version}
 		messages[p] = append(messages[p], m.effect)
-		if d := e.table.Effects[m.effect].Delivery; m.delivery != d || m.lane != e.table.lane(m.effect) {
-			broken("message %s: %s is %s to %s, and the table says %s to %s", m.id, m.effect, m.delivery, m.lane, d, e.table.lane(m.effect))
+		if d := e.table.Effects[m.effect].Delivery; m.delivery != d || m.destination != e.table.orderingKey(m.effect) {
+			broken("message %s: %s is %s to %s, and the table says %s to %s", m.id, m.effect, m.delivery, m.destination, d, e.table.orderingKey(m.effect))
 		}
 	}
 	for _, b := range e.booked {
@@ -309,20 +309,20 @@ func queryableIsOnce(e evidence, broken func(string, ...any)) {
 	}
 }
 
-// lanesKeepOrder: of two messages of one record and lane, no call of the earlier
+// keysKeepOrder: of two messages of one record and destination, no call of the earlier
 // comes after a call of the later.
-func lanesKeepOrder(e evidence, broken func(string, ...any)) {
+func keysKeepOrder(e evidence, broken func(string, ...any)) {
 	calls := map[string][]booking{}
 	for _, b := range e.books {
 		calls[b.ID] = append(calls[b.ID], b)
 	}
-	type lane struct{ record, name string }
-	first := map[lane]booking{} // the earliest call of what comes later in the lane
+	type orderingKey struct{ record, name string }
+	first := map[orderingKey]booking{} // the earliest call of what comes later of the key
 	for _, m := range slices.Backward(e.messages) {
-		l := lane{m.record, m.lane}
+		l := orderingKey{m.record, m.destination}
 		for _, b := range calls[m.id] {
 			if later, ok := first[l]; ok && b.At.After(later.At) && !e.excuse(b) {
-				broken("record %s, lane %s: %s (message %s) was called at %s by %s, after %s (message %s) at %s", m.record, m.lane,
+				broken("record %s, destination %s: %s (message %s) was called at %s by %s, after %s (message %s) at %s", m.record, m.destination,
 					m.effect, m.id, clock(b.At), b.Worker, later.Effect, later.ID, clock(later.At))
 			}
 		}

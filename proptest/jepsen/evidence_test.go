@@ -43,10 +43,10 @@ type step struct {
 }
 
 type message struct {
-	id, record, effect, lane, delivery, state, lastError string
-	version                                              int64
-	seq                                                  int
-	cancelled, discarded, resolved                       bool // resolved: an operator has decided on it
+	id, record, effect, destination, delivery, state, lastError string
+	version                                                     int64
+	seq                                                         int
+	cancelled, discarded, resolved                              bool // resolved: an operator has decided on it
 }
 
 // booked is a row that a transaction effect wrote.
@@ -61,8 +61,8 @@ type leased struct {
 	at              time.Time
 }
 
-// gather reads everything.
-func gather(t testing.TB, s stage, o *outside, processes []*process) evidence {
+// collect reads everything.
+func collect(t testing.TB, s stage, o *outside, processes []*process) evidence {
 	t.Helper()
 	e := evidence{table: readTable(t), records: map[string]record{}, excused: &excuses{}}
 	e.books, e.calls = o.read()
@@ -115,7 +115,7 @@ func (e *evidence) readDatabase(t testing.TB, db *sql.DB) {
 	read(t, db, `SELECT CAST(message_id AS text), record_id, version, seq, effect, lane, delivery, state, cancelled, discarded_at IS NOT NULL, resolution IS NOT NULL, COALESCE(last_error, '')
 		FROM fsm_outbox ORDER BY record_id, version, seq`, func(scan scanner) {
 		var m message
-		scan(&m.id, &m.record, &m.version, &m.seq, &m.effect, &m.lane, &m.delivery, &m.state, &m.cancelled, &m.discarded, &m.resolved, &m.lastError)
+		scan(&m.id, &m.record, &m.version, &m.seq, &m.effect, &m.destination, &m.delivery, &m.state, &m.cancelled, &m.discarded, &m.resolved, &m.lastError)
 		e.messages = append(e.messages, m)
 	})
 	read(t, db, "SELECT record_id, version, effect FROM jepsen_ledger", func(scan scanner) {

@@ -133,7 +133,7 @@ func (r round) play(t *testing.T, s stage) ([]violation, string) {
 	for _, p := range processes {
 		p.finish()
 	}
-	e := gather(t, s, o, processes)
+	e := collect(t, s, o, processes)
 	violations := append(stuck, check(e)...)
 	if len(violations) > 0 && len(n.log) > 0 {
 		t.Logf("what the nemesis did:\n%s", strings.Join(n.log, "\n"))

@@ -37,7 +37,7 @@ func sound(t *testing.T) evidence {
 		{effect: "seal", version: 6}, {effect: "archive", version: 7}, {effect: "notify_payee", version: 8},
 	} {
 		m.id, m.record, m.state = string(rune('A'+i)), "r", "delivered"
-		m.delivery, m.lane = e.table.Effects[m.effect].Delivery, e.table.lane(m.effect)
+		m.delivery, m.destination = e.table.Effects[m.effect].Delivery, e.table.orderingKey(m.effect)
 		e.messages = append(e.messages, m)
 		c := call{Verb: verbDo, ID: m.id, Effect: m.effect, Record: "r", Attempt: 1, Worker: "w", Begun: at(10 * i)}
 		e.begun = append(e.begun, c)
@@ -77,34 +77,34 @@ func TestEachRuleBites(t *testing.T) {
 		want   string // the rule that is broken; empty: none
 		doctor func(e *evidence)
 	}{
-		"sound":                         {"", func(*evidence) {}},
-		"a process ends":                {"processes", func(e *evidence) { e.failures = []string{"w ended"} }},
-		"an acknowledged event is gone": {"acknowledged", func(e *evidence) { e.fired = append(e.fired, fired{"x", "r", "annotate", accepted, 9}) }},
-		"an open event is nowhere":      {"", func(e *evidence) { e.fired = append(e.fired, fired{"x", "r", "annotate", meant, 0}) }},
-		"a refused event is there":      {"acknowledged", func(e *evidence) { e.fired[1].Verdict = refused }},
-		"an event is there twice":       {"acknowledged", func(e *evidence) { e.history[7].payload = `{"ref":"b"}` }},
-		"another version was told":      {"acknowledged", func(e *evidence) { e.fired[1].Version = 4 }},
-		"nothing fired an event":        {"acknowledged", func(e *evidence) { e.fired = e.fired[1:] }},
-		"a version is missing":          {"course", func(e *evidence) { e.history = slices.Delete(e.history, 1, 2) }},
-		"no such edge":                  {"course", func(e *evidence) { e.history[1].transition = "confirm" }},
-		"the record is elsewhere":       {"course", func(e *evidence) { e.records["r"] = record{"settled", 9} }},
-		"the record is gone":            {"course", func(e *evidence) { delete(e.records, "r") }},
-		"a raised event is missing":     {"course", func(e *evidence) { e.history[5].event = "annotate" }},
-		"a message is missing":          {"asked", func(e *evidence) { e.messages = slices.Delete(e.messages, 2, 3) }},
-		"a message has another lane":    {"asked", func(e *evidence) { e.messages[1].lane = "bank" }},
-		"a row is there twice":          {"asked", func(e *evidence) { e.booked = append(e.booked, e.booked[0]) }},
-		"a row of no step":              {"asked", func(e *evidence) { e.booked = append(e.booked, booked{"x", "book_note", 1}) }},
-		"a record is stuck":             {"ended", func(e *evidence) { e.records["r"] = record{"sealing", 8} }},
-		"a message is a dead letter":    {"ended", func(e *evidence) { e.messages[5].state = "dead_letter" }},
-		"a message is cancelled":        {"ended", func(e *evidence) { e.messages[5].cancelled = true }},
-		"work is cancelled":             {"", func(e *evidence) { e.messages[0].state, e.messages[0].cancelled = "delivering", true }},
-		"a discarded message":           {"", func(e *evidence) { e.messages[5].state, e.messages[5].discarded = "dead_letter", true }},
-		"a call of no message":          {"calls", func(e *evidence) { e.books[1].ID = "x" }},
-		"one attempt calls twice":       {"calls", func(e *evidence) { e.books = append(e.books, e.books[6]) }},
-		"delivered and never done":      {"carried out", func(e *evidence) { e.books[5].Done = time.Time{} }},
-		"answered and never done":       {"answers", func(e *evidence) { e.books[pay].Done = time.Time{} }},
-		"told failed and done":          {"fails", func(e *evidence) { e.unsealed("seal_fail") }},
-		"told failed and not done":      {"", func(e *evidence) { e.unsealed("seal_fail"); e.books[seal].Done = time.Time{} }},
+		"sound":                             {"", func(*evidence) {}},
+		"a process ends":                    {"processes", func(e *evidence) { e.failures = []string{"w ended"} }},
+		"an acknowledged event is gone":     {"acknowledged", func(e *evidence) { e.fired = append(e.fired, fired{"x", "r", "annotate", accepted, 9}) }},
+		"an open event is nowhere":          {"", func(e *evidence) { e.fired = append(e.fired, fired{"x", "r", "annotate", meant, 0}) }},
+		"a refused event is there":          {"acknowledged", func(e *evidence) { e.fired[1].Verdict = refused }},
+		"an event is there twice":           {"acknowledged", func(e *evidence) { e.history[7].payload = `{"ref":"b"}` }},
+		"another version was told":          {"acknowledged", func(e *evidence) { e.fired[1].Version = 4 }},
+		"nothing fired an event":            {"acknowledged", func(e *evidence) { e.fired = e.fired[1:] }},
+		"a version is missing":              {"course", func(e *evidence) { e.history = slices.Delete(e.history, 1, 2) }},
+		"no such edge":                      {"course", func(e *evidence) { e.history[1].transition = "confirm" }},
+		"the record is elsewhere":           {"course", func(e *evidence) { e.records["r"] = record{"settled", 9} }},
+		"the record is gone":                {"course", func(e *evidence) { delete(e.records, "r") }},
+		"a raised event is missing":         {"course", func(e *evidence) { e.history[5].event = "annotate" }},
+		"a message is missing":              {"asked", func(e *evidence) { e.messages = slices.Delete(e.messages, 2, 3) }},
+		"a message has another destination": {"asked", func(e *evidence) { e.messages[1].destination = "bank" }},
+		"a row is there twice":              {"asked", func(e *evidence) { e.booked = append(e.booked, e.booked[0]) }},
+		"a row of no step":                  {"asked", func(e *evidence) { e.booked = append(e.booked, booked{"x", "book_note", 1}) }},
+		"a record is stuck":                 {"ended", func(e *evidence) { e.records["r"] = record{"sealing", 8} }},
+		"a message is a dead letter":        {"ended", func(e *evidence) { e.messages[5].state = "dead_letter" }},
+		"a message is cancelled":            {"ended", func(e *evidence) { e.messages[5].cancelled = true }},
+		"work is cancelled":                 {"", func(e *evidence) { e.messages[0].state, e.messages[0].cancelled = "delivering", true }},
+		"a discarded message":               {"", func(e *evidence) { e.messages[5].state, e.messages[5].discarded = "dead_letter", true }},
+		"a call of no message":              {"calls", func(e *evidence) { e.books[1].ID = "x" }},
+		"one attempt calls twice":           {"calls", func(e *evidence) { e.books = append(e.books, e.books[6]) }},
+		"delivered and never done":          {"carried out", func(e *evidence) { e.books[5].Done = time.Time{} }},
+		"answered and never done":           {"answers", func(e *evidence) { e.books[pay].Done = time.Time{} }},
+		"told failed and done":              {"fails", func(e *evidence) { e.unsealed("seal_fail") }},
+		"told failed and not done":          {"", func(e *evidence) { e.unsealed("seal_fail"); e.books[seal].Done = time.Time{} }},
 		"told failed, done by one that was stopped": {"", func(e *evidence) {
 			e.unsealed("seal_fail")
 			e.spans = []span{{"w", at(40), at(41)}}
@@ -134,9 +134,9 @@ func TestEachRuleBites(t *testing.T) {
 			e.again(pay, "v", 70)
 			e.spans = []span{{"v", at(60), at(61)}}
 		}},
-		"a lane out of order":       {"order", func(e *evidence) { e.again(1, "v", 70) }},
-		"a repeat within the lane":  {"", func(e *evidence) { e.again(1, "v", 15) }},
-		"another lane is no hurdle": {"", func(e *evidence) { e.again(0, "v", 70) }},
+		"messages out of order":             {"order", func(e *evidence) { e.again(1, "v", 70) }},
+		"a repeat within the ordering key":  {"", func(e *evidence) { e.again(1, "v", 15) }},
+		"another ordering key is no hurdle": {"", func(e *evidence) { e.again(0, "v", 70) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

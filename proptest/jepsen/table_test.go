@@ -103,8 +103,8 @@ func (s table) effectsOf(t transition, from string) (all []string) {
 	return append(all, s.Do...)
 }
 
-// lane is the ordering key of an effect: its destination, or itself.
-func (s table) lane(name string) string {
+// orderingKey is the ordering key of an effect: its destination, or itself.
+func (s table) orderingKey(name string) string {
 	if to := s.Effects[name].To; to != "" {
 		return to
 	}

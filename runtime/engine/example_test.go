@@ -11,7 +11,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
-// An offer is lowered, whoever else writes to the record meanwhile: every attempt reads
+// An offer is lowered while others may write to the record: every attempt reads
 // the record again.
 func ExampleRetryConflicts() {
 	ctx := context.Background()

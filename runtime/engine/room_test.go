@@ -52,8 +52,8 @@ func TestRoomOfADestination(t *testing.T) {
 	}
 }
 
-// TestLanesOfOneDestinationTakeTurns: with one place neither machine is left out.
-func TestLanesOfOneDestinationTakeTurns(t *testing.T) {
+// TestMachinesOfOneDestinationTakeTurns: with one place neither machine is left out.
+func TestMachinesOfOneDestinationTakeTurns(t *testing.T) {
 	lanes := []store.Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
 	d := newDestinations(lanes, Config{Clock: &stopped{}, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 1}}})
 	seen := map[string]int{}

@@ -182,7 +182,7 @@ func TestStopLetsHandlersFinish(t *testing.T) {
 	cancel()
 	close(finish)
 	progress.Receive(t, "the end of Run", ended)
-	if row := s.letter("notify_owner"); row.state != "delivered" {
+	if row := s.stored("notify_owner"); row.state != "delivered" {
 		t.Errorf("the message is %+v", row)
 	}
 }
@@ -205,7 +205,7 @@ func TestStopReleasesWhatDoesNotFinish(t *testing.T) {
 	stop := s.running()
 	progress.Receive(t, "the call", began)
 	stop()
-	if row := s.letter("notify_owner"); row.state != "pending" || row.attempts != 1 || row.leased {
+	if row := s.stored("notify_owner"); row.state != "pending" || row.attempts != 1 || row.leased {
 		t.Errorf("the message is %+v", row)
 	}
 }
@@ -225,10 +225,10 @@ func TestLongCallKeepsItsLease(t *testing.T) {
 	s.offered("1")
 	stop := s.running()
 	progress.Receive(t, "the call", began)
-	before := s.letter("notify_owner").until
+	before := s.stored("notify_owner").until
 	s.clock.tick(20 * time.Millisecond)
 	progress.Until(t, "the renewal", func() (any, bool) {
-		until := s.letter("notify_owner").until
+		until := s.stored("notify_owner").until
 		return until, until != before
 	})
 	close(finish)

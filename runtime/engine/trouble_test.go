@@ -168,7 +168,7 @@ func TestTheLeaseIsKeptUntilTheOutcomeIsStored(t *testing.T) {
 	if _, err := s.engine.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if l := s.letter("notify_owner"); !renewed.Load() || l.state != "delivered" {
+	if l := s.stored("notify_owner"); !renewed.Load() || l.state != "delivered" {
 		t.Errorf("renewed: %v; the message is %+v", renewed.Load(), l)
 	}
 }
@@ -354,7 +354,7 @@ func TestAClaimThatIsUnderWayIsFinished(t *testing.T) {
 	if err := s.engine.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if l := s.letter("notify_owner"); delivered.Load() == 0 || l.state != "delivered" {
+	if l := s.stored("notify_owner"); delivered.Load() == 0 || l.state != "delivered" {
 		t.Errorf("%d effects were carried out; the message is %+v", delivered.Load(), l)
 	}
 }
@@ -375,7 +375,7 @@ func (g stopping) Claim(ctx context.Context, c store.Claim) ([]store.Task, error
 }
 
 // TestAClaimThatMayHaveBeenGrantedIsAskedForAgain: the store has granted it and its
-// answer was lost. Nobody else would attempt the messages before the lease is over, and
+// answer was lost. No other worker attempts the messages before the lease is over, and
 // an at_most_once effect would be lost though no handler began.
 func TestAClaimThatMayHaveBeenGrantedIsAskedForAgain(t *testing.T) {
 	t.Parallel()
@@ -393,7 +393,7 @@ func TestAClaimThatMayHaveBeenGrantedIsAskedForAgain(t *testing.T) {
 	stop := s.running()
 	progress.Receive(t, "the delivery", done)
 	stop()
-	if l := s.letter("notify_owner"); l.state != "delivered" || l.attempts != 1 {
+	if l := s.stored("notify_owner"); l.state != "delivered" || l.attempts != 1 {
 		t.Errorf("the message is %+v", l)
 	}
 }

@@ -30,9 +30,9 @@ func TestWhatAWorkerCanBegin(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatIsBehindGathersItsHands: half of them, or what there is after a
+// TestAWorkerThatIsBehindWaitsForSlots: half of them, or what there is after a
 // moment; one that keeps up does not wait.
-func TestAWorkerThatIsBehindGathersItsHands(t *testing.T) {
+func TestAWorkerThatIsBehindWaitsForSlots(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		behind bool

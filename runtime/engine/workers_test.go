@@ -61,7 +61,7 @@ func (s *stage) looked(inner *watched) {
 }
 
 // TestWhatAStepAsksForIsTakenAsItIsStored: a worker with a free hand begins with
-// it after the commit, and so do those after it; nobody has to look for it, nor to
+// it after the commit, and so do those after it; no claim has to look for it, nor to
 // read the record for the answer.
 func TestWhatAStepAsksForIsTakenAsItIsStored(t *testing.T) {
 	s := newStage(t)
@@ -112,9 +112,9 @@ func TestAnAnswerToARecordThatHasMovedOn(t *testing.T) {
 	s.wants("registration", id, "deregistered", 10)
 }
 
-// TestHandsThatAreBusyLeaveItToTheNext: what a worker has no hand for waits in the
+// TestBusySlotsLeaveTheMessageToTheNextClaim: what a worker has no hand for waits in the
 // outbox, and is claimed as soon as there is one.
-func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
+func TestBusySlotsLeaveTheMessageToTheNextClaim(t *testing.T) {
 	s := newStage(t)
 	s.config.Concurrency = 1
 	inner, free, done := s.watched(), make(chan struct{}), make(chan struct{})
@@ -149,8 +149,8 @@ func TestHandsThatAreBusyLeaveItToTheNext(t *testing.T) {
 	}
 }
 
-// TestATransactionThatFailsGivesItsHandsBack: more often than there are hands.
-func TestATransactionThatFailsGivesItsHandsBack(t *testing.T) {
+// TestATransactionThatFailsFreesItsSlots: more often than there are hands.
+func TestATransactionThatFailsFreesItsSlots(t *testing.T) {
 	s := newStage(t)
 	s.config.Concurrency = 1
 	inner, begun := s.watched(), make(chan int64, 1)

@@ -24,7 +24,7 @@ type Need struct {
 }
 
 // Option is a transition of the state that a record is in, as an actor meets it.
-// Generated code makes options for [Judge].
+// Generated code makes options for [Verdicts].
 type Option struct {
 	Event, Row string
 	May        bool     // the actor may fire it

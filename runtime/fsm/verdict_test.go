@@ -7,7 +7,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-func TestJudge(t *testing.T) {
+func TestVerdicts(t *testing.T) {
 	low := fsm.Check("stock >= 3", false, fsm.Read("stock", 2))
 	holds := fsm.Check("open == true", true, fsm.Read("open", true))
 	need := fsm.Need{Row: "pay", Clause: "amount == $price", Fields: []string{"amount"}}

@@ -11,7 +11,7 @@ import (
 const standards = "../../../gen/testdata/standards"
 
 // TestStandardsAreReached: the search finds the transitions of tables that
-// nobody wrote for it. What it does not find is known by name.
+// were not written for it. What it does not find is known by name.
 func TestStandardsAreReached(t *testing.T) {
 	known := map[string]string{
 		"ppp_lcp": "no_peer from Ack_Rcvd", // who gets there has all its restarts
