@@ -494,7 +494,7 @@ func TestAFailureHoldsUpItsPartitionOnly(t *testing.T) {
 }
 
 // TestRebalance: while members come and go, each message is handled, those of a partition by one
-// member at a time, and whoever counts each ID once counts each message once.
+// member at a time, and a handler that counts each ID once counts each message once.
 func TestRebalance(t *testing.T) {
 	t.Parallel()
 	const messages, partitions = 1000, 6

@@ -330,8 +330,8 @@ func TestCorrelationEndToEnd(t *testing.T) {
 	}
 }
 
-// letter is what the database has of a message.
-type letter struct {
+// storedMessage is what the database has of a message.
+type storedMessage struct {
 	state    string
 	attempts int
 	leased   bool
@@ -349,11 +349,11 @@ func (s *stage) connect() *sql.DB {
 	return db
 }
 
-// letter reads the one message of an effect.
-func (s *stage) letter(effect string) letter {
+// stored reads the one message of an effect.
+func (s *stage) stored(effect string) storedMessage {
 	db := s.connect()
 	defer db.Close()
-	var l letter
+	var l storedMessage
 	var until sql.NullString
 	err := db.QueryRow("SELECT state, attempts, lease_token IS NOT NULL, lease_until FROM fsm_outbox WHERE effect = ?", effect).
 		Scan(&l.state, &l.attempts, &l.leased, &until)
