@@ -41,9 +41,10 @@ var rules = []rule{
 	{folder: "runtime/client", allowed: []string{"std", "runtime/fsm"}},
 	{folder: "runtime/store", allowed: []string{"std", "runtime/client", "runtime/fsm", "generated/outbox"}},
 	{folder: "runtime/engine", allowed: []string{"std", "runtime/client", "runtime/fsm", "runtime/store", "internal/groupcommit", "generated/outbox"}},
-	{folder: "proptest/crash", allowed: []string{"std", "gen", "gen/ir", "proptest/crash/scenarios", "runtime/fsm", "runtime/engine", "runtime/store", "generated/publish", "adapters/sqlite", "adapters/postgres", "internal/pgtest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
+	{folder: "proptest/crash", allowed: []string{"std", "gen", "gen/ir", "proptest/crash/scenarios", "proptest/facts", "runtime/fsm", "runtime/engine", "runtime/store", "generated/publish", "adapters/sqlite", "adapters/postgres", "internal/pgtest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
 	{folder: "proptest/crash/scenarios", allowed: []string{"std", "gen/ddl", "gen/domain", "gen/interp", "gen/ir", "proptest", "runtime/fsm"}},
-	{folder: "proptest/simulate", allowed: []string{"std", "gen/*", "runtime/fsm", "runtime/engine", "runtime/store", "generated/*"}},
+	{folder: "proptest/facts", allowed: []string{"std", "runtime/fsm"}},
+	{folder: "proptest/simulate", allowed: []string{"std", "gen/*", "proptest/facts", "runtime/fsm", "runtime/engine", "runtime/store", "generated/*"}},
 	{folder: "runtime/enginetest", allowed: []string{"std", "runtime/fsm", "runtime/engine", "adapters/sqlite"}},
 	{folder: "proptest/storetest", allowed: []string{"std", "runtime/fsm", "runtime/store", "generated/*"}},
 	{folder: "proptest/enginecases", allowed: []string{"std", "proptest/storetest", "runtime/fsm", "runtime/engine", "runtime/store", "generated/*"}},
@@ -125,6 +126,10 @@ func TestImportRulesBite(t *testing.T) {
 		{"generated/deal", module + "/generated/outbox", false},
 		{"gen/interp", module + "/gen/golang", false},
 		{"gen", module + "/gen/golang", true},
+		{"proptest/crash", module + "/proptest/simulate", false},
+		{"proptest/simulate", module + "/proptest/crash", false},
+		{"proptest/facts", module + "/runtime/engine", false},
+		{"proptest/storetest", module + "/runtime/engine", false},
 	} {
 		i := slices.IndexFunc(rules, func(r rule) bool { return matches(r.folder, tt.folder) })
 		if got := allows(rules[i], tt.imported); got != tt.want {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
@@ -12,7 +13,7 @@ import (
 // does not use the engine.
 type checker struct {
 	tables map[string]table // by machine
-	facts  *facts
+	facts  *evidence
 	logs   map[string][]entry // by tag
 	// problem reports a problem of a run.
 	problem func(tag, format string, args ...any)
@@ -27,7 +28,7 @@ type table struct {
 
 func edgeKey(transition, from, event string) string { return transition + "/" + from + "/" + event }
 
-func (h historyRow) key() string { return edgeKey(h.transition, h.from, h.event) }
+func edgeOf(h facts.Step) string { return edgeKey(h.Transition, h.From, h.Event) }
 
 func tablesOf(all machines) map[string]table {
 	out := map[string]table{}
@@ -47,7 +48,7 @@ func tablesOf(all machines) map[string]table {
 	return out
 }
 
-func newChecker(tables map[string]table, f *facts, logs map[string][]entry, problem func(tag, format string, args ...any)) *checker {
+func newChecker(tables map[string]table, f *evidence, logs map[string][]entry, problem func(tag, format string, args ...any)) *checker {
 	return &checker{tables: tables, facts: f, logs: logs, problem: problem}
 }
 
@@ -62,42 +63,34 @@ func (c *checker) check() {
 	c.nothingLeft()
 }
 
-// place is a step of a record's history and one of its effects.
-type place struct {
-	machine, id string
-	version     int64
-	effect      string
-}
-
 // histories checks that versions run from 1 to that of the record, and that each row is a
 // transition of the table and begins in the state where the one before it ended.
 func (c *checker) histories() {
-	last := map[string]historyRow{}
-	for _, h := range c.facts.history {
-		record := h.machine + " " + h.id
+	last := map[string]facts.Step{}
+	for _, h := range c.facts.Steps {
+		record := h.Machine + " " + h.Record
 		before := last[record]
-		if h.version != before.version+1 {
-			c.problem(h.tag, "%s: version %d follows version %d", record, h.version, before.version)
+		if h.Version != before.Version+1 {
+			c.problem(h.Correlation, "%s: version %d follows version %d", record, h.Version, before.Version)
 		}
-		if h.from != before.to {
-			c.problem(h.tag, "%s: version %d leaves %q, version %d ended in %q", record, h.version, h.from, before.version, before.to)
+		if h.From != before.To {
+			c.problem(h.Correlation, "%s: version %d leaves %q, version %d ended in %q", record, h.Version, h.From, before.Version, before.To)
 		}
-		if e, ok := c.tables[h.machine].edges[h.key()]; !ok || e.to != h.to {
-			c.problem(h.tag, "%s: version %d, %s from %s by %s to %s, is not in the table", record, h.version, h.transition, h.from, h.event, h.to)
+		if e, ok := c.tables[h.Machine].edges[edgeOf(h)]; !ok || e.to != h.To {
+			c.problem(h.Correlation, "%s: version %d, %s from %s by %s to %s, is not in the table", record, h.Version, h.Transition, h.From, h.Event, h.To)
 		}
 		last[record] = h
 	}
-	for machine, records := range c.facts.records {
-		for id, r := range records {
-			h := last[machine+" "+id]
-			if h.version != r.version || h.to != r.state {
-				c.problem(h.tag, "%s %s is in %s at version %d, its history ends in %s at version %d", machine, id, r.state, r.version, h.to, h.version)
-			}
-			delete(last, machine+" "+id)
+	for _, r := range c.facts.Records {
+		record := r.Machine + " " + r.ID
+		h := last[record]
+		if h.Version != r.Version || h.To != r.State {
+			c.problem(h.Correlation, "%s is in %s at version %d, its history ends in %s at version %d", record, r.State, r.Version, h.To, h.Version)
 		}
+		delete(last, record)
 	}
 	for record, h := range last {
-		c.problem(h.tag, "%s has a history and no row", record)
+		c.problem(h.Correlation, "%s has a history and no row", record)
 	}
 }
 
@@ -111,17 +104,17 @@ func callersPart(key string) string {
 // acceptedEvents checks that an event which the engine reported as accepted is in the
 // history, and that its key was consumed by it.
 func (c *checker) acceptedEvents() {
-	keys := map[string]keyRow{}
-	for _, k := range c.facts.keys {
-		keys[k.machine+" "+callersPart(k.key)] = k
+	keys := map[string]facts.Key{}
+	for _, k := range c.facts.Keys {
+		keys[k.Machine+" "+callersPart(k.Name)] = k
 	}
 	type step struct {
 		machine, id string
 		version     int64
 	}
-	steps := map[step]historyRow{}
-	for _, h := range c.facts.history {
-		steps[step{h.machine, h.id, h.version}] = h
+	steps := map[step]facts.Step{}
+	for _, h := range c.facts.Steps {
+		steps[step{h.Machine, h.Record, h.Version}] = h
 	}
 	for tag, entries := range c.logs {
 		for _, e := range entries {
@@ -129,15 +122,15 @@ func (c *checker) acceptedEvents() {
 				continue
 			}
 			k, ok := keys[e.Machine+" "+e.Key]
-			if !ok || k.id != e.Record || k.event != e.Event || k.version != e.Version {
+			if !ok || k.Record != e.Record || k.Event != e.Event || k.Version != e.Version {
 				c.problem(tag, "%s %s: %s was accepted at version %d, its key says %+v", e.Machine, e.Record, e.Event, e.Version, k)
 			}
 			// The event is the last step or, of a chain, an earlier one.
 			at := step{e.Machine, e.Record, e.Version}
-			for steps[at].event != e.Event && c.tables[e.Machine].edges[steps[step{e.Machine, e.Record, at.version - 1}].key()].raises {
+			for steps[at].Event != e.Event && c.tables[e.Machine].edges[edgeOf(steps[step{e.Machine, e.Record, at.version - 1}])].raises {
 				at.version--
 			}
-			if steps[at].event != e.Event {
+			if steps[at].Event != e.Event {
 				c.problem(tag, "%s %s: %s was accepted at version %d and is not in the history", e.Machine, e.Record, e.Event, e.Version)
 			}
 		}
@@ -157,46 +150,46 @@ func (c *checker) keyed() {
 		}
 	}
 	steps := map[string]int{}
-	for _, k := range c.facts.keys {
-		steps[fmt.Sprint(k.machine, " ", k.id, " ", k.version)]++
-		if !reported[k.machine+" "+callersPart(k.key)] {
+	for _, k := range c.facts.Keys {
+		steps[fmt.Sprint(k.Machine, " ", k.Record, " ", k.Version)]++
+		if !reported[k.Machine+" "+callersPart(k.Name)] {
 			c.problem("", "key %+v is used, and no caller was told", k)
 		}
 	}
-	for _, h := range c.facts.history {
-		if n := steps[fmt.Sprint(h.machine, " ", h.id, " ", h.version)]; n != 1 {
-			c.problem(h.tag, "%s %s: version %d, %s, has %d keys", h.machine, h.id, h.version, h.event, n)
+	for _, h := range c.facts.Steps {
+		if n := steps[fmt.Sprint(h.Machine, " ", h.Record, " ", h.Version)]; n != 1 {
+			c.problem(h.Correlation, "%s %s: version %d, %s, has %d keys", h.Machine, h.Record, h.Version, h.Event, n)
 		}
 	}
 }
 
 // requested checks that each step left exactly the messages of its effects, and for
-// effects inside its transaction the markers.
+// effects inside its transaction the traces.
 func (c *checker) requested() {
-	messages, markers := map[place]int{}, map[place]int{}
-	for _, o := range c.facts.outbox {
-		messages[place{o.machine, o.id, o.version, o.effect}]++
+	messages, traces := map[facts.Effect]int{}, map[facts.Effect]int{}
+	for _, o := range c.facts.Messages {
+		messages[o.Effect]++
 	}
-	for _, m := range c.facts.markers {
-		markers[place{m.machine, m.id, m.version, m.effect}]++
+	for _, t := range c.facts.Traces {
+		traces[t.Effect]++
 	}
-	for _, h := range c.facts.history {
-		t := c.tables[h.machine]
-		e := t.edges[h.key()]
+	for _, h := range c.facts.Steps {
+		t := c.tables[h.Machine]
+		e := t.edges[edgeOf(h)]
 		for _, name := range e.effects {
 			info := t.effects[name]
-			at := place{h.machine, h.id, h.version, name}
+			at := facts.Effect{Machine: h.Machine, Record: h.Record, Version: h.Version, Name: name}
 			switch {
 			case info.Kind != fsm.EffectCall:
 			case info.Delivery == fsm.InTransaction:
-				if markers[at] != 1 {
-					c.problem(h.tag, "transaction effect %+v happened %d times", at, markers[at])
+				if traces[at] != 1 {
+					c.problem(h.Correlation, "transaction effect %+v happened %d times", at, traces[at])
 				}
-				delete(markers, at)
+				delete(traces, at)
 			default:
 				// Work of a state that the raised event leaves at once never begins.
 				if n, unbegun := messages[at], info.Work && e.raises; n != 1 && (n != 0 || !unbegun) {
-					c.problem(h.tag, "the outbox has %d rows of %+v", n, at)
+					c.problem(h.Correlation, "the outbox has %d rows of %+v", n, at)
 				}
 				delete(messages, at)
 			}
@@ -205,7 +198,7 @@ func (c *checker) requested() {
 	for at, n := range messages {
 		c.problem("", "the outbox has %d rows of %+v, for which no step asks", n, at)
 	}
-	for at, n := range markers {
+	for at, n := range traces {
 		c.problem("", "transaction effect %+v happened %d times, and no step asks for it", at, n)
 	}
 }
@@ -225,9 +218,9 @@ func (c *checker) deliveries() {
 			}
 		}
 	}
-	for _, o := range c.facts.outbox {
-		c.delivery(o, of[o.message])
-		delete(of, o.message)
+	for _, o := range c.facts.Messages {
+		c.delivery(o, of[o.ID])
+		delete(of, o.ID)
 	}
 	for id, entries := range of {
 		e := entries[0]
@@ -246,26 +239,26 @@ func (c *checker) cleansUp(machine, effect string) bool {
 	return false
 }
 
-func (c *checker) delivery(o outboxRow, entries []entry) {
-	info := c.tables[o.machine].effects[o.effect]
+func (c *checker) delivery(o facts.Message, entries []entry) {
+	info := c.tables[o.Machine].effects[o.Name]
 	count := map[entryKind]int{}
 	attempt, sinceAsked := 0, true
-	cut := c.logged(o.tag, killedHere)
+	cut := c.logged(o.Correlation, killedHere)
 	for _, e := range entries {
 		count[e.Entry]++
-		if e.Record != o.id || e.Version != o.version || e.Effect != o.effect || !sameJSON(string(e.Payload), o.payload) {
-			c.problem(o.tag, "%+v was dispatched as %s %s at version %d with %s", o, e.Effect, e.Record, e.Version, e.Payload)
+		if e.Record != o.Record || e.Version != o.Version || e.Effect != o.Name || !sameJSON(string(e.Payload), o.Payload) {
+			c.problem(o.Correlation, "%+v was dispatched as %s %s at version %d with %s", o, e.Effect, e.Record, e.Version, e.Payload)
 		}
 		switch e.Entry {
 		case asked:
 			sinceAsked = true
 		case called:
-			anew := e.Attempt <= firstOf(cut) && c.logged(o.tag, repaired) // a requeued message begins with attempt 1
+			anew := e.Attempt <= firstOf(cut) && c.logged(o.Correlation, repaired) // a requeued message begins with attempt 1
 			if e.Attempt <= attempt && !anew {
-				c.problem(o.tag, "attempt %d of %+v follows attempt %d", e.Attempt, o, attempt)
+				c.problem(o.Correlation, "attempt %d of %+v follows attempt %d", e.Attempt, o, attempt)
 			}
 			if info.Delivery == fsm.Queryable && !sinceAsked {
-				c.problem(o.tag, "%+v was repeated without being asked for", o)
+				c.problem(o.Correlation, "%+v was repeated without being asked for", o)
 			}
 			attempt, sinceAsked = e.Attempt, false
 		}
@@ -276,17 +269,17 @@ func (c *checker) delivery(o outboxRow, entries []entry) {
 		most = 2
 	}
 	if count[done] > most {
-		c.problem(o.tag, "%+v happened %d times", o, count[done])
+		c.problem(o.Correlation, "%+v happened %d times", o, count[done])
 	}
-	if info.Delivery == fsm.AtMostOnce && count[called] > 1 && !c.logged(o.tag, repaired) { // an operator may repeat it
-		c.problem(o.tag, "%+v was attempted %d times", o, count[called])
+	if info.Delivery == fsm.AtMostOnce && count[called] > 1 && !c.logged(o.Correlation, repaired) { // an operator may repeat it
+		c.problem(o.Correlation, "%+v was attempted %d times", o, count[called])
 	}
 	switch {
-	case o.cancelled && !o.work:
-		c.problem(o.tag, "message %+v was cancelled", o)
-	case o.cancelled, c.ended(o):
+	case o.Cancelled && !o.Work:
+		c.problem(o.Correlation, "message %+v was cancelled", o)
+	case o.Cancelled, c.ended(o):
 	case count[done] == 0:
-		c.problem(o.tag, "%+v is %s and never happened", o, o.state)
+		c.problem(o.Correlation, "%+v is %s and never happened", o, o.State)
 	}
 }
 
@@ -301,9 +294,9 @@ func firstOf(cut bool) int {
 
 // ended reports whether work that did not happen has ended in an event: its failure or
 // its loss.
-func (c *checker) ended(o outboxRow) bool {
-	info := c.tables[o.machine].effects[o.effect]
-	return o.state == "delivered" && (info.HasFails || info.HasLost)
+func (c *checker) ended(o facts.Message) bool {
+	info := c.tables[o.Machine].effects[o.Name]
+	return o.State == "delivered" && (info.HasFails || info.HasLost)
 }
 
 // logged reports whether the event log of a run has an entry of this kind.
@@ -316,17 +309,17 @@ func (c *checker) logged(tag string, kind entryKind) bool {
 func (c *checker) endings() map[string]string {
 	lines := map[string][]string{}
 	add := func(tag, format string, args ...any) { lines[tag] = append(lines[tag], fmt.Sprintf(format, args...)) }
-	for _, h := range c.facts.history {
-		add(h.tag, "%s %d: %s from %s to %s", h.machine, h.version, h.transition, h.from, h.to)
+	for _, h := range c.facts.Steps {
+		add(h.Correlation, "%s %d: %s from %s to %s", h.Machine, h.Version, h.Transition, h.From, h.To)
 	}
-	for _, o := range c.facts.outbox {
-		add(o.tag, "%s %d: %s, cancelled %t", o.machine, o.version, o.effect, o.cancelled)
+	for _, o := range c.facts.Messages {
+		add(o.Correlation, "%s %d: %s, cancelled %t", o.Machine, o.Version, o.Name, o.Cancelled)
 	}
-	for _, m := range c.facts.markers {
-		add(m.tag, "%s %d: %s", m.machine, m.version, m.effect)
+	for _, t := range c.facts.Traces {
+		add(t.Correlation, "%s %d: %s", t.Machine, t.Version, t.Name)
 	}
-	for _, d := range c.facts.deadlines {
-		add(d.tag, "%s: %s is due", d.machine, d.event)
+	for _, d := range c.facts.Deadlines {
+		add(d.Correlation, "%s: %s is due", d.Machine, d.Event)
 	}
 	out := map[string]string{}
 	for tag, list := range lines {
@@ -338,9 +331,9 @@ func (c *checker) endings() map[string]string {
 
 // lossReported reports whether the record got the event of a lost at_most_once effect.
 func (c *checker) lossReported(tag string) bool {
-	return slices.ContainsFunc(c.facts.history, func(h historyRow) bool {
-		for _, event := range c.tables[h.machine].lost {
-			if h.tag == tag && h.event == event {
+	return slices.ContainsFunc(c.facts.Steps, func(h facts.Step) bool {
+		for _, event := range c.tables[h.Machine].lost {
+			if h.Correlation == tag && h.Event == event {
 				return true
 			}
 		}

@@ -1,12 +1,16 @@
 package crash
 
-import "time"
+import (
+	"time"
+
+	"github.com/fsmgen/fsmgen/proptest/facts"
+)
 
 // order checks that messages of one ordering key are carried out in their order.
 func (c *checker) order() {
-	rows := map[string]outboxRow{}
-	for _, o := range c.facts.outbox {
-		rows[o.message] = o
+	rows := map[string]facts.Message{}
+	for _, o := range c.facts.Messages {
+		rows[o.ID] = o
 	}
 	for tag, entries := range c.logs {
 		last := map[string]int64{}
@@ -15,7 +19,7 @@ func (c *checker) order() {
 			if e.Entry != called || !ok {
 				continue
 			}
-			key := o.machine + " " + o.id + " " + o.destination
+			key := o.Machine + " " + o.Record + " " + o.Destination
 			if e.Version < last[key] {
 				c.problem(tag, "ordering key %s: version %d was called after version %d", key, e.Version, last[key])
 			}
@@ -29,24 +33,24 @@ func (c *checker) order() {
 // cancelled.
 func (c *checker) leftStates() {
 	leavings := map[string][]int64{} // versions that left a state, by record
-	for _, h := range c.facts.history {
-		if e := c.tables[h.machine].edges[h.key()]; h.from != "" && !e.internal {
-			leavings[h.machine+" "+h.id] = append(leavings[h.machine+" "+h.id], h.version)
+	for _, h := range c.facts.Steps {
+		if e := c.tables[h.Machine].edges[edgeOf(h)]; h.From != "" && !e.internal {
+			leavings[h.Machine+" "+h.Record] = append(leavings[h.Machine+" "+h.Record], h.Version)
 		}
 	}
 	left := map[string]int64{} // by message of work, the version that left its state
-	for _, o := range c.facts.outbox {
-		for _, version := range leavings[o.machine+" "+o.id] {
-			if o.work && version > o.version {
-				left[o.message] = version
+	for _, o := range c.facts.Messages {
+		for _, version := range leavings[o.Machine+" "+o.Record] {
+			if o.Work && version > o.Version {
+				left[o.ID] = version
 				break
 			}
 		}
-		switch at := left[o.message]; {
-		case at == 0 && o.cancelled:
-			c.problem(o.tag, "%+v is cancelled, and its state was never left", o)
-		case at > 0 && !o.cancelled && o.state != "delivered":
-			c.problem(o.tag, "%+v is left after its state, which version %d left", o, at)
+		switch at := left[o.ID]; {
+		case at == 0 && o.Cancelled:
+			c.problem(o.Correlation, "%+v is cancelled, and its state was never left", o)
+		case at > 0 && !o.Cancelled && o.State != "delivered":
+			c.problem(o.Correlation, "%+v is left after its state, which version %d left", o, at)
 		}
 	}
 	for tag, entries := range c.logs {
@@ -58,8 +62,8 @@ func (c *checker) leftStates() {
 		}
 	}
 	tags := map[string]string{}
-	for _, o := range c.facts.outbox {
-		tags[o.message] = o.tag
+	for _, o := range c.facts.Messages {
+		tags[o.ID] = o.Correlation
 	}
 	for _, l := range c.facts.leases {
 		if l.cancelled {
@@ -71,17 +75,17 @@ func (c *checker) leftStates() {
 // nothingLeft checks that at the end of a scenario nothing of a record is leased, due or
 // waiting.
 func (c *checker) nothingLeft() {
-	for _, o := range c.facts.outbox {
+	for _, o := range c.facts.Messages {
 		// A message that was cancelled while a worker held it keeps the lease of a dead worker,
 		// which is over.
-		over := o.cancelled && o.leaseUntil.Before(c.last(o.tag))
-		if o.state != "delivered" && !o.cancelled || o.leased && !over {
-			c.problem(o.tag, "left behind: %+v", o)
+		over := o.Cancelled && o.LeaseUntil.Before(c.last(o.Correlation))
+		if o.State != "delivered" && !o.Cancelled || o.Leased && !over {
+			c.problem(o.Correlation, "left behind: %+v", o)
 		}
 	}
-	for _, d := range c.facts.deadlines {
-		if !d.due.After(c.last(d.tag)) {
-			c.problem(d.tag, "left behind: deadline %+v", d)
+	for _, d := range c.facts.Deadlines {
+		if !d.DueAt.After(c.last(d.Correlation)) {
+			c.problem(d.Correlation, "left behind: deadline %+v", d)
 		}
 	}
 	for tag, entries := range c.logs {

@@ -14,6 +14,7 @@ import (
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/proptest/crash/scenarios"
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
@@ -40,63 +41,57 @@ func unpacks() Subject {
 
 // corruptions change the facts or the event logs so that the checker must report a
 // problem. The key is part of its text.
-type corruptions map[string]func(f *facts, diary map[string][]entry)
+type corruptions map[string]func(f *evidence, diary map[string][]entry)
 
 func uploadCorruptions() corruptions {
 	return corruptions{
-		"follows version": func(f *facts, _ map[string][]entry) { f.history = slices.Delete(f.history, 1, 2) },
-		"is not in the table": func(f *facts, _ map[string][]entry) {
-			i := slices.IndexFunc(f.history, func(h historyRow) bool { return h.event == "complete_parts" })
-			f.history[i].event = "commit_upload"
+		"follows version": func(f *evidence, _ map[string][]entry) { f.Steps = slices.Delete(f.Steps, 1, 2) },
+		"is not in the table": func(f *evidence, _ map[string][]entry) {
+			i := slices.IndexFunc(f.Steps, func(h facts.Step) bool { return h.Event == "complete_parts" })
+			f.Steps[i].Event = "commit_upload"
 		},
-		"ended in": func(f *facts, _ map[string][]entry) { f.history[1].from = "aborted" },
-		"its history ends in": func(f *facts, _ map[string][]entry) {
-			for id, r := range f.records["upload"] {
-				f.records["upload"][id] = recordRow{r.state, r.version + 1}
-				return
-			}
+		"ended in": func(f *evidence, _ map[string][]entry) { f.Steps[1].From = "aborted" },
+		"its history ends in": func(f *evidence, _ map[string][]entry) {
+			f.Records[0].Version++
 		},
-		"has a history and no row": func(f *facts, _ map[string][]entry) {
-			for id := range f.records["upload"] {
-				delete(f.records["upload"], id)
-				return
-			}
+		"has a history and no row": func(f *evidence, _ map[string][]entry) {
+			f.Records = f.Records[1:]
 		},
-		"has 0 keys": func(f *facts, _ map[string][]entry) { f.keys = f.keys[1:] },
-		"has 2 keys": func(f *facts, _ map[string][]entry) { f.keys = append(f.keys, f.keys[0]) },
-		"no caller was told": func(_ *facts, diary map[string][]entry) {
+		"has 0 keys": func(f *evidence, _ map[string][]entry) { f.Keys = f.Keys[1:] },
+		"has 2 keys": func(f *evidence, _ map[string][]entry) { f.Keys = append(f.Keys, f.Keys[0]) },
+		"no caller was told": func(_ *evidence, diary map[string][]entry) {
 			remove(diary, func(e entry) bool { return e.Entry == accepted })
 		},
-		"its key says":     func(f *facts, _ map[string][]entry) { f.keys = f.keys[1:] },
-		"happened 2 times": func(f *facts, _ map[string][]entry) { f.markers = append(f.markers, f.markers[0]) },
-		"happened 0 times": func(f *facts, _ map[string][]entry) { f.markers = f.markers[1:] },
-		"no step asks for": func(f *facts, _ map[string][]entry) { f.markers[0].version = 99 },
-		"has 0 rows":       func(f *facts, _ map[string][]entry) { f.outbox = f.outbox[1:] },
-		"has 2 rows":       func(f *facts, _ map[string][]entry) { f.outbox = append(f.outbox, f.outbox[0]) },
-		"left behind":      func(f *facts, _ map[string][]entry) { f.outbox[0].state = "delivering" },
-		"left behind: dead": func(f *facts, _ map[string][]entry) {
-			f.deadlines = append(f.deadlines, deadlineRow{machine: "upload"})
+		"its key says":     func(f *evidence, _ map[string][]entry) { f.Keys = f.Keys[1:] },
+		"happened 2 times": func(f *evidence, _ map[string][]entry) { f.Traces = append(f.Traces, f.Traces[0]) },
+		"happened 0 times": func(f *evidence, _ map[string][]entry) { f.Traces = f.Traces[1:] },
+		"no step asks for": func(f *evidence, _ map[string][]entry) { f.Traces[0].Version = 99 },
+		"has 0 rows":       func(f *evidence, _ map[string][]entry) { f.Messages = f.Messages[1:] },
+		"has 2 rows":       func(f *evidence, _ map[string][]entry) { f.Messages = append(f.Messages, f.Messages[0]) },
+		"left behind":      func(f *evidence, _ map[string][]entry) { f.Messages[0].State = "delivering" },
+		"left behind: dead": func(f *evidence, _ map[string][]entry) {
+			f.Deadlines = append(f.Deadlines, facts.Deadline{Machine: "upload"})
 		},
-		"was cancelled":   func(f *facts, _ map[string][]entry) { f.outbox[0].cancelled = true },
-		"was never left":  func(f *facts, _ map[string][]entry) { f.outbox[0].cancelled = true },
-		"which was cance": func(f *facts, _ map[string][]entry) { f.leases[0].cancelled = true },
-		"never happened": func(_ *facts, diary map[string][]entry) {
+		"was cancelled":   func(f *evidence, _ map[string][]entry) { f.Messages[0].Cancelled = true },
+		"was never left":  func(f *evidence, _ map[string][]entry) { f.Messages[0].Cancelled = true },
+		"which was cance": func(f *evidence, _ map[string][]entry) { f.leases[0].cancelled = true },
+		"never happened": func(_ *evidence, diary map[string][]entry) {
 			remove(diary, func(e entry) bool { return e.Entry == done })
 		},
-		"and is not in the history": func(_ *facts, diary map[string][]entry) {
+		"and is not in the history": func(_ *evidence, diary map[string][]entry) {
 			change(diary, accepted, func(e *entry) { e.Event = "abort_upload" })
 		},
-		"the scenario did not end": func(_ *facts, diary map[string][]entry) {
+		"the scenario did not end": func(_ *evidence, diary map[string][]entry) {
 			remove(diary, func(e entry) bool { return e.Entry == ended })
 		},
-		"was dispatched as": func(_ *facts, diary map[string][]entry) {
+		"was dispatched as": func(_ *evidence, diary map[string][]entry) {
 			change(diary, called, func(e *entry) { e.Payload = []byte(`{"other":1}`) })
 		},
-		"with the unknown id": func(_ *facts, diary map[string][]entry) {
+		"with the unknown id": func(_ *evidence, diary map[string][]entry) {
 			change(diary, called, func(e *entry) { e.ID = "another key" })
 		},
-		"follows attempt": func(_ *facts, diary map[string][]entry) { repeat(diary, called) },
-		"only when the scenario had ended": func(_ *facts, diary map[string][]entry) {
+		"follows attempt": func(_ *evidence, diary map[string][]entry) { repeat(diary, called) },
+		"only when the scenario had ended": func(_ *evidence, diary map[string][]entry) {
 			for tag, entries := range diary {
 				diary[tag] = append(entries, entries[slices.IndexFunc(entries, func(e entry) bool { return e.Entry == called })], entry{Entry: ended})
 			}
@@ -107,17 +102,17 @@ func uploadCorruptions() corruptions {
 func unpackCorruptions() corruptions {
 	of := func(effect string) func(e entry) bool { return func(e entry) bool { return e.Effect == effect } }
 	return corruptions{
-		"was repeated without being asked for": func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("create_device")) },
-		"happened 2 times":                     func(_ *facts, diary map[string][]entry) { repeatIf(diary, done, of("create_device")) },
-		"was attempted 2 times":                func(_ *facts, diary map[string][]entry) { repeatIf(diary, called, of("extract_layers")) },
-		"is left after its state": func(f *facts, _ map[string][]entry) {
-			i := slices.IndexFunc(f.outbox, func(o outboxRow) bool { return o.work && o.machine == "download" })
-			f.outbox[i].state = "pending"
+		"was repeated without being asked for": func(_ *evidence, diary map[string][]entry) { repeatIf(diary, called, of("create_device")) },
+		"happened 2 times":                     func(_ *evidence, diary map[string][]entry) { repeatIf(diary, done, of("create_device")) },
+		"was attempted 2 times":                func(_ *evidence, diary map[string][]entry) { repeatIf(diary, called, of("extract_layers")) },
+		"is left after its state": func(f *evidence, _ map[string][]entry) {
+			i := slices.IndexFunc(f.Messages, func(o facts.Message) bool { return o.Work && o.Machine == "download" })
+			f.Messages[i].State = "pending"
 		},
-		"had left its state and not cancelled it": func(_ *facts, diary map[string][]entry) {
+		"had left its state and not cancelled it": func(_ *evidence, diary map[string][]entry) {
 			change(diary, called, func(e *entry) { e.Seen += 10 })
 		},
-		"was called after version": func(_ *facts, diary map[string][]entry) {
+		"was called after version": func(_ *evidence, diary map[string][]entry) {
 			for _, entries := range diary {
 				slices.SortStableFunc(entries, func(a, b entry) int { return int(b.Version - a.Version) })
 			}
@@ -188,8 +183,8 @@ func checkCorruptions(t *testing.T, subject Subject, keyed bool, all corruptions
 	set, p, dir, conn := runUninterrupted(t, subject, d, func(s scenarios.Script) bool {
 		return !keyed || len(s.Steps) == 4 && !slices.ContainsFunc(s.Steps, func(st scenarios.Step) bool { return st.Event == nil })
 	})
-	judged := func(f func(*facts, map[string][]entry)) string {
-		read, err := readFacts(t.Context(), conn, set.machines)
+	judged := func(f func(*evidence, map[string][]entry)) string {
+		read, err := readEvidence(t.Context(), conn, set.machines)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +201,7 @@ func checkCorruptions(t *testing.T, subject Subject, keyed bool, all corruptions
 		}
 		return problems.String()
 	}
-	if problems := judged(func(*facts, map[string][]entry) {}); problems != "" {
+	if problems := judged(func(*evidence, map[string][]entry) {}); problems != "" {
 		t.Fatalf("what is right is not: %s", problems)
 	}
 	for _, want := range slices.Sorted(maps.Keys(all)) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -165,45 +166,34 @@ func (c coordinator[Tx]) progress(ctx context.Context, tag string) string {
 // which dead workers hold leases.
 func (c coordinator[Tx]) look(ctx context.Context, tag string) (busy bool, orphans []string, err error) {
 	now := c.clock.Now()
-	due := func(text string) error {
-		at, err := parseTime(text)
-		busy = busy || !at.After(now)
-		return err
-	}
-	held := func(worker, until string) error {
-		at, err := parseTime(until)
-		if c.workers.isDead(worker) && at.After(now) {
+	due := func(at time.Time) { busy = busy || !at.After(now) }
+	held := func(worker string, until time.Time) {
+		if c.workers.isDead(worker) && until.After(now) {
 			orphans = append(orphans, worker)
 		} else {
 			busy = true
 		}
-		return err
 	}
-	err = scan(ctx, c.sql, heads(tag, now), func(rows *sql.Rows) error {
-		var state, worker, until, available string
-		err := rows.Scan(&state, &worker, &until, &available)
-		switch {
-		case err != nil:
-		case state == "delivering":
-			err = held(worker, until)
-		case state != "dead_letter":
-			err = due(available)
+	err = facts.Query(ctx, c.sql, heads(tag, now), func(r *facts.Row) {
+		state, worker, until, available := r.Text(), r.Text(), r.Time(), r.Time()
+		switch state {
+		case "delivering":
+			held(worker, until)
+		case "dead_letter":
+		default:
+			due(available)
 		}
-		return err
 	})
 	if err != nil {
 		return false, nil, err
 	}
-	err = scan(ctx, c.sql, "SELECT CAST(due_at AS text), COALESCE(worker, ''), COALESCE(CAST(lease_until AS text), '') FROM fsm_deadlines WHERE correlation = '"+tag+"'", func(rows *sql.Rows) error {
-		var at, worker, until string
-		err := rows.Scan(&at, &worker, &until)
-		if err == nil && until != "" {
-			return held(worker, until)
+	err = facts.Query(ctx, c.sql, "SELECT due_at, worker, lease_until FROM fsm_deadlines WHERE correlation = '"+tag+"'", func(r *facts.Row) {
+		at, worker, until := r.Time(), r.Text(), r.Time()
+		if until.IsZero() {
+			due(at)
+		} else {
+			held(worker, until)
 		}
-		if err == nil {
-			err = due(at)
-		}
-		return err
 	})
 	return busy, orphans, err
 }
@@ -214,7 +204,7 @@ func heads(tag string, now time.Time) string {
 		condition := "R.state <> 'delivered' AND R.discarded_at IS NULL AND (CAST(R.cancelled AS text) IN ('0', 'false') OR R.state = 'delivering' AND R.lease_until > 'NOW')"
 		return strings.NewReplacer("R.", row+".", "NOW", now.UTC().Format(fsm.TimeLayout)).Replace(condition)
 	}
-	return `SELECT o.state, COALESCE(o.worker, ''), COALESCE(CAST(o.lease_until AS text), ''), COALESCE(CAST(o.available_at AS text), '')
+	return `SELECT o.state, o.worker, o.lease_until, o.available_at
 		FROM fsm_outbox AS o
 		WHERE o.correlation = '` + tag + `' AND ` + open("o") + ` AND NOT EXISTS (SELECT 1 FROM fsm_outbox AS b
 			WHERE b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane AND (b.version, b.seq) < (o.version, o.seq) AND ` + open("b") + `)`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/fsmgen/fsmgen/proptest/crash/scenarios"
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -22,17 +23,15 @@ type scriptedMachine[Tx any] struct {
 // errScripted is a failure that the script asks for.
 var errScripted = errors.New("the script lets this attempt fail")
 
-// HandleTx inserts a marker in the transaction.
+// HandleTx leaves a trace in the transaction.
 func (m scriptedMachine[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
 	before, err := m.reach(TxCallBefore, d, InTx)
 	if err != nil {
 		return err
 	}
-	err = m.process.database.Exec(ctx, tx, fmt.Sprintf(
-		"INSERT INTO crash_markers (scenario, machine, record_id, version, effect, message_id) VALUES ('%s', '%s', '%s', %d, '%s', '%s')",
-		d.Correlation, d.Machine, d.Record, d.Version, d.Effect, d.ID))
+	err = m.process.database.Exec(ctx, tx, facts.LeaveTrace(d, ""))
 	if err != nil {
-		return store.Failed("leave a marker", err)
+		return store.Failed("leave a trace", err)
 	}
 	after, err := m.reach(TxCallAfter, d, InTx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/proptest/crash/scenarios"
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -181,15 +182,8 @@ func (w *workerProcess[Tx]) noteLateDeadline(ctx context.Context, p *run, at tim
 		return nil
 	}
 	isDue := false
-	err := scan(ctx, w.sql, "SELECT CAST(due_at AS text) FROM fsm_deadlines WHERE correlation = '"+p.tag+"'", func(rows *sql.Rows) error {
-		var text string
-		err := rows.Scan(&text)
-		if err != nil {
-			return err
-		}
-		due, err := parseTime(text)
-		isDue = isDue || !due.After(at)
-		return err
+	err := facts.Query(ctx, w.sql, "SELECT due_at FROM fsm_deadlines WHERE correlation = '"+p.tag+"'", func(r *facts.Row) {
+		isDue = isDue || !r.Time().After(at)
 	})
 	if err != nil || !isDue {
 		return err
@@ -350,24 +344,9 @@ func (w *workerProcess[Tx]) round(ctx context.Context) (done int, err error) {
 
 // nextRepeat returns when the next repeat is due.
 func (w *workerProcess[Tx]) nextRepeat(ctx context.Context) (at time.Time, ok bool, err error) {
-	var text sql.NullString
-	err = w.sql.QueryRowContext(ctx, `SELECT CAST(min(available_at) AS text) FROM fsm_outbox
-		WHERE state = 'retry_wait' AND CAST(cancelled AS text) IN ('0', 'false')`).Scan(&text)
-	if err != nil || !text.Valid {
-		return at, false, err
-	}
-	at, err = parseTime(text.String)
-	return at, err == nil, err
-}
-
-// parseTime parses a time as SQLite stores it or as PostgreSQL prints it.
-func parseTime(text string) (t time.Time, err error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.999999-07", "2006-01-02 15:04:05.999999-07:00"} {
-		if t, err = time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	return t, err
+	err = facts.Query(ctx, w.sql, `SELECT min(available_at) FROM fsm_outbox
+		WHERE state = 'retry_wait' AND CAST(cancelled AS text) IN ('0', 'false')`, func(r *facts.Row) { at = r.Time() })
+	return at, err == nil && !at.IsZero(), err
 }
 
 // meanwhile lets time pass while a handler runs, and does what becomes due.

@@ -147,7 +147,7 @@ func prepare[Tx any](t *testing.T, d Database[Tx], all machines, without ...stri
 			}
 		}
 	}
-	if err := createMarkerTables(t.Context(), db, append(d.Watch, d.Prune)); err != nil {
+	if err := createTables(t.Context(), db, append(d.Watch, d.Prune)); err != nil {
 		t.Fatal(err)
 	}
 	return db
@@ -204,7 +204,7 @@ func (p proof[Tx]) runChild(ctx context.Context, what plan, dir string) (out []b
 // checkDatabase checks what is in the database.
 func checkDatabase(t *testing.T, db *sql.DB, all machines, p plan, dir string) *checker {
 	t.Helper()
-	f, err := readFacts(t.Context(), db, all)
+	f, err := readEvidence(t.Context(), db, all)
 	if err != nil {
 		t.Fatal(err)
 	}

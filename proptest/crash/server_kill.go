@@ -63,7 +63,7 @@ func KillServer[Tx any](t *testing.T, d Database[Tx], clients int, crash func())
 	}
 	c := checkDatabase(t, db, all, p, dir)
 	c.keyed()
-	if n := len(c.facts.history) - loadRecords; n != clients*loadEvents {
+	if n := len(c.facts.Steps) - loadRecords; n != clients*loadEvents {
 		t.Errorf("%d events are in the histories, want %d", n, clients*loadEvents)
 	}
 	if l.unknown.Load() == 0 {
@@ -71,7 +71,7 @@ func KillServer[Tx any](t *testing.T, d Database[Tx], clients int, crash func())
 	}
 	if !t.Failed() {
 		Count(t, "server killed under %d clients: each of %d events happened once, %d of which had an unknown outcome and %d of these had happened; each of %d messages was delivered",
-			clients, clients*loadEvents, l.unknown.Load(), l.happened.Load(), len(c.facts.outbox))
+			clients, clients*loadEvents, l.unknown.Load(), l.happened.Load(), len(c.facts.Messages))
 	}
 }
 

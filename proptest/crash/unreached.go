@@ -44,7 +44,7 @@ func readUnreached(specs, machine string) (text string, listed bool, err error) 
 
 // unreached names what no scenario reached of the machine under test: the proof says
 // nothing about it.
-func (set scenarioSet) unreached(f *facts, missed []Window) string {
+func (set scenarioSet) unreached(f *evidence, missed []Window) string {
 	var parts []string
 	add := func(what string, names []string) {
 		if len(names) > 0 {
@@ -95,13 +95,13 @@ func windowNames(list []Window) []string {
 	return out
 }
 
-func transitionsTaken(f *facts, machine string) int { return len(edgesTaken(f, machine)) }
+func transitionsTaken(f *evidence, machine string) int { return len(edgesTaken(f, machine)) }
 
-func edgesTaken(f *facts, machine string) map[string]bool {
+func edgesTaken(f *evidence, machine string) map[string]bool {
 	seen := map[string]bool{}
-	for _, h := range f.history {
-		if h.machine == machine {
-			seen[h.key()] = true
+	for _, h := range f.Steps {
+		if h.Machine == machine {
+			seen[edgeOf(h)] = true
 		}
 	}
 	return seen

@@ -7,38 +7,39 @@ import (
 
 	"github.com/fsmgen/fsmgen/gen/interp"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
 // checkRecord replays a history through the interpreter and compares the record, its
 // messages, its calls inside transactions and its deadline with the result.
-func (f facts[Tx]) checkRecord(s recordFacts[Tx]) {
-	rec, steps, err := f.replay(s)
+func (ck checker[Tx]) checkRecord(s storedRecord[Tx]) {
+	rec, steps, err := ck.replay(s)
 	if err != nil {
-		f.problem(s, "%v", err)
+		ck.problem(s, "%v", err)
 		return
 	}
 	if rec == nil || int64(len(steps)) != s.row.Version || len(steps) != len(s.history) {
-		f.problem(s, "it is at v%d after %d steps", s.row.Version, len(steps))
+		ck.problem(s, "it is at v%d after %d steps", s.row.Version, len(steps))
 		return
 	}
 	got, err := marshalKnown(s)
 	if want := string(interp.MarshalRecord(s.machine.table, rec)); err != nil || got != want {
-		f.problem(s, "the record is %s, its history leads to %s (%v)", got, want, err)
+		ck.problem(s, "the record is %s, its history leads to %s (%v)", got, want, err)
 	}
-	f.checkEffects(s, steps)
-	f.checkInlined(s, steps)
-	f.checkAnswers(s, steps)
-	f.checkDeadlines(s, steps)
+	ck.checkEffects(s, steps)
+	ck.checkInlined(s, steps)
+	ck.checkAnswers(s, steps)
+	ck.checkDeadlines(s, steps)
 }
 
-func (f facts[Tx]) problem(s recordFacts[Tx], format string, args ...any) {
-	f.run.log.problem("%s %s: %s", s.machine.Name(), alias(s.id), fmt.Sprintf(format, args...))
+func (ck checker[Tx]) problem(s storedRecord[Tx], format string, args ...any) {
+	ck.run.log.problem("%s %s: %s", s.machine.Name(), alias(s.id), fmt.Sprintf(format, args...))
 }
 
 // marshalKnown returns the stored record in the form of the interpreter.
-func marshalKnown[Tx any](s recordFacts[Tx]) (string, error) {
+func marshalKnown[Tx any](s storedRecord[Tx]) (string, error) {
 	rec, err := known(s.machine.table, s.row.Record)
 	if err != nil {
 		return "", err
@@ -49,15 +50,15 @@ func marshalKnown[Tx any](s recordFacts[Tx]) (string, error) {
 // taken is a step that the interpreter took.
 type taken struct {
 	interp.Step
-	row      store.HistoryRow
+	row      facts.Step
 	together int  // the transaction that stored it
 	leftNow  bool // a later step of that transaction left the state
 }
 
 // replay takes the steps of a history.
-func (f facts[Tx]) replay(s recordFacts[Tx]) (rec *interp.Record, steps []taken, err error) {
+func (ck checker[Tx]) replay(s storedRecord[Tx]) (rec *interp.Record, steps []taken, err error) {
 	table := s.machine.table
-	if f.run.config.TwoStep {
+	if ck.run.config.TwoStep {
 		table = withoutRaise(table)
 	}
 	for len(steps) < len(s.history) {
@@ -80,7 +81,7 @@ func (f facts[Tx]) replay(s recordFacts[Tx]) (rec *interp.Record, steps []taken,
 					row.From, row.To, row.Event, step.Row.Text, from, step.After.State.Text)
 			}
 			at := written{place{table.Text, s.id}, row.Version}
-			steps = append(steps, taken{Step: step, row: row, together: f.run.outside.steps[at]})
+			steps = append(steps, taken{Step: step, row: row, together: ck.run.outside.steps[at]})
 		}
 		rec = result.Record
 	}
@@ -100,12 +101,12 @@ func rest(steps []taken, i int) []taken {
 }
 
 // one applies an event of a history.
-func one(table *ir.Machine, id string, rec *interp.Record, h store.HistoryRow) (interp.Result, error) {
+func one(table *ir.Machine, id string, rec *interp.Record, h facts.Step) (interp.Result, error) {
 	ev, ok := event(table, h.Event)
 	if !ok {
 		return interp.Result{}, fmt.Errorf("there is no event %s", h.Event)
 	}
-	args, err := interp.UnmarshalPayload(ev, h.Payload)
+	args, err := interp.UnmarshalPayload(ev, json.RawMessage(h.Payload))
 	if err != nil {
 		return interp.Result{}, err
 	}
@@ -149,18 +150,18 @@ func stateName(s *ir.State) string {
 
 // checkEffects compares messages and calls inside transactions with the effects of the
 // steps.
-func (f facts[Tx]) checkEffects(s recordFacts[Tx], steps []taken) {
+func (ck checker[Tx]) checkEffects(s storedRecord[Tx], steps []taken) {
 	type asked struct{ version, seq int64 }
-	rows := map[asked]storedMessage{}
-	for _, l := range f.messages {
-		if l.machine == s.machine.Name() && l.record == s.id {
-			rows[asked{l.version, l.seq}] = l
+	rows := map[asked]facts.Message{}
+	for _, l := range ck.messages {
+		if l.Machine == s.machine.Name() && l.Record == s.id {
+			rows[asked{l.Version, l.Seq}] = l
 		}
 	}
-	traces := map[trace]int{}
-	for _, t := range f.traces {
-		if t.machine == s.machine.Name() && t.record == s.id {
-			traces[t]++
+	traces := map[facts.Effect]int{}
+	for _, t := range ck.traces {
+		if t.Answer == "" && t.Machine == s.machine.Name() && t.Record == s.id {
+			traces[t.Effect]++
 		}
 	}
 	for n, step := range steps {
@@ -172,91 +173,91 @@ func (f facts[Tx]) checkEffects(s recordFacts[Tx], steps []taken) {
 			at.seq++
 			switch {
 			case e.Effect.Kind == ir.Start:
-				f.checkStart(s, step, e)
+				ck.checkStart(s, step, e)
 			case e.Effect.Kind != ir.Call:
 			case e.Effect.Delivery == ir.InTransaction:
-				traces[trace{s.machine.Name(), s.id, e.Effect.Text, at.version}]--
+				traces[facts.Effect{Machine: s.machine.Name(), Record: s.id, Version: at.version, Name: e.Effect.Text}]--
 			default:
 				l, ok := rows[at]
 				delete(rows, at)
-				skipped := f.ended(s, steps, n, e.Effect) || e.Effect.IsWork() && step.leftNow && !f.takenBack(step, l)
-				if ok == skipped || ok && (l.effect != e.Effect.Text || l.payload != payloadOf(e) || l.correlation != step.row.Correlation) {
-					f.problem(s, "v%d asks for %s %s, the outbox has %+v", at.version, e.Effect.Text, payloadOf(e), l)
+				skipped := ck.ended(s, steps, n, e.Effect) || e.Effect.IsWork() && step.leftNow && !ck.takenBack(step, l)
+				if ok == skipped || ok && (l.Name != e.Effect.Text || l.Payload != payloadOf(e) || l.Correlation != step.row.Correlation) {
+					ck.problem(s, "v%d asks for %s %s, the outbox has %+v", at.version, e.Effect.Text, payloadOf(e), l)
 				}
 			}
 		}
 	}
 	for _, l := range rows {
-		f.problem(s, "the outbox has %s v%d, which no step requests", l.effect, l.version)
+		ck.problem(s, "the outbox has %s v%d, which no step requests", l.Name, l.Version)
 	}
 	for t, n := range traces {
 		if n != 0 {
-			f.problem(s, "%s v%d ran %+d times too often in its transaction", t.effect, t.version, n)
+			ck.problem(s, "%s v%d ran %+d times too often in its transaction", t.Name, t.Version, n)
 		}
 	}
 }
 
 // takenBack reports whether work was written and cancelled in the transaction of its
 // step. That transaction has written more than once, as for a handler inside it.
-func (f facts[Tx]) takenBack(step taken, l storedMessage) bool {
-	if f.run.outside.saves[step.together] < 2 || !l.cancelled || l.attempts > 0 {
+func (ck checker[Tx]) takenBack(step taken, l facts.Message) bool {
+	if ck.run.outside.saves[step.together] < 2 || !l.Cancelled || l.Attempts > 0 {
 		return false
 	}
-	f.run.log.count("a transaction cancels work that it has written")
+	ck.run.log.count("a transaction cancels work that it has written")
 	return true
 }
 
 // ended reports whether an effect of a step was carried out inline in the transaction of
 // the step, and its answer applied there.
-func (f facts[Tx]) ended(s recordFacts[Tx], steps []taken, n int, e *ir.Effect) bool {
-	want := trace{s.machine.Name(), s.id, e.Text, int64(n + 1)}
-	i := slices.IndexFunc(f.inlined, func(c inlineCall) bool { return c.trace == want })
+func (ck checker[Tx]) ended(s storedRecord[Tx], steps []taken, n int, e *ir.Effect) bool {
+	want := facts.Effect{Machine: s.machine.Name(), Record: s.id, Version: int64(n + 1), Name: e.Text}
+	i := slices.IndexFunc(ck.traces, func(t facts.Trace) bool { return t.Answer != "" && t.Effect == want })
 	if i < 0 {
 		return false
 	}
 	applied := slices.ContainsFunc(rest(steps, n), func(later taken) bool {
-		return later.row.By == fsm.System() && later.row.Event == f.inlined[i].answer
+		return later.row.By == fsm.System() && later.row.Event == ck.traces[i].Answer
 	})
 	if applied {
-		f.run.log.count("an inline effect has ended")
+		ck.run.log.count("an inline effect has ended")
 	} else {
-		f.run.log.count("an inline effect is left to a worker")
+		ck.run.log.count("an inline effect is left to a worker")
 	}
 	return applied
 }
 
 // checkInlined looks for inline effects that no step requests, that were carried out more
 // than once, or that can't be inline.
-func (f facts[Tx]) checkInlined(s recordFacts[Tx], steps []taken) {
-	done := map[trace]int{}
-	for _, c := range f.inlined {
-		if c.machine != s.machine.Name() || c.record != s.id {
+func (ck checker[Tx]) checkInlined(s storedRecord[Tx], steps []taken) {
+	done := map[facts.Effect]int{}
+	for _, c := range ck.traces {
+		if c.Answer == "" || c.Machine != s.machine.Name() || c.Record != s.id {
 			continue
 		}
-		asks := func(e interp.Effect) bool { return e.Effect != nil && e.Effect.Text == c.effect && mayInline(e.Effect) }
-		if c.version > int64(len(steps)) || !slices.ContainsFunc(steps[c.version-1].Effects, asks) {
-			f.problem(s, "%s v%d was carried out in a transaction, which no step requests", c.effect, c.version)
+		asks := func(e interp.Effect) bool { return e.Effect != nil && e.Effect.Text == c.Name && mayInline(e.Effect) }
+		if c.Version > int64(len(steps)) || !slices.ContainsFunc(steps[c.Version-1].Effects, asks) {
+			ck.problem(s, "%s v%d was carried out in a transaction, which no step requests", c.Name, c.Version)
 		}
-		if done[c.trace]++; done[c.trace] > 1 {
-			f.problem(s, "%s v%d was carried out in a transaction %d times", c.effect, c.version, done[c.trace])
+		if done[c.Effect]++; done[c.Effect] > 1 {
+			ck.problem(s, "%s v%d was carried out in a transaction %d times", c.Name, c.Version, done[c.Effect])
 		}
 	}
 }
 
 // checkStart looks for the record that a step started.
-func (f facts[Tx]) checkStart(s recordFacts[Tx], step taken, e interp.Effect) {
+func (ck checker[Tx]) checkStart(s storedRecord[Tx], step taken, e interp.Effect) {
 	var text struct{ Payload json.RawMessage }
 	_ = json.Unmarshal(interp.MarshalEffect(e), &text) // it was just written
 	found := 0
-	for _, other := range f.records {
+	for _, other := range ck.records {
 		h := other.history
 		if other.machine.Name() == e.Effect.Machine.Text && len(h) > 0 && h[0].Correlation == step.row.Correlation && h[0].At.Equal(step.row.At) &&
-			h[0].By == fsm.System() && canonical(h[0].Payload) == canonical(text.Payload) {
+			h[0].By == fsm.System() && canonical(json.RawMessage(h[0].Payload)) == canonical(text.Payload) {
 			found++
 		}
 	}
 	if found != 1 {
-		f.problem(s, "v%d started %s, and there are %d such records", step.row.Version, e.Effect.Machine.Text, found)
+		ck.problem(s, "v%d started %s, and there are %d such records", step.row.Version, e.Effect.Machine.Text, found)
 	}
 }
 
@@ -268,14 +269,14 @@ func payloadOf(e interp.Effect) string {
 }
 
 // checkAnswers looks for answers that were applied after their state was left.
-func (f facts[Tx]) checkAnswers(s recordFacts[Tx], steps []taken) {
-	for _, m := range f.run.outside.sorted() {
+func (ck checker[Tx]) checkAnswers(s storedRecord[Tx], steps []taken) {
+	for _, m := range ck.run.outside.sorted() {
 		if m.row.Machine != s.machine.Name() || m.row.RecordID != s.id || !m.row.Work {
 			continue
 		}
 		for _, step := range steps[m.row.Version:max(m.row.Version, m.answered-1)] {
 			if step.Row.To != nil {
-				f.problem(s, "v%d answers %s of v%d, whose state was left at v%d", m.answered, m.row.Effect, m.row.Version, step.row.Version)
+				ck.problem(s, "v%d answers %s of v%d, whose state was left at v%d", m.answered, m.row.Effect, m.row.Version, step.row.Version)
 			}
 		}
 	}
@@ -283,7 +284,7 @@ func (f facts[Tx]) checkAnswers(s recordFacts[Tx], steps []taken) {
 
 // checkDeadlines compares the deadline of a record with the one that its last steps set.
 // One that is due may have fired.
-func (f facts[Tx]) checkDeadlines(s recordFacts[Tx], steps []taken) {
+func (ck checker[Tx]) checkDeadlines(s storedRecord[Tx], steps []taken) {
 	var want interp.Deadline
 	for _, step := range steps {
 		if !step.Deadline.Kept {
@@ -292,29 +293,29 @@ func (f facts[Tx]) checkDeadlines(s recordFacts[Tx], steps []taken) {
 	}
 	terminal := steps[len(steps)-1].After.State.Terminal
 	armed := false
-	for _, d := range f.deadlines {
-		if d.machine != s.machine.Name() || d.record != s.id {
+	for _, d := range ck.deadlines {
+		if d.Machine != s.machine.Name() || d.Record != s.id {
 			continue
 		}
 		switch {
 		case terminal:
-			f.problem(s, "it has ended and has a deadline: %s", d.event)
-		case d.kind == string(store.DeadlineRaise):
+			ck.problem(s, "it has ended and has a deadline: %s", d.Event)
+		case d.Kind == string(store.DeadlineRaise):
 		case want.At == nil:
-			f.problem(s, "it has a deadline that its state has not: %s", d.event)
-		case !d.at.Equal(*want.At) || d.event != want.Fire.Event.Text:
-			f.problem(s, "it fires %s at %s, its state wants %s at %s", d.event, d.at, want.Fire.Event, *want.At)
+			ck.problem(s, "it has a deadline that its state has not: %s", d.Event)
+		case !d.DueAt.Equal(*want.At) || d.Event != want.Fire.Event.Text:
+			ck.problem(s, "it fires %s at %s, its state wants %s at %s", d.Event, d.DueAt, want.Fire.Event, *want.At)
 		}
-		armed = armed || d.kind == string(store.DeadlineTimeout)
+		armed = armed || d.Kind == string(store.DeadlineTimeout)
 	}
-	if want.At != nil && !armed && !f.run.clock.came(*want.At) {
-		f.problem(s, "the deadline of its state is gone: %s at %s", want.Fire.Event, *want.At)
+	if want.At != nil && !armed && !ck.run.clock.came(*want.At) {
+		ck.problem(s, "the deadline of its state is gone: %s at %s", want.Fire.Event, *want.At)
 	}
-	for _, l := range f.messages {
-		if terminal && l.machine == s.machine.Name() && l.record == s.id && l.work && !l.cancelled && l.state != "delivered" && l.state != "delivering" && !l.discarded {
+	for _, l := range ck.messages {
+		if terminal && l.Machine == s.machine.Name() && l.Record == s.id && l.Work && !l.Cancelled && l.State != "delivered" && l.State != "delivering" && !l.Discarded {
 			for _, step := range steps[:len(steps)-1] {
-				if step.row.Version == l.version && step.After.State.Text != steps[len(steps)-1].After.State.Text {
-					f.problem(s, "it has ended and still works on %s", l.effect)
+				if step.row.Version == l.Version && step.After.State.Text != steps[len(steps)-1].After.State.Text {
+					ck.problem(s, "it has ended and still works on %s", l.Name)
 				}
 			}
 		}

@@ -106,7 +106,7 @@ func (run *run[Tx]) concurrent(ctx context.Context) {
 // tie reports whether several messages are due at the same time, as those that one dead
 // worker had claimed. A store may choose which of them a claim of one message returns.
 func (run *run[Tx]) tie(ctx context.Context) bool {
-	messages, err := run.storedMessages(ctx)
+	messages, err := run.messages(ctx)
 	if err != nil {
 		run.log.problem("%v", err)
 	}
@@ -116,8 +116,8 @@ func (run *run[Tx]) tie(ctx context.Context) bool {
 	}
 	taken := map[turn]bool{}
 	for _, l := range messages {
-		t := turn{l.due, l.version, l.seq}
-		if l.state == "delivered" || l.cancelled {
+		t := turn{dueAt(l), l.Version, l.Seq}
+		if l.State == "delivered" || l.Cancelled {
 			continue
 		}
 		if taken[t] {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
@@ -63,15 +64,15 @@ func (run *run[Tx]) countTries(ctx context.Context) {
 		run.log.problem("%v", err)
 	}
 	for _, d := range deadlines {
-		if run.clock.came(d.claim) {
-			run.tried[d.name()]++
+		if run.clock.came(firesAt(d)) {
+			run.tried[nameOf(d)]++
 		}
 	}
 }
 
 // next returns the time when the next task is due, which may be now.
 func (run *run[Tx]) next(ctx context.Context) (at time.Time, ok bool) {
-	messages, err := run.storedMessages(ctx)
+	messages, err := run.messages(ctx)
 	if err != nil {
 		run.log.problem("%v", err)
 	}
@@ -87,26 +88,26 @@ func (run *run[Tx]) next(ctx context.Context) (at time.Time, ok bool) {
 	for _, l := range messages {
 		// A cancelled attempt is never claimed, but until its lease ends it blocks
 		// the messages behind it.
-		stalls := l.cancelled && l.state == "delivering" && l.due.After(run.clock.peek())
-		if stalls || !l.cancelled && (l.state == "pending" || l.state == "retry_wait" || l.state == "delivering") && !run.blocked(messages, l) {
-			consider(l.due)
+		stalls := l.Cancelled && l.State == "delivering" && dueAt(l).After(run.clock.peek())
+		if stalls || !l.Cancelled && (l.State == "pending" || l.State == "retry_wait" || l.State == "delivering") && !run.blocked(messages, l) {
+			consider(dueAt(l))
 		}
 	}
 	for _, d := range deadlines {
-		if run.tried[d.name()] > maxTries {
+		if run.tried[nameOf(d)] > maxTries {
 			continue
 		}
-		consider(d.claim)
+		consider(firesAt(d))
 	}
 	return at, ok
 }
 
 // blocked reports whether a message is not the head of its ordering key.
-func (run *run[Tx]) blocked(messages []storedMessage, l storedMessage) bool {
+func (run *run[Tx]) blocked(messages []facts.Message, l facts.Message) bool {
 	for _, b := range messages {
-		open := b.state != "delivered" && !b.discarded && (!b.cancelled || b.state == "delivering" && b.due.After(run.clock.peek()))
-		if open && b.machine == l.machine && b.record == l.record && b.destination == l.destination &&
-			(b.version < l.version || b.version == l.version && b.seq < l.seq) {
+		open := b.State != "delivered" && !b.Discarded && (!b.Cancelled || b.State == "delivering" && dueAt(b).After(run.clock.peek()))
+		if open && b.Machine == l.Machine && b.Record == l.Record && b.Destination == l.Destination &&
+			(b.Version < l.Version || b.Version == l.Version && b.Seq < l.Seq) {
 			return true
 		}
 	}

@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
@@ -58,7 +58,7 @@ func (m simulated[Tx]) inline(ctx context.Context, tx Tx, effects []fsm.Dispatch
 		if answers[i] = m.inlineAnswer(d, c); answers[i] == nil {
 			continue
 		}
-		if err := m.leaveTrace(ctx, tx, d, answers[i].Name); err != nil {
+		if err := run.subject.Exec(ctx, tx, facts.LeaveTrace(d, answers[i].Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -104,10 +104,4 @@ func (m simulated[Tx]) inlineAnswer(d fsm.Dispatch, c behaviour) *fsm.Event {
 		run.log.problem("%v", err)
 	}
 	return m.invent(m.effect(d.Effect), record, generator{rng: run.rng, table: m.table, record: rec, now: run.clock.peek()})
-}
-
-func (m simulated[Tx]) leaveTrace(ctx context.Context, tx Tx, d fsm.Dispatch, answer string) error {
-	return m.worker.run.subject.Exec(ctx, tx, fmt.Sprintf(
-		"INSERT INTO simulated_inline (machine, record_id, version, effect, answer) VALUES ('%s', '%s', %d, '%s', '%s')",
-		d.Machine, d.Record, d.Version, d.Effect, answer))
 }

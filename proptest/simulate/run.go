@@ -15,6 +15,7 @@ import (
 
 	"github.com/fsmgen/fsmgen/gen/interp"
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -45,23 +46,13 @@ type Report struct {
 	Counts   map[string]int // how often each thing happened
 }
 
-// Prepare creates the tables of the machines, and those in which handlers inside a
+// Prepare creates the tables of the machines, and the one in which handlers inside a
 // transaction and inline effects leave a trace.
 func Prepare[Tx any](ctx context.Context, s Subject[Tx], machines []engine.Machine[Tx]) error {
 	if err := s.Store.Migrate(ctx, store.Machines(machines)); err != nil {
 		return err
 	}
-	return s.Store.InTx(ctx, func(tx Tx) error {
-		for _, table := range []string{
-			"simulated_calls (machine text NOT NULL, record_id text NOT NULL, version bigint NOT NULL, effect text NOT NULL)",
-			"simulated_inline (machine text NOT NULL, record_id text NOT NULL, version bigint NOT NULL, effect text NOT NULL, answer text NOT NULL)",
-		} {
-			if err := s.Exec(ctx, tx, "CREATE TABLE "+table); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return s.Store.InTx(ctx, func(tx Tx) error { return s.Exec(ctx, tx, facts.CreateTraces) })
 }
 
 // Run executes the run of a seed and checks what is stored. Time that the engine spends

@@ -3,11 +3,11 @@ package simulate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
@@ -113,8 +113,7 @@ func (m simulated[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) erro
 		}
 		return errOutside
 	}
-	return run.subject.Exec(ctx, tx, fmt.Sprintf("INSERT INTO simulated_calls (machine, record_id, version, effect) VALUES ('%s', '%s', %d, '%s')",
-		d.Machine, d.Record, d.Version, d.Effect))
+	return run.subject.Exec(ctx, tx, facts.LeaveTrace(d, ""))
 }
 
 // behaviour is what a handler does.
