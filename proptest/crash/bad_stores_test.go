@@ -203,12 +203,7 @@ func storeGone[Tx any](w *world[Tx], take, bring func()) {
 	if outcome.Version != 3 {
 		w.Errorf("it leads to version %d", outcome.Version)
 	}
-	for late := time.Now().Add(lastResort); w.count("fsm_outbox WHERE state <> 'delivered'") > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			w.Fatal("the outbox does not become empty")
-		}
-		w.clock.add(time.Second) // the leases of what was cut off run out
-	}
+	w.awaitEmptyOutbox(func() { w.clock.add(time.Second) }) // the leases of what was cut off run out
 	stop()
 	must(w.T, <-ended)
 	w.acceptsAgain(e, id)

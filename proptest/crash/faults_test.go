@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
@@ -71,7 +70,6 @@ func proveFaulty(t *testing.T, fault string) {
 		return
 	}
 	p := proofOn(faulty(FileDatabase(file), fault), program(t), childFile, file)
-	p.patience = 20 * time.Second // what it breaks may never get done
 	prove(t, set, uploads(), p)
 }
 

@@ -10,6 +10,20 @@ import (
 // computer is busy.
 const lastResort = 5 * time.Minute
 
+// await calls look until it is done or fails. It fails if the state that look returns has
+// not changed for too long.
+func await(ctx context.Context, stuck string, look func() (state any, done bool, err error)) error {
+	for w := (watch{patience: lastResort}); ; {
+		state, done, err := look()
+		if done || err != nil {
+			return err
+		}
+		if err := w.pause(ctx, stuck, state); err != nil {
+			return err
+		}
+	}
+}
+
 // watch waits for something while there is progress.
 type watch struct {
 	patience time.Duration // how long nothing may change

@@ -77,12 +77,10 @@ func KillServer[Tx any](t *testing.T, d Database[Tx], clients int, crash func())
 
 // execute runs the clients until every message is delivered.
 func (l *clientLoad[Tx]) execute(ctx context.Context, clients int, crash func()) error {
-	ctx, cancel := context.WithTimeout(ctx, lastResort)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for i := range loadRecords {
-		if err := l.retry(ctx, l.engine.Create, i, fmt.Sprint("create ", i), publish.Create{}); err != nil {
-			return err
-		}
+	if err := l.create(ctx); err != nil {
+		return err
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -94,22 +92,55 @@ func (l *clientLoad[Tx]) execute(ctx context.Context, clients int, crash func())
 	for client := range clients {
 		callers.Go(func() { failures[client] = l.call(ctx, client) })
 	}
-	var err error
-	select {
-	case <-l.reached:
+	ended := make(chan struct{})
+	go func() {
+		callers.Wait()
+		close(ended)
+	}()
+	err := l.comeTo(ctx, l.reached)
+	if err == nil {
 		// Deliveries are interrupted like those of a process that dies.
 		err = l.run.write(entry{Entry: killedHere})
 		crash()
-	case <-ctx.Done():
 	}
 	close(l.back)
-	callers.Wait()
+	if err == nil {
+		err = l.comeTo(ctx, ended)
+	}
+	if err != nil {
+		cancel()
+	}
+	<-ended
 	if err = errors.Join(append(failures, err)...); err == nil {
 		err = l.delivered(ctx)
 	}
 	stop()
 	workers.Wait()
 	return err
+}
+
+// create creates the records.
+func (l *clientLoad[Tx]) create(ctx context.Context) error {
+	for i := range loadRecords {
+		ctx, cancel := context.WithTimeout(ctx, lastResort)
+		err := l.retry(ctx, l.engine.Create, i, fmt.Sprint("create ", i), publish.Create{})
+		if cancel(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// comeTo waits until the clients have come to a point.
+func (l *clientLoad[Tx]) comeTo(ctx context.Context, point <-chan struct{}) error {
+	return await(ctx, "the clients get no further", func() (state any, done bool, err error) {
+		select {
+		case <-point:
+			return nil, true, nil
+		default:
+			return [2]int64{l.accepted.Load(), l.unknown.Load()}, false, nil
+		}
+	})
 }
 
 // call is what one client does.
@@ -163,12 +194,9 @@ func (l *clientLoad[Tx]) retry(
 
 // delivered waits until every message is delivered.
 func (l *clientLoad[Tx]) delivered(ctx context.Context) error {
-	for {
+	return await(ctx, "messages are not delivered", func() (state any, done bool, err error) {
 		var n int
-		err := l.sql.QueryRowContext(ctx, "SELECT count(*) FROM fsm_outbox WHERE state <> 'delivered'").Scan(&n)
-		if err != nil || n == 0 {
-			return err
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		err = l.sql.QueryRowContext(ctx, "SELECT count(*) FROM fsm_outbox WHERE state <> 'delivered'").Scan(&n)
+		return n, n == 0, err
+	})
 }

@@ -24,9 +24,6 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 const lease = time.Minute
 
-// lastResort is when a test stops waiting for something that should happen soon.
-const lastResort = 5 * time.Minute
-
 var system = fsm.System()
 
 // world is a database, a clock and what handlers did.
@@ -158,17 +155,29 @@ func (l *logs) line(parts ...string) bool {
 // runUntil runs a worker until a condition holds.
 func (w *world[Tx]) runUntil(e *engine.Engine[Tx], holds func() bool) {
 	w.Helper()
-	ctx, stop := context.WithTimeout(w.Context(), lastResort)
+	ctx, stop := context.WithCancel(w.Context())
 	var running sync.WaitGroup
 	running.Go(func() { must(w.T, e.Run(ctx)) })
-	for !holds() && ctx.Err() == nil {
-		time.Sleep(time.Millisecond)
-	}
+	err := crash.Await(ctx, "what a worker was to bring about does not come", func() (any, bool, error) {
+		return len(w.seen()), holds(), nil
+	})
 	stop()
 	running.Wait()
-	if !holds() {
-		w.Error("what a worker was to bring about did not come")
+	if err != nil {
+		w.Error(err)
 	}
+}
+
+// awaitEmptyOutbox waits until every message is delivered. In between it calls meanwhile.
+func (w *world[Tx]) awaitEmptyOutbox(meanwhile func()) {
+	w.Helper()
+	must(w.T, crash.Await(w.Context(), "the outbox does not become empty", func() (any, bool, error) {
+		left := w.count("fsm_outbox WHERE state <> 'delivered'")
+		if left > 0 {
+			meanwhile()
+		}
+		return left, left == 0, nil
+	}))
 }
 
 // id returns another id.
