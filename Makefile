@@ -29,11 +29,13 @@ build: ## Compile everything; the command lands in tools/bin
 	go build ./...
 	go build -o $(BIN)/fsmgen ./cmd/fsmgen
 
+# The folders that have a spec/ and a generated/ of their own.
+OWN_SPECS := proptest/jepsen bench $(patsubst %/spec,%,$(wildcard examples/*/spec))
+
 .PHONY: generate
-generate: ## Compile the tables of spec/ into generated/, and those of proptest/jepsen and bench
+generate: ## Compile the tables of spec/ into generated/, and those of the folders that have their own
 	go run ./cmd/fsmgen generate
-	go generate ./proptest/jepsen
-	go run ./cmd/fsmgen generate bench/spec --out bench/generated
+	@for folder in $(OWN_SPECS); do go run ./cmd/fsmgen generate $$folder/spec --out $$folder/generated; done
 
 .PHONY: demo
 demo: ## Compile the ten tables and run the ten machines durably, with a kill in the middle
@@ -123,11 +125,10 @@ verify-generated:
 	@before=$$(git status --porcelain); \
 	echo "go run ./cmd/fsmgen generate --check"; \
 	go run ./cmd/fsmgen generate --check; \
-	go run ./cmd/fsmgen generate --check proptest/jepsen/spec --out proptest/jepsen/generated; \
-	go run ./cmd/fsmgen generate --check bench/spec --out bench/generated; \
-	go run ./cmd/fsmgen generate; \
-	go generate ./proptest/jepsen; \
-	go run ./cmd/fsmgen generate bench/spec --out bench/generated; \
+	for folder in $(OWN_SPECS); do \
+		go run ./cmd/fsmgen generate --check $$folder/spec --out $$folder/generated; \
+	done; \
+	$(MAKE) generate; \
 	after=$$(git status --porcelain); \
 	diff <(echo "$$before") <(echo "$$after") || { echo "generate changed the tree (git status, before and after)"; exit 1; }
 
