@@ -91,8 +91,8 @@ var rules = []rule{
 	{folder: "internal/groupcommit", allowed: []string{"std"}},
 	{folder: "internal/proxytest", allowed: []string{"std"}},
 	{folder: "internal/guest", allowed: []string{"std", "golang.org/x/sys/unix"}},
-	{folder: "internal/demo/service", allowed: []string{"std", "runtime/fsm", "runtime/engine", "generated/*", "adapters/sqlite"}},
-	{folder: "internal/demo", allowed: []string{"std", "gen", "gen/*", "runtime/fsm", "runtime/engine", "generated/*", "adapters/sqlite", "internal/demo/*", "github.com/mattn/go-isatty"}},
+	{folder: "internal/demo/service", allowed: []string{"std", "runtime/client", "runtime/fsm", "runtime/engine", "generated/*", "adapters/sqlite"}},
+	{folder: "internal/demo", allowed: []string{"std", "gen", "gen/*", "runtime/client", "runtime/fsm", "runtime/engine", "generated/*", "adapters/sqlite", "internal/demo/*", "github.com/mattn/go-isatty"}},
 }
 
 func TestImports(t *testing.T) {

@@ -49,7 +49,7 @@ func TestARowThatFailsTakesNoSeat(t *testing.T) {
 }
 
 // TestAnErrorAfterTheEventTakesItBack fails the transaction of the caller after the event: the
-// machine, its raised event and the announcement that it started are rolled back with it.
+// step, the event that it raised and the announcement are rolled back with it.
 func TestAnErrorAfterTheEventTakesItBack(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

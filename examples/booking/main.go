@@ -10,7 +10,6 @@ import (
 	"log/slog"
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
-	"github.com/fsmgen/fsmgen/examples/booking/generated/announcement"
 	"github.com/fsmgen/fsmgen/examples/booking/generated/concert"
 	"github.com/fsmgen/fsmgen/runtime/client"
 	"github.com/fsmgen/fsmgen/runtime/engine"
@@ -69,8 +68,9 @@ type office struct {
 const schema = `CREATE TABLE bookings (customer text PRIMARY KEY, concert text NOT NULL) STRICT`
 
 func open(ctx context.Context, store *sqlite.Store) (office, error) {
-	e, err := engine.New(store, engine.Config{Logger: slog.New(slog.DiscardHandler)},
-		concert.Define[*sql.Tx](nil), announcement.Define[*sql.Tx](newsletter{}))
+	// One effect at a time: their lines come in order.
+	e, err := engine.New(store, engine.Config{Logger: slog.New(slog.DiscardHandler), Concurrency: 1},
+		concert.Define[*sql.Tx](newsletter{}))
 	if err != nil {
 		return office{}, err
 	}
@@ -146,11 +146,11 @@ func (o office) print(ctx context.Context) error {
 	return nil
 }
 
-// newsletter carries out the effects of announcements. Concerts have none: they only start those.
+// newsletter carries out the effect of the table.
 type newsletter struct{}
 
-// Publish prints the announcement. Its answer is an event of the record.
-func (newsletter) Publish(_ context.Context, _ fsm.Dispatch, e announcement.PublishEffect) (announcement.PublishAnswer, error) {
+// Announce prints the announcement.
+func (newsletter) Announce(_ context.Context, _ fsm.Dispatch, e concert.AnnounceEffect) error {
 	fmt.Println("newsletter:", e.Title, "is sold out")
-	return announcement.Appeared{}, nil
+	return nil
 }

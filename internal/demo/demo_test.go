@@ -74,25 +74,25 @@ func TestDemo(t *testing.T) {
 	if strings.Contains(out.String(), "\x1b") {
 		t.Error("colours without a terminal")
 	}
-	st, err := open(t.Context(), setting{folder: folder, clock: acceleratedClock{time.Now()}})
+	a, err := open(t.Context(), setting{folder: folder, clock: acceleratedClock{time.Now()}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := st.close(); err != nil {
+		if err := a.close(); err != nil {
 			t.Error(err)
 		}
 	})
-	t.Run("every machine comes to rest", func(t *testing.T) { comeToRest(t, st, records) })
-	t.Run("checks find what is broken", func(t *testing.T) { findWhatIsBroken(t, st) })
+	t.Run("every machine comes to rest", func(t *testing.T) { comeToRest(t, a, records) })
+	t.Run("checks find what is broken", func(t *testing.T) { findWhatIsBroken(t, a) })
 }
 
-// comeToRest holds the end table against what the stories lead to.
-func comeToRest(t *testing.T, st *stage, records int) {
+// comeToRest holds the end table against what the scenarios lead to.
+func comeToRest(t *testing.T, a *app, records int) {
 	counts := map[string]map[string]int{}
 	retries := 0
 	for i, want := range expected {
-		f, err := measure(t.Context(), st, st.cast[i])
+		f, err := measure(t.Context(), a, a.machines[i])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func comeToRest(t *testing.T, st *stage, records int) {
 		if f.dead != want.dead {
 			t.Errorf("%s: %d dead letters, want %d", f.machine, f.dead, want.dead)
 		}
-		if st.cast[i].Open != nil && f.records != records {
+		if !a.machines[i].Started && f.records != records {
 			t.Errorf("%s: %d records, want %d", f.machine, f.records, records)
 		}
 		if f.transitions < 2*f.records {
@@ -134,19 +134,19 @@ func comeToRest(t *testing.T, st *stage, records int) {
 
 // findWhatIsBroken breaks what the checks look at: each must notice. That they
 // find nothing in what the demo left was asked by the demo itself.
-func findWhatIsBroken(t *testing.T, st *stage) {
-	drop(t, st)
+func findWhatIsBroken(t *testing.T, a *app) {
+	drop(t, a)
 	for _, tt := range []struct {
 		name, damage string
 		check        func(context.Context) (finding, error)
 	}{
-		{"gap", "UPDATE publish_history SET version = version + 100 WHERE version > 2", st.gapless},
-		{"astray", "UPDATE publish_records SET version = version + 1", st.atTheEnd},
-		{"booked twice", "INSERT INTO service_ledger SELECT message_id || '-2', deal_id, account, nano FROM service_ledger WHERE account = 'EXTERNAL_TON'", st.ledger},
-		{"not audited", "DELETE FROM service_notes WHERE machine = 'publish'", st.onceEach},
-		{"left undone", "UPDATE fsm_outbox SET state = 'pending', available_at = created_at WHERE machine = 'publish'", st.settled},
+		{"gap", "UPDATE publish_history SET version = version + 100 WHERE version > 2", a.gapless},
+		{"astray", "UPDATE publish_records SET version = version + 1", a.atTheEnd},
+		{"booked twice", "INSERT INTO service_ledger SELECT message_id || '-2', deal_id, account, nano FROM service_ledger WHERE account = 'EXTERNAL_TON'", a.ledger},
+		{"not audited", "DELETE FROM service_notes WHERE machine = 'publish'", a.onceEach},
+		{"left undone", "UPDATE fsm_outbox SET state = 'pending', available_at = created_at WHERE machine = 'publish'", a.settled},
 	} {
-		alter(t, st, tt.damage)
+		alter(t, a, tt.damage)
 		if f, err := tt.check(t.Context()); err != nil || f.problems == 0 {
 			t.Errorf("%s went unnoticed: %+v, %v", tt.name, f, err)
 		}
@@ -154,10 +154,10 @@ func findWhatIsBroken(t *testing.T, st *stage) {
 }
 
 // drop removes the triggers, which would not let the damage happen.
-func drop(t *testing.T, st *stage) {
+func drop(t *testing.T, a *app) {
 	t.Helper()
 	var names []string
-	err := st.rows(t.Context(), func(r *sql.Rows) error {
+	err := a.rows(t.Context(), func(r *sql.Rows) error {
 		var name string
 		err := r.Scan(&name)
 		names = append(names, name)
@@ -167,14 +167,14 @@ func drop(t *testing.T, st *stage) {
 		t.Fatalf("%d triggers: %v", len(names), err)
 	}
 	for _, name := range names {
-		alter(t, st, `DROP TRIGGER "`+name+`"`)
+		alter(t, a, `DROP TRIGGER "`+name+`"`)
 	}
 }
 
 // alter changes the file as a program does that doesn't enforce its foreign keys.
-func alter(t *testing.T, st *stage, statement string) {
+func alter(t *testing.T, a *app, statement string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+st.database()+"?_pragma=busy_timeout(60000)")
+	db, err := sql.Open("sqlite", "file:"+a.database()+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,11 +31,11 @@ type tally struct {
 }
 
 // measure counts what the database holds of a machine.
-func measure(ctx context.Context, st *stage, role service.Role) (figures, error) {
-	m, t := role.Machine, role.Machine.Tables()
+func measure(ctx context.Context, a *app, m service.Machine) (figures, error) {
+	t := m.Tables()
 	f := figures{machine: m.Name()}
 	counts := map[string]int{}
-	err := st.rows(ctx, func(r *sql.Rows) error {
+	err := a.rows(ctx, func(r *sql.Rows) error {
 		var state string
 		var n int
 		err := r.Scan(&state, &n)
@@ -53,11 +53,11 @@ func measure(ctx context.Context, st *stage, role service.Role) (figures, error)
 	}
 	const outbox = `SELECT count(*) FILTER (WHERE state = 'delivered'), coalesce(sum(attempts - 1) FILTER (WHERE attempts > 1), 0),
 		count(*) FILTER (WHERE state = 'dead_letter' AND cancelled = 0) FROM fsm_outbox WHERE machine = ?`
-	err = st.rows(ctx, func(r *sql.Rows) error { return r.Scan(&f.delivered, &f.retries, &f.dead) }, outbox, m.Name())
+	err = a.rows(ctx, func(r *sql.Rows) error { return r.Scan(&f.delivered, &f.retries, &f.dead) }, outbox, m.Name())
 	if err != nil {
 		return f, err
 	}
-	f.transitions, err = st.number(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, t.History))
+	f.transitions, err = a.number(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, t.History))
 	return f, err
 }
 
@@ -71,7 +71,7 @@ func (f figures) line() string {
 }
 
 // classes counts effects by how they may be delivered.
-func classes(cut []cutShort) string {
+func classes(cut []cutEffect) string {
 	var names []string
 	counts := map[string]int{}
 	for _, c := range cut {

@@ -1,12 +1,7 @@
-// Command demo shows the project at work. It compiles the ten tables of spec/
-// in memory, walks a deal and a registration through to the end with the
-// packages that were generated from them, and then runs all ten machines
-// durably: on a database file, with a worker process that is killed in the
-// middle. Run it with `make demo`.
-//
-// In the walks nothing outside happens: the clock is virtual and effects are
-// only shown. In the durable act the work is real and the systems outside are
-// stand-ins, see package service.
+// Command demo compiles the ten tables of spec/ in memory, takes a deal and a registration to their
+// ends with the generated packages, and then runs all ten machines durably: on a database file,
+// with a worker process that is killed in the middle. It checks its own result. Run it with
+// `make demo`.
 package main
 
 import (
@@ -24,7 +19,6 @@ type options struct {
 	folder  string // for the database and the systems outside; "": a new one, which stays
 	records int    // of each machine
 	colour  bool
-	live    bool // progress is drawn over
 }
 
 func main() {
@@ -39,7 +33,7 @@ func command() error {
 		return work(context.Background(), os.Args[2:], os.Stdin)
 	}
 	terminal := os.Getenv("TERM") != "dumb" && isatty.IsTerminal(os.Stdout.Fd())
-	return run(os.Stdout, options{root: ".", records: 20, live: terminal, colour: terminal && os.Getenv("NO_COLOR") == ""})
+	return run(os.Stdout, options{root: ".", records: 20, colour: terminal && os.Getenv("NO_COLOR") == ""})
 }
 
 // run shows everything.

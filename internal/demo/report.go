@@ -9,23 +9,24 @@ import (
 )
 
 // report prints what has become of the records, and whether all of it is sound.
-func report(ctx context.Context, t *transcript, st *stage, d *director) error {
+func report(ctx context.Context, t *transcript, a *app, r *demoRun) error {
 	t.title("What the database holds")
 	t.line("%s %8s %12s %8s %8s %8s %13s", pad("machine", 14), "records", "transitions", "refused", "effects", "retries", "dead letters")
-	for i, role := range st.cast {
-		f, err := measure(ctx, st, role)
+	for i, m := range a.machines {
+		f, err := measure(ctx, a, m)
 		if err != nil {
 			return err
 		}
-		t.line("%s %8d %12d %8d %8d %8d %13d", t.paint(bold, pad(f.machine, 14)), f.records, f.transitions, d.customers[i].seen().refused, f.delivered, f.retries, f.dead)
+		seen, _ := r.calling[i].state()
+		t.line("%s %8d %12d %8d %8d %8d %13d", t.paint(bold, pad(f.machine, 14)), f.records, f.transitions, seen.Refused, f.delivered, f.retries, f.dead)
 		t.line("               %s", t.paint(faint, f.line()))
 	}
-	if err := deadLetters(ctx, t, st); err != nil {
+	if err := deadLetters(ctx, t, a); err != nil {
 		return err
 	}
 	t.title("Is it sound")
 	sound := true
-	for _, check := range checks(st, d) {
+	for _, check := range checks(a, r) {
 		findings, err := check(ctx)
 		if err != nil {
 			return err
@@ -37,25 +38,25 @@ func report(ctx context.Context, t *transcript, st *stage, d *director) error {
 		t.line("%s  %s", mark, findings.text)
 	}
 	t.title("Look into it")
-	t.line("%s   (log: %s)", t.paint(bold, st.database()), st.logFile())
-	t.line(`sqlite3 %s "SELECT version, from_status, event_type, to_status, actor_role FROM deal_events WHERE deal_id LIKE '%%03' ORDER BY version"`, st.database())
-	t.line(`sqlite3 %s "SELECT machine, effect, state, attempts, last_error FROM fsm_outbox WHERE attempts > 1 OR state = 'dead_letter'"`, st.database())
+	t.line("%s   (log: %s)", t.paint(bold, a.database()), a.logFile())
+	t.line(`sqlite3 %s "SELECT version, from_status, event_type, to_status, actor_role FROM deal_events WHERE deal_id LIKE '%%03' ORDER BY version"`, a.database())
+	t.line(`sqlite3 %s "SELECT machine, effect, state, attempts, last_error FROM fsm_outbox WHERE attempts > 1 OR state = 'dead_letter'"`, a.database())
 	if !sound {
-		return fmt.Errorf("the records are not sound: see %s", st.database())
+		return fmt.Errorf("the records are not sound: see %s", a.database())
 	}
-	t.ended("The durable act took %s.", time.Since(d.began).Round(100*time.Millisecond))
+	t.ended("The durable part took %s.", time.Since(r.began).Round(100*time.Millisecond))
 	return nil
 }
 
 // deadLetters lists what waits for a person.
-func deadLetters(ctx context.Context, t *transcript, st *stage) error {
-	letters, err := st.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
+func deadLetters(ctx context.Context, t *transcript, a *app) error {
+	dead, err := a.engine.DeadLetters(ctx, engine.Filter{}, "", 0)
 	if err != nil {
 		return err
 	}
 	t.title("Dead letters, waiting for a person")
-	for _, l := range letters {
-		t.line("%s %s %s", t.paint(bold, pad(l.Machine, 14)), pad(l.Effect, 20), l.LastError)
+	for _, m := range dead {
+		t.line("%s %s %s", t.paint(bold, pad(m.Machine, 14)), pad(m.Effect, 20), m.LastError)
 	}
 	return nil
 }

@@ -44,38 +44,22 @@ func (t *transcript) title(format string, args ...any) {
 	t.line("\n%s\n", t.paint(bold, fmt.Sprintf(format, args...)))
 }
 
-// step is one transition of a generated package, as words.
-type step struct {
-	at         time.Time
-	by         string
-	event, row string
-	from, to   string // from is "" on creation
-	stays      bool
-	effects    []fsm.Effect
-	raises     string // "": nothing
-	deadline   string // event of the deadline that the step armed; "": none
-	deadlineAt time.Time
-}
-
-// step prints a transition, then what it asks for and what it armed.
-func (t *transcript) step(s step) {
-	edge := s.from + " -> " + s.to
+// step prints a transition, then what it causes and the deadline that it sets.
+func (t *transcript) step(at time.Time, by string, s fsm.Step) {
+	edge := s.From + " -> " + s.To
 	switch {
-	case s.stays:
-		edge = s.to + " (stays)"
-	case s.from == "":
-		edge = "new -> " + s.to
+	case s.Internal:
+		edge = s.To + " (stays)"
+	case s.From == "":
+		edge = "new -> " + s.To
 	}
-	t.line("%s  %s  %s  by %s", s.at.Format(clock), t.paint(green, pad(s.event, 24)), t.paint(bold, pad(edge, 44)), s.by)
-	t.line("%s%s", indent, t.paint(faint, "row    "+s.row))
-	for _, e := range s.effects {
+	t.line("%s  %s  %s  by %s", at.Format(clock), t.paint(green, pad(s.Event, 24)), t.paint(bold, pad(edge, 44)), by)
+	t.line("%s%s", indent, t.paint(faint, "row    "+s.Transition))
+	for _, e := range s.Effects {
 		t.line("%s%s%s  %s", indent, pad(word(e), 7), t.paint(cyan, pad(e.Name, 36)), t.paint(faint, payload(e)))
 	}
-	if s.raises != "" {
-		t.line("%sraise  %s", indent, s.raises)
-	}
-	if s.deadline != "" {
-		t.line("%stimer  %s at %s, unless it leaves %s before", indent, s.deadline, s.deadlineAt.Format(clock), s.to)
+	if d := s.Deadline; d != nil && !s.KeepDeadline {
+		t.line("%stimer  %s at %s, unless it leaves %s before", indent, d.Fire.Name, d.At.Format(clock), s.To)
 	}
 }
 
@@ -138,11 +122,3 @@ func payload(e fsm.Effect) string {
 
 // plain makes JSON readable at a glance; the ids of the records are shortened.
 var plain = strings.NewReplacer(`,"`, ", ", `":`, ": ", `"`, "", dealID, "…7c01", registrationID, "…7702")
-
-// stateName is "" for a zero state.
-func stateName(s fmt.Stringer, valid bool) string {
-	if !valid {
-		return ""
-	}
-	return s.String()
-}

@@ -28,18 +28,18 @@ func work(ctx context.Context, args []string, input io.Reader) (err error) {
 	if err != nil {
 		return fmt.Errorf("worker: origin: %w", err)
 	}
-	st, err := open(ctx, setting{args[0], acceleratedClock{time.Unix(0, nanos)}})
+	a, err := open(ctx, setting{args[0], acceleratedClock{time.Unix(0, nanos)}})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, st.close()) }()
+	defer func() { err = errors.Join(err, a.close()) }()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
 	go func() {
 		_, _ = io.Copy(io.Discard, input) // ends when the pipe does
 		stop()
 	}()
-	return st.engine.Run(ctx)
+	return a.engine.Run(ctx)
 }
 
 // child is a running worker process.

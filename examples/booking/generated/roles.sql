@@ -8,8 +8,8 @@ DO $$
 DECLARE
     home      text := current_schema();
     prefix    text := COALESCE(NULLIF(current_setting('fsmgen.roles', true), ''), home) || '_';
-    records   text[] := ARRAY['announcement_records', 'concert_records']::text[];
-    histories text[] := ARRAY['announcement_history', 'concert_history']::text[];
+    records   text[] := ARRAY['concert_records']::text[];
+    histories text[] := ARRAY['concert_history']::text[];
     others    text[] := ARRAY[]::text[];
     engines   text[] := ARRAY['fsm_outbox', 'fsm_deadlines', 'fsm_keys', 'fsm_forced', 'fsm_pauses', 'fsm_schema'];
     role      text;
@@ -38,7 +38,7 @@ BEGIN
     FOR item IN
         SELECT f.oid::regprocedure AS f FROM pg_proc AS f JOIN pg_namespace AS n ON n.oid = f.pronamespace
         WHERE n.nspname = home AND (f.proname LIKE 'fsm\_%' OR f.proname IN (
-            'announcement_delete', 'announcement_history_change', 'announcement_history_insert', 'announcement_history_truncate', 'announcement_insert', 'announcement_rules', 'announcement_told', 'announcement_truncate', 'announcement_update', 'concert_delete', 'concert_history_change', 'concert_history_insert', 'concert_history_truncate', 'concert_insert', 'concert_rules', 'concert_told', 'concert_truncate', 'concert_update'))
+            'concert_delete', 'concert_history_change', 'concert_history_insert', 'concert_history_truncate', 'concert_insert', 'concert_rules', 'concert_told', 'concert_truncate', 'concert_update'))
     LOOP
         EXECUTE format('ALTER FUNCTION %s OWNER TO %I', item.f, prefix || 'owner');
     END LOOP;

@@ -12,16 +12,19 @@ import (
 
 const price = 5_000_000_000
 
-func dealRole(o Outside) Role {
+type dealMove = move[deal.Payload]
+
+func dealParams() deal.Params {
 	params := deal.DefaultParams()
 	params.OfferTimeout, params.VerificationTimeout = 2*time.Minute, 2*time.Minute
-	return Role{
-		Machine: deal.Define[*sql.Tx](dealHandlers{o}, params),
-		Open: func(n int, _ time.Time) (Opening, error) {
-			return Opening{deal.Create{OwnerID: owner(n), PriceNano: price}, deal.ByAdvertiser(advertiser(n)).Caller()}, nil
-		},
-		Next: simple(nextOfDeal),
+	return params
+}
+
+func dealScenario() scenario[deal.Payload, *deal.Record] {
+	open := func(n int, _ time.Time) (opening[deal.Payload], error) {
+		return opening[deal.Payload]{deal.Create{OwnerID: owner(n), PriceNano: price}, deal.ByAdvertiser(advertiser(n))}, nil
 	}
+	return scenario[deal.Payload, *deal.Record]{open, nextOfDeal}
 }
 
 func advertiser(n int) int64 { return 100 + int64(n) }
@@ -30,75 +33,75 @@ func owner(n int) int64      { return 900 + int64(n) }
 // nextOfDeal is what the two parties do. Of ten deals one is rejected, one is
 // not answered and expires, one is cancelled by both, two are disputed, one is
 // released by the clock and one is paid too much for.
-func nextOfDeal(r *deal.Record, at Point) Move {
-	story := at.N % 10
-	byAdvertiser, byOwner := deal.ByAdvertiser(advertiser(at.N)).Caller(), deal.ByOwner(owner(at.N)).Caller()
+func nextOfDeal(r *deal.Record, at point) dealMove {
+	variant := at.n % 10
+	byAdvertiser, byOwner := deal.ByAdvertiser(advertiser(at.n)), deal.ByOwner(owner(at.n))
 	switch r.State {
 	case deal.Draft:
-		return Move{Event: deal.SubmitOffer{}, By: byAdvertiser}
+		return dealMove{event: deal.SubmitOffer{}, by: byAdvertiser}
 	case deal.OfferPending:
-		switch story {
+		switch variant {
 		case 9:
-			return wait()
+			return dealMove{}
 		case 8:
-			return Move{Event: deal.Reject{}, By: byOwner}
+			return dealMove{event: deal.Reject{}, by: byOwner}
 		case 1, 4:
-			return Move{Event: deal.CounterOffer{PriceNano: price * 6 / 5}, By: byOwner}
+			return dealMove{event: deal.CounterOffer{PriceNano: price * 6 / 5}, by: byOwner}
 		}
-		return Move{Event: deal.Accept{}, By: byOwner, Wrong: deal.Agree{}}
+		return dealMove{event: deal.Accept{}, by: byOwner, wrong: deal.Agree{}}
 	case deal.Negotiating:
-		return Move{Event: deal.Agree{}, By: byAdvertiser}
+		return dealMove{event: deal.Agree{}, by: byAdvertiser}
 	case deal.AwaitingPayment:
 		paid := deal.DepositConfirmed{TxHash: "tx-" + r.DealID.String(), AmountNano: r.PriceNano}
-		if story == 7 {
+		if variant == 7 {
 			paid.AmountNano += 5
 		}
-		return system(paid)
+		return dealMove{event: paid}
 	case deal.Funded:
 		switch {
-		case story == 6 && !r.AdvertiserCancels:
-			return Move{Event: deal.MutualCancel{}, By: byAdvertiser, Wrong: deal.Cancel{}}
-		case story == 6:
-			return Move{Event: deal.MutualCancel{}, By: byOwner}
+		case variant == 6 && !r.AdvertiserCancels:
+			return dealMove{event: deal.MutualCancel{}, by: byAdvertiser, wrong: deal.Cancel{}}
+		case variant == 6:
+			return dealMove{event: deal.MutualCancel{}, by: byOwner}
 		}
-		return Move{Event: deal.SubmitDraft{Creative: fsm.JSON(`{"text":"Fresh tea, every day"}`)}, By: byOwner}
+		return dealMove{event: deal.SubmitDraft{Creative: fsm.JSON(`{"text":"Fresh tea, every day"}`)}, by: byOwner}
 	case deal.CreativeSubmitted:
-		if story == 5 {
-			return Move{Event: deal.Dispute{Complaint: "not what was agreed"}, By: byAdvertiser}
+		if variant == 5 {
+			return dealMove{event: deal.Dispute{Complaint: "not what was agreed"}, by: byAdvertiser}
 		}
-		return Move{Event: deal.Approve{}, By: byAdvertiser}
+		return dealMove{event: deal.Approve{}, by: byAdvertiser}
 	case deal.CreativeApproved:
-		if story%2 == 0 {
-			return Move{Event: deal.PublishNow{}, By: byOwner}
+		if variant%2 == 0 {
+			return dealMove{event: deal.PublishNow{}, by: byOwner}
 		}
-		return Move{Event: deal.SetPublishTime{PublishAt: at.Now.Add(time.Minute)}, By: byOwner}
+		return dealMove{event: deal.SetPublishTime{PublishAt: at.now.Add(time.Minute)}, by: byOwner}
 	case deal.Scheduled:
-		if at.Now.Before(r.PublishAt.Or(at.Now)) {
-			return wait()
+		if at.now.Before(r.PublishAt.Or(at.now)) {
+			return dealMove{}
 		}
-		return system(deal.AutoPublished{})
+		return dealMove{event: deal.AutoPublished{}}
 	case deal.DeliveryVerifying:
-		switch story {
+		switch variant {
 		case 3:
-			return wait()
+			return dealMove{}
 		case 4:
-			return system(deal.VerificationFailed{})
+			return dealMove{event: deal.VerificationFailed{}}
 		}
-		return system(deal.VerificationPassed{})
+		return dealMove{event: deal.VerificationPassed{}}
 	case deal.Disputed:
-		if story == 4 {
-			return Move{Event: deal.ResolveForOwner{}, By: deal.ByOperator(1).Caller()}
+		if variant == 4 {
+			return dealMove{event: deal.ResolveForOwner{}, by: deal.ByOperator(1)}
 		}
-		return Move{Event: deal.ResolveForAdvertiser{}, By: deal.ByOperator(1).Caller()}
+		return dealMove{event: deal.ResolveForAdvertiser{}, by: deal.ByOperator(1)}
 	}
-	return untilTerminal(r.State.Terminal())
+	return dealMove{rest: r.State.Terminal()}
 }
 
 // dealHandlers keeps the ledger in the transaction of the step, and speaks to
 // Kafka, the chain and the post scheduler outside of it.
 type dealHandlers struct{ out Outside }
 
-var _ deal.Handlers[*sql.Tx] = dealHandlers{}
+var _ deal.Handlers[tx] = dealHandlers{}
 
 func (h dealHandlers) DealEvents(ctx context.Context, d fsm.Dispatch, _ deal.DealEventsEffect) error {
 	return h.out.send(ctx, "kafka", d)
@@ -109,9 +112,9 @@ func (h dealHandlers) NotifyAdvertiser(ctx context.Context, d fsm.Dispatch, _ de
 }
 
 // NotifyOwner fails for good while the owner blocks the bot: the message is a
-// dead letter until an operator has spoken to the owner, see Mend.
+// dead letter until an operator has spoken to the owner, see Unblock.
 func (h dealHandlers) NotifyOwner(ctx context.Context, d fsm.Dispatch, e deal.NotifyOwnerEffect) error {
-	if e.OwnerID%10 == blockedStory && !h.out.has("notifications", unblocked) {
+	if e.OwnerID%10 == blockedOwner && !h.out.has("notifications", unblocked) {
 		return never("owner %d has blocked the bot", e.OwnerID)
 	}
 	return h.out.send(ctx, "notifications", d)
@@ -119,11 +122,11 @@ func (h dealHandlers) NotifyOwner(ctx context.Context, d fsm.Dispatch, e deal.No
 
 const unblocked = "unblocked"
 
-// blockedStory is the last digit of the owners who block the bot.
-const blockedStory = 2
+// blockedOwner is the last digit of owners who block the bot.
+const blockedOwner = 2
 
-// Mend is what a person does about the dead letters of the deals.
-func (o Outside) Mend() error { return o.put("notifications", unblocked, nil) }
+// Unblock removes the cause of the dead letters of the deals.
+func (o Outside) Unblock() error { return o.put("notifications", unblocked, nil) }
 
 // GenerateDepositAddress derives the address from the deal, so that a repeat
 // gives the same.

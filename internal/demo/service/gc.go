@@ -11,18 +11,17 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-func gcRole(o Outside) Role {
-	return Role{
-		Machine: gc.Define[*sql.Tx](collector{o}, gc.Params{Retention: time.Minute}),
-		Open: func(n int, _ time.Time) (Opening, error) {
-			name := digest(fmt.Append(nil, "garbage ", n))
-			if n%10 == 2 {
-				name = lockedPrefix + name
-			}
-			return Opening{gc.Create{Digest: name}, fsm.System()}, o.put("s3", "blobs/"+name, []byte(name))
-		},
-		Next: simple(nextOfBlob),
+type gcMove = move[gc.Payload]
+
+func gcScenario(o Outside) scenario[gc.Payload, *gc.Record] {
+	open := func(n int, _ time.Time) (opening[gc.Payload], error) {
+		name := digest(fmt.Append(nil, "garbage ", n))
+		if n%10 == 2 {
+			name = lockedPrefix + name
+		}
+		return opening[gc.Payload]{event: gc.Create{Digest: name}}, o.put("s3", "blobs/"+name, []byte(name))
 	}
+	return scenario[gc.Payload, *gc.Record]{open, nextOfBlob}
 }
 
 // lockedPrefix marks objects that the storage does not let go of.
@@ -30,40 +29,40 @@ const lockedPrefix = "locked-"
 
 // nextOfBlob deletes, waits for the retention and collects, with a mark and a
 // sweep. Of five blobs one is restored in time and one is found reachable.
-func nextOfBlob(r *gc.Record, at Point) Move {
-	run := fsm.UUID{15: byte(at.N), 6: 0x40, 8: 0x80}
+func nextOfBlob(r *gc.Record, at point) gcMove {
+	run := fsm.UUID{15: byte(at.n), 6: 0x40, 8: 0x80}
 	switch r.State {
 	case gc.Live:
-		if at.Version > 1 {
-			return rest()
+		if at.version > 1 {
+			return gcMove{rest: true}
 		}
-		return system(gc.DeleteRequest{Authorized: true})
+		return gcMove{event: gc.DeleteRequest{Authorized: true}}
 	case gc.Tombstoned:
-		switch early := at.Now.Before(r.RetentionUntil.V); {
-		case early && at.N%5 == 4:
-			return system(gc.RestoreRequest{Authorized: true})
+		switch early := at.now.Before(r.RetentionUntil.V); {
+		case early && at.n%5 == 4:
+			return gcMove{event: gc.RestoreRequest{Authorized: true}}
 		case early:
-			return Move{Wrong: gc.RestoreRequest{}, By: fsm.System()}
+			return gcMove{wrong: gc.RestoreRequest{}}
 		}
-		return system(gc.RetentionElapsed{})
+		return gcMove{event: gc.RetentionElapsed{}}
 	case gc.EligibleForGC:
 		switch {
-		case at.N%5 == 3:
-			return system(gc.GCMark{Reachable: true})
+		case at.n%5 == 3:
+			return gcMove{event: gc.GCMark{Reachable: true}}
 		case r.MarkRun.IsSet:
-			return system(gc.GCSweep{Run: run})
+			return gcMove{event: gc.GCSweep{Run: run}}
 		case r.MarkingRun.IsSet:
-			return system(gc.GCMarkCompleted{Run: run})
+			return gcMove{event: gc.GCMarkCompleted{Run: run}}
 		}
-		return system(gc.GCMarkStarted{Run: run})
+		return gcMove{event: gc.GCMarkStarted{Run: run}}
 	}
-	return untilTerminal(r.State.Terminal())
+	return gcMove{rest: r.State.Terminal()}
 }
 
 // collector removes objects from the stand-in for S3.
 type collector struct{ out Outside }
 
-var _ gc.Handlers[*sql.Tx] = collector{}
+var _ gc.Handlers[tx] = collector{}
 
 func (h collector) MarkCandidate(ctx context.Context, tx *sql.Tx, d fsm.Dispatch, _ gc.MarkCandidateEffect) error {
 	return note(ctx, tx, d)

@@ -2,6 +2,8 @@ package service
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -14,10 +16,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Outside is the world outside of the database. Each system in it (s3, consul,
-// postgres, ton, kafka and so on) is a stand-in: a folder below Root, where a
-// file is an object, a registered service, a message or a transfer. It outlives
-// the worker as the real ones would.
+// Outside stands in for the systems around the service (s3, consul, kafka and so on). Each is a
+// folder below Root; a file in it is an object, a registered service, a message or a transfer.
 type Outside struct {
 	Root    string
 	Latency time.Duration // of a call
@@ -28,8 +28,7 @@ func (o Outside) path(system, name string) string {
 	return filepath.Join(o.Root, system, filepath.FromSlash(name))
 }
 
-// put stores a thing in a system, all of it or nothing. What was there under
-// that name is replaced, so twice is as good as once.
+// put stores a thing in a system, as a whole or not at all. It is idempotent.
 func (o Outside) put(system, name string, data []byte) error {
 	path := o.path(system, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -50,6 +49,12 @@ func (o Outside) put(system, name string, data []byte) error {
 }
 
 func (o Outside) get(system, name string) ([]byte, error) { return os.ReadFile(o.path(system, name)) }
+
+// digest names data by its content.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
 
 func (o Outside) has(system, name string) bool {
 	_, err := os.Stat(o.path(system, name))

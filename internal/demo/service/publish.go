@@ -10,40 +10,41 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-func publishRole(o Outside) Role {
-	return Role{
-		Machine: publish.Define[*sql.Tx](publishHandlers{o}),
-		Open:    func(int, time.Time) (Opening, error) { return Opening{publish.Create{}, fsm.System()}, nil },
-		Next:    simple(nextOfVersion),
+type publishMove = move[publish.Payload]
+
+func publishScenario() scenario[publish.Payload, *publish.Record] {
+	open := func(int, time.Time) (opening[publish.Payload], error) {
+		return opening[publish.Payload]{event: publish.Create{}}, nil
 	}
+	return scenario[publish.Payload, *publish.Record]{open, nextOfVersion}
 }
 
 // nextOfVersion publishes; every fifth version is quarantined first, every
 // second one tombstoned, and half of those restored.
-func nextOfVersion(r *publish.Record, at Point) Move {
-	request := publish.PublishVersion{Policy: publish.PolicyAllow, Digest: digest(fmt.Append(nil, "manifest ", at.N))}
+func nextOfVersion(r *publish.Record, at point) publishMove {
+	request := publish.PublishVersion{Policy: publish.PolicyAllow, Digest: digest(fmt.Append(nil, "manifest ", at.n))}
 	switch {
-	case r.State == publish.Draft && at.N%5 == 4 && at.Version == 1:
+	case r.State == publish.Draft && at.n%5 == 4 && at.version == 1:
 		request.Policy = publish.PolicyQuarantine
-		return system(request)
+		return publishMove{event: request}
 	case r.State == publish.Draft:
-		m := system(request)
+		m := publishMove{event: request}
 		request.Policy = publish.PolicyDeny
-		m.Wrong = request
+		m.wrong = request
 		return m
-	case r.State == publish.Published && at.N%2 == 0 && at.Version < 4:
-		return system(publish.TombstoneVersion{Authorized: true, RetentionUntil: fsm.Some(at.Now.Add(48 * time.Hour))})
-	case r.State == publish.Tombstoned && at.N%4 == 0:
-		return system(publish.RestoreVersion{Policy: publish.PolicyAllow})
+	case r.State == publish.Published && at.n%2 == 0 && at.version < 4:
+		return publishMove{event: publish.TombstoneVersion{Authorized: true, RetentionUntil: fsm.Some(at.now.Add(48 * time.Hour))}}
+	case r.State == publish.Tombstoned && at.n%4 == 0:
+		return publishMove{event: publish.RestoreVersion{Policy: publish.PolicyAllow}}
 	}
-	return rest()
+	return publishMove{rest: true}
 }
 
 // publishHandlers keeps manifests, tombstones and the audit in the transaction
 // of the step and announces what happened.
 type publishHandlers struct{ out Outside }
 
-var _ publish.Handlers[*sql.Tx] = publishHandlers{}
+var _ publish.Handlers[tx] = publishHandlers{}
 
 func (h publishHandlers) PersistArtifactEntries(ctx context.Context, tx *sql.Tx, d fsm.Dispatch, _ publish.PersistArtifactEntriesEffect) error {
 	return note(ctx, tx, d)

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -11,104 +10,74 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-func registrationRole(o Outside) Role {
-	const timeout = time.Minute
-	return Role{
-		Machine: registration.Define[*sql.Tx](registrationHandlers{o}, registration.Params{
-			ValidatingTimeout: timeout, RegisteringPostgresTimeout: timeout, RegisteringConsulTimeout: timeout, DeregisteringTimeout: timeout,
-		}),
-		Open: func(n int, _ time.Time) (Opening, error) {
-			return Opening{registration.Create{NodeID: fmt.Sprintf("node-%d", n)}, operator()}, nil
-		},
-		Next: simple(nextOfRegistration),
+type registrationMove = move[registration.Payload]
+
+func registrationParams() registration.Params {
+	return registration.Params{
+		ValidatingTimeout: time.Minute, RegisteringPostgresTimeout: time.Minute, RegisteringConsulTimeout: time.Minute, DeregisteringTimeout: time.Minute,
 	}
 }
 
-func operator() fsm.Caller { return registration.ByExternal("operator").Caller() }
+func registrationScenario() scenario[registration.Payload, *registration.Record] {
+	open := func(n int, _ time.Time) (opening[registration.Payload], error) {
+		return opening[registration.Payload]{registration.Create{NodeID: fmt.Sprintf("node-%d", n)}, operator()}, nil
+	}
+	return scenario[registration.Payload, *registration.Record]{open, nextOfRegistration}
+}
 
-// The nodes whose names say what befalls them in Consul.
+func operator() registration.Actor { return registration.ByExternal("operator") }
+
+// The records whose ids in Consul say what happens to them there.
 const (
-	slowStory   = 6 // Consul does not answer the first time: the state times out
-	bannedStory = 7 // Consul refuses every time: the retries are exhausted
+	slowNode   = 6 // Consul does not answer the first time: the state times out
+	bannedNode = 7 // Consul refuses every time: the retries are exhausted
 )
 
-// nextOfRegistration is what the operator does. Of ten nodes one is slow in
-// Consul, one is banned there, one has an invalid name at first and one an
-// incomplete payload; every second one is deregistered again.
-func nextOfRegistration(r *registration.Record, at Point) Move {
-	story := at.N % 10
+// nextOfRegistration is what the operator does. Of ten nodes one is slow in Consul and one is banned
+// there; every second one is deregistered again.
+func nextOfRegistration(r *registration.Record, at point) registrationMove {
 	switch r.State {
 	case registration.Unregistered:
-		return Move{Event: request(at.N, story), By: operator(), Wrong: registration.Deregister{}}
+		return registrationMove{event: request(at.n), by: operator(), wrong: registration.Deregister{}}
 	case registration.Failed:
-		switch {
-		case r.ValidationError.IsSet && (!r.DeploymentID.IsSet || !validName(r.ConsulServiceName.V)):
-			return Move{Event: correction(at.N), By: operator()}
-		case r.RetryCount < 3:
-			return Move{Event: registration.Retry{}, By: operator()}
+		if r.RetryCount < 3 {
+			return registrationMove{event: registration.Retry{}, by: operator()}
 		}
-		return Move{Event: registration.Abandon{}, By: operator(), Wrong: registration.Retry{}}
+		return registrationMove{event: registration.Abandon{}, by: operator(), wrong: registration.Retry{}}
 	case registration.PartialRegistered:
-		return Move{Event: registration.Retry{}, By: operator()}
+		return registrationMove{event: registration.Retry{}, by: operator()}
 	case registration.Registered:
-		if at.N%2 == 1 {
-			return rest()
+		if at.n%2 == 1 {
+			return registrationMove{rest: true}
 		}
-		return Move{Event: registration.Deregister{}, By: operator()}
+		return registrationMove{event: registration.Deregister{}, by: operator()}
 	}
-	return untilTerminal(r.State.Terminal())
+	return registrationMove{rest: r.State.Terminal()}
 }
 
-// request is a payload as the operator sends it first.
-func request(n, story int) registration.Register {
-	c := correction(n)
-	r := registration.Register{
-		Payload: fsm.Some(fsm.JSON(`{"source":"operator"}`)), DeploymentID: c.DeploymentID, Environment: c.Environment, NetworkID: c.NetworkID,
-		ConsulServiceID: c.ConsulServiceID, ConsulServiceName: c.ConsulServiceName, PostgresRecord: c.PostgresRecord,
-	}
-	switch story {
-	case 8:
-		r.ConsulServiceName = fsm.Some("not a name")
-	case 9:
-		r.DeploymentID = fsm.None[string]()
-	}
-	return r
-}
-
-// correction is a payload without a fault.
-func correction(n int) registration.CorrectPayload {
+// request is the payload of a node.
+func request(n int) registration.Register {
 	id := fmt.Sprintf("api-%d", n)
 	switch n % 10 {
-	case slowStory:
+	case slowNode:
 		id = "slow-" + id
-	case bannedStory:
+	case bannedNode:
 		id = "banned-" + id
 	}
-	return registration.CorrectPayload{
-		DeploymentID: fsm.Some("blue"), Environment: fsm.Some("production"), NetworkID: fsm.Some("net-1"),
+	return registration.Register{
+		Payload: fsm.Some(fsm.JSON(`{"source":"operator"}`)), DeploymentID: fsm.Some("blue"), Environment: fsm.Some("production"), NetworkID: fsm.Some("net-1"),
 		ConsulServiceID: fsm.Some(id), ConsulServiceName: fsm.Some("api"), PostgresRecord: fsm.Some(fsm.JSON(`{"host":"10.0.0.7"}`)),
 	}
 }
-
-func validName(name string) bool { return !strings.Contains(name, " ") }
 
 // registrationHandlers writes to two directories of services, one that stands
 // in for PostgreSQL and one for Consul.
 type registrationHandlers struct{ out Outside }
 
-var _ registration.Handlers[*sql.Tx] = registrationHandlers{}
+var _ registration.Handlers[tx] = registrationHandlers{}
 
-func (h registrationHandlers) ValidatePayload(ctx context.Context, _ fsm.Dispatch, e registration.ValidatePayloadEffect) (registration.ValidatePayloadAnswer, error) {
-	if err := h.out.work(ctx, 1); err != nil {
-		return nil, err
-	}
-	if name := e.ConsulServiceName.V; !validName(name) {
-		return registration.ValidationFailed{
-			ValidationResult: registration.ValidationOutcomeFailed, ValidationErrorType: registration.ValidationErrorTypeInvalid,
-			ValidationError: fmt.Sprintf("consul_service_name %q has a space", name),
-		}, nil
-	}
-	return registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed}, nil
+func (h registrationHandlers) ValidatePayload(ctx context.Context, _ fsm.Dispatch, _ registration.ValidatePayloadEffect) (registration.ValidatePayloadAnswer, error) {
+	return registration.ValidationPassed{ValidationResult: registration.ValidationOutcomePassed}, h.out.work(ctx, 1)
 }
 
 func (h registrationHandlers) PostgresUpsertRegistration(ctx context.Context, d fsm.Dispatch, e registration.PostgresUpsertRegistrationEffect) (registration.PostgresUpsertRegistrationAnswer, error) {

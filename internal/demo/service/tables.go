@@ -3,33 +3,25 @@ package service
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 
-	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
-
-// Store is where the engine and the service keep their rows.
-type Store = engine.Store[*sql.Tx]
 
 // schema is the service's own tables: what its handlers write within the
 // transaction of a step. The keys make a step that is booked twice an error.
 const schema = `
-CREATE TABLE IF NOT EXISTS service_ledger (
+CREATE TABLE service_ledger (
   message_id text NOT NULL, deal_id text NOT NULL, account text NOT NULL, nano integer NOT NULL,
   PRIMARY KEY (message_id, account)
 ) STRICT;
-CREATE TABLE IF NOT EXISTS service_notes (
+CREATE TABLE service_notes (
   message_id text NOT NULL PRIMARY KEY, machine text NOT NULL, record_id text NOT NULL, effect text NOT NULL, payload text NOT NULL
 ) STRICT`
 
 // Migrate creates the service's own tables.
-func Migrate(ctx context.Context, store Store) error {
-	return store.InTx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, schema)
-		return err
-	})
+func Migrate(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, schema)
+	return err
 }
 
 // note keeps what a step asked to be recorded, in the step's transaction:
@@ -45,16 +37,4 @@ func book(ctx context.Context, tx *sql.Tx, d fsm.Dispatch, debit, credit string,
 	_, err := tx.ExecContext(ctx, "INSERT INTO service_ledger VALUES (?, ?, ?, ?), (?, ?, ?, ?)",
 		d.ID, d.Record, debit, -nano, d.ID, d.Record, credit, nano)
 	return err
-}
-
-// look reads one row; found is false where there is none.
-func look(ctx context.Context, store Store, query string, args []any, into ...any) (found bool, err error) {
-	err = store.InTx(ctx, func(tx *sql.Tx) error { return tx.QueryRowContext(ctx, query, args...).Scan(into...) })
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("look up: %w", err)
-	}
-	return true, nil
 }

@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,75 +10,57 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-func uploadRole(o Outside) Role {
-	return Role{
-		Machine: upload.Define[*sql.Tx](uploadHandlers{o}),
-		Open: func(n int, now time.Time) (Opening, error) {
-			data := blob(n)
-			event := upload.Create{ExpiresAt: now.Add(24 * time.Hour), ExpectedDigest: digest(data), ExpectedLength: int64(len(data))}
-			if n%10 == 9 {
-				event.ExpiresAt = now.Add(2 * time.Minute)
-			}
-			return Opening{event, fsm.System()}, nil
-		},
-		Next: typed(uploadClient{o}.next),
+type uploadMove = move[upload.Payload]
+
+func uploadScenario(o Outside) scenario[upload.Payload, *upload.Record] {
+	open := func(n int, now time.Time) (opening[upload.Payload], error) {
+		data := blob(n)
+		event := upload.Create{ExpiresAt: now.Add(24 * time.Hour), ExpectedDigest: digest(data), ExpectedLength: int64(len(data))}
+		if n%10 == 9 {
+			event.ExpiresAt = now.Add(2 * time.Minute)
+		}
+		return opening[upload.Payload]{event: event}, nil
 	}
+	issued := func(r *upload.Record) bool { return o.has("s3", "urls/"+r.UploadID.String()) }
+	return scenario[upload.Payload, *upload.Record]{open, func(r *upload.Record, at point) uploadMove { return nextOfUpload(r, at.n, issued(r)) }}
 }
 
 // blob is what the client of record n uploads.
 func blob(n int) []byte { return fmt.Appendf(nil, "blob %d", n) }
 
-// uploadClient puts parts where the service told it to. Of ten sessions one is
-// left to expire, one finds its blob there, one is aborted and one delivers
-// something else than it promised.
-type uploadClient struct{ out Outside }
-
-func (c uploadClient) next(r *upload.Record, at Point) (Move, error) {
-	story, id := at.N%10, r.UploadID.String()
-	switch r.State {
-	case upload.Initiated:
-		switch story {
-		case 9:
-			return wait(), nil
-		case 8:
-			return system(upload.FastPathDedupe{BlobExists: true, BlobDigest: r.ExpectedDigest, BlobLength: r.ExpectedLength}), nil
-		}
-		m := system(upload.StartPartsUpload{SessionValid: true})
-		m.Wrong = upload.StartPartsUpload{}
-		return m, nil
-	case upload.PartsUploading:
-		if !c.out.has("s3", "urls/"+id) {
-			return wait(), nil // the URLs are on their way
-		}
-		if story == 7 {
-			return system(upload.AbortUpload{Reason: upload.AbortReasonClient}), nil
-		}
-		data := blob(at.N)
-		if story == 6 {
+// nextOfUpload uploads parts once their URLs are issued. Of ten sessions one is left to expire, one
+// finds its blob there, one is aborted and one delivers something else than it announced.
+func nextOfUpload(r *upload.Record, n int, issued bool) uploadMove {
+	switch variant := n % 10; {
+	case r.State == upload.Initiated && variant == 9:
+	case r.State == upload.Initiated && variant == 8:
+		return uploadMove{event: upload.FastPathDedupe{BlobExists: true, BlobDigest: r.ExpectedDigest, BlobLength: r.ExpectedLength}}
+	case r.State == upload.Initiated:
+		return uploadMove{event: upload.StartPartsUpload{SessionValid: true}, wrong: upload.StartPartsUpload{}}
+	case r.State == upload.PartsUploading && issued && variant == 7:
+		return uploadMove{event: upload.AbortUpload{Reason: upload.AbortReasonClient}}
+	case r.State == upload.PartsUploading && issued:
+		return uploadMove{event: upload.CompleteParts{}}
+	case r.State == upload.PendingCommit:
+		data := blob(n)
+		if variant == 6 {
 			data = append(data, " and more"...)
 		}
-		return system(upload.CompleteParts{}), c.out.put("s3", "staging/"+id, data)
-	case upload.PendingCommit:
-		data, err := c.out.get("s3", "staging/"+id)
-		if err != nil {
-			return Move{}, err
-		}
-		return system(upload.CommitUpload{Digest: digest(data), Length: int64(len(data))}), nil
+		return uploadMove{event: upload.CommitUpload{Digest: digest(data), Length: int64(len(data))}}
 	}
-	return untilTerminal(r.State.Terminal()), nil
+	return uploadMove{rest: r.State.Terminal()}
 }
 
-// uploadHandlers keeps the rows of blobs in the transaction of the step and
-// the parts in the stand-in for S3.
+// uploadHandlers notes the rows of blobs in the transaction of the step and issues URLs.
 type uploadHandlers struct{ out Outside }
 
-var _ upload.Handlers[*sql.Tx] = uploadHandlers{}
+var _ upload.Handlers[tx] = uploadHandlers{}
 
 func (h uploadHandlers) IssuePartURLs(ctx context.Context, d fsm.Dispatch, _ upload.IssuePartURLsEffect) error {
 	if err := h.out.call(ctx, "s3", d); err != nil {
 		return err
 	}
-	return h.out.put("s3", "urls/"+d.Record, []byte("staging/"+d.Record))
+	return h.out.put("s3", "urls/"+d.Record, nil)
 }
 
 func (h uploadHandlers) InsertBlobRow(ctx context.Context, tx *sql.Tx, d fsm.Dispatch, _ upload.InsertBlobRowEffect) error {
@@ -98,5 +79,5 @@ func (h uploadHandlers) TombstoneStagingObjects(ctx context.Context, d fsm.Dispa
 	if err := h.out.call(ctx, "s3", d); err != nil {
 		return err
 	}
-	return errors.Join(h.out.remove("s3", "staging/"+d.Record), h.out.remove("s3", "urls/"+d.Record))
+	return h.out.remove("s3", "urls/"+d.Record)
 }

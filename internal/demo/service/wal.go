@@ -13,18 +13,17 @@ import (
 
 const maxClaims = 3
 
-func walRole(o Outside) Role {
-	return Role{
-		Machine: wal.Define[*sql.Tx](walHandlers{o}, wal.Params{MaxAttempts: maxClaims, ClaimTimeout: 4 * time.Minute}),
-		Open: func(n int, now time.Time) (Opening, error) {
-			event := wal.Discover{Dataset: "goes-16", ObjectURI: fmt.Sprintf("s3://nodd/%d.nc", n), TimeRangeStart: now}
-			return Opening{event, ingest()}, o.put("sqs", receipt(n), []byte(event.ObjectURI))
-		},
-		Next: simple(nextOfUnit),
+type walMove = move[wal.Payload]
+
+func walScenario(o Outside) scenario[wal.Payload, *wal.Record] {
+	open := func(n int, now time.Time) (opening[wal.Payload], error) {
+		event := wal.Discover{Dataset: "goes-16", ObjectURI: fmt.Sprintf("s3://nodd/%d.nc", n), TimeRangeStart: now}
+		return opening[wal.Payload]{event, ingest()}, o.put("sqs", receipt(n), []byte(event.ObjectURI))
 	}
+	return scenario[wal.Payload, *wal.Record]{open, nextOfUnit}
 }
 
-func ingest() fsm.Caller { return wal.ByWorker("ingest-1").Caller() }
+func ingest() wal.Actor { return wal.ByWorker("ingest-1") }
 
 // expiredPrefix marks receipt handles that the queue has forgotten.
 const expiredPrefix = "expired-"
@@ -38,41 +37,41 @@ func receipt(n int) string {
 
 // nextOfUnit ingests. Of five units one fails once, one fails every time and is
 // quarantined, and one loses its worker: the claim times out.
-func nextOfUnit(r *wal.Record, at Point) Move {
-	story := at.N % 5
+func nextOfUnit(r *wal.Record, at point) walMove {
+	variant := at.n % 5
 	switch r.State {
 	case wal.Pending:
-		return Move{Event: wal.Claim{}, By: ingest()}
+		return walMove{event: wal.Claim{}, by: ingest()}
 	case wal.InProgress:
 		switch {
-		case story == 4 && r.Attempts == 1:
-			return wait()
-		case story == 3, story == 2 && r.Attempts == 1:
-			return Move{By: ingest(), Event: wal.Fail{
-				Attempt: r.Attempts, Permanent: story == 3, LastErrorCode: "unreadable", LastErrorMessage: "the file has no header",
+		case variant == 4 && r.Attempts == 1:
+			return walMove{}
+		case variant == 3, variant == 2 && r.Attempts == 1:
+			return walMove{by: ingest(), event: wal.Fail{
+				Attempt: r.Attempts, Permanent: variant == 3, LastErrorCode: "unreadable", LastErrorMessage: "the file has no header",
 			}}
 		}
 		done := wal.Succeed{
-			Attempt: r.Attempts, ReceiptHandle: receipt(at.N), IntegrityStatus: wal.QualityOk, MetadataStatus: wal.QualityOk,
+			Attempt: r.Attempts, ReceiptHandle: receipt(at.n), IntegrityStatus: wal.QualityOk, MetadataStatus: wal.QualityOk,
 			StacStatus: wal.StacCreated, ProvenanceStatus: wal.ProvenanceOk,
 		}
 		stale := done
 		stale.Attempt = 0
-		return Move{By: ingest(), Event: done, Wrong: stale}
+		return walMove{by: ingest(), event: done, wrong: stale}
 	case wal.Failed:
 		if r.Attempts >= maxClaims { // only a service that is slower than its claims comes here
-			return Move{By: wal.ByGovernance("policy-1").Caller(), Event: wal.Quarantine{PolicySatisfied: true, Cause: "replays exhausted"}}
+			return walMove{by: wal.ByGovernance("policy-1"), event: wal.Quarantine{PolicySatisfied: true, Cause: "replays exhausted"}}
 		}
-		return Move{By: wal.ByReplayer("replay-1").Caller(), Event: wal.Replay{ReplayAllowed: true, ReplayReason: wal.ReplayCodeIncident}}
+		return walMove{by: wal.ByReplayer("replay-1"), event: wal.Replay{ReplayAllowed: true, ReplayReason: wal.ReplayCodeIncident}}
 	case wal.Succeeded, wal.Quarantined:
 	}
-	return rest()
+	return walMove{rest: true}
 }
 
 // walHandlers takes messages off the stand-in for SQS.
 type walHandlers struct{ out Outside }
 
-var _ wal.Handlers[*sql.Tx] = walHandlers{}
+var _ wal.Handlers[tx] = walHandlers{}
 
 func (h walHandlers) SQSDeleteMessage(ctx context.Context, d fsm.Dispatch, e wal.SQSDeleteMessageEffect) error {
 	if strings.HasPrefix(e.ReceiptHandle, expiredPrefix) {

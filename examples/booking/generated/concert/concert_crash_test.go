@@ -5,18 +5,16 @@ package concert_test
 import (
 	"testing"
 
-	"github.com/fsmgen/fsmgen/examples/booking/generated/announcement"
 	"github.com/fsmgen/fsmgen/examples/booking/generated/concert"
 	"github.com/fsmgen/fsmgen/proptest/crash"
 )
 
-// subject is the machine as an engine runs it, with those that it needs there.
+// subject is the machine as an engine runs it.
 func subject() crash.Subject {
 	return crash.Subject{
 		Specs: "../../spec",
 		Machines: []crash.Member{
 			crash.Fixed(concert.Define[any](nil), concert.Transitions()),
-			crash.Fixed(announcement.Define[any](nil), announcement.Transitions()),
 		},
 	}
 }

@@ -54,12 +54,3 @@ func (m core) Owns(p fsm.Payload) bool {
 	_, ok := p.(Payload)
 	return ok
 }
-
-// StartOf returns the creation of another machine's record that an effect asks for.
-func (m core) StartOf(e fsm.Effect) (fsm.Start, error) {
-	switch e.Name {
-	case "announce":
-		return fsm.StartOf("announcement", "create", e.Payload)
-	}
-	return fsm.Start{}, fsm.UnknownEffect(MachineName, e.Name)
-}

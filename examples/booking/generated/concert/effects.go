@@ -2,7 +2,11 @@
 
 package concert
 
-import "github.com/fsmgen/fsmgen/runtime/fsm"
+import (
+	"time"
+
+	"github.com/fsmgen/fsmgen/runtime/fsm"
+)
 
 // AnnounceEffect is the payload of the effect announce.
 type AnnounceEffect struct {
@@ -20,13 +24,13 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 }
 
 func askAnnounce(r *Record) fsm.Effect {
-	return fsm.Effect{Name: "announce", Kind: fsm.EffectStart, Payload: AnnounceEffect{Title: r.Title}}
+	return fsm.Effect{Name: "announce", Kind: fsm.EffectCall, Payload: AnnounceEffect{Title: r.Title}}
 }
 
 // EffectInfos lists what the table says about each effect, then about each metric.
 func EffectInfos() []fsm.EffectInfo {
 	return []fsm.EffectInfo{
-		{Name: "announce", Kind: fsm.EffectStart, Delivery: fsm.InTransaction, Machine: "announcement"},
+		{Name: "announce", Kind: fsm.EffectCall, Delivery: fsm.Keyed, Destination: "newsletter", HasRetry: true, Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 1 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 8}},
 	}
 }
 
@@ -34,5 +38,6 @@ func EffectInfos() []fsm.EffectInfo {
 func Failures() []fsm.Failure {
 	return []fsm.Failure{
 		{Name: "no_seat", Status: 409},
+		{Name: "newsletter", Retry: fsm.RetryPolicy{First: 1 * time.Second, Max: 1 * time.Minute, Factor: 2.0, Jitter: 0.2, Attempts: 8}},
 	}
 }

@@ -10,7 +10,10 @@ import (
 
 // Handlers carries out the calls of the machine: a method per effect. Leaving one out does not
 // compile. d.ID is the same for every attempt.
-type Handlers[Tx any] interface{}
+type Handlers[Tx any] interface {
+	// Announce carries out announce. It may run again, with the same d.ID for the receiver to know it by.
+	Announce(ctx context.Context, d fsm.Dispatch, e AnnounceEffect) error
+}
 
 // HandleTx carries out a call inside the transaction of its step.
 func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) error {
@@ -19,6 +22,10 @@ func (m *Definition[Tx]) HandleTx(ctx context.Context, tx Tx, d fsm.Dispatch) er
 
 // Handle carries out any other call. The event is its answer, nil where it has none to give.
 func (m *Definition[Tx]) Handle(ctx context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+	switch d.Effect {
+	case "announce":
+		return nil, fsm.Handle(d, func(e AnnounceEffect) error { return m.handlers.Announce(ctx, d, e) }, "title")
+	}
 	return nil, fsm.UnknownEffect(MachineName, d.Effect)
 }
 

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsmgen/fsmgen/internal/demo/service"
+	"github.com/fsmgen/fsmgen/runtime/engine"
+)
+
+// patience is how long the durable part may take before something is wrong.
+const patience = 5 * time.Minute
+
+// durable runs all ten machines on a database file: callers in this process, the worker in a child
+// process that is killed in the middle.
+func durable(t *transcript, o options) (err error) {
+	t.title("All ten machines, on a database file")
+	s := setting{folder: o.folder, clock: acceleratedClock{time.Now()}}
+	if s.folder == "" {
+		if s.folder, err = os.MkdirTemp("", "fsmgen-demo-"); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	a, err := open(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.close()) }()
+	if err := a.migrate(ctx); err != nil {
+		return err
+	}
+	t.line("%d records a machine; unpack and activate are started by the machine before them", o.records)
+	t.line("the clock runs %d times as fast; the systems outside are folders", speed)
+	t.line("")
+	r := &demoRun{t: t, app: a, began: time.Now()}
+	for _, m := range a.machines {
+		r.calling = append(r.calling, &calling{app: a, machine: m, callers: m.Callers(a.engine), records: o.records})
+	}
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	return report(ctx, t, a, r)
+}
+
+// demoRun is the durable part on its way.
+type demoRun struct {
+	t       *transcript
+	app     *app
+	began   time.Time
+	last    time.Time // of the last line of progress
+	calling []*calling
+	worker  *child
+	failed  chan error  // of callers
+	cut     []cutEffect // what the killed worker was carrying out
+}
+
+// cutEffect is an effect whose worker was killed.
+type cutEffect struct{ id, machine, effect, delivery string }
+
+// start starts the worker and the callers, and stops them when the steps are done.
+func (r *demoRun) start(ctx context.Context) (err error) {
+	if r.worker, err = spawn(r.app.setting); err != nil {
+		return err
+	}
+	defer func() {
+		if r.worker != nil {
+			err = errors.Join(err, r.worker.kill())
+		}
+	}()
+	serving, leave := context.WithCancel(ctx)
+	var open sync.WaitGroup
+	defer func() {
+		leave()
+		open.Wait()
+	}()
+	r.failed = make(chan error, len(r.calling))
+	for _, c := range r.calling {
+		open.Go(func() {
+			if err := c.serve(serving); err != nil {
+				r.failed <- err
+			}
+		})
+	}
+	return r.steps(ctx)
+}
+
+// steps are what happens in order while the callers fire.
+func (r *demoRun) steps(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		r.until(r.inTheMiddle), r.killAndRestart, r.until(r.allDone), r.requeue, r.until(r.allDone),
+	} {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	worker := r.worker
+	r.worker = nil
+	if err := worker.stop(); err != nil {
+		return err
+	}
+	r.say("worker %d was told to stop (SIGTERM) and has", worker.pid())
+	return nil
+}
+
+// until returns a step that waits until condition holds, and shows the progress meanwhile.
+func (r *demoRun) until(condition func(context.Context) (bool, error)) func(context.Context) error {
+	const pause = 40 * time.Millisecond
+	return func(ctx context.Context) error {
+		for {
+			if ok, err := condition(ctx); ok || err != nil {
+				return err
+			}
+			r.progress()
+			select {
+			case err := <-r.failed:
+				return err
+			case err := <-r.worker.ended:
+				r.worker = nil
+				return fmt.Errorf("the worker ended by itself, see %s: %w", r.app.logFile(), errors.Join(errors.New("ended"), err))
+			case <-ctx.Done():
+				return fmt.Errorf("after %s there is still something to do, see %s: %s", patience, r.app.database(), strings.Join(r.seen().Moving, ", "))
+			case <-time.After(pause):
+			}
+		}
+	}
+}
+
+// seen adds up what the callers of all machines have seen.
+func (r *demoRun) seen() (all service.Seen) {
+	for _, c := range r.calling {
+		s, _ := c.state()
+		all.Records, all.Resting, all.Transitions = all.Records+s.Records, all.Resting+s.Resting, all.Transitions+s.Transitions
+		all.Moving = append(all.Moving, s.Moving...)
+	}
+	return all
+}
+
+// progress says how far the records are, once a second.
+func (r *demoRun) progress() {
+	if time.Since(r.last) < time.Second {
+		return
+	}
+	r.last = time.Now()
+	s := r.seen()
+	r.say("%d of %d records at rest, %d transitions", s.Resting, s.Records, s.Transitions)
+}
+
+func (r *demoRun) say(format string, args ...any) {
+	r.t.line("%5.1fs  %s", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// inTheMiddle holds once half of the records are open and the worker is carrying out an extraction,
+// which must not be attempted twice; later, with any effect.
+func (r *demoRun) inTheMiddle(ctx context.Context) (bool, error) {
+	opened, resting, wanted := 0, 0, 0
+	for _, c := range r.calling {
+		s, n := c.state()
+		opened, resting = opened+n, resting+s.Resting
+		if !c.machine.Started {
+			wanted += c.records
+		}
+	}
+	if opened < wanted/2 {
+		return false, nil
+	}
+	what := "delivery = 'at_most_once' AND "
+	if resting > wanted*2/3 {
+		what = ""
+	}
+	n, err := r.app.number(ctx, "SELECT count(*) FROM fsm_outbox WHERE "+what+"state = 'delivering'")
+	if n > 0 || err != nil {
+		return true, err
+	}
+	return r.allDone(ctx) // too late, and better than never
+}
+
+// killAndRestart kills the worker in the middle of what it is doing, without notice.
+func (r *demoRun) killAndRestart(ctx context.Context) error {
+	worker := r.worker
+	r.worker = nil
+	if err := worker.kill(); err != nil {
+		return err
+	}
+	err := r.app.rows(ctx, func(found *sql.Rows) error {
+		var c cutEffect
+		err := found.Scan(&c.id, &c.machine, &c.effect, &c.delivery)
+		r.cut = append(r.cut, c)
+		return err
+	}, "SELECT message_id, machine, effect, delivery FROM fsm_outbox WHERE state = 'delivering' ORDER BY delivery, machine, effect")
+	if err != nil {
+		return err
+	}
+	r.say("%s", r.t.paint(red, fmt.Sprintf("worker %d killed (SIGKILL) while it carried out %d effects: %s", worker.pid(), len(r.cut), classes(r.cut))))
+	const outage = 400 * time.Millisecond
+	select {
+	case <-ctx.Done():
+	case <-time.After(outage):
+	}
+	if r.worker, err = spawn(r.app.setting); err != nil {
+		return err
+	}
+	r.say("worker %d started; the leases of the killed one end %s after the claim", r.worker.pid(), lease/speed)
+	return nil
+}
+
+// allDone holds when no caller wants more, and the worker has nothing left that it may do: what
+// waits behind a dead letter waits for a person.
+func (r *demoRun) allDone(ctx context.Context) (bool, error) {
+	for _, c := range r.calling { // in the order of the chain: what one starts, the next one has
+		if !c.done() {
+			return false, nil
+		}
+	}
+	n, err := r.app.number(ctx, "SELECT count(*) FROM fsm_outbox o WHERE "+unfinished)
+	return n == 0, err
+}
+
+// requeue is the operator: the dead letters of the deals get another chance, once their cause is
+// removed. The others stay for you to look at.
+func (r *demoRun) requeue(ctx context.Context) error {
+	dead, err := r.app.engine.DeadLetters(ctx, engine.Filter{Machine: "deal"}, "", 0)
+	if err != nil {
+		return err
+	}
+	if err := r.app.out.Unblock(); err != nil {
+		return err
+	}
+	for _, m := range dead {
+		if err := r.app.engine.Requeue(ctx, m.MessageID, "demo", "the owner has unblocked the bot"); err != nil {
+			return err
+		}
+	}
+	r.say("the operator removes the cause of the dead letters of the deals and requeues them: %d", len(dead))
+	return nil
+}
