@@ -17,8 +17,7 @@ func report(ctx context.Context, t *transcript, a *app, r *demoRun) error {
 		if err != nil {
 			return err
 		}
-		seen, _ := r.calling[i].state()
-		t.line("%s %8d %12d %8d %8d %8d %13d", t.paint(bold, pad(f.machine, 14)), f.records, f.transitions, seen.Refused, f.delivered, f.retries, f.dead)
+		t.line("%s %8d %12d %8d %8d %8d %13d", t.paint(bold, pad(f.machine, 14)), f.records, f.transitions, r.callers[i].Seen().Refused, f.delivered, f.retries, f.dead)
 		t.line("               %s", t.paint(faint, f.line()))
 	}
 	if err := deadLetters(ctx, t, a); err != nil {

@@ -42,7 +42,10 @@ func durable(t *transcript, o options) (err error) {
 	t.line("")
 	r := &demoRun{t: t, app: a, began: time.Now()}
 	for _, m := range a.machines {
-		r.calling = append(r.calling, &calling{app: a, machine: m, callers: m.Callers(a.engine), records: o.records})
+		r.callers = append(r.callers, m.Callers(service.In{Engine: a.engine, Clock: s.clock, Records: o.records}))
+		if !m.Started {
+			r.wanted += o.records
+		}
 	}
 	if err := r.start(ctx); err != nil {
 		return err
@@ -55,8 +58,9 @@ type demoRun struct {
 	t       *transcript
 	app     *app
 	began   time.Time
-	last    time.Time // of the last line of progress
-	calling []*calling
+	last    time.Time         // of the last line of progress
+	callers []service.Callers // of each machine
+	wanted  int               // records that they open
 	worker  *child
 	failed  chan error  // of callers
 	cut     []cutEffect // what the killed worker was carrying out
@@ -81,11 +85,11 @@ func (r *demoRun) start(ctx context.Context) (err error) {
 		leave()
 		open.Wait()
 	}()
-	r.failed = make(chan error, len(r.calling))
-	for _, c := range r.calling {
+	r.failed = make(chan error, len(r.callers))
+	for i, c := range r.callers {
 		open.Go(func() {
-			if err := c.serve(serving); err != nil {
-				r.failed <- err
+			if err := c.Serve(serving); err != nil {
+				r.failed <- fmt.Errorf("callers of %s: %w", r.app.machines[i].Name(), err)
 			}
 		})
 	}
@@ -135,8 +139,9 @@ func (r *demoRun) until(condition func(context.Context) (bool, error)) func(cont
 
 // seen adds up what the callers of all machines have seen.
 func (r *demoRun) seen() (all service.Seen) {
-	for _, c := range r.calling {
-		s, _ := c.state()
+	for _, c := range r.callers {
+		s := c.Seen()
+		all.Opened += s.Opened
 		all.Records, all.Resting, all.Transitions = all.Records+s.Records, all.Resting+s.Resting, all.Transitions+s.Transitions
 		all.Moving = append(all.Moving, s.Moving...)
 	}
@@ -160,19 +165,12 @@ func (r *demoRun) say(format string, args ...any) {
 // inTheMiddle holds once half of the records are open and the worker is carrying out an extraction,
 // which must not be attempted twice; later, with any effect.
 func (r *demoRun) inTheMiddle(ctx context.Context) (bool, error) {
-	opened, resting, wanted := 0, 0, 0
-	for _, c := range r.calling {
-		s, n := c.state()
-		opened, resting = opened+n, resting+s.Resting
-		if !c.machine.Started {
-			wanted += c.records
-		}
-	}
-	if opened < wanted/2 {
+	seen := r.seen()
+	if seen.Opened < r.wanted/2 {
 		return false, nil
 	}
 	what := "delivery = 'at_most_once' AND "
-	if resting > wanted*2/3 {
+	if seen.Resting > r.wanted*2/3 {
 		what = ""
 	}
 	n, err := r.app.number(ctx, "SELECT count(*) FROM fsm_outbox WHERE "+what+"state = 'delivering'")
@@ -214,8 +212,8 @@ func (r *demoRun) killAndRestart(ctx context.Context) error {
 // allDone holds when no caller wants more, and the worker has nothing left that it may do: what
 // waits behind a dead letter waits for a person.
 func (r *demoRun) allDone(ctx context.Context) (bool, error) {
-	for _, c := range r.calling { // in the order of the chain: what one starts, the next one has
-		if !c.done() {
+	for _, c := range r.callers { // in the order of the chain: what one starts, the next one has
+		if !c.Seen().Done {
 			return false, nil
 		}
 	}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"iter"
@@ -16,26 +15,36 @@ import (
 
 // Machine is one machine with its handlers and the callers of its records.
 type Machine struct {
-	engine.Machine[*sql.Tx]
+	engine.Machine[tx]
 	// Started: another machine starts the records; no caller opens one.
 	Started bool
 	// Callers returns the callers of the records in an engine.
-	Callers func(*engine.Engine[*sql.Tx]) Callers
+	Callers func(In) Callers
+}
+
+// In is where callers fire: an engine, its clock, and how many records they open.
+type In struct {
+	Engine  *engine.Engine[tx]
+	Clock   engine.Clock
+	Records int
 }
 
 // Callers fire the events of one machine's records.
 type Callers interface {
-	// Open creates record n, counted from 0. It may be called again.
-	Open(ctx context.Context, n int, now time.Time) error
-	// Round looks at every record and fires what its caller wants now.
-	Round(ctx context.Context, now time.Time) (Seen, error)
+	// Serve opens records and fires until ctx ends, or until every record is at rest and no other
+	// machine can start more.
+	Serve(ctx context.Context) error
+	// Seen returns what the callers have found so far. It is safe during Serve.
+	Seen() Seen
 }
 
-// Seen is what the callers of a machine found in a round.
+// Seen is what the callers of a machine found: Refused in all rounds, the rest in the last one.
 type Seen struct {
-	Records, Resting, Refused int
-	Transitions               int64
-	Moving                    []string // the records that are not at rest, with their states
+	Opened, Records, Resting, Refused int
+
+	Transitions int64
+	Moving      []string // the records that are not at rest, with their states
+	Done        bool     // every record is open, and its callers want nothing more
 }
 
 // opening is a creation event and who fires it.
@@ -68,26 +77,58 @@ type scenario[P fsm.Payload, R fsm.Record] struct {
 // callers plays a scenario with the typed client of a machine.
 type callers[P fsm.Payload, R fsm.Record] struct {
 	scenario[P, R]
+	In
 	place int // of the machine, in the ids of its records
 	calls client.Calls[fsm.UUID, P, R]
 	all   func(context.Context) iter.Seq2[client.Snapshot[R], error]
 	tried map[string]int64 // id to the version at which the wrong event was fired
+
+	mu   sync.Mutex
+	seen Seen
 }
 
-// play returns the callers of the machine in a place of All, by the two halves of its client.
-func play[S fmt.Stringer, E any, P fsm.Payload, R fsm.Record](s scenario[P, R], place int, calls client.Calls[fsm.UUID, P, R], records client.Records[*sql.Tx, fsm.UUID, S, E, P, R]) Callers {
+// play returns the callers of the machine in a place of Machines, by the two halves of its client.
+func play[S fmt.Stringer, E any, P fsm.Payload, R fsm.Record](in In, place int, s scenario[P, R], calls client.Calls[fsm.UUID, P, R], records client.Records[tx, fsm.UUID, S, E, P, R]) Callers {
 	var anyState S
 	all := func(ctx context.Context) iter.Seq2[client.Snapshot[R], error] { return records.All(ctx, anyState) }
-	return &callers[P, R]{s, place, calls, all, map[string]int64{}}
+	return &callers[P, R]{scenario: s, In: in, place: place, calls: calls, all: all, tried: map[string]int64{}}
+}
+
+// Seen implements Callers.
+func (c *callers[P, R]) Seen() Seen {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
+
+// Serve implements Callers. A new record is opened every round. On a busy machine rounds are rarer,
+// so that the worker gets its share.
+func (c *callers[P, R]) Serve(ctx context.Context) error {
+	const pause = 80 * time.Millisecond
+	for ctx.Err() == nil && (c.open == nil || !c.Seen().Done) {
+		began := time.Now()
+		seen, err := c.round(ctx, c.Seen())
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		c.mu.Lock()
+		c.seen = seen
+		c.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(max(pause, 2*time.Since(began))):
+		}
+	}
+	return nil
 }
 
 // idOf is the id of record n of the machine in a place; numberOf is its inverse.
 func idOf(place, n int) fsm.UUID   { return fsm.UUID{6: 0x40, 8: 0x80, 9: byte(place), 15: byte(n)} }
 func numberOf(id fsm.UUID) (n int) { return int(id[15]) }
 
-// Open implements Callers. The key makes it safe to try again.
-func (c *callers[P, R]) Open(ctx context.Context, n int, now time.Time) error {
-	o, err := c.open(n, now)
+// create opens record n. The key makes it safe to try again.
+func (c *callers[P, R]) create(ctx context.Context, n int) error {
+	o, err := c.open(n, c.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -96,8 +137,15 @@ func (c *callers[P, R]) Open(ctx context.Context, n int, now time.Time) error {
 	return err
 }
 
-// Round implements Callers: it fires at all records at once.
-func (c *callers[P, R]) Round(ctx context.Context, now time.Time) (seen Seen, err error) {
+// round opens a record, if one is left to open, and fires at all records at once.
+func (c *callers[P, R]) round(ctx context.Context, before Seen) (seen Seen, err error) {
+	seen = Seen{Opened: before.Opened, Refused: before.Refused}
+	if c.open != nil && seen.Opened < c.Records {
+		if err := c.create(ctx, seen.Opened); err != nil {
+			return seen, err
+		}
+		seen.Opened++
+	}
 	var firing sync.WaitGroup
 	var mu sync.Mutex // guards seen.Refused and err
 	done := func(refused int, failure error) {
@@ -107,7 +155,7 @@ func (c *callers[P, R]) Round(ctx context.Context, now time.Time) (seen Seen, er
 		err = errors.Join(err, failure)
 	}
 	for s, failure := range c.all(ctx) {
-		m, id, failed := c.decide(s, failure, now)
+		m, id, failed := c.decide(s, failure)
 		if failed != nil {
 			done(0, failed)
 			break
@@ -124,11 +172,12 @@ func (c *callers[P, R]) Round(ctx context.Context, now time.Time) (seen Seen, er
 		firing.Go(func() { done(c.fire(ctx, id, s, m, again)) })
 	}
 	firing.Wait()
+	seen.Done = (c.open == nil || seen.Opened == c.Records) && seen.Resting == seen.Records
 	return seen, err
 }
 
 // decide returns the move of a record that was read.
-func (c *callers[P, R]) decide(s client.Snapshot[R], failure error, now time.Time) (move[P], fsm.UUID, error) {
+func (c *callers[P, R]) decide(s client.Snapshot[R], failure error) (move[P], fsm.UUID, error) {
 	if err := errors.Join(failure, s.Err); err != nil {
 		return move[P]{}, fsm.UUID{}, err
 	}
@@ -136,7 +185,7 @@ func (c *callers[P, R]) decide(s client.Snapshot[R], failure error, now time.Tim
 	if err != nil {
 		return move[P]{}, id, err
 	}
-	return c.next(s.Record, point{numberOf(id), s.Version, now}), id, nil
+	return c.next(s.Record, point{numberOf(id), s.Version, c.Clock.Now()}), id, nil
 }
 
 // fire makes a move and counts what was refused. The key names the version that the caller saw: the
