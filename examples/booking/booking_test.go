@@ -31,8 +31,8 @@ func newOffice(t *testing.T) office {
 	return o
 }
 
-// TestARowThatFailsTakesNoSeat books for a customer who has a booking: the seat that another
-// customer gave back in between stays free.
+// TestARowThatFailsTakesNoSeat books for a customer who has a row already: the insert fails, and the
+// seat stays free.
 func TestARowThatFailsTakesNoSeat(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)

@@ -37,7 +37,7 @@ type walk struct {
 	deadline *fsm.Deadline
 }
 
-// stop is a stop of a walk: an event that somebody fires after a while.
+// stop is one event of a walk: who fires it, how long after the one before.
 type stop struct {
 	after   time.Duration
 	by      engine.Option
