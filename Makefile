@@ -17,7 +17,9 @@ MODULES := . tools tools/promcheck $(patsubst %/go.mod,%,$(wildcard bench/go.mod
 # translated to Go: it would find nothing of ours there and takes a third of the time.
 RACE := $(shell [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null && \
 	echo "-race '-gcflags=modernc.org/...=-race=false -d=checkptr=0'")
-TEST_FLAGS := $(RACE) -shuffle=on -timeout 20m
+# A test may take as long as it works: the watchdog ends one that hangs.
+WATCHED    := -timeout 0 -exec $(CURDIR)/$(BIN)/watchdog
+TEST_FLAGS := $(RACE) -shuffle=on $(WATCHED)
 
 .PHONY: help
 help: ## List these commands
@@ -42,7 +44,7 @@ demo: ## Compile the ten tables and run the ten machines durably, with a kill in
 	go run ./internal/demo
 
 .PHONY: test
-test: $(BIN)/parts ## Run every test, against the real parts (docs/services.md)
+test: $(BIN)/parts $(BIN)/watchdog ## Run every test, against the real parts (docs/services.md)
 	$(BIN)/parts -- $(MAKE) test-modules
 
 # What make test runs beside the parts. Every module is tested, whatever failed before it.
@@ -54,26 +56,26 @@ test-modules:
 		go -C $$module test $(TEST_FLAGS) ./... || failed="$$failed $$module"; \
 	done; \
 	echo "every benchmark, once"; \
-	go -C bench test -run '^$$' -bench . -benchtime 1x . || failed="$$failed bench"; \
+	go -C bench test $(WATCHED) -run '^$$' -bench . -benchtime 1x . || failed="$$failed bench"; \
 	[ -z "$$failed" ] || { echo "tests failed in:$$failed"; exit 1; }
 
 .PHONY: race
-race: $(BIN)/parts ## Run the tests of the main module three times under the race detector
-	$(BIN)/parts -- go test $(RACE) -shuffle=on -count=3 -timeout 60m ./...
+race: $(BIN)/parts $(BIN)/watchdog ## Run the tests of the main module three times under the race detector
+	$(BIN)/parts -- go test $(RACE) -shuffle=on -count=3 $(WATCHED) ./...
 
 # How long make soak plays simulations, and how many rounds with processes and faults, of two minutes each.
 SOAK   ?= 1h
 ROUNDS ?= 20
 
 .PHONY: soak
-soak: $(BIN)/parts ## Play simulations for SOAK (1h), then ROUNDS (20) with processes and faults
-	FSMGEN_TABLES=100000 go test -count=1 -v -timeout 0 -run '^TestSoundness$$' ./gen/check
-	FSMGEN_SOAK=$(SOAK) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./proptest/simulate
-	FSMGEN_JEPSEN_ROUNDS=$(ROUNDS) $(BIN)/parts --need postgres -- go test -count=1 -v -timeout 0 -run '^TestSoak$$' ./proptest/jepsen
+soak: $(BIN)/parts $(BIN)/watchdog ## Play simulations for SOAK (1h), then ROUNDS (20) with processes and faults
+	FSMGEN_TABLES=100000 go test -count=1 -v $(WATCHED) -run '^TestSoundness$$' ./gen/check
+	FSMGEN_SOAK=$(SOAK) $(BIN)/parts --need postgres -- go test -count=1 -v $(WATCHED) -run '^TestSoak$$' ./proptest/simulate
+	FSMGEN_JEPSEN_ROUNDS=$(ROUNDS) $(BIN)/parts --need postgres -- go test -count=1 -v $(WATCHED) -run '^TestSoak$$' ./proptest/jepsen
 
 .PHONY: golden
-golden: $(BIN)/parts ## Rewrite the golden files; read the diff before you commit it
-	FSMGEN_GOLDEN=1 $(BIN)/parts -- go test -count=1 ./...
+golden: $(BIN)/parts $(BIN)/watchdog ## Rewrite the golden files; read the diff before you commit it
+	FSMGEN_GOLDEN=1 $(BIN)/parts -- go test -count=1 $(WATCHED) ./...
 
 # A target that fails keeps its input in testdata/fuzz and says how to run it again. The others go on.
 .PHONY: fuzz
@@ -158,9 +160,9 @@ clean: ## Remove what was built or fetched
 	go clean -testcache
 
 # The go command decides whether there is something to build.
-.PHONY: $(BIN)/parts
-$(BIN)/parts:
-	@go -C tools build -o bin/parts ./parts
+.PHONY: $(BIN)/parts $(BIN)/watchdog
+$(BIN)/parts $(BIN)/watchdog:
+	@go -C tools build -o bin/ ./$(@F)
 
 # Built once per pinned version: the linter's first build takes a minute and a half.
 $(BIN)/golangci-lint: tools/go.mod

@@ -19,8 +19,8 @@ const (
 	requireVariable = "FSMGEN_REQUIRE_PARTS"
 )
 
-// boot is what a guest takes beyond its test: building the test without cgo,
-// booting, and the runner's time to end one that hangs.
+// boot is what a guest takes beyond its test, where go test has a time limit: building
+// the test without cgo and booting.
 const boot = time.Minute
 
 // Enter reports whether this is a guest. Elsewhere it runs the test of the same
@@ -49,9 +49,11 @@ func Enter(t *testing.T, flags ...string) bool {
 	runner = strings.Join(append([]string{runner}, flags...), " ")
 	// -v, or go test would keep what was counted to itself.
 	args := []string{"test", "-v", "-count=1", "-exec", runner, "-run", "^" + t.Name() + "$" + subtests()}
+	limit := time.Duration(0) // none: the guest ends a test that hangs
 	if deadline, ok := t.Deadline(); ok {
-		args = append(args, "-timeout", max(time.Until(deadline)-boot, boot).String())
+		limit = max(time.Until(deadline)-boot, boot)
 	}
+	args = append(args, "-timeout", limit.String())
 	cmd := exec.CommandContext(t.Context(), "go", append(args, ".")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // there is no loader in the guest
 	out, err := cmd.CombinedOutput()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // guestProfile is where the test writes its coverage within the guest.
@@ -12,9 +11,8 @@ const guestProfile = "/tmp/cover.out"
 
 // invocation is what go test asks of the test binary.
 type invocation struct {
-	arguments []string      // for the binary in the guest
-	profile   string        // where the host wants the coverage; "": nowhere
-	timeout   time.Duration // of the test; 0: none
+	arguments []string // for the binary in the guest
+	profile   string   // where the host wants the coverage; "": nowhere
 }
 
 // dropped are arguments that name places on the host and that the guest does not need:
@@ -39,12 +37,6 @@ func readArguments(args []string) (invocation, error) {
 		case isTest && name == "coverprofile":
 			in.profile = value
 			arg = "-test.coverprofile=" + guestProfile
-		case isTest && name == "timeout":
-			timeout, err := time.ParseDuration(value)
-			if err != nil {
-				return in, fmt.Errorf("%s: %w", arg, err)
-			}
-			in.timeout = timeout
 		}
 		in.arguments = append(in.arguments, arg)
 	}

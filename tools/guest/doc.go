@@ -13,9 +13,11 @@
 // The test's output, both streams in one as go test itself merges them, comes
 // through unchanged while it runs. The exit code is the test's own, or
 //
-//	125  the guest could not be made, died, or hung past -test.timeout
+//	125  the guest could not be made, died, or hung
 //
-// with the guest's console on standard error. A -test.coverprofile is brought
+// with the guest's console on standard error. A test that hangs is ended within the
+// guest, as tools/watchdog does elsewhere; while it works the console gets a line
+// for each five seconds of the processor, and a guest whose console is silent is stopped. A -test.coverprofile is brought
 // back; other files that a test binary writes (profiles, traces, fuzzing) are
 // refused.
 package main

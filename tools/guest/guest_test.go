@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // act says what TestAct does in the guest.
@@ -44,6 +43,12 @@ func TestAct(t *testing.T) {
 		}
 		select {}
 	case "panic":
+		var used syscall.Rusage
+		for used.Utime.Sec < 12 { // it works before that
+			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if err := os.WriteFile("/proc/sysrq-trigger", []byte("c"), 0); err != nil {
 			t.Fatal(err)
 		}
@@ -108,21 +113,18 @@ func testExitCodes(t *testing.T, binary string) {
 	}
 }
 
-// A test that hangs ends itself and says where; the guest is not cut short.
+// A test with a time limit that hangs ends itself and says where; the guest is not cut
+// short.
 func testTimeout(t *testing.T, binary string) {
-	began := time.Now()
 	code, out, _ := inGuest(t, binary, "hang", "-test.timeout=1s")
 	if code != 2 || !strings.Contains(out, "test timed out after 1s") || !strings.Contains(out, "TestAct") {
 		t.Errorf("exit code %d, output %q", code, out)
-	}
-	if took := time.Since(began); took > time.Second+grace {
-		t.Errorf("it took %v", took)
 	}
 }
 
 func testKernelPanic(t *testing.T, binary string) {
 	code, _, said := inGuest(t, binary, "panic")
-	if code != exitRunner || !strings.Contains(said, "without the test's exit code") || !strings.Contains(said, "sysrq triggered crash") {
+	if code != exitRunner || !strings.Contains(said, "without the test's exit code") || !strings.Contains(said, "sysrq triggered crash") || strings.Contains(said, "at work 0 times") {
 		t.Errorf("exit code %d, error output %q", code, said)
 	}
 }

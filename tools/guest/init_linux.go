@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fsmgen/fsmgen/tools/internal/hung"
 )
 
 // beFirstProcess is the life of the guest: set up, run the test, tell its exit
@@ -84,7 +86,10 @@ func runTest(p plan) (int, error) {
 	cmd.Dir = "/" + testFolder
 	cmd.Env = append([]string{"PATH=/usr/sbin", "HOME=/tmp", "TMPDIR=/tmp", "INSIDE_GUEST=1"}, p.Variables...)
 	cmd.Stdout, cmd.Stderr = output, output
-	err = cmd.Run()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	err = hung.Wait(cmd, func() { fmt.Println(atWork) }, func(line string) { fmt.Fprintln(output, "guest:", line) })
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return 0, err

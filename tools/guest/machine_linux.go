@@ -12,10 +12,12 @@ import (
 	"time"
 )
 
-// grace is how much longer than the test's own limit the guest may live: it
-// boots first, and a test that hangs prints its stacks afterwards. It is less
-// than the minute after which go test kills the runner.
-const grace = 40 * time.Second
+// A guest whose console grew in none of so many looks is stopped. A test that hangs
+// has been ended within the guest by then.
+const (
+	lookAgain = time.Second
+	patience  = 1000
+)
 
 // A machine is one guest, from its boot to its end.
 type machine struct {
@@ -26,20 +28,24 @@ type machine struct {
 	root   string
 }
 
-var errHung = errors.New("the guest went on after the test's own time limit and was stopped")
+var errHung = errors.New("the guest had not worked for a long time and was stopped")
 
 // run boots the guest and returns the test's exit code, or exitRunner and why
 // there is none.
 func (m *machine) run(ctx context.Context, in invocation) (int, error) {
-	if in.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, in.timeout+grace, errHung)
-		defer cancel()
-	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	cmd := exec.CommandContext(ctx, m.qemu, m.arguments()...)
 	// The test's output passes through QEMU's standard output as it comes.
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	look := time.NewTicker(lookAgain) // a tick that comes too late counts once
+	defer look.Stop()
+	go func() {
+		if stuck(ctx, look.C, m.consoleSize) {
+			cancel(errHung)
+		}
+	}()
 	ended := cmd.Run()
 	if err := m.bringProfile(in.profile); err != nil {
 		return exitRunner, err
@@ -52,6 +58,33 @@ func (m *machine) run(ctx context.Context, in invocation) (int, error) {
 		ended = cause
 	}
 	return exitRunner, m.noVerdict(ended)
+}
+
+// stuck reports that the size of the console has stayed the same for patience looks,
+// or false once ctx has ended.
+func stuck(ctx context.Context, look <-chan time.Time, size func() int64) bool {
+	seen, same := size(), 0
+	for same < patience {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-look:
+		}
+		same++
+		if now := size(); now != seen {
+			seen, same = now, 0
+		}
+	}
+	return true
+}
+
+// consoleSize is 0 before there is a console.
+func (m *machine) consoleSize() int64 {
+	console, err := os.Stat(m.file("console"))
+	if err != nil {
+		return 0
+	}
+	return console.Size()
 }
 
 func (m *machine) arguments() []string {
@@ -95,8 +128,10 @@ func (m *machine) bringProfile(to string) error {
 
 func (m *machine) noVerdict(ended error) error {
 	console, _ := os.ReadFile(m.file("console")) // none is told as an empty one
+	worked := bytes.Count(console, []byte(atWork))
+	console = bytes.ReplaceAll(console, []byte(atWork+"\r\n"), nil) // as the line sends it
 	if ended == nil {
 		ended = errors.New("it ended by itself")
 	}
-	return fmt.Errorf("the guest ended without the test's exit code: %w\n---- its console\n%s\n----", ended, bytes.TrimSpace(console))
+	return fmt.Errorf("the guest ended without the test's exit code after it was seen at work %d times: %w\n---- its console\n%s\n----", worked, ended, bytes.TrimSpace(console))
 }

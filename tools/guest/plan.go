@@ -28,3 +28,7 @@ const (
 
 // verdictFormat is the line by which the guest tells the test's exit code.
 const verdictFormat = "exit %d.\n"
+
+// atWork is the line that the guest writes to its console each time that the test has used
+// another five seconds of the processor.
+const atWork = "guest: at work"

@@ -38,8 +38,9 @@ func TestDaemonDiesWithAKilledRunner(t *testing.T) {
 	if err := runner.Wait(); err == nil {
 		t.Error("the runner was not killed")
 	}
-	for deadline := time.Now().Add(10 * time.Second); alive(server); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	const most = 60_000 // ten minutes of a machine that is not busy
+	for looks := 0; alive(server); time.Sleep(10 * time.Millisecond) {
+		if looks++; looks > most {
 			t.Fatal("the server outlived its runner")
 		}
 	}

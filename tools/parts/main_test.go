@@ -25,7 +25,7 @@ func runnerToKill() int {
 		return 1
 	}
 	fmt.Println(server.cmd.Process.Pid)
-	time.Sleep(time.Minute)
+	time.Sleep(time.Hour) // it is killed
 	return 0
 }
 
@@ -83,9 +83,5 @@ func TestOrphanedRunnerIsCancelled(t *testing.T) {
 	parents <- 1   // at the first look
 	cancelled := make(chan struct{})
 	go cancelWhenOrphaned(t.Context(), func() { close(cancelled) }, func() int { return <-parents })
-	select {
-	case <-cancelled:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the runner went on without its parent")
-	}
+	<-cancelled // or the runner goes on without its parent
 }
