@@ -84,13 +84,20 @@ func (n *line) suffer(f *fault, bytes []byte, to net.Conn) bool {
 // ask sends a request to the server on another connection and waits for the
 // answer, which the client does not get.
 func (n *line) ask(request []byte) {
-	const patience = 10 * time.Second
 	other, err := net.Dial(n.p.network, n.p.server)
 	if err != nil {
 		return
 	}
 	defer other.Close()
-	_ = other.SetDeadline(time.Now().Add(patience)) // without one it waits for the server
+	answered := make(chan struct{})
+	defer close(answered)
+	go func() {
+		select {
+		case <-answered:
+		case <-n.p.ended:
+			_ = other.Close() // the server may never answer
+		}
+	}()
 	if _, err := other.Write(request); err == nil {
 		_, _ = io.ReadFull(other, make([]byte, 1)) // whatever it is
 	}

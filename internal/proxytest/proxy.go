@@ -121,12 +121,13 @@ func (p *Proxy) Connections() int {
 
 // RoundTrips counts those of f: requests that follow an answer.
 func (p *Proxy) RoundTrips(f func()) int {
-	count := func() int {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.turns
-	}
-	before := count()
+	before := p.roundTrips()
 	f()
-	return count() - before
+	return p.roundTrips() - before
+}
+
+func (p *Proxy) roundTrips() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.turns
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/internal/proxytest"
 )
 
@@ -82,28 +83,28 @@ func (c client) say(t *testing.T, line string) {
 }
 
 // hear returns the next answer.
-func (c client) hear(patience time.Duration) (string, error) {
-	_ = c.SetReadDeadline(time.Now().Add(patience)) // a closed one says so when it is read
-	return c.answers.ReadString('\n')
-}
+func (c client) hear() (string, error) { return c.answers.ReadString('\n') }
 
 func (c client) hears(t *testing.T, want string) {
 	t.Helper()
-	if got, err := c.hear(time.Minute); err != nil || got != want+"\n" {
+	if got, err := c.hear(); err != nil || got != want+"\n" {
 		t.Errorf("heard %q, %v; want %q", got, err, want)
 	}
 }
 
 func (c client) ends(t *testing.T) {
 	t.Helper()
-	if got, err := c.hear(time.Minute); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	if got, err := c.hear(); err == nil {
 		t.Errorf("heard %q, %v; want the end", got, err)
 	}
 }
 
 func (c client) hearsNothing(t *testing.T) {
 	t.Helper()
-	if got, err := c.hear(50 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+	_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // a closed one says so when it is read
+	got, err := c.hear()
+	_ = c.SetReadDeadline(time.Time{}) // as above
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("heard %q, %v; want nothing", got, err)
 	}
 }
@@ -235,6 +236,7 @@ func TestSwallow(t *testing.T) {
 	c.say(t, "a")
 	dial(t, p).hearsNothing(t)
 	c.hearsNothing(t)
+	progress.Until(t, "the proxy to swallow it", func() (any, bool) { return nil, p.Turns() == 1 })
 	p.Swallow(false)
 	c.say(t, "b")
 	c.hears(t, "did b")
@@ -254,9 +256,7 @@ func TestHalfOpen(t *testing.T) {
 	again.hears(t, "did c")
 	s.has(t, "a", "c")
 	must(t, c.Close())
-	for p.Connections() > 1 { // the proxy has yet to see it
-		time.Sleep(time.Millisecond)
-	}
+	progress.Until(t, "the proxy to see it", func() (any, bool) { return p.Connections(), p.Connections() <= 1 })
 }
 
 func TestReset(t *testing.T) {
@@ -265,7 +265,7 @@ func TestReset(t *testing.T) {
 	c.say(t, "a")
 	c.hears(t, "did a")
 	p.Reset()
-	if _, err := c.hear(time.Minute); !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := c.hear(); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the end is %v", err)
 	}
 }
@@ -276,7 +276,7 @@ func TestBreakAll(t *testing.T) {
 	c.say(t, "a")
 	c.hears(t, "did a")
 	p.BreakAll()
-	if _, err := c.hear(time.Minute); !errors.Is(err, io.EOF) {
+	if _, err := c.hear(); !errors.Is(err, io.EOF) {
 		t.Errorf("the end is %v", err)
 	}
 }

@@ -1,0 +1,4 @@
+package proxytest
+
+// Turns counts the round trips until now.
+func (p *Proxy) Turns() int { return p.roundTrips() }
