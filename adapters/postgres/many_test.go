@@ -7,8 +7,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
@@ -96,9 +96,11 @@ func TestALockedRecordDelaysOthersBriefly(t *testing.T) {
 	written := make(chan error, 1)
 	offers[0].ShortLockWait = false
 	go func() { written <- save(s, offers[0]) }()
-	for n := 0; n == 0; time.Sleep(time.Millisecond) { // until it waits
+	progress.Until(t, "a writer that waits for the lock", func() (any, bool) {
+		var n int
 		must(t, d.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid))", other.Conn().PgConn().PID()).Scan(&n))
-	}
+		return n, n > 0
+	})
 	must(t, other.Rollback(t.Context()))
 	must(t, <-written)
 }

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -83,9 +82,7 @@ func (d *database) store(t testing.TB) *Store {
 	s, err := New(d.newPool(t), Options{Schema: d.schema})
 	must(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := s.Close(ctx); err != nil {
+		if err := s.Close(context.Background()); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})

@@ -85,7 +85,11 @@ func TestStoreResumes(t *testing.T) {
 		}, []string{"HEAD", "GET", "GET"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, p, pauses := faulty(t, func(o *s3.Options) { o.StallTimeout = 500 * time.Millisecond }, func(p *proxytest.HTTP, n int, w http.ResponseWriter, r *http.Request) bool {
+			stall := time.Hour // of the endpoint, not of a busy machine
+			if strings.HasPrefix(name, "stall") {
+				stall = 3 * time.Second
+			}
+			s, p, pauses := faulty(t, func(o *s3.Options) { o.StallTimeout = stall }, func(p *proxytest.HTTP, n int, w http.ResponseWriter, r *http.Request) bool {
 				isFirst := r.Method == http.MethodGet && n == 1
 				if isFirst {
 					tt.fault(p, w, r)
@@ -190,7 +194,7 @@ func TestStoreNoticesAnotherObject(t *testing.T) {
 
 // Slow is not stalled: what counts is the time without a byte.
 func TestStoreWaitsForTheSlow(t *testing.T) {
-	const timeout, pieces = 500 * time.Millisecond, 12
+	const timeout, pieces = 5 * time.Second, 12 // a busy machine loses less than that between two pieces
 	s, p, _ := faulty(t, func(o *s3.Options) { o.StallTimeout = timeout }, func(p *proxytest.HTTP, _ int, w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodHead {
 			return false

@@ -160,7 +160,7 @@ func TestAnotherProcessThatMakesTheFile(t *testing.T) {
 	wants(t, err, sqlite.ErrBusy)
 	opened := make(chan error)
 	go func() {
-		s, err := sqlite.Open(t.Context(), path, sqlite.Options{BusyTimeout: time.Minute})
+		s, err := sqlite.Open(t.Context(), path, sqlite.Options{BusyTimeout: time.Hour})
 		if err == nil {
 			err = s.Close()
 		}
