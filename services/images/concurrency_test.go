@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/images"
 )
@@ -91,11 +92,7 @@ func TestParallelIsBounded(t *testing.T) {
 		})
 	}
 	for i := range parallel {
-		select {
-		case <-g.inside:
-		case <-time.After(time.Minute):
-			t.Fatalf("%d are fetched at once, want %d", i, parallel)
-		}
+		progress.Receive(t, fmt.Sprintf("the fetch beside %d others", i), g.inside)
 	}
 	const patience = 500 * time.Millisecond // for one that must not come
 	select {

@@ -12,9 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"github.com/fsmgen/fsmgen/internal/guest"
 	"github.com/fsmgen/fsmgen/services/images"
 )
 
@@ -112,12 +110,7 @@ func TestSecondRunHandsOff(t *testing.T) {
 		c.fetched.Store(0)
 		c.looked.Store(0)
 		c.changed.Store(0)
-		began := time.Now()
 		second := process(t, s, "a.tar")
-		// A second of an emulated machine is no second.
-		if took := time.Since(began); took > time.Second && !guest.Inside() {
-			t.Errorf("it took %s", took)
-		}
 		if second != first {
 			t.Errorf("it gave %+v, the first run %+v", second, first)
 		}

@@ -5,6 +5,7 @@ package images_test
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/directory"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/services/images"
 )
@@ -51,7 +53,10 @@ func newSite(t *testing.T, o images.Options) *site {
 		s.keeper = v
 		return v, err
 	}
-	o.Lease = time.Hour // nobody dies here
+	// Nothing dies here, and a minute passes in a second: a machine that is slow must
+	// neither lose a lease nor run into the time of an extraction.
+	const long = 1000 * time.Hour
+	o.Lease, o.ExtractTimeout, o.ValidateTimeout = long, cmp.Or(o.ExtractTimeout, long), cmp.Or(o.ValidateTimeout, long)
 	o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	change := o.Engine
 	o.Engine = func(c *engine.Config) {
@@ -139,18 +144,13 @@ func (s *site) leaves(tars, volumes int) {
 func (s *site) rests() {
 	s.Helper()
 	db := s.database()
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for open := 1; open > 0; {
+	progress.Until(s, "the effects that are left over", func() (any, bool) {
+		var open int
 		if err := db.QueryRow("SELECT count(*) FROM fsm_outbox WHERE state <> 'delivered' AND NOT cancelled").Scan(&open); err != nil {
 			s.Fatal(err)
 		}
-		select {
-		case <-s.Context().Done():
-			s.Fatal("effects are left over")
-		case <-look.C:
-		}
-	}
+		return open, open == 0
+	})
 }
 
 func (s *site) database() *sql.DB {

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -215,10 +216,11 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.WriteString(c, sent); err != nil {
-			t.Fatal(err)
+		_, err = io.WriteString(c, sent) // on a busy machine it has been cut off before
+		if err == nil {
+			_, err = io.Copy(io.Discard, c)
 		}
-		if _, err := io.Copy(io.Discard, c); err != nil && !strings.Contains(err.Error(), "reset") {
+		if err != nil && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
 			t.Errorf("%s: %v", name, err)
 		}
 		_ = c.Close() // it is at its end

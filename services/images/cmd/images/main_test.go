@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/gofrs/flock"
@@ -21,6 +20,8 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/s3"
 	"github.com/fsmgen/fsmgen/internal/parts"
 	"github.com/fsmgen/fsmgen/internal/racing"
+
+	"github.com/fsmgen/fsmgen/internal/progress"
 )
 
 func TestMain(m *testing.M) {
@@ -141,20 +142,15 @@ func atWork(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: atwork FOLDER")
 	}
-	const patience = 30 * time.Second
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	for {
+	for w := (progress.Watch{}); ; {
 		lock := flock.New(filepath.Join(ts.MkAbs(args[0]), "worker.lock"), flock.SetFlag(os.O_RDWR))
 		held, err := lock.TryLock()
 		if err == nil && !held {
 			return
 		}
 		_ = lock.Close() // it was only tried
-		select {
-		case <-ctx.Done():
-			ts.Fatalf("nobody is at work in %s: %v", args[0], err)
-		case <-time.After(5 * time.Millisecond):
+		if stuck := w.Pause(context.Background(), nil); stuck != nil {
+			ts.Fatalf("waiting for a worker in %s: %v (%v)", args[0], stuck, err)
 		}
 	}
 }
