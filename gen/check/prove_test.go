@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fsmgen/fsmgen/gen/diag"
 	"github.com/fsmgen/fsmgen/gen/ir"
@@ -244,26 +243,6 @@ func lowered(tb testing.TB, source []byte) []*ir.Machine {
 		tb.Fatal(string(diag.Text(list, nil, false)))
 	}
 	return machines
-}
-
-// TestCostIsLinear: rows are judged within their (state, event), so ten times
-// the rows may cost about ten times as much; the bound is generous, for the
-// clock is.
-func TestCostIsLinear(t *testing.T) {
-	cost := func(rows int) time.Duration {
-		machines := lowered(t, largeSpec(rows))
-		best := time.Hour
-		for range 3 {
-			start := time.Now()
-			Check(machines, &diag.List{})
-			best = min(best, time.Since(start))
-		}
-		return best
-	}
-	small, large := cost(500), cost(5000)
-	if large > 40*small+100*time.Millisecond {
-		t.Errorf("500 rows take %v, 5000 rows %v", small, large)
-	}
 }
 
 func BenchmarkCheck10000Rows(b *testing.B) {

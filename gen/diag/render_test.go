@@ -1,11 +1,9 @@
 package diag
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 )
 
 func span(file string, line, col, length int) Span {
@@ -170,24 +168,5 @@ func TestSortedDropsRepeats(t *testing.T) {
 	}
 	if got := len(l.Sorted()); got != 1 {
 		t.Errorf("got %d diagnostics, want 1", got)
-	}
-}
-
-// TestTextOfALongLine: many problems of one long line cost no more than the
-// line and their number. Cutting the line anew for each took minutes.
-func TestTextOfALongLine(t *testing.T) {
-	const problems = 20_000
-	src := Sources{"x.yaml": []byte(strings.Repeat("a: {}, ", problems))}
-	var l List
-	for i := range problems {
-		l.Errorf("FSM004", span("x.yaml", 1, 7*i+1, 1), "", "%q is written twice", "a")
-	}
-	begin := time.Now()
-	text := Text(&l, src, false)
-	if took := time.Since(begin); took > 5*time.Second {
-		t.Errorf("took %s", took)
-	}
-	if got := bytes.Count(text, []byte("^\n")); got != problems {
-		t.Errorf("%d carets, want %d", got, problems)
 	}
 }
