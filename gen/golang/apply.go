@@ -230,9 +230,9 @@ func (g *generator) dispatchNew(f *jen.File, name, doc string, method func(*ir.E
 	}
 	declare(f, name+" "+doc, "", jen.Func().Id(name).Params(in...).Add(newResults()).Block(
 		jen.Id("r").Op(":=").Id("blank").Call(jen.Id("id")),
-		jen.If(jen.Id("e").Op("==").Nil()).Block(
-			reject(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing")))),
 		typeSwitchOver(g.creationEvents()).BlockFunc(func(cases *jen.Group) {
+			cases.Case(jen.Nil()).Block(
+				reject(g.rejectCall("ErrInvalidEvent", jen.Lit(0)).Dot("WithField").Call(jen.Lit("event"), jen.Lit("is missing"))))
 			for _, ev := range g.creationEvents() {
 				cases.Case(jen.Id(naming.Exported(ev.Text))).Block(
 					jen.List(jen.Id("steps"), jen.Err()).Op(":=").Id("r").Dot(method(ev)).Call(g.callArguments(ev)...),

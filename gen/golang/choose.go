@@ -12,8 +12,9 @@ import (
 
 // candidates are the rows of (state, event) in the order in which they are
 // tried. A row without a condition ends the list. With several the code is for every state that
-// these rows leave, so that states with the same rows can share it.
-func (g *generator) candidates(ev *ir.Event, s *ir.State, several bool) []jen.Code {
+// these rows leave, so that states with the same rows can share it. Long conditions go to named,
+// unless it is nil.
+func (g *generator) candidates(ev *ir.Event, s *ir.State, several bool, named *predicates) []jen.Code {
 	var code []jen.Code
 	rows := g.rowsOf(s, ev)
 	shared := sameActors(rows)
@@ -31,7 +32,7 @@ func (g *generator) candidates(ev *ir.Event, s *ir.State, several bool) []jen.Co
 		if condition.known {
 			return append(code, b.code...)
 		}
-		code = append(code, jen.If(condition.code()).Block(b.code...))
+		code = append(code, jen.If(named.name(g, row, condition.code())).Block(b.code...))
 	}
 	if !guarded(rows) {
 		return append(code, refuse(g.rejection("ErrNotAllowed", ev)))

@@ -218,6 +218,17 @@ func equality(l, r value, want bool) test {
 	return t
 }
 
+// equatable reports whether Go's == compares two values of a type.
+func equatable(b ir.Base) bool {
+	switch b {
+	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID, ir.EnumOf, ir.JSON:
+		return true
+	case ir.Time, ir.ListOf:
+		return false
+	}
+	panic(ir.NoForm("golang.equatable", b))
+}
+
 // order compares ints, durations and times.
 func order(op ir.Op, l, r value) test {
 	switch l.typ.Base {

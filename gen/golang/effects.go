@@ -87,78 +87,6 @@ func (g *generator) effectStruct(f *jen.File, e *ir.Effect) {
 		}))
 }
 
-// effectsOf emits:
-//
-//	func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
-//		switch t {
-//		case TransitionCommitVerified:
-//			return []fsm.Effect{insertBlobRow(r), uploadCommitted(r)}
-//		case TransitionCommitMismatch:
-//			e, _ := e.(CommitUpload)
-//			return []fsm.Effect{auditFailure(r, e.Digest, e.Length)}
-//		}
-//		return nil
-//	}
-func (g *generator) effectsOf(f *jen.File) {
-	doc := "Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record\nafter t, e and c are what made it. Metrics whose condition fails are left out."
-	declare(f, doc, "", jen.Func().Id("Effects").
-		Params(jen.Id("t").Id("Transition"), jen.Id("r").Op("*").Id("Record"), jen.Id("e").Id("Payload"), jen.Id("c").Id("Call")).
-		Index().Add(g.fsm("Effect")).Block(
-		jen.Switch(jen.Id("t")).Block(g.effectCases()...),
-		jen.Return(jen.Nil()),
-	))
-}
-
-// effectCases are the transitions with effects; those with the same share a case.
-func (g *generator) effectCases() []jen.Code {
-	var cases sharedCases
-	for _, row := range g.taken {
-		if len(row.Actions) > 0 {
-			cases.add(jen.Id(g.transition[row]), g.rowEffects(row))
-		}
-	}
-	return cases.code()
-}
-
-func (g *generator) rowEffects(row *ir.Row) []jen.Code {
-	var code []jen.Code
-	for _, a := range row.Actions {
-		if len(g.needs(a).events) > 0 {
-			code = append(code, assertPayload(row.Event))
-			break
-		}
-	}
-	conditional := slices.ContainsFunc(row.Actions, func(a ir.Action) bool { return a.Metric != nil && len(a.Metric.When) > 0 })
-	list := func() *jen.Statement { return jen.Index().Add(g.fsm("Effect")) }
-	if !conditional {
-		var built []jen.Code
-		for _, a := range row.Actions {
-			built = append(built, g.build(a))
-		}
-		values := list().Values(built...)
-		if len(built) > 3 {
-			values = list().Values(lines(built))
-		}
-		return append(code, jen.Return(values))
-	}
-	code = append(code, jen.Var().Id("out").Add(list()))
-	for _, a := range row.Actions {
-		add := jen.Id("out").Op("=").Append(jen.Id("out"), g.build(a))
-		if a.Metric != nil && len(a.Metric.When) > 0 {
-			s := g.effectScope(nil)
-			s.event, s.state, s.from = row.Event, row.Target(), row.From
-			s.stateVar, s.fromVar = nil, nil
-			if t := s.conjunction(a.Metric.When, newFacts()); !t.known {
-				add = jen.If(t.code()).Block(add)
-			} else if !t.outcome {
-				continue
-			}
-		}
-		code = append(code, add)
-	}
-	return append(code, jen.Return(jen.Id("out")))
-}
-
 // needs tells what an effect's payload reads.
 type needs struct {
 	record     bool
@@ -216,7 +144,15 @@ func builderName(a ir.Action) string {
 	return "ask" + naming.Exported(a.Effect.Text)
 }
 
-// build is an effect or metric of a step: what its builder makes, or the name alone.
+// element is an effect or metric of a step in a list: what its builder makes, or the name alone.
+func (g *generator) element(a ir.Action) *jen.Statement {
+	if a.Effect != nil && len(g.items(a.Effect)) == 0 {
+		return jen.Values(g.effectName(a.Effect)...)
+	}
+	return g.build(a)
+}
+
+// build is an effect or metric of a step by itself.
 func (g *generator) build(a ir.Action) *jen.Statement {
 	if a.Effect != nil && len(g.items(a.Effect)) == 0 {
 		return g.fsm("Effect").Values(g.effectName(a.Effect)...)

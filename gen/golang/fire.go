@@ -56,13 +56,13 @@ func (g *generator) decide(f *jen.File, ev *ir.Event) {
 			}
 		})
 	}
-	acting, repeated := g.cases(ev)
+	acting, repeated, states := g.cases(ev)
 	decision := whole(acting, repeated)
 	if readable(decision) {
 		declare(f, sentence, doc, decision)
 		return
 	}
-	calls, methods := g.split(ev, acting)
+	calls, methods := g.split(ev, acting, states)
 	declare(f, sentence, doc, whole(calls, repeated))
 	for _, method := range methods {
 		f.Add(method)
@@ -87,18 +87,26 @@ func (g *generator) byState(ev *ir.Event, acting, repeated sharedCases) []jen.Co
 	return []jen.Code{jen.Switch(jen.Id("r").Dot("State")).Block(slices.Concat(acting.code(), repeated.code())...), misplaced()}
 }
 
-// split moves what ev does in each state into a method of its own:
+// split moves what ev does in each state into a method of its own, and, where that is still too long
+// to be read, the long conditions there:
 //
 //	case Funded:
 //		return r.inFundedDepositConfirmed(e, by, now)
-func (g *generator) split(ev *ir.Event, acting sharedCases) (calls sharedCases, methods []jen.Code) {
+func (g *generator) split(ev *ir.Event, acting sharedCases, states map[*sharedCase]*ir.State) (calls sharedCases, methods []jen.Code) {
 	args := g.arguments(ev, jen.Id("e"), jen.Id("by"), jen.Id("p"), jen.Id("now"))
 	for _, c := range acting.list {
 		state := fmt.Sprintf("%#v", c.values[0])
 		name := "in" + state + naming.Exported(ev.Text)
 		calls.list = append(calls.list, &sharedCase{values: c.values, body: []jen.Code{jen.Return(jen.Id("r").Dot(name).Call(args...))}})
-		methods = append(methods, comment(fmt.Sprintf("%s decides %s in %s.", name, ev.Text, state), "").
-			Func().Add(receiver()).Id(name).Params(g.inputs(ev)...).Add(results()).Block(c.body...))
+		decision := func(body []jen.Code) *jen.Statement {
+			return jen.Func().Add(receiver()).Id(name).Params(g.inputs(ev)...).Add(results()).Block(body...)
+		}
+		method, named := decision(c.body), &predicates{}
+		if !readable(method) {
+			method = decision(g.candidates(ev, states[c], len(c.values) > 1, named))
+		}
+		methods = append(methods, comment(fmt.Sprintf("%s decides %s in %s.", name, ev.Text, state), "").Add(method))
+		methods = append(methods, named.methods...)
 	}
 	return calls, methods
 }
@@ -109,7 +117,7 @@ func (g *generator) decideCreation(f *jen.File, ev *ir.Event) {
 	sentence := fmt.Sprintf("%s fills a blank record by %s. It changes r only when it returns a step.", m.step, ev.Text)
 	declare(f, sentence, "", jen.Func().Add(receiver()).Id(m.step).Params(g.inputs(ev)...).Add(results()).BlockFunc(func(b *jen.Group) {
 		g.prologue(b, ev, true)
-		for _, code := range g.candidates(ev, nil, false) {
+		for _, code := range g.candidates(ev, nil, false, nil) {
 			b.Add(code)
 		}
 	}))
@@ -175,23 +183,24 @@ func instantOf(t ir.Type) string {
 const instantList = "InstantList"
 
 // cases are the states with rows of ev, in spec order, and those in which its repetition
-// succeeds, together where they answer alike.
-func (g *generator) cases(ev *ir.Event) (acting, repeated sharedCases) {
-	done, states := g.repeats(ev), map[*sharedCase]*ir.State{}
+// succeeds, together where they answer alike. states has one state of each of the first.
+func (g *generator) cases(ev *ir.Event) (acting, repeated sharedCases, states map[*sharedCase]*ir.State) {
+	done := g.repeats(ev)
+	states = map[*sharedCase]*ir.State{}
 	for _, s := range g.m.States {
 		name := jen.Id(naming.Exported(s.Text))
 		if len(g.rowsOf(s, ev)) > 0 {
-			states[acting.add(name, g.candidates(ev, s, true))] = s
+			states[acting.add(name, g.candidates(ev, s, true, nil))] = s
 		} else if rows := done[s]; len(rows) > 0 {
 			repeated.add(name, g.alreadyThere(rows))
 		}
 	}
 	for _, c := range acting.list {
 		if len(c.values) == 1 {
-			c.body = g.candidates(ev, states[c], false)
+			c.body = g.candidates(ev, states[c], false, nil)
 		}
 	}
-	return acting, repeated
+	return acting, repeated, states
 }
 
 // repeats lists, by target, the rows whose repetition succeeds where the

@@ -1,6 +1,7 @@
 package golang
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,14 +17,25 @@ const (
 
 // readable reports whether a function is within the limits.
 func readable(function *jen.Statement) bool {
+	parsed, lines := parse(function)
+	return lines <= maxLines && complexity(parsed) <= maxComplexity
+}
+
+// lineCount counts the lines of statements.
+func lineCount(body []jen.Code) int {
+	_, lines := parse(jen.Func().Id("_").Params().Block(body...))
+	return lines - 2 // those of the braces
+}
+
+// parse returns the declaration that code renders to, and how many lines it has.
+func parse(code jen.Code) (ast.Decl, int) {
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", source(function), parser.SkipObjectResolution)
+	file, err := parser.ParseFile(fset, "", source(code), parser.SkipObjectResolution)
 	if err != nil {
-		return false
+		panic(fmt.Errorf("parse what this package made: %w", err)) // as source does
 	}
-	decision := file.Decls[len(file.Decls)-1] // behind the imports
-	lines := fset.Position(decision.End()).Line - fset.Position(decision.Pos()).Line + 1
-	return lines <= maxLines && complexity(decision) <= maxComplexity
+	last := file.Decls[len(file.Decls)-1] // behind the imports
+	return last, fset.Position(last.End()).Line - fset.Position(last.Pos()).Line + 1
 }
 
 // complexity is the cyclomatic complexity of a function.

@@ -139,9 +139,7 @@ func (g *generator) reject(f *jen.File) {
 		jen.Func().Add(receiver()).Id("reject").Params(begin...).Op("*").Add(g.fsm("Rejection")).BlockFunc(func(b *jen.Group) {
 			b.Id("x").Op(":=").Op("&").Add(g.fsm("Rejection")).Values(
 				jen.Id("Machine").Op(":").Id("MachineName"), jen.Id("Reason").Op(":").Id("reason"),
-				jen.Id("Event").Op(":").Id("event").Dot("String").Call())
-			b.If(jen.Id("r").Dot("State").Op("!=").Lit(0)).Block(
-				jen.Id("x").Dot("State").Op("=").Id("r").Dot("State").Dot("String").Call())
+				jen.Id("State").Op(":").Add(g.fsm("WordOf")).Call(jen.Id("r").Dot("State")), jen.Id("Event").Op(":").Id("event").Dot("String").Call())
 			if g.hasActors() {
 				b.If(jen.Id("by").Dot("Role").Dot("Valid").Call()).Block(
 					jen.Id("x").Dot("Actor").Op("=").Id("by").Dot("Role").Dot("String").Call())

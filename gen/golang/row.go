@@ -171,7 +171,7 @@ func (b *body) checkImmutable() {
 		if !f.Immutable || b.row.From == nil && !f.HasDefault || b.assigned[f].key == old.key {
 			continue
 		}
-		b.unless(changes(old, b.assigned[f]), b.rejectField("ErrImmutable", f, "is write-once"))
+		b.unless(b.g.changes(old, b.assigned[f]), b.rejectField("ErrImmutable", f, "is write-once"))
 	}
 }
 
@@ -182,11 +182,13 @@ func (b *body) old(f *ir.Field) value {
 }
 
 // changes tests whether a present old value would be replaced by another.
-func changes(old, v value) test {
+func (g *generator) changes(old, v value) test {
 	was := newFacts().presence(old)
 	switch {
 	case v.absent:
 		return was
+	case v.present == nil && old.present != nil && equatable(old.typ.Base):
+		return plain(func() *jen.Statement { return g.fsm("Differs").Call(old.whole(), v.code()) })
 	case v.present == nil:
 		return all(was, equality(old, v, false))
 	}

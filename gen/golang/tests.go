@@ -105,13 +105,17 @@ func (g *generator) testCall(f *jen.File) {
 	in := []jen.Code{jen.Id(role).String(), jen.Id(id).Add(raw), jen.Id("now").Qual("time", "Time"), jen.Id(params).Add(raw)}
 	f.Func().Id("callOf").Params(in...).Params(c.Clone(), jen.Err().Error()).BlockFunc(func(b *jen.Group) {
 		b.Id("c").Dot("Now").Op("=").Id("now")
-		if g.hasParams() {
-			b.If(jen.Err().Op("=").Qual("encoding/json", "Unmarshal").Call(jen.Id("params"), jen.Op("&").Id("c").Dot("Params")), jen.Err().Op("!=").Nil()).
-				Block(jen.Return(jen.Id("c"), jen.Err()))
-		}
-		if !g.hasActors() {
+		unmarshal := jen.Err().Op("=").Qual("encoding/json", "Unmarshal").Call(jen.Id("params"), jen.Op("&").Id("c").Dot("Params"))
+		switch {
+		case !g.hasActors() && !g.hasParams():
 			b.Return(jen.Id("c"), jen.Nil())
 			return
+		case !g.hasActors():
+			b.Add(unmarshal)
+			b.Return(jen.Id("c"), jen.Err())
+			return
+		case g.hasParams():
+			b.If(unmarshal, jen.Err().Op("!=").Nil()).Block(jen.Return(jen.Id("c"), jen.Err()))
 		}
 		b.If(jen.List(jen.Id("c").Dot("By").Dot("Role"), jen.Err()).Op("=").Id("ParseRole").Call(jen.Id("role")), jen.Err().Op("!=").Nil()).
 			Block(jen.Return(jen.Id("c"), jen.Err()))

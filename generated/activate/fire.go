@@ -50,12 +50,12 @@ func (r *Record) stepChecked(e Checked, now time.Time) (Steps, error) {
 func (r *Record) inCheckSnapshotChecked(e Checked, now time.Time) (Steps, error) {
 	// Both exist: Skip (Handoff). The recovery column asks for the row and the device, the fields column and Scenario 3 also for
 	// images: all three, or Rule 4 would stay broken (F-002-21). Added: what is in the snapshot is what is on the origin (F-002-28).
-	if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
+	if r.meetsHandoff(e) {
 		r.State, r.DevicePath = Complete, e.FoundPath
 		return took(TransitionHandoff), nil
 	}
 	// The snapshot is there, the registration only half: "Skip to register".
-	if e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && !e.ImageActive && e.DeviceExists && e.FoundPath.IsSet {
+	if r.meetsHalfRegistered(e) {
 		r.State, r.DevicePath = Register, e.FoundPath
 		return took(TransitionHalfRegistered), nil
 	}
@@ -66,7 +66,7 @@ func (r *Record) inCheckSnapshotChecked(e Checked, now time.Time) (Steps, error)
 		r.State = CreateSnapshot
 		return took(TransitionUnregistered), nil
 	}
-	if e.RowActive && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum {
+	if r.meetsReplaced(e) {
 		r.State = CreateSnapshot
 		return took(TransitionReplaced), nil
 	}
@@ -82,6 +82,21 @@ func (r *Record) inCheckSnapshotChecked(e Checked, now time.Time) (Steps, error)
 	// Added: a check that cannot be made (F-002-11). It says nothing about the snapshot, so images stays as it is.
 	r.State, r.Reason = Aborted, fsm.Some(AbortReasonCheckFailed)
 	return took(TransitionUnusableCheck), nil
+}
+
+// meetsHandoff is the condition of handoff.
+func (r *Record) meetsHandoff(e Checked) bool {
+	return e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.ImageActive && e.DeviceExists && e.FoundPath.IsSet
+}
+
+// meetsHalfRegistered is the condition of half_registered.
+func (r *Record) meetsHalfRegistered(e Checked) bool {
+	return e.RowActive && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && !e.ImageActive && e.DeviceExists && e.FoundPath.IsSet
+}
+
+// meetsReplaced is the condition of replaced.
+func (r *Record) meetsReplaced(e Checked) bool {
+	return e.RowActive && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum
 }
 
 // Checked applies CHECKED and the events that its step raises: all of them or none.

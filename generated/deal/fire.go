@@ -401,7 +401,7 @@ func (r *Record) AddressReady(e AddressReady, by Actor, now time.Time) (Steps, e
 		if by.Role != RoleSystem {
 			return Steps{}, r.reject(fsm.ErrNotAllowed, EventAddressReady, by)
 		}
-		if r.DepositAddress.IsSet && r.DepositAddress.V != e.DepositAddress {
+		if fsm.Differs(r.DepositAddress, e.DepositAddress) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventAddressReady, by).OnRow("address_ready").WithField("deposit_address", "is write-once")
 		}
 		if r.Escrow != EscrowNone || r.AdvertiserID == r.OwnerID {
@@ -463,10 +463,10 @@ func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor,
 	}
 	// Payment Transitions. The document confirms a deposit without a word on its amount (F-003-8).
 	if e.AmountNano == r.PriceNano {
-		if r.DepositTx.IsSet && r.DepositTx.V != e.TxHash {
+		if fsm.Differs(r.DepositTx, e.TxHash) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_tx", "is write-once")
 		}
-		if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
+		if fsm.Differs(r.DepositNano, r.PriceNano) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund").WithField("deposit_nano", "is write-once")
 		}
 		if r.AdvertiserID == r.OwnerID {
@@ -479,10 +479,10 @@ func (r *Record) inAwaitingPaymentDepositConfirmed(e DepositConfirmed, by Actor,
 		return took(TransitionFund), nil
 	}
 	if e.AmountNano > r.PriceNano {
-		if r.DepositTx.IsSet && r.DepositTx.V != e.TxHash {
+		if fsm.Differs(r.DepositTx, e.TxHash) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_tx", "is write-once")
 		}
-		if r.DepositNano.IsSet && r.DepositNano.V != r.PriceNano {
+		if fsm.Differs(r.DepositNano, r.PriceNano) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventDepositConfirmed, by).OnRow("fund_overpaid").WithField("deposit_nano", "is write-once")
 		}
 		if r.AdvertiserID == r.OwnerID {

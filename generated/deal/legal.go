@@ -11,123 +11,167 @@ import (
 // Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
-	options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	options := r.options(c.By)
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.DealID, payload, c)
+			_, _, err := FireNew(r.DealID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
 
 // options are the transitions of the state of r, in the order in which they are tried.
-func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
+func (r *Record) options(by Actor) []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "CREATE", Row: "create", May: by.Role == RoleAdvertiser, Needs: []fsm.Need{{Row: "create", Clause: "owner_id != $actor", Fields: []string{"owner_id"}}}, Carries: true},
-			{Event: "CREATE", Row: "refuse_oneself", May: by.Role == RoleAdvertiser, Carries: true, Refuses: true, Failure: "one_party", Status: 422},
-		}
+		return r.optionsOfCreation(by)
 	case Draft:
-		return []fsm.Option{
-			{Event: "SUBMIT_OFFER", Row: "submit_offer", May: by.isAdvertiser(r)},
-			{Event: "CANCEL", Row: "cancel_draft", May: by.isAdvertiser(r)},
-		}
+		return r.optionsInDraft(by)
 	case OfferPending:
-		return []fsm.Option{
-			{Event: "COUNTER_OFFER", Row: "counter_offer", May: by.isOwner(r), Carries: true},
-			{Event: "ACCEPT", Row: "accept", May: by.isOwner(r)},
-			{Event: "REJECT", Row: "reject", May: by.isOwner(r)},
-			{Event: "WITHDRAW", Row: "withdraw", May: by.isAdvertiser(r)},
-			{Event: "EXPIRE", Row: "offer_expired", May: by.Role == RoleSystem},
-		}
+		return r.optionsInOfferPending(by)
 	case Negotiating:
-		return []fsm.Option{
-			{Event: "AGREE", Row: "agree", May: by.isAdvertiser(r) || by.isOwner(r)},
-			{Event: "CANCEL", Row: "negotiation_cancelled_by_advertiser", May: by.isAdvertiser(r)},
-			{Event: "CANCEL", Row: "negotiation_cancelled_by_owner", May: by.isOwner(r)},
-			{Event: "EXPIRE", Row: "negotiation_expired", May: by.Role == RoleSystem},
-		}
+		return r.optionsInNegotiating(by)
 	case Accepted:
-		return []fsm.Option{
-			{Event: "CANCEL", Row: "accepted_cancelled_by_advertiser", May: by.isAdvertiser(r)},
-			{Event: "CANCEL", Row: "accepted_cancelled_by_owner", May: by.isOwner(r)},
-			{Event: "ADDRESS_READY", Row: "address_ready", May: by.Role == RoleSystem, Carries: true},
-		}
+		return r.optionsInAccepted(by)
 	case AwaitingPayment:
-		return []fsm.Option{
-			{Event: "CANCEL", Row: "payment_cancelled", May: by.isAdvertiser(r)},
-			{Event: "EXPIRE", Row: "payment_expired", May: by.Role == RoleSystem},
-			{Event: "DEPOSIT_CONFIRMED", Row: "fund", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund", Clause: "amount_nano == $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
-			{Event: "DEPOSIT_CONFIRMED", Row: "fund_overpaid", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund_overpaid", Clause: "amount_nano > $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_underpaid", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "refund_underpaid", Clause: "amount_nano < $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
-		}
+		return r.optionsInAwaitingPayment(by)
 	case Funded:
-		return []fsm.Option{
-			{Event: "CANCEL", Row: "cancel_too_late", May: by.isAdvertiser(r) || by.isOwner(r), Refuses: true, Failure: "already_funded", Status: 409},
-			{Event: "MUTUAL_CANCEL", Row: "mutual_by_advertiser", May: by.isAdvertiser(r), Known: []fsm.Clause{fsm.Check("owner_cancels == true", r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels))}},
-			{Event: "MUTUAL_CANCEL", Row: "mutual_by_owner", May: by.isOwner(r), Known: []fsm.Clause{fsm.Check("advertiser_cancels == true", r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels))}},
-			{Event: "MUTUAL_CANCEL", Row: "consent_by_advertiser", May: by.isAdvertiser(r), Known: []fsm.Clause{fsm.Check("owner_cancels == false", !r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels))}},
-			{Event: "MUTUAL_CANCEL", Row: "consent_by_owner", May: by.isOwner(r), Known: []fsm.Clause{fsm.Check("advertiser_cancels == false", !r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels))}},
-			{Event: "EXPIRE", Row: "creative_expired", May: by.Role == RoleSystem},
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-			{Event: "SUBMIT_DRAFT", Row: "submit_draft", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true},
-		}
+		return r.optionsInFunded(by)
 	case CreativeSubmitted:
-		return []fsm.Option{
-			{Event: "EXPIRE", Row: "review_expired", May: by.Role == RoleSystem},
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-			{Event: "APPROVE", Row: "approve", May: by.isAdvertiser(r)},
-			{Event: "REQUEST_REVISION", Row: "request_revision", May: by.isAdvertiser(r)},
-			{Event: "DISPUTE", Row: "dispute_quality", May: by.isAdvertiser(r), Carries: true},
-		}
+		return r.optionsInCreativeSubmitted(by)
 	case CreativeApproved:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-			{Event: "SET_PUBLISH_TIME", Row: "schedule", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true},
-			{Event: "PUBLISH_NOW", Row: "publish_now", May: by.isOwner(r) || by.Role == RoleAdmin},
-		}
+		return r.optionsInCreativeApproved(by)
 	case Scheduled:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-			{Event: "AUTO_PUBLISHED", Row: "auto_publish", May: by.Role == RoleSystem},
-		}
+		return r.optionsInScheduled(by)
 	case Published:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-			{Event: "START_VERIFICATION", Row: "start_verification", May: by.Role == RoleSystem},
-			{Event: "PUBLISH_FAILED", Row: "publish_failed", May: by.Role == RoleSystem},
-		}
+		return r.optionsInPublished(by)
 	case DeliveryVerifying:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-			{Event: "VERIFICATION_PASSED", Row: "verified", May: by.Role == RoleSystem},
-			{Event: "VERIFICATION_FAILED", Row: "verify_failed", May: by.Role == RoleSystem},
-			{Event: "AUTO_APPROVE", Row: "auto_approve", May: by.Role == RoleSystem},
-		}
+		return r.optionsInDeliveryVerifying(by)
 	case CompletedReleased, Refunded:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-		}
+		return []fsm.Option{{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true}}
 	case Disputed:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
-			{Event: "RESOLVE_FOR_OWNER", Row: "resolve_for_owner", May: by.Role == RoleOperator},
-			{Event: "RESOLVE_FOR_ADVERTISER", Row: "resolve_for_advertiser", May: by.Role == RoleOperator},
-		}
+		return r.optionsInDisputed(by)
 	case Cancelled, Expired:
-		return []fsm.Option{
-			{Event: "DEPOSIT_CONFIRMED", Row: "refund_late_deposit", May: by.Role == RoleSystem, Carries: true},
-		}
+		return []fsm.Option{{Event: "DEPOSIT_CONFIRMED", Row: "refund_late_deposit", May: by.Role == RoleSystem, Carries: true}}
 	}
 	return nil
+}
+
+func (r *Record) optionsOfCreation(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "CREATE", Row: "create", May: by.Role == RoleAdvertiser, Needs: []fsm.Need{{Row: "create", Clause: "owner_id != $actor", Fields: []string{"owner_id"}}}, Carries: true},
+		{Event: "CREATE", Row: "refuse_oneself", May: by.Role == RoleAdvertiser, Carries: true, Refuses: true, Failure: "one_party", Status: 422},
+	}
+}
+
+func (r *Record) optionsInDraft(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "SUBMIT_OFFER", Row: "submit_offer", May: by.isAdvertiser(r)},
+		{Event: "CANCEL", Row: "cancel_draft", May: by.isAdvertiser(r)},
+	}
+}
+
+func (r *Record) optionsInOfferPending(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "COUNTER_OFFER", Row: "counter_offer", May: by.isOwner(r), Carries: true},
+		{Event: "ACCEPT", Row: "accept", May: by.isOwner(r)},
+		{Event: "REJECT", Row: "reject", May: by.isOwner(r)},
+		{Event: "WITHDRAW", Row: "withdraw", May: by.isAdvertiser(r)},
+		{Event: "EXPIRE", Row: "offer_expired", May: by.Role == RoleSystem},
+	}
+}
+
+func (r *Record) optionsInNegotiating(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "AGREE", Row: "agree", May: by.isAdvertiser(r) || by.isOwner(r)},
+		{Event: "CANCEL", Row: "negotiation_cancelled_by_advertiser", May: by.isAdvertiser(r)},
+		{Event: "CANCEL", Row: "negotiation_cancelled_by_owner", May: by.isOwner(r)},
+		{Event: "EXPIRE", Row: "negotiation_expired", May: by.Role == RoleSystem},
+	}
+}
+
+func (r *Record) optionsInAccepted(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "CANCEL", Row: "accepted_cancelled_by_advertiser", May: by.isAdvertiser(r)},
+		{Event: "CANCEL", Row: "accepted_cancelled_by_owner", May: by.isOwner(r)},
+		{Event: "ADDRESS_READY", Row: "address_ready", May: by.Role == RoleSystem, Carries: true},
+	}
+}
+
+func (r *Record) optionsInAwaitingPayment(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "CANCEL", Row: "payment_cancelled", May: by.isAdvertiser(r)},
+		{Event: "EXPIRE", Row: "payment_expired", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "fund", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund", Clause: "amount_nano == $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "fund_overpaid", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fund_overpaid", Clause: "amount_nano > $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_underpaid", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "refund_underpaid", Clause: "amount_nano < $price_nano", Fields: []string{"amount_nano"}}}, Carries: true},
+	}
+}
+
+func (r *Record) optionsInFunded(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "CANCEL", Row: "cancel_too_late", May: by.isAdvertiser(r) || by.isOwner(r), Refuses: true, Failure: "already_funded", Status: 409},
+		{Event: "MUTUAL_CANCEL", Row: "mutual_by_advertiser", May: by.isAdvertiser(r), Known: []fsm.Clause{fsm.Check("owner_cancels == true", r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels))}},
+		{Event: "MUTUAL_CANCEL", Row: "mutual_by_owner", May: by.isOwner(r), Known: []fsm.Clause{fsm.Check("advertiser_cancels == true", r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels))}},
+		{Event: "MUTUAL_CANCEL", Row: "consent_by_advertiser", May: by.isAdvertiser(r), Known: []fsm.Clause{fsm.Check("owner_cancels == false", !r.OwnerCancels, fsm.Read("owner_cancels", r.OwnerCancels))}},
+		{Event: "MUTUAL_CANCEL", Row: "consent_by_owner", May: by.isOwner(r), Known: []fsm.Clause{fsm.Check("advertiser_cancels == false", !r.AdvertiserCancels, fsm.Read("advertiser_cancels", r.AdvertiserCancels))}},
+		{Event: "EXPIRE", Row: "creative_expired", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SUBMIT_DRAFT", Row: "submit_draft", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true},
+	}
+}
+
+func (r *Record) optionsInCreativeSubmitted(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "EXPIRE", Row: "review_expired", May: by.Role == RoleSystem},
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "APPROVE", Row: "approve", May: by.isAdvertiser(r)},
+		{Event: "REQUEST_REVISION", Row: "request_revision", May: by.isAdvertiser(r)},
+		{Event: "DISPUTE", Row: "dispute_quality", May: by.isAdvertiser(r), Carries: true},
+	}
+}
+
+func (r *Record) optionsInCreativeApproved(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "SET_PUBLISH_TIME", Row: "schedule", May: by.isOwner(r) || by.Role == RoleAdmin, Carries: true},
+		{Event: "PUBLISH_NOW", Row: "publish_now", May: by.isOwner(r) || by.Role == RoleAdmin},
+	}
+}
+
+func (r *Record) optionsInScheduled(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "AUTO_PUBLISHED", Row: "auto_publish", May: by.Role == RoleSystem},
+	}
+}
+
+func (r *Record) optionsInPublished(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "START_VERIFICATION", Row: "start_verification", May: by.Role == RoleSystem},
+		{Event: "PUBLISH_FAILED", Row: "publish_failed", May: by.Role == RoleSystem},
+	}
+}
+
+func (r *Record) optionsInDeliveryVerifying(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "VERIFICATION_PASSED", Row: "verified", May: by.Role == RoleSystem},
+		{Event: "VERIFICATION_FAILED", Row: "verify_failed", May: by.Role == RoleSystem},
+		{Event: "AUTO_APPROVE", Row: "auto_approve", May: by.Role == RoleSystem},
+	}
+}
+
+func (r *Record) optionsInDisputed(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEPOSIT_CONFIRMED", Row: "refund_extra", May: by.Role == RoleSystem, Carries: true},
+		{Event: "RESOLVE_FOR_OWNER", Row: "resolve_for_owner", May: by.Role == RoleOperator},
+		{Event: "RESOLVE_FOR_ADVERTISER", Row: "resolve_for_advertiser", May: by.Role == RoleOperator},
+	}
 }
 
 // offer tells x the events that can be fired in the state of r, as far as guards allow.
@@ -146,17 +190,17 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 		x.May("EXPIRE", by.Role == RoleSystem)
 	case Negotiating:
 		x.May("AGREE", by.isAdvertiser(r) || by.isOwner(r))
-		x.May("CANCEL", by.isAdvertiser(r) || by.isOwner(r))
+		x.May("CANCEL", by.isAdvertiser(r), by.isOwner(r))
 		x.May("EXPIRE", by.Role == RoleSystem)
 	case Accepted:
-		x.May("CANCEL", by.isAdvertiser(r) || by.isOwner(r))
+		x.May("CANCEL", by.isAdvertiser(r), by.isOwner(r))
 		x.May("ADDRESS_READY", by.Role == RoleSystem)
 	case AwaitingPayment:
 		x.May("CANCEL", by.isAdvertiser(r))
 		x.May("EXPIRE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
 	case Funded:
-		x.May("MUTUAL_CANCEL", by.isAdvertiser(r) || by.isOwner(r))
+		x.May("MUTUAL_CANCEL", by.isAdvertiser(r), by.isOwner(r))
 		x.May("EXPIRE", by.Role == RoleSystem)
 		x.May("DEPOSIT_CONFIRMED", by.Role == RoleSystem)
 		x.May("SUBMIT_DRAFT", by.isOwner(r) || by.Role == RoleAdmin)

@@ -11,29 +11,23 @@ import (
 // Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
-	options := r.options(c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	options := r.options()
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.RunID, payload, c)
+			_, _, err := FireNew(r.RunID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
 
 // options are the transitions of the state of r, in the order in which they are tried.
-func (r *Record) options(p Params, now time.Time) []fsm.Option {
+func (r *Record) options() []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "START", Row: "start", May: true, Carries: true},
-		}
+		return []fsm.Option{{Event: "START", Row: "start", May: true, Carries: true}}
 	case CheckExists:
 		return []fsm.Option{
 			{Event: "CHECKED", Row: "handoff", May: true, Needs: []fsm.Need{{Row: "handoff", Clause: "other_object == false", Fields: []string{"other_object"}}, {Row: "handoff", Clause: "row_completed == true", Fields: []string{"row_completed"}}, {Row: "handoff", Clause: "file_exists == true", Fields: []string{"file_exists"}}, {Row: "handoff", Clause: "size_matches == true", Fields: []string{"size_matches"}}, {Row: "handoff", Clause: "checksum_matches == true", Fields: []string{"checksum_matches"}}, {Row: "handoff", Clause: "stored_path exists true", Fields: []string{"stored_path"}}, {Row: "handoff", Clause: "stored_checksum exists true", Fields: []string{"stored_checksum"}}, {Row: "handoff", Clause: "stored_bytes exists true", Fields: []string{"stored_bytes"}}}, Carries: true},
@@ -53,9 +47,7 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "VALIDATION_FAILED", Row: "validation_failed", May: true, Carries: true},
 		}
 	case StoreMetadata:
-		return []fsm.Option{
-			{Event: "STORE", Row: "stored", May: true},
-		}
+		return []fsm.Option{{Event: "STORE", Row: "stored", May: true}}
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (r *Record) GCSweep(e GCSweep, now time.Time) (Steps, error) {
 	// The table asks "not marked reachable in current run", which a run without any mark phase satisfies, too; the invariant
 	// asks for a completed one. The invariant wins (F-000-16).
 	if r.MarkRun.IsSet && e.Run == r.MarkRun.V && r.RetentionUntil.IsSet && !r.RetentionUntil.V.After(now) {
-		if r.SweptRun.IsSet && r.SweptRun.V != e.Run {
+		if fsm.Differs(r.SweptRun, e.Run) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventGCSweep).OnRow("sweep").WithField("swept_run", "is write-once")
 		}
 		if r.DeletedAt.IsSet && !r.DeletedAt.V.Equal(now) {

@@ -12,17 +12,13 @@ import (
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
 	options := r.options(c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.MessageID, payload, c)
+			_, _, err := FireNew(r.MessageID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
@@ -31,9 +27,7 @@ func (r *Record) Legal(c Call) []fsm.Verdict {
 func (r *Record) options(p Params, now time.Time) []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "create", Row: "create", May: true, Carries: true},
-		}
+		return []fsm.Option{{Event: "create", Row: "create", May: true, Carries: true}}
 	case Pending:
 		return []fsm.Option{
 			{Event: "worker_claim", Row: "claim", May: true, Needs: []fsm.Need{{Row: "claim", Clause: "locked == true", Fields: []string{"locked"}}}, Carries: true},

@@ -63,7 +63,7 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionTombstone:
 		return []fsm.Effect{askTombstoneRow(r), askArtifactTombstoned(r), askAudit(r, t.From())}
 	case TransitionRestore:
-		return []fsm.Effect{fsm.Effect{Name: "lift_tombstone", Kind: fsm.EffectCall}, askAudit(r, t.From()), askArtifactRestored(r)}
+		return []fsm.Effect{{Name: "lift_tombstone", Kind: fsm.EffectCall}, askAudit(r, t.From()), askArtifactRestored(r)}
 	}
 	return nil
 }

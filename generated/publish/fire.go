@@ -17,7 +17,7 @@ func (r *Record) PublishVersion(e PublishVersion, now time.Time) (Steps, error) 
 		return Steps{}, r.misplaced(EventPublishVersion)
 	}
 	if e.Policy == PolicyAllow && e.MissingBlobs == 0 {
-		if r.ManifestDigest.IsSet && r.ManifestDigest.V != e.Digest {
+		if fsm.Differs(r.ManifestDigest, e.Digest) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventPublishVersion).OnRow("publish").WithField("manifest_digest", "is write-once")
 		}
 		r.State, r.ManifestDigest = Published, fsm.Some(e.Digest)

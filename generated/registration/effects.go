@@ -119,38 +119,113 @@ type LogFailureEffect struct {
 // Effects returns what the step t asks for, in the order exit, row, entry, machine. r is the record
 // after t, e and c are what made it. Metrics whose condition fails are left out.
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
+	switch t.To() {
+	case Validating:
+		return effectsToValidating(t, r)
+	case RegisteringPostgres:
+		return effectsToRegisteringPostgres(t, r)
+	case PostgresRegistered:
+		return effectsToPostgresRegistered(t, r)
+	case RegisteringConsul:
+		return effectsToRegisteringConsul(t, r)
+	case Registered:
+		return effectsToRegistered(t, r)
+	case PartialRegistered:
+		return effectsToPartialRegistered(t, r, e)
+	case Deregistering:
+		return effectsToDeregistering(t, r, e)
+	case Deregistered:
+		return effectsToDeregistered(t, r)
+	case Failed:
+		return effectsToFailed(t, r, e)
+	}
+	return nil
+}
+
+func effectsToValidating(t Transition, r *Record) []fsm.Effect {
 	switch t {
 	case TransitionStartRegistration:
 		return []fsm.Effect{
-			fsm.Effect{Name: "log_registration_start", Kind: fsm.EffectLog},
-			fsm.Effect{Name: "log_registration_initiated", Kind: fsm.EffectLog},
-			fsm.Effect{Name: "log_validation_start", Kind: fsm.EffectLog},
+			{Name: "log_registration_start", Kind: fsm.EffectLog},
+			{Name: "log_registration_initiated", Kind: fsm.EffectLog},
+			{Name: "log_validation_start", Kind: fsm.EffectLog},
 			askValidatePayload(r),
 		}
+	case TransitionRetryFromFailed:
+		return []fsm.Effect{askLogRetryAttempt(r), {Name: "log_validation_start", Kind: fsm.EffectLog}, askValidatePayload(r)}
+	}
+	return nil
+}
+
+func effectsToRegisteringPostgres(t Transition, r *Record) []fsm.Effect {
+	switch t {
 	case TransitionValidationSuccess:
-		return []fsm.Effect{fsm.Effect{Name: "log_validation_passed", Kind: fsm.EffectLog}, askPostgresUpsertRegistration(r)}
-	case TransitionValidationFailure:
-		return []fsm.Effect{askLogValidationFailed(r), measureRegistrationValidationErrorTotal(r), askLogFailure(r)}
+		return []fsm.Effect{{Name: "log_validation_passed", Kind: fsm.EffectLog}, askPostgresUpsertRegistration(r)}
+	case TransitionRetryPostgres:
+		return []fsm.Effect{askLogRetryPostgres(r), askPostgresUpsertRegistration(r)}
+	}
+	return nil
+}
+
+func effectsToPostgresRegistered(t Transition, r *Record) []fsm.Effect {
+	switch t {
 	case TransitionPostgresSuccess:
-		return []fsm.Effect{measureRegistrationPostgresSuccess(r), fsm.Effect{Name: "log_postgres_success", Kind: fsm.EffectLog}}
-	case TransitionPostgresFailure:
-		e, _ := e.(PostgresFailed)
-		return []fsm.Effect{measureRegistrationPostgresFailure(r, e.ErrorType), askLogFailure(r)}
+		return []fsm.Effect{measureRegistrationPostgresSuccess(r), {Name: "log_postgres_success", Kind: fsm.EffectLog}}
+	}
+	return nil
+}
+
+func effectsToRegisteringConsul(t Transition, r *Record) []fsm.Effect {
+	switch t {
 	case TransitionStartConsulRegistration:
-		return []fsm.Effect{fsm.Effect{Name: "log_consul_start", Kind: fsm.EffectLog}, askConsulRegister(r)}
+		return []fsm.Effect{{Name: "log_consul_start", Kind: fsm.EffectLog}, askConsulRegister(r)}
+	case TransitionRetryConsul:
+		return []fsm.Effect{askLogRetryConsul(r), askConsulRegister(r)}
+	}
+	return nil
+}
+
+func effectsToRegistered(t Transition, r *Record) []fsm.Effect {
+	switch t {
 	case TransitionConsulSuccess:
-		return []fsm.Effect{measureRegistrationComplete(r), fsm.Effect{Name: "log_registration_complete", Kind: fsm.EffectLog}}
+		return []fsm.Effect{measureRegistrationComplete(r), {Name: "log_registration_complete", Kind: fsm.EffectLog}}
+	case TransitionPartialRecoverySuccess:
+		return []fsm.Effect{measureRegistrationRecoverySuccess(r), {Name: "log_registration_complete", Kind: fsm.EffectLog}}
+	}
+	return nil
+}
+
+func effectsToPartialRegistered(t Transition, r *Record, e Payload) []fsm.Effect {
+	switch t {
 	case TransitionConsulFailure:
 		e, _ := e.(ConsulFailed)
 		return []fsm.Effect{measureRegistrationPartial(r), measureRegistrationConsulErrorTotal(r, e.ErrorType), askLogPartialFailure(r)}
-	case TransitionRetryConsul:
-		return []fsm.Effect{askLogRetryConsul(r), askConsulRegister(r)}
-	case TransitionRetryPostgres:
-		return []fsm.Effect{askLogRetryPostgres(r), askPostgresUpsertRegistration(r)}
-	case TransitionPartialRecoverySuccess:
-		return []fsm.Effect{measureRegistrationRecoverySuccess(r), fsm.Effect{Name: "log_registration_complete", Kind: fsm.EffectLog}}
+	case TransitionRetryRefusedRetry, TransitionRetryRefusedRetryPostgres:
+		return []fsm.Effect{askLogRetryLimit(r)}
+	}
+	return nil
+}
+
+func effectsToDeregistering(t Transition, r *Record, e Payload) []fsm.Effect {
+	switch t {
 	case TransitionInitiateDeregistration:
-		return []fsm.Effect{fsm.Effect{Name: "log_deregistration_start", Kind: fsm.EffectLog}, askConsulDeregister(r), askPostgresDeleteRegistration(r)}
+		return []fsm.Effect{{Name: "log_deregistration_start", Kind: fsm.EffectLog}, askConsulDeregister(r), askPostgresDeleteRegistration(r)}
+	case TransitionConsulGoneFirst, TransitionConsulGoneLast:
+		e, _ := e.(ConsulDeregistered)
+		if r.ConsulCleanup == CleanupFailed {
+			return []fsm.Effect{measureDeregistrationConsulFailureTotal(r, e.ErrorType)}
+		}
+	case TransitionPostgresGoneFirst, TransitionPostgresGoneLast:
+		e, _ := e.(PostgresDeregistered)
+		if r.PostgresCleanup == CleanupFailed {
+			return []fsm.Effect{measureDeregistrationPostgresFailureTotal(r, e.ErrorType)}
+		}
+	}
+	return nil
+}
+
+func effectsToDeregistered(t Transition, r *Record) []fsm.Effect {
+	switch t {
 	case TransitionDeregistrationComplete:
 		var out []fsm.Effect
 		if r.ConsulCleanup == CleanupRemoved && r.PostgresCleanup == CleanupRemoved {
@@ -162,29 +237,49 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 		if r.PostgresCleanup == CleanupPending {
 			out = append(out, measureDeregistrationPostgresTimeoutTotal(r))
 		}
-		out = append(out, askLogDeregistrationComplete(r))
-		return out
-	case TransitionRetryFromFailed:
-		return []fsm.Effect{askLogRetryAttempt(r), fsm.Effect{Name: "log_validation_start", Kind: fsm.EffectLog}, askValidatePayload(r)}
+		return append(out, askLogDeregistrationComplete(r))
 	case TransitionAbandonRegistration:
-		return []fsm.Effect{fsm.Effect{Name: "log_abandonment", Kind: fsm.EffectLog}, askLogDeregistrationComplete(r)}
+		return []fsm.Effect{{Name: "log_abandonment", Kind: fsm.EffectLog}, askLogDeregistrationComplete(r)}
+	case TransitionConsulLeftBehind:
+		out := []fsm.Effect{measureDeregistrationPartialCleanupTotal(r)}
+		if r.ConsulCleanup == CleanupPending {
+			out = append(out, measureDeregistrationConsulTimeoutTotal(r))
+		}
+		return append(out, askLogDeregistrationComplete(r))
+	case TransitionPostgresLeftBehind:
+		out := []fsm.Effect{measureDeregistrationPartialCleanupTotal(r)}
+		if r.PostgresCleanup == CleanupPending {
+			out = append(out, measureDeregistrationPostgresTimeoutTotal(r))
+		}
+		return append(out, askLogDeregistrationComplete(r))
+	}
+	return nil
+}
+
+func effectsToFailed(t Transition, r *Record, e Payload) []fsm.Effect {
+	switch t {
+	case TransitionValidationFailure:
+		return []fsm.Effect{askLogValidationFailed(r), measureRegistrationValidationErrorTotal(r), askLogFailure(r)}
+	case TransitionPostgresFailure:
+		e, _ := e.(PostgresFailed)
+		return []fsm.Effect{measureRegistrationPostgresFailure(r, e.ErrorType), askLogFailure(r)}
 	case TransitionGlobalErrorHandlerUnregistered:
 		e, _ := e.(FatalError)
 		return []fsm.Effect{
-			fsm.Effect{Name: "log_registration_start", Kind: fsm.EffectLog},
-			fsm.Effect{Name: "log_fatal_error", Kind: fsm.EffectLog},
+			{Name: "log_registration_start", Kind: fsm.EffectLog},
+			{Name: "log_fatal_error", Kind: fsm.EffectLog},
 			measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType),
 			askLogFailure(r),
 		}
 	case TransitionGlobalErrorHandlerValidating, TransitionGlobalErrorHandlerRegisteringPostgres, TransitionGlobalErrorHandlerPostgresRegistered, TransitionGlobalErrorHandlerRegisteringConsul, TransitionGlobalErrorHandlerRegistered, TransitionGlobalErrorHandlerPartialRegistered, TransitionGlobalErrorHandlerDeregistering, TransitionGlobalErrorHandlerFailed:
 		e, _ := e.(FatalError)
-		return []fsm.Effect{fsm.Effect{Name: "log_fatal_error", Kind: fsm.EffectLog}, measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
+		return []fsm.Effect{{Name: "log_fatal_error", Kind: fsm.EffectLog}, measureRegistrationFatalErrorTotal(r, t.From(), e.ErrorType), askLogFailure(r)}
 	case TransitionRetryExhausted:
-		return []fsm.Effect{fsm.Effect{Name: "log_retry_exhausted", Kind: fsm.EffectLog}, measureRegistrationRetryExhaustedTotal(r, t.From()), askLogFailure(r)}
+		return []fsm.Effect{{Name: "log_retry_exhausted", Kind: fsm.EffectLog}, measureRegistrationRetryExhaustedTotal(r, t.From()), askLogFailure(r)}
 	case TransitionIncompletePayload:
 		return []fsm.Effect{
-			fsm.Effect{Name: "log_registration_start", Kind: fsm.EffectLog},
-			fsm.Effect{Name: "log_registration_initiated", Kind: fsm.EffectLog},
+			{Name: "log_registration_start", Kind: fsm.EffectLog},
+			{Name: "log_registration_initiated", Kind: fsm.EffectLog},
 			askLogValidationFailed(r),
 			measureRegistrationValidationErrorTotal(r),
 			askLogFailure(r),
@@ -199,38 +294,6 @@ func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	case TransitionPostgresFailureAdvertised:
 		e, _ := e.(PostgresFailed)
 		return []fsm.Effect{measureRegistrationPostgresFailure(r, e.ErrorType), askConsulWithdraw(r), askLogFailure(r)}
-	case TransitionRetryRefusedRetry, TransitionRetryRefusedRetryPostgres:
-		return []fsm.Effect{askLogRetryLimit(r)}
-	case TransitionConsulGoneFirst, TransitionConsulGoneLast:
-		e, _ := e.(ConsulDeregistered)
-		var out []fsm.Effect
-		if r.ConsulCleanup == CleanupFailed {
-			out = append(out, measureDeregistrationConsulFailureTotal(r, e.ErrorType))
-		}
-		return out
-	case TransitionPostgresGoneFirst, TransitionPostgresGoneLast:
-		e, _ := e.(PostgresDeregistered)
-		var out []fsm.Effect
-		if r.PostgresCleanup == CleanupFailed {
-			out = append(out, measureDeregistrationPostgresFailureTotal(r, e.ErrorType))
-		}
-		return out
-	case TransitionConsulLeftBehind:
-		var out []fsm.Effect
-		out = append(out, measureDeregistrationPartialCleanupTotal(r))
-		if r.ConsulCleanup == CleanupPending {
-			out = append(out, measureDeregistrationConsulTimeoutTotal(r))
-		}
-		out = append(out, askLogDeregistrationComplete(r))
-		return out
-	case TransitionPostgresLeftBehind:
-		var out []fsm.Effect
-		out = append(out, measureDeregistrationPartialCleanupTotal(r))
-		if r.PostgresCleanup == CleanupPending {
-			out = append(out, measureDeregistrationPostgresTimeoutTotal(r))
-		}
-		out = append(out, askLogDeregistrationComplete(r))
-		return out
 	}
 	return nil
 }

@@ -11,108 +11,138 @@ import (
 // Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
-	options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	options := r.options(c.By)
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.RegistrationID, payload, c)
+			_, _, err := FireNew(r.RegistrationID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
 
 // options are the transitions of the state of r, in the order in which they are tried.
-func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
+func (r *Record) options(by Actor) []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "create", Row: "create", May: by.Role == RoleExternal || by.Role == RoleSystem, Carries: true},
-		}
+		return []fsm.Option{{Event: "create", Row: "create", May: by.Role == RoleExternal || by.Role == RoleSystem, Carries: true}}
 	case Unregistered:
-		return []fsm.Option{
-			{Event: "REGISTER", Row: "start_registration", May: by.Role == RoleExternal, Needs: []fsm.Need{{Row: "start_registration", Clause: "payload exists true", Fields: []string{"payload"}}, {Row: "start_registration", Clause: "deployment_id exists true", Fields: []string{"deployment_id"}}, {Row: "start_registration", Clause: "environment exists true", Fields: []string{"environment"}}, {Row: "start_registration", Clause: "network_id exists true", Fields: []string{"network_id"}}, {Row: "start_registration", Clause: "consul_service_id exists true", Fields: []string{"consul_service_id"}}, {Row: "start_registration", Clause: "consul_service_name exists true", Fields: []string{"consul_service_name"}}, {Row: "start_registration", Clause: "postgres_record exists true", Fields: []string{"postgres_record"}}}, Carries: true},
-			{Event: "REGISTER", Row: "incomplete_payload", May: by.Role == RoleExternal, Needs: []fsm.Need{{Row: "incomplete_payload", Clause: "payload exists true", Fields: []string{"payload"}}}, Carries: true},
-			{Event: "REGISTER", Row: "refuse_register", May: by.Role == RoleExternal, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-		}
+		return r.optionsInUnregistered(by)
 	case Validating:
-		return []fsm.Option{
-			{Event: "VALIDATION_PASSED", Row: "validation_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "validation_success", Clause: "validation_result == passed", Fields: []string{"validation_result"}}}, Carries: true},
-			{Event: "VALIDATION_PASSED", Row: "refuse_validation", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "VALIDATION_FAILED", Row: "validation_failure", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "validation_failure", Clause: "validation_result == failed", Fields: []string{"validation_result"}}}, Carries: true},
-			{Event: "VALIDATION_FAILED", Row: "refuse_validation", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-		}
+		return r.optionsInValidating(by)
 	case RegisteringPostgres:
-		return []fsm.Option{
-			{Event: "POSTGRES_SUCCEEDED", Row: "postgres_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "postgres_success", Clause: "postgres_applied == true", Fields: []string{"postgres_applied"}}}, Carries: true},
-			{Event: "POSTGRES_SUCCEEDED", Row: "refuse_postgres_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "POSTGRES_FAILED", Row: "postgres_failure_advertised", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied))}, Needs: []fsm.Need{{Row: "postgres_failure_advertised", Clause: "postgres_applied == false", Fields: []string{"postgres_applied"}}}, Carries: true},
-			{Event: "POSTGRES_FAILED", Row: "postgres_failure", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "postgres_failure", Clause: "postgres_applied == false", Fields: []string{"postgres_applied"}}}, Carries: true},
-			{Event: "POSTGRES_FAILED", Row: "refuse_postgres_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-		}
+		return r.optionsInRegisteringPostgres(by)
 	case PostgresRegistered:
-		return []fsm.Option{
-			{Event: "CONTINUE", Row: "start_consul_registration", May: by.Role == RoleSystem},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-		}
+		return r.optionsInPostgresRegistered(by)
 	case RegisteringConsul:
-		return []fsm.Option{
-			{Event: "CONSUL_SUCCEEDED", Row: "consul_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "consul_success", Clause: "consul_applied == true", Fields: []string{"consul_applied"}}}, Carries: true},
-			{Event: "CONSUL_SUCCEEDED", Row: "refuse_consul_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "CONSUL_FAILED", Row: "consul_failure", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "consul_failure", Clause: "consul_applied == false", Fields: []string{"consul_applied"}}}, Carries: true},
-			{Event: "CONSUL_FAILED", Row: "refuse_consul_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-		}
+		return r.optionsInRegisteringConsul(by)
 	case Registered:
-		return []fsm.Option{
-			{Event: "DEREGISTER", Row: "initiate_deregistration", May: by.Role == RoleExternal},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-		}
+		return r.optionsInRegistered(by)
 	case PartialRegistered:
-		return []fsm.Option{
-			{Event: "RECOVERY_COMPLETE", Row: "partial_recovery_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "partial_recovery_success", Clause: "postgres_applied == true", Fields: []string{"postgres_applied"}}, {Row: "partial_recovery_success", Clause: "consul_applied == true", Fields: []string{"consul_applied"}}}, Carries: true},
-			{Event: "RECOVERY_COMPLETE", Row: "refuse_recovery", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "RETRY", Row: "retry_consul", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_applied == true", r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)), fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount))}},
-			{Event: "RETRY", Row: "retry_refused", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount))}},
-			{Event: "RETRY", Row: "refuse_recovery", May: by.Role == RoleExternal || by.Role == RoleSystem, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "RETRY_POSTGRES", Row: "retry_postgres", May: by.Role == RoleExternal, Known: []fsm.Clause{fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)), fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount))}},
-			{Event: "RETRY_POSTGRES", Row: "retry_refused", May: by.Role == RoleExternal, Known: []fsm.Clause{fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount))}},
-			{Event: "RETRY_POSTGRES", Row: "refuse_recovery", May: by.Role == RoleExternal, Refuses: true, Failure: "guard_failed", Status: 409},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-			{Event: "RETRY_EXHAUSTED", Row: "retry_exhausted", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount))}},
-			{Event: "RETRY_EXHAUSTED", Row: "refuse_recovery", May: by.Role == RoleSystem, Refuses: true, Failure: "guard_failed", Status: 409},
-		}
+		return r.optionsInPartialRegistered(by)
 	case Deregistering:
-		return []fsm.Option{
-			{Event: "DEREGISTRATION_COMPLETE", Row: "consul_left_behind", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_cleanup == removed", r.PostgresCleanup == CleanupRemoved, fsm.Read("postgres_cleanup", r.PostgresCleanup)), fsm.Check("consul_cleanup != removed", r.ConsulCleanup != CleanupRemoved, fsm.Read("consul_cleanup", r.ConsulCleanup))}},
-			{Event: "DEREGISTRATION_COMPLETE", Row: "postgres_left_behind", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_cleanup == removed", r.ConsulCleanup == CleanupRemoved, fsm.Read("consul_cleanup", r.ConsulCleanup)), fsm.Check("postgres_cleanup != removed", r.PostgresCleanup != CleanupRemoved, fsm.Read("postgres_cleanup", r.PostgresCleanup))}},
-			{Event: "DEREGISTRATION_COMPLETE", Row: "deregistration_complete", May: by.Role == RoleSystem},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-			{Event: "CONSUL_DEREGISTERED", Row: "consul_gone_first", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_cleanup == pending", r.PostgresCleanup == CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup))}, Carries: true},
-			{Event: "CONSUL_DEREGISTERED", Row: "consul_gone_last", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_cleanup != pending", r.PostgresCleanup != CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup))}, Carries: true},
-			{Event: "POSTGRES_DEREGISTERED", Row: "postgres_gone_first", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_cleanup == pending", r.ConsulCleanup == CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup))}, Carries: true},
-			{Event: "POSTGRES_DEREGISTERED", Row: "postgres_gone_last", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_cleanup != pending", r.ConsulCleanup != CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup))}, Carries: true},
-		}
+		return r.optionsInDeregistering(by)
 	case Failed:
-		return []fsm.Option{
-			{Event: "RETRY", Row: "retry_from_failed", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount)), fsm.Check("deployment_id exists true", r.DeploymentID.IsSet, fsm.Read("deployment_id", r.DeploymentID)), fsm.Check("environment exists true", r.Environment.IsSet, fsm.Read("environment", r.Environment)), fsm.Check("network_id exists true", r.NetworkID.IsSet, fsm.Read("network_id", r.NetworkID)), fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)), fsm.Check("consul_service_name exists true", r.ConsulServiceName.IsSet, fsm.Read("consul_service_name", r.ConsulServiceName)), fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord))}},
-			{Event: "RETRY", Row: "retry_incomplete", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount))}},
-			{Event: "RETRY", Row: "refuse_retry", May: by.Role == RoleExternal || by.Role == RoleSystem, Refuses: true, Failure: "retry_exhausted", Status: 409},
-			{Event: "ABANDON", Row: "abandon_registration", May: by.Role == RoleExternal},
-			{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
-			{Event: "CORRECT_PAYLOAD", Row: "payload_corrected", May: by.Role == RoleExternal, Known: []fsm.Clause{fsm.Check("validation_error exists true", r.ValidationError.IsSet, fsm.Read("validation_error", r.ValidationError)), fsm.Check("postgres_applied == false", !r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)), fsm.Check("consul_applied == false", !r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied))}, Carries: true},
-			{Event: "CORRECT_PAYLOAD", Row: "refuse_correction", May: by.Role == RoleExternal, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
-		}
+		return r.optionsInFailed(by)
 	}
 	return nil
+}
+
+func (r *Record) optionsInUnregistered(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "REGISTER", Row: "start_registration", May: by.Role == RoleExternal, Needs: []fsm.Need{{Row: "start_registration", Clause: "payload exists true", Fields: []string{"payload"}}, {Row: "start_registration", Clause: "deployment_id exists true", Fields: []string{"deployment_id"}}, {Row: "start_registration", Clause: "environment exists true", Fields: []string{"environment"}}, {Row: "start_registration", Clause: "network_id exists true", Fields: []string{"network_id"}}, {Row: "start_registration", Clause: "consul_service_id exists true", Fields: []string{"consul_service_id"}}, {Row: "start_registration", Clause: "consul_service_name exists true", Fields: []string{"consul_service_name"}}, {Row: "start_registration", Clause: "postgres_record exists true", Fields: []string{"postgres_record"}}}, Carries: true},
+		{Event: "REGISTER", Row: "incomplete_payload", May: by.Role == RoleExternal, Needs: []fsm.Need{{Row: "incomplete_payload", Clause: "payload exists true", Fields: []string{"payload"}}}, Carries: true},
+		{Event: "REGISTER", Row: "refuse_register", May: by.Role == RoleExternal, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+	}
+}
+
+func (r *Record) optionsInValidating(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "VALIDATION_PASSED", Row: "validation_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "validation_success", Clause: "validation_result == passed", Fields: []string{"validation_result"}}}, Carries: true},
+		{Event: "VALIDATION_PASSED", Row: "refuse_validation", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "VALIDATION_FAILED", Row: "validation_failure", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "validation_failure", Clause: "validation_result == failed", Fields: []string{"validation_result"}}}, Carries: true},
+		{Event: "VALIDATION_FAILED", Row: "refuse_validation", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+	}
+}
+
+func (r *Record) optionsInRegisteringPostgres(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "POSTGRES_SUCCEEDED", Row: "postgres_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "postgres_success", Clause: "postgres_applied == true", Fields: []string{"postgres_applied"}}}, Carries: true},
+		{Event: "POSTGRES_SUCCEEDED", Row: "refuse_postgres_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "POSTGRES_FAILED", Row: "postgres_failure_advertised", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied))}, Needs: []fsm.Need{{Row: "postgres_failure_advertised", Clause: "postgres_applied == false", Fields: []string{"postgres_applied"}}}, Carries: true},
+		{Event: "POSTGRES_FAILED", Row: "postgres_failure", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "postgres_failure", Clause: "postgres_applied == false", Fields: []string{"postgres_applied"}}}, Carries: true},
+		{Event: "POSTGRES_FAILED", Row: "refuse_postgres_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+	}
+}
+
+func (r *Record) optionsInPostgresRegistered(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "CONTINUE", Row: "start_consul_registration", May: by.Role == RoleSystem},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+	}
+}
+
+func (r *Record) optionsInRegisteringConsul(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "CONSUL_SUCCEEDED", Row: "consul_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "consul_success", Clause: "consul_applied == true", Fields: []string{"consul_applied"}}}, Carries: true},
+		{Event: "CONSUL_SUCCEEDED", Row: "refuse_consul_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "CONSUL_FAILED", Row: "consul_failure", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "consul_failure", Clause: "consul_applied == false", Fields: []string{"consul_applied"}}}, Carries: true},
+		{Event: "CONSUL_FAILED", Row: "refuse_consul_result", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+	}
+}
+
+func (r *Record) optionsInRegistered(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEREGISTER", Row: "initiate_deregistration", May: by.Role == RoleExternal},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+	}
+}
+
+func (r *Record) optionsInPartialRegistered(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "RECOVERY_COMPLETE", Row: "partial_recovery_success", May: by.Role == RoleSystem, Needs: []fsm.Need{{Row: "partial_recovery_success", Clause: "postgres_applied == true", Fields: []string{"postgres_applied"}}, {Row: "partial_recovery_success", Clause: "consul_applied == true", Fields: []string{"consul_applied"}}}, Carries: true},
+		{Event: "RECOVERY_COMPLETE", Row: "refuse_recovery", May: by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "RETRY", Row: "retry_consul", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_applied == true", r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)), fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount))}},
+		{Event: "RETRY", Row: "retry_refused", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount))}},
+		{Event: "RETRY", Row: "refuse_recovery", May: by.Role == RoleExternal || by.Role == RoleSystem, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "RETRY_POSTGRES", Row: "retry_postgres", May: by.Role == RoleExternal, Known: []fsm.Clause{fsm.Check("consul_applied == true", r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied)), fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount))}},
+		{Event: "RETRY_POSTGRES", Row: "retry_refused", May: by.Role == RoleExternal, Known: []fsm.Clause{fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount))}},
+		{Event: "RETRY_POSTGRES", Row: "refuse_recovery", May: by.Role == RoleExternal, Refuses: true, Failure: "guard_failed", Status: 409},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+		{Event: "RETRY_EXHAUSTED", Row: "retry_exhausted", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count >= 3", r.RetryCount >= 3, fsm.Read("retry_count", r.RetryCount))}},
+		{Event: "RETRY_EXHAUSTED", Row: "refuse_recovery", May: by.Role == RoleSystem, Refuses: true, Failure: "guard_failed", Status: 409},
+	}
+}
+
+func (r *Record) optionsInDeregistering(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "DEREGISTRATION_COMPLETE", Row: "consul_left_behind", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_cleanup == removed", r.PostgresCleanup == CleanupRemoved, fsm.Read("postgres_cleanup", r.PostgresCleanup)), fsm.Check("consul_cleanup != removed", r.ConsulCleanup != CleanupRemoved, fsm.Read("consul_cleanup", r.ConsulCleanup))}},
+		{Event: "DEREGISTRATION_COMPLETE", Row: "postgres_left_behind", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_cleanup == removed", r.ConsulCleanup == CleanupRemoved, fsm.Read("consul_cleanup", r.ConsulCleanup)), fsm.Check("postgres_cleanup != removed", r.PostgresCleanup != CleanupRemoved, fsm.Read("postgres_cleanup", r.PostgresCleanup))}},
+		{Event: "DEREGISTRATION_COMPLETE", Row: "deregistration_complete", May: by.Role == RoleSystem},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+		{Event: "CONSUL_DEREGISTERED", Row: "consul_gone_first", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_cleanup == pending", r.PostgresCleanup == CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup))}, Carries: true},
+		{Event: "CONSUL_DEREGISTERED", Row: "consul_gone_last", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("postgres_cleanup != pending", r.PostgresCleanup != CleanupPending, fsm.Read("postgres_cleanup", r.PostgresCleanup))}, Carries: true},
+		{Event: "POSTGRES_DEREGISTERED", Row: "postgres_gone_first", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_cleanup == pending", r.ConsulCleanup == CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup))}, Carries: true},
+		{Event: "POSTGRES_DEREGISTERED", Row: "postgres_gone_last", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("consul_cleanup != pending", r.ConsulCleanup != CleanupPending, fsm.Read("consul_cleanup", r.ConsulCleanup))}, Carries: true},
+	}
+}
+
+func (r *Record) optionsInFailed(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "RETRY", Row: "retry_from_failed", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount)), fsm.Check("deployment_id exists true", r.DeploymentID.IsSet, fsm.Read("deployment_id", r.DeploymentID)), fsm.Check("environment exists true", r.Environment.IsSet, fsm.Read("environment", r.Environment)), fsm.Check("network_id exists true", r.NetworkID.IsSet, fsm.Read("network_id", r.NetworkID)), fsm.Check("consul_service_id exists true", r.ConsulServiceID.IsSet, fsm.Read("consul_service_id", r.ConsulServiceID)), fsm.Check("consul_service_name exists true", r.ConsulServiceName.IsSet, fsm.Read("consul_service_name", r.ConsulServiceName)), fsm.Check("postgres_record exists true", r.PostgresRecord.IsSet, fsm.Read("postgres_record", r.PostgresRecord))}},
+		{Event: "RETRY", Row: "retry_incomplete", May: by.Role == RoleExternal || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("retry_count < 3", r.RetryCount < 3, fsm.Read("retry_count", r.RetryCount))}},
+		{Event: "RETRY", Row: "refuse_retry", May: by.Role == RoleExternal || by.Role == RoleSystem, Refuses: true, Failure: "retry_exhausted", Status: 409},
+		{Event: "ABANDON", Row: "abandon_registration", May: by.Role == RoleExternal},
+		{Event: "FATAL_ERROR", Row: "global_error_handler", May: by.Role == RoleSystem, Carries: true},
+		{Event: "CORRECT_PAYLOAD", Row: "payload_corrected", May: by.Role == RoleExternal, Known: []fsm.Clause{fsm.Check("validation_error exists true", r.ValidationError.IsSet, fsm.Read("validation_error", r.ValidationError)), fsm.Check("postgres_applied == false", !r.PostgresApplied, fsm.Read("postgres_applied", r.PostgresApplied)), fsm.Check("consul_applied == false", !r.ConsulApplied, fsm.Read("consul_applied", r.ConsulApplied))}, Carries: true},
+		{Event: "CORRECT_PAYLOAD", Row: "refuse_correction", May: by.Role == RoleExternal, Carries: true, Refuses: true, Failure: "guard_failed", Status: 409},
+	}
 }
 
 // offer tells x the events that can be fired in the state of r, as far as guards allow.

@@ -59,8 +59,8 @@ func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 // inCheckUnpackedChecked decides CHECKED in CheckUnpacked.
 func (r *Record) inCheckUnpackedChecked(e Checked, now time.Time) (Steps, error) {
 	// Both exist: Skip (Handoff), if what is on the device is what was downloaded.
-	if e.RowVerified && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.DeviceExists && e.FoundPath.IsSet {
-		if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+	if r.meetsHandoff(e) {
+		if fsm.Differs(r.DeviceID, e.DeviceID) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("handoff").WithField("device_id", "is write-once")
 		}
 		r.State, r.DeviceID, r.DevicePath = Complete, fsm.Some(e.DeviceID), e.FoundPath
@@ -68,22 +68,22 @@ func (r *Record) inCheckUnpackedChecked(e Checked, now time.Time) (Steps, error)
 	}
 	// Row without a device: Cleanup the stale row, Retry. What snapshots says of the image goes with the row (F-002-17).
 	if e.RowVerified && !e.DeviceExists {
-		if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+		if fsm.Differs(r.DeviceID, e.DeviceID) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("stale_row").WithField("device_id", "is write-once")
 		}
 		r.State, r.DeviceID = CreateDevice, fsm.Some(e.DeviceID)
 		return took(TransitionStaleRow), nil
 	}
 	// Added: the object was replaced and downloaded again. The device holds the earlier one (F-002-28).
-	if e.RowVerified && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum {
-		if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+	if r.meetsReplaced(e) {
+		if fsm.Differs(r.DeviceID, e.DeviceID) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("replaced").WithField("device_id", "is write-once")
 		}
 		r.State, r.DeviceID = CreateDevice, fsm.Some(e.DeviceID)
 		return took(TransitionReplaced), nil
 	}
 	if !e.RowVerified && !e.DeviceExists {
-		if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+		if fsm.Differs(r.DeviceID, e.DeviceID) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("needed").WithField("device_id", "is write-once")
 		}
 		r.State, r.DeviceID = CreateDevice, fsm.Some(e.DeviceID)
@@ -92,22 +92,22 @@ func (r *Record) inCheckUnpackedChecked(e Checked, now time.Time) (Steps, error)
 	// Added: a device without a row is the rest of a run that did not end well; what is on it, nobody knows. "Otherwise: Retry
 	// create-device", whose "If device already exists: Skip to extract-layers" would extract over it (F-002-13). But a device
 	// that another image has in use is not ours to destroy: 8 hex digits do collide (F-002-12).
-	if !e.RowVerified && e.DeviceExists && !e.DeviceOwner.IsSet {
-		if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+	if r.meetsOrphanDevice(e) {
+		if fsm.Differs(r.DeviceID, e.DeviceID) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("orphan_device").WithField("device_id", "is write-once")
 		}
 		r.State, r.DeviceID = CreateDevice, fsm.Some(e.DeviceID)
 		return took(TransitionOrphanDevice), nil
 	}
-	if !e.RowVerified && e.DeviceExists && e.DeviceOwner.IsSet && e.DeviceOwner.V == r.ImageID {
-		if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+	if r.meetsFailedDevice(e) {
+		if fsm.Differs(r.DeviceID, e.DeviceID) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("failed_device").WithField("device_id", "is write-once")
 		}
 		r.State, r.DeviceID = CreateDevice, fsm.Some(e.DeviceID)
 		return took(TransitionFailedDevice), nil
 	}
-	if !e.RowVerified && e.DeviceExists && e.DeviceOwner.IsSet && e.DeviceOwner.V != r.ImageID {
-		if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+	if r.meetsForeignDevice(e) {
+		if fsm.Differs(r.DeviceID, e.DeviceID) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("foreign_device").WithField("device_id", "is write-once")
 		}
 		r.State, r.DeviceID, r.Reason = Aborted, fsm.Some(e.DeviceID), fsm.Some(AbortReasonDeviceIDTaken)
@@ -116,11 +116,36 @@ func (r *Record) inCheckUnpackedChecked(e Checked, now time.Time) (Steps, error)
 	// Added: a step that cannot do its work ("Cleanup unmounts, deactivates, deletes device on failure"; F-002-11). The cleanup
 	// of create_device runs before its failure is told. A timeout of the extraction ends here, too: the document gives it a
 	// length and no consequence (F-002-19).
-	if r.DeviceID.IsSet && r.DeviceID.V != e.DeviceID {
+	if fsm.Differs(r.DeviceID, e.DeviceID) {
 		return Steps{}, r.reject(fsm.ErrImmutable, EventChecked).OnRow("unusable_check").WithField("device_id", "is write-once")
 	}
 	r.State, r.DeviceID, r.Reason = Aborted, fsm.Some(e.DeviceID), fsm.Some(AbortReasonCheckFailed)
 	return took(TransitionUnusableCheck), nil
+}
+
+// meetsHandoff is the condition of handoff.
+func (r *Record) meetsHandoff(e Checked) bool {
+	return e.RowVerified && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.DeviceExists && e.FoundPath.IsSet
+}
+
+// meetsReplaced is the condition of replaced.
+func (r *Record) meetsReplaced(e Checked) bool {
+	return e.RowVerified && e.DeviceExists && e.RowChecksum.IsSet && e.RowChecksum.V != r.Checksum
+}
+
+// meetsOrphanDevice is the condition of orphan_device.
+func (r *Record) meetsOrphanDevice(e Checked) bool {
+	return !e.RowVerified && e.DeviceExists && !e.DeviceOwner.IsSet
+}
+
+// meetsFailedDevice is the condition of failed_device.
+func (r *Record) meetsFailedDevice(e Checked) bool {
+	return !e.RowVerified && e.DeviceExists && e.DeviceOwner.IsSet && e.DeviceOwner.V == r.ImageID
+}
+
+// meetsForeignDevice is the condition of foreign_device.
+func (r *Record) meetsForeignDevice(e Checked) bool {
+	return !e.RowVerified && e.DeviceExists && e.DeviceOwner.IsSet && e.DeviceOwner.V != r.ImageID
 }
 
 // CheckFailed applies CHECK_FAILED. It changes r only when it returns a step.

@@ -41,16 +41,16 @@ type TombstoneStagingObjectsEffect struct{}
 func Effects(t Transition, r *Record, e Payload, c Call) []fsm.Effect {
 	switch t {
 	case TransitionStart:
-		return []fsm.Effect{fsm.Effect{Name: "issue_part_urls", Kind: fsm.EffectCall}}
+		return []fsm.Effect{{Name: "issue_part_urls", Kind: fsm.EffectCall}}
 	case TransitionDedupe:
 		return []fsm.Effect{askUploadCommitted(r)}
 	case TransitionCommitVerified:
 		return []fsm.Effect{askInsertBlobRow(r), askUploadCommitted(r)}
 	case TransitionCommitMismatch:
 		e, _ := e.(CommitUpload)
-		return []fsm.Effect{askAuditFailure(r, e.Digest, e.Length), fsm.Effect{Name: "tombstone_staging_objects", Kind: fsm.EffectCall}}
+		return []fsm.Effect{askAuditFailure(r, e.Digest, e.Length), {Name: "tombstone_staging_objects", Kind: fsm.EffectCall}}
 	case TransitionAbortByClientInitiated, TransitionAbortByClientPartsUploading, TransitionAbortByClientPendingCommit, TransitionAbortExpiredInitiated, TransitionAbortExpiredPartsUploading, TransitionAbortExpiredPendingCommit:
-		return []fsm.Effect{fsm.Effect{Name: "tombstone_staging_objects", Kind: fsm.EffectCall}}
+		return []fsm.Effect{{Name: "tombstone_staging_objects", Kind: fsm.EffectCall}}
 	}
 	return nil
 }

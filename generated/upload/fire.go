@@ -30,10 +30,10 @@ func (r *Record) FastPathDedupe(e FastPathDedupe, now time.Time) (Steps, error) 
 		return Steps{}, r.misplaced(EventFastPathDedupe)
 	}
 	if e.BlobExists && e.BlobDigest == r.ExpectedDigest && e.BlobLength == r.ExpectedLength {
-		if r.BlobDigest.IsSet && r.BlobDigest.V != e.BlobDigest {
+		if fsm.Differs(r.BlobDigest, e.BlobDigest) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventFastPathDedupe).OnRow("dedupe").WithField("blob_digest", "is write-once")
 		}
-		if r.BlobLength.IsSet && r.BlobLength.V != e.BlobLength {
+		if fsm.Differs(r.BlobLength, e.BlobLength) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventFastPathDedupe).OnRow("dedupe").WithField("blob_length", "is write-once")
 		}
 		r.State, r.BlobDigest, r.BlobLength = Committed, fsm.Some(e.BlobDigest), fsm.Some(e.BlobLength)
@@ -66,10 +66,10 @@ func (r *Record) CommitUpload(e CommitUpload, now time.Time) (Steps, error) {
 		return Steps{}, r.misplaced(EventCommitUpload)
 	}
 	if e.Digest == r.ExpectedDigest && e.Length == r.ExpectedLength {
-		if r.BlobDigest.IsSet && r.BlobDigest.V != e.Digest {
+		if fsm.Differs(r.BlobDigest, e.Digest) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventCommitUpload).OnRow("commit_verified").WithField("blob_digest", "is write-once")
 		}
-		if r.BlobLength.IsSet && r.BlobLength.V != e.Length {
+		if fsm.Differs(r.BlobLength, e.Length) {
 			return Steps{}, r.reject(fsm.ErrImmutable, EventCommitUpload).OnRow("commit_verified").WithField("blob_length", "is write-once")
 		}
 		r.State, r.BlobDigest, r.BlobLength = Committed, fsm.Some(e.Digest), fsm.Some(e.Length)

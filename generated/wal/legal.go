@@ -12,17 +12,13 @@ import (
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
 	options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.WalID, payload, c)
+			_, _, err := FireNew(r.WalID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
@@ -31,44 +27,52 @@ func (r *Record) Legal(c Call) []fsm.Verdict {
 func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "discover", Row: "discover", May: by.Role == RoleWorker, Carries: true},
-		}
+		return []fsm.Option{{Event: "discover", Row: "discover", May: by.Role == RoleWorker, Carries: true}}
 	case Pending:
-		return []fsm.Option{
-			{Event: "claim", Row: "claim", May: by.Role == RoleWorker},
-			{Event: "quarantine", Row: "quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("last_error_code exists true", r.LastErrorCode.IsSet, fsm.Read("last_error_code", r.LastErrorCode))}, Needs: []fsm.Need{{Row: "quarantine", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine", Clause: "cause != governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
-			{Event: "quarantine", Row: "quarantine_with_cause", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("last_error_code exists false", !r.LastErrorCode.IsSet, fsm.Read("last_error_code", r.LastErrorCode))}, Needs: []fsm.Need{{Row: "quarantine_with_cause", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine_with_cause", Clause: "cause != governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
-			{Event: "quarantine", Row: "quarantine_hard_fail", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "quarantine_hard_fail", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine_hard_fail", Clause: "cause == governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
-			{Event: "quarantine", Row: "refuse_quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "refuse_quarantine", Clause: "policy_satisfied == false", Fields: []string{"policy_satisfied"}}}, Carries: true, Refuses: true, Failure: "policy_unsatisfied", Status: 403},
-		}
+		return r.optionsInPending(by)
 	case InProgress:
-		return []fsm.Option{
-			{Event: "succeed", Row: "succeed", May: by.Role == RoleWorker, Needs: []fsm.Need{{Row: "succeed", Clause: "attempt == $attempts", Fields: []string{"attempt"}}, {Row: "succeed", Clause: "integrity_status in [ok, suspect]", Fields: []string{"integrity_status"}}, {Row: "succeed", Clause: "metadata_status in [ok, suspect]", Fields: []string{"metadata_status"}}, {Row: "succeed", Clause: "stac_status in [created, updated, no-op]", Fields: []string{"stac_status"}}, {Row: "succeed", Clause: "provenance_status in [ok, partial]", Fields: []string{"provenance_status"}}}, Carries: true},
-			{Event: "succeed", Row: "not_complete", May: by.Role == RoleWorker, Needs: []fsm.Need{{Row: "not_complete", Clause: "attempt == $attempts", Fields: []string{"attempt"}}}, Carries: true, Refuses: true, Failure: "not_complete", Status: 409},
-			{Event: "succeed", Row: "refuse_late_success", May: by.Role == RoleWorker, Carries: true, Refuses: true, Failure: "stale_claim", Status: 409},
-			{Event: "fail", Row: "fail_hard", May: by.Role == RoleWorker || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fail_hard", Clause: "attempt == $attempts", Fields: []string{"attempt"}}, {Row: "fail_hard", Clause: "last_error_code == governance_hard_fail", Fields: []string{"last_error_code"}}}, Carries: true},
-			{Event: "fail", Row: "fail_for_good", May: by.Role == RoleWorker || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts))}, Needs: []fsm.Need{{Row: "fail_for_good", Clause: "attempt == $attempts", Fields: []string{"attempt"}}, {Row: "fail_for_good", Clause: "permanent == true", Fields: []string{"permanent"}}}, Carries: true},
-			{Event: "fail", Row: "fail", May: by.Role == RoleWorker || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fail", Clause: "attempt == $attempts", Fields: []string{"attempt"}}}, Carries: true},
-			{Event: "fail", Row: "refuse_late_failure", May: by.Role == RoleWorker || by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "stale_claim", Status: 409},
-			{Event: "recover_stale_claim", Row: "recover_stale_claim", May: by.Role == RoleWorker || by.Role == RoleOperator, Known: []fsm.Clause{fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now))}, Carries: true},
-			{Event: "recover_stale_claim", Row: "recover_expired_claim", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now))}, Carries: true},
-			{Event: "recover_stale_claim", Row: "refuse_recovery", May: by.Role == RoleWorker || by.Role == RoleOperator || by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "claim_is_live", Status: 409},
-		}
+		return r.optionsInInProgress(by, p, now)
 	case Failed:
-		return []fsm.Option{
-			{Event: "replay", Row: "replay", May: by.Role == RoleReplayer || by.Role == RoleWorker || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts))}, Needs: []fsm.Need{{Row: "replay", Clause: "replay_allowed == true", Fields: []string{"replay_allowed"}}}, Carries: true},
-			{Event: "replay", Row: "refuse_replay", May: by.Role == RoleReplayer || by.Role == RoleWorker || by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "replay_refused", Status: 409},
-			{Event: "quarantine", Row: "quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("last_error_code exists true", r.LastErrorCode.IsSet, fsm.Read("last_error_code", r.LastErrorCode))}, Needs: []fsm.Need{{Row: "quarantine", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine", Clause: "cause != governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
-			{Event: "quarantine", Row: "quarantine_hard_fail", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "quarantine_hard_fail", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine_hard_fail", Clause: "cause == governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
-			{Event: "quarantine", Row: "refuse_quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "refuse_quarantine", Clause: "policy_satisfied == false", Fields: []string{"policy_satisfied"}}}, Carries: true, Refuses: true, Failure: "policy_unsatisfied", Status: 403},
-		}
+		return r.optionsInFailed(by, p)
 	case Quarantined:
-		return []fsm.Option{
-			{Event: "release", Row: "release", May: by.Role == RoleOperator, Carries: true},
-		}
+		return []fsm.Option{{Event: "release", Row: "release", May: by.Role == RoleOperator, Carries: true}}
 	}
 	return nil
+}
+
+func (r *Record) optionsInPending(by Actor) []fsm.Option {
+	return []fsm.Option{
+		{Event: "claim", Row: "claim", May: by.Role == RoleWorker},
+		{Event: "quarantine", Row: "quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("last_error_code exists true", r.LastErrorCode.IsSet, fsm.Read("last_error_code", r.LastErrorCode))}, Needs: []fsm.Need{{Row: "quarantine", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine", Clause: "cause != governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
+		{Event: "quarantine", Row: "quarantine_with_cause", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("last_error_code exists false", !r.LastErrorCode.IsSet, fsm.Read("last_error_code", r.LastErrorCode))}, Needs: []fsm.Need{{Row: "quarantine_with_cause", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine_with_cause", Clause: "cause != governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
+		{Event: "quarantine", Row: "quarantine_hard_fail", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "quarantine_hard_fail", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine_hard_fail", Clause: "cause == governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
+		{Event: "quarantine", Row: "refuse_quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "refuse_quarantine", Clause: "policy_satisfied == false", Fields: []string{"policy_satisfied"}}}, Carries: true, Refuses: true, Failure: "policy_unsatisfied", Status: 403},
+	}
+}
+
+func (r *Record) optionsInInProgress(by Actor, p Params, now time.Time) []fsm.Option {
+	return []fsm.Option{
+		{Event: "succeed", Row: "succeed", May: by.Role == RoleWorker, Needs: []fsm.Need{{Row: "succeed", Clause: "attempt == $attempts", Fields: []string{"attempt"}}, {Row: "succeed", Clause: "integrity_status in [ok, suspect]", Fields: []string{"integrity_status"}}, {Row: "succeed", Clause: "metadata_status in [ok, suspect]", Fields: []string{"metadata_status"}}, {Row: "succeed", Clause: "stac_status in [created, updated, no-op]", Fields: []string{"stac_status"}}, {Row: "succeed", Clause: "provenance_status in [ok, partial]", Fields: []string{"provenance_status"}}}, Carries: true},
+		{Event: "succeed", Row: "not_complete", May: by.Role == RoleWorker, Needs: []fsm.Need{{Row: "not_complete", Clause: "attempt == $attempts", Fields: []string{"attempt"}}}, Carries: true, Refuses: true, Failure: "not_complete", Status: 409},
+		{Event: "succeed", Row: "refuse_late_success", May: by.Role == RoleWorker, Carries: true, Refuses: true, Failure: "stale_claim", Status: 409},
+		{Event: "fail", Row: "fail_hard", May: by.Role == RoleWorker || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fail_hard", Clause: "attempt == $attempts", Fields: []string{"attempt"}}, {Row: "fail_hard", Clause: "last_error_code == governance_hard_fail", Fields: []string{"last_error_code"}}}, Carries: true},
+		{Event: "fail", Row: "fail_for_good", May: by.Role == RoleWorker || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("attempts >= $max_attempts", r.Attempts >= p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts))}, Needs: []fsm.Need{{Row: "fail_for_good", Clause: "attempt == $attempts", Fields: []string{"attempt"}}, {Row: "fail_for_good", Clause: "permanent == true", Fields: []string{"permanent"}}}, Carries: true},
+		{Event: "fail", Row: "fail", May: by.Role == RoleWorker || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "fail", Clause: "attempt == $attempts", Fields: []string{"attempt"}}}, Carries: true},
+		{Event: "fail", Row: "refuse_late_failure", May: by.Role == RoleWorker || by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "stale_claim", Status: 409},
+		{Event: "recover_stale_claim", Row: "recover_stale_claim", May: by.Role == RoleWorker || by.Role == RoleOperator, Known: []fsm.Clause{fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now))}, Carries: true},
+		{Event: "recover_stale_claim", Row: "recover_expired_claim", May: by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("claim_expires_at <= $now", r.ClaimExpiresAt.IsSet && !r.ClaimExpiresAt.V.After(now), fsm.Read("claim_expires_at", r.ClaimExpiresAt), fsm.Read("$now", now))}, Carries: true},
+		{Event: "recover_stale_claim", Row: "refuse_recovery", May: by.Role == RoleWorker || by.Role == RoleOperator || by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "claim_is_live", Status: 409},
+	}
+}
+
+func (r *Record) optionsInFailed(by Actor, p Params) []fsm.Option {
+	return []fsm.Option{
+		{Event: "replay", Row: "replay", May: by.Role == RoleReplayer || by.Role == RoleWorker || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("attempts < $max_attempts", r.Attempts < p.MaxAttempts, fsm.Read("attempts", r.Attempts), fsm.Read("max_attempts", p.MaxAttempts))}, Needs: []fsm.Need{{Row: "replay", Clause: "replay_allowed == true", Fields: []string{"replay_allowed"}}}, Carries: true},
+		{Event: "replay", Row: "refuse_replay", May: by.Role == RoleReplayer || by.Role == RoleWorker || by.Role == RoleSystem, Carries: true, Refuses: true, Failure: "replay_refused", Status: 409},
+		{Event: "quarantine", Row: "quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Known: []fsm.Clause{fsm.Check("last_error_code exists true", r.LastErrorCode.IsSet, fsm.Read("last_error_code", r.LastErrorCode))}, Needs: []fsm.Need{{Row: "quarantine", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine", Clause: "cause != governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
+		{Event: "quarantine", Row: "quarantine_hard_fail", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "quarantine_hard_fail", Clause: "policy_satisfied == true", Fields: []string{"policy_satisfied"}}, {Row: "quarantine_hard_fail", Clause: "cause == governance_hard_fail", Fields: []string{"cause"}}}, Carries: true},
+		{Event: "quarantine", Row: "refuse_quarantine", May: by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem, Needs: []fsm.Need{{Row: "refuse_quarantine", Clause: "policy_satisfied == false", Fields: []string{"policy_satisfied"}}}, Carries: true, Refuses: true, Failure: "policy_unsatisfied", Status: 403},
+	}
 }
 
 // offer tells x the events that can be fired in the state of r, as far as guards allow.
@@ -82,7 +86,7 @@ func (r *Record) offer(x *fsm.Rejection, by Actor) {
 	case InProgress:
 		x.May("succeed", by.Role == RoleWorker)
 		x.May("fail", by.Role == RoleWorker || by.Role == RoleSystem)
-		x.May("recover_stale_claim", by.Role == RoleWorker || by.Role == RoleOperator || by.Role == RoleSystem)
+		x.May("recover_stale_claim", by.Role == RoleWorker || by.Role == RoleOperator, by.Role == RoleSystem)
 	case Failed:
 		x.May("replay", by.Role == RoleReplayer || by.Role == RoleWorker || by.Role == RoleSystem)
 		x.May("quarantine", by.Role == RoleReplayer || by.Role == RoleGovernance || by.Role == RoleSystem)

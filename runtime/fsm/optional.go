@@ -32,6 +32,9 @@ func (o Optional[T]) Or(fallback T) T {
 	return fallback
 }
 
+// Differs reports whether o has a value, and another than v.
+func Differs[T comparable](o Optional[T], v T) bool { return o.IsSet && o.V != v }
+
 // IsZero reports whether o is absent; `omitzero` asks it.
 func (o Optional[T]) IsZero() bool { return !o.IsSet }
 

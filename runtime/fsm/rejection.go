@@ -3,6 +3,7 @@ package fsm
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -116,10 +117,9 @@ func (x *Rejection) On(clauses ...Clause) *Rejection {
 	return x
 }
 
-// May notes an event with a transition in this state that the actor may take, if may
-// holds.
-func (x *Rejection) May(event string, may bool) {
-	if may {
+// May notes an event with transitions in this state, if the actor may take one of them.
+func (x *Rejection) May(event string, may ...bool) {
+	if slices.Contains(may, true) {
 		x.Legal = append(x.Legal, event)
 	}
 }

@@ -37,15 +37,24 @@ type Option struct {
 }
 
 // Verdicts decides for each event of a machine, in their order, whether it is legal. Options are those of the
-// record's state, in the order in which they are tried; base begins each rejection;
-// try fires an event without a payload at a copy of the record.
-func Verdicts(base *Rejection, events []string, options []Option, try func(event string) error) []Verdict {
+// record's state, in the order in which they are tried; base begins each rejection; decode reads
+// a payload; try fires an event without one at a copy of the record.
+func Verdicts[P any](
+	base *Rejection, events []string, options []Option, decode func(event string, payload []byte) (P, error), try func(P) error,
+) []Verdict {
+	fire := func(event string) error {
+		payload, err := decode(event, []byte("{}"))
+		if err != nil {
+			return err
+		}
+		return try(payload)
+	}
 	verdicts := make([]Verdict, len(events))
 	for i, event := range events {
 		why := *base
 		why.Event = event
 		verdicts[i] = Verdict{Event: event, Why: &why}
-		verdicts[i].decide(options, try)
+		verdicts[i].decide(options, fire)
 	}
 	return verdicts
 }

@@ -49,7 +49,8 @@ func TestVerdicts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			base := &fsm.Rejection{Machine: "m", Reason: fsm.ErrInvalidTransition, Event: "?"}
-			got := fsm.Verdicts(base, []string{"go"}, tt.options, func(string) error { return tt.fires })[0]
+			decode := func(event string, _ []byte) (string, error) { return event, nil }
+			got := fsm.Verdicts(base, []string{"go"}, tt.options, decode, func(string) error { return tt.fires })[0]
 			if got.Legal != tt.want.Legal || !slices.Equal(got.Rows, tt.want.Rows) || len(got.Needs) != len(tt.want.Needs) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}

@@ -11,29 +11,23 @@ import (
 // Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
-	options := r.options(c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	options := r.options()
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.PaymentID, payload, c)
+			_, _, err := FireNew(r.PaymentID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
 
 // options are the transitions of the state of r, in the order in which they are tried.
-func (r *Record) options(p Params, now time.Time) []fsm.Option {
+func (r *Record) options() []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "open", Row: "open", May: true, Carries: true},
-		}
+		return []fsm.Option{{Event: "open", Row: "open", May: true, Carries: true}}
 	case Opened:
 		return []fsm.Option{
 			{Event: "cancel", Row: "cancel", May: true, Carries: true},
@@ -57,9 +51,7 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "pay_fail", Row: "pay_fail", May: true, Carries: true},
 		}
 	case Paid:
-		return []fsm.Option{
-			{Event: "go_on", Row: "go_on", May: true},
-		}
+		return []fsm.Option{{Event: "go_on", Row: "go_on", May: true}}
 	case Sealing:
 		return []fsm.Option{
 			{Event: "cancel", Row: "cancel_late", May: true, Carries: true, Refuses: true, Failure: "too_late", Status: 409},
@@ -74,9 +66,7 @@ func (r *Record) options(p Params, now time.Time) []fsm.Option {
 			{Event: "annotate", Row: "annotate", May: true, Carries: true},
 		}
 	case Unsealed:
-		return []fsm.Option{
-			{Event: "cancel", Row: "cancel_late", May: true, Carries: true, Refuses: true, Failure: "too_late", Status: 409},
-		}
+		return []fsm.Option{{Event: "cancel", Row: "cancel_late", May: true, Carries: true, Refuses: true, Failure: "too_late", Status: 409}}
 	}
 	return nil
 }

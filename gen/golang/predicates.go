@@ -1,0 +1,45 @@
+package golang
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/fsmgen/fsmgen/gen/ir"
+	"github.com/fsmgen/fsmgen/gen/naming"
+)
+
+// predicates are the conditions of rows that have a method of their own.
+type predicates struct{ methods []jen.Code }
+
+// longCondition is the complexity from which a condition gets a name: three clauses.
+const longCondition = 3
+
+// name returns condition, under which row is taken, or a call of the method that it becomes:
+//
+//	// meetsHandoff is the condition of handoff.
+//	func (r *Record) meetsHandoff(e Checked) bool {
+//		return e.RowVerified && e.RowChecksum.IsSet && e.RowChecksum.V == r.Checksum && e.DeviceExists
+//	}
+func (p *predicates) name(g *generator, row *ir.Row, condition *jen.Statement) *jen.Statement {
+	if p == nil {
+		return condition
+	}
+	name, givens := g.predicateName(row), g.givens(row.Event)
+	method := jen.Func().Add(receiver()).Id(name).Params(inputsOf(givens, condition)...).Bool().Block(jen.Return(condition))
+	if function, _ := parse(method); complexity(function) < longCondition {
+		return condition
+	}
+	p.methods = append(p.methods, comment(fmt.Sprintf("%s is the condition of %s.", name, row.Text), "").Add(method))
+	return jen.Id("r").Dot(name).Call(argumentsOf(givens, condition)...)
+}
+
+// predicateName has the state and the event behind the row of the spec where that expands to several.
+func (g *generator) predicateName(row *ir.Row) string {
+	name := "meets" + naming.Exported(row.Text)
+	if slices.ContainsFunc(g.m.Rows, func(other *ir.Row) bool { return other != row && other.Group == row.Group }) {
+		name += naming.Exported(row.From.Text) + naming.Exported(row.Event.Text)
+	}
+	return name
+}
