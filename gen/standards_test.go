@@ -61,28 +61,13 @@ func goCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 // writeStandards compiles the tables into a module that uses this one.
 func writeStandards(t *testing.T) (module string) {
 	t.Helper()
-	repo, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	module = t.TempDir()
-	write := func(name string, data []byte) {
-		t.Helper()
-		path := filepath.Join(module, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 	sources := readStandards(t)
 	for _, s := range sources {
-		write("spec/"+filepath.Base(s.Path), s.Data)
+		writeFile(t, module, "spec/"+filepath.Base(s.Path), s.Data)
 	}
-	write("spec/"+gen.UnreachedFile, readStandard(t, filepath.Join(standards, gen.UnreachedFile)))
-	write("go.sum", readStandard(t, filepath.Join(repo, "go.sum")))
-	write("go.mod", fmt.Appendf(nil, "module standards\n\ngo 1.26\n\nrequire github.com/fsmgen/fsmgen v0.0.0\n\nreplace github.com/fsmgen/fsmgen => %s\n", repo))
+	writeFile(t, module, "spec/"+gen.UnreachedFile, readStandard(t, filepath.Join(standards, gen.UnreachedFile)))
+	writeModule(t, module, "standards")
 	result, list, err := gen.Compile(sources, gen.Options{Module: "github.com/fsmgen/fsmgen", Specs: "../../spec", Packages: "standards/generated"})
 	if err != nil {
 		t.Fatal(err)
@@ -91,9 +76,32 @@ func writeStandards(t *testing.T) (module string) {
 		t.Fatalf("a standard does not compile: %s", list.Sorted()[0].Message)
 	}
 	for _, f := range result.Files {
-		write("generated/"+f.Path, f.Data)
+		writeFile(t, module, "generated/"+f.Path, f.Data)
 	}
 	return module
+}
+
+// writeModule makes dir a module of a name that uses this one.
+func writeModule(t *testing.T, dir, name string) {
+	t.Helper()
+	repo, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "go.sum", readStandard(t, filepath.Join(repo, "go.sum")))
+	writeFile(t, dir, "go.mod", fmt.Appendf(nil, "module %s\n\ngo 1.26\n\nrequire github.com/fsmgen/fsmgen v0.0.0\n\nreplace github.com/fsmgen/fsmgen => %s\n", name, repo))
+}
+
+// writeFile writes a file below dir. name has slashes.
+func writeFile(t *testing.T, dir, name string, data []byte) {
+	t.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func readStandards(t *testing.T) []gen.Source {
