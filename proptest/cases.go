@@ -108,6 +108,9 @@ func badValues(f *ir.Field) []ir.Value {
 		if f.Max != nil && *f.Max < 10_000 {
 			out = append(out, strings.Repeat("é", int(*f.Max)+1))
 		}
+	case ir.Bool, ir.Time, ir.Duration, ir.UUID, ir.JSON, ir.ListOf: // every value will do
+	default:
+		panic(ir.NoForm("proptest.badValues", f.Type.Base))
 	}
 	return out
 }

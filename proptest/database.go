@@ -94,8 +94,10 @@ func postgresSelect(c ddl.Column) string {
 		return "to_json(" + c.Name + ")::text"
 	case ir.JSON, ir.UUID:
 		return c.Name + "::text"
+	case ir.String, ir.Int, ir.Bool, ir.Time, ir.Duration, ir.EnumOf:
+		return c.Name
 	}
-	return c.Name
+	panic(ir.NoForm("proptest.postgresSelect", c.Type.Base))
 }
 
 func (d *database) connect(t testing.TB, driver, dsn string) {
@@ -248,27 +250,37 @@ func parse(t ir.Type, raw any) (ir.Value, error) {
 	case bool:
 		return raw, nil
 	case int64:
-		switch t.Base {
-		case ir.Bool:
-			return raw == 1, nil
-		case ir.Duration:
-			return time.Duration(raw), nil
-		}
-		return raw, nil
+		return parseInt(t, raw)
 	case string:
 		return parseText(t, raw)
 	}
 	return nil, fmt.Errorf("cannot read %T as %s", raw, t)
 }
 
+func parseInt(t ir.Type, n int64) (ir.Value, error) {
+	switch t.Base {
+	case ir.Bool:
+		return n == 1, nil
+	case ir.Duration:
+		return time.Duration(n), nil
+	case ir.Int:
+		return n, nil
+	case ir.String, ir.Time, ir.UUID, ir.JSON, ir.ListOf, ir.EnumOf: // are text
+		return nil, fmt.Errorf("cannot read the number %d as %s", n, t)
+	}
+	return nil, ir.NoForm("proptest.parseInt", t.Base)
+}
+
 func parseText(t ir.Type, text string) (ir.Value, error) {
 	switch t.Base {
-	case ir.Time, ir.ListOf, ir.JSON:
-		raw := json.RawMessage(text)
-		if t.Base == ir.Time {
-			raw = json.RawMessage(`"` + text + `"`)
-		}
-		return interp.UnmarshalValue(t, raw)
+	case ir.Time:
+		return interp.UnmarshalValue(t, json.RawMessage(`"`+text+`"`))
+	case ir.ListOf, ir.JSON:
+		return interp.UnmarshalValue(t, json.RawMessage(text))
+	case ir.String, ir.UUID, ir.EnumOf:
+		return text, nil
+	case ir.Int, ir.Bool, ir.Duration: // are numbers
+		return nil, fmt.Errorf("cannot read the text %q as %s", text, t)
 	}
-	return text, nil
+	return nil, ir.NoForm("proptest.parseText", t.Base)
 }

@@ -283,14 +283,20 @@ func (e *explorer) signature(r *interp.Record) string {
 	b.WriteString(r.State.Text)
 	for _, f := range e.machine.Fields {
 		v := r.Get(f)
-		at, isTime := v.(time.Time)
-		switch {
-		case f.Type.Base == ir.Bool, f.Type.Base == ir.EnumOf, e.counters[f]:
+		switch f.Type.Base {
+		case ir.Bool, ir.EnumOf:
 			fmt.Fprint(&b, " ", v)
-		case isTime:
-			fmt.Fprint(&b, " ", at.After(now))
+		case ir.Time:
+			at, there := v.(time.Time)
+			fmt.Fprint(&b, " ", there && at.After(now))
+		case ir.String, ir.Int, ir.Duration, ir.UUID, ir.JSON, ir.ListOf:
+			if e.counters[f] {
+				fmt.Fprint(&b, " ", v)
+			} else {
+				fmt.Fprint(&b, " ", v != nil)
+			}
 		default:
-			fmt.Fprint(&b, " ", v != nil)
+			panic(ir.NoForm("proptest.signature", f.Type.Base))
 		}
 	}
 	return b.String()

@@ -133,7 +133,7 @@ func (s *situation) settle(v domain.Var) {
 }
 
 func derivedParts(f *ir.Field) []ir.Value {
-	part := []ir.Value{"part"}
+	var part []ir.Value
 	switch f.Type.Base {
 	case ir.Int:
 		part = []ir.Value{int64(1)}
@@ -141,6 +141,11 @@ func derivedParts(f *ir.Field) []ir.Value {
 		part = []ir.Value{domain.UUID(0)}
 	case ir.EnumOf:
 		part = []ir.Value{f.Type.Enum.Values[0].Text}
+	case ir.String:
+		part = []ir.Value{"part"}
+	case ir.Bool, ir.Time, ir.Duration, ir.JSON, ir.ListOf: // are no parts of a text
+	default:
+		panic(ir.NoForm("proptest.derivedParts", f.Type.Base))
 	}
 	if f.Type.Optional {
 		part = append(part, nil)
@@ -167,8 +172,10 @@ func extremes(t ir.Type) []ir.Value {
 		return []ir.Value{time.Duration(math.MinInt64), time.Duration(math.MaxInt64)}
 	case ir.Time:
 		return []ir.Value{time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)}
+	case ir.String, ir.Bool, ir.UUID, ir.JSON, ir.ListOf, ir.EnumOf: // are in no sum
+		return nil
 	}
-	return nil
+	panic(ir.NoForm("proptest.extremes", t.Base))
 }
 
 func within(f *ir.Field, values []ir.Value) []ir.Value {
@@ -210,8 +217,10 @@ func reads(fields []*ir.Field) []*ir.Clause {
 			c.Right.Literal = 90 * time.Minute
 		case ir.UUID:
 			c.Right.Literal = domain.UUID(4)
-		default:
+		case ir.Bool, ir.JSON, ir.ListOf, ir.EnumOf:
 			c.Op, c.Right.Literal = ir.Exists, true
+		default:
+			panic(ir.NoForm("proptest.reads", f.Type.Base))
 		}
 		out = append(out, c)
 	}
@@ -295,6 +304,9 @@ func nthValue(t ir.Type, n int) ir.Value {
 		return domain.UUID(n)
 	case ir.Int:
 		return int64(n + 1)
+	case ir.String:
+		return "id-" + string(rune('a'+n%26)) + string(rune('a'+n/26%26))
+	case ir.Bool, ir.Time, ir.Duration, ir.JSON, ir.ListOf, ir.EnumOf: // identify nothing
 	}
-	return "id-" + string(rune('a'+n%26)) + string(rune('a'+n/26%26))
+	panic(ir.NoForm("proptest.nthValue", t.Base))
 }

@@ -31,7 +31,14 @@ func (w *walk) tableEffect(e interp.Effect) error {
 	case ir.Update:
 		_, err := w.db.updateRow(table, row)
 		return err
+	case ir.Upsert:
+		return w.upsert(e, table, row)
+	case ir.Call, ir.Log, ir.Start: // are of no table
 	}
+	return ir.NoForm("proptest.tableEffect", e.Effect.Kind)
+}
+
+func (w *walk) upsert(e interp.Effect, table *ir.Table, row tableRow) error {
 	if lacks, err := w.db.lacksParents(table, row); err != nil {
 		return err
 	} else if lacks && w.once("reference of %s", e.Name()) {

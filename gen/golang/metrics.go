@@ -59,7 +59,7 @@ func (g *generator) label(v value) *jen.Statement {
 	switch {
 	case v.absent:
 		return jen.Lit("")
-	case v.present == nil, v.typ.Base == ir.String: // an absent string is ""
+	case v.present == nil, v.typ.Base.AbsentIsEmpty():
 		return g.text(v)
 	}
 	return g.fsm("Text").Call(v.whole())

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fsmgen/fsmgen/gen/diag"
@@ -16,7 +17,7 @@ func (lo *lowering) declareStates() {
 		if t := e.Value.Get("terminal"); t != nil {
 			s.Terminal = t.Text == "true"
 		}
-		s.Recoverable = !s.Terminal && s.Kind != Success
+		s.Recoverable = !s.Terminal && slices.Contains(Kinds(), s.Kind) && !s.Kind.Reached() // gen/syntax reports another kind
 		if r := e.Value.Get("recoverable"); r != nil {
 			s.Recoverable = r.Text == "true"
 		}

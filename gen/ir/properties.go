@@ -74,6 +74,17 @@ func (b Base) EmptyIsNull() bool {
 	panic(NoForm("ir.Base.EmptyIsNull", b))
 }
 
+// AbsentIsEmpty reports whether the text of an absent value of b is what Go holds for it.
+func (b Base) AbsentIsEmpty() bool {
+	switch b {
+	case String:
+		return true
+	case Int, Bool, Time, Duration, UUID, JSON, ListOf, EnumOf:
+		return false
+	}
+	panic(NoForm("ir.Base.AbsentIsEmpty", b))
+}
+
 // Counts reports whether sums of values of b are of b: their result is known to the
 // database that knows the parts.
 func (b Base) Counts() bool {
@@ -217,6 +228,17 @@ func (s *State) Succeeds() bool {
 		return false
 	}
 	panic(NoForm("ir.State.Succeeds", s.Kind))
+}
+
+// Reached reports whether k is the kind of a state in which nothing is left to recover.
+func (k Kind) Reached() bool {
+	switch k {
+	case Success:
+		return true
+	case Initial, Operational, Snapshot, Failed, Terminal:
+		return false
+	}
+	panic(NoForm("ir.Kind.Reached", k))
 }
 
 // Fails reports whether k is the kind of a state that a failure leads to.

@@ -129,8 +129,10 @@ func (a generator) any(t ir.Type) ir.Value {
 			list = append(list, a.any(*t.Elem))
 		}
 		return list
+	case ir.String:
+		return oneOf(a.rng, []ir.Value{"a", "b", "c", "d", "e", `f"'`})
 	}
-	return oneOf(a.rng, []ir.Value{"a", "b", "c", "d", "e", `f"'`})
+	panic(ir.NoForm("simulate.any", t.Base))
 }
 
 // constants lists the values that the table compares a field with.

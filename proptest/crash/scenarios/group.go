@@ -87,8 +87,12 @@ func (c *Group) varies(f *ir.Field) bool {
 		return !c.searched[f.Text]
 	case ir.Int:
 		return c.numbers[f.Text]
+	case ir.UUID, ir.Time:
+		return true
+	case ir.Bool, ir.Duration, ir.JSON, ir.ListOf, ir.EnumOf:
+		return false
 	}
-	return f.Type.Base == ir.UUID || f.Type.Base == ir.Time
+	panic(ir.NoForm("scenarios.varies", f.Type.Base))
 }
 
 // Proven returns the machine under test.

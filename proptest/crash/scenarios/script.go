@@ -192,7 +192,14 @@ func (w writer) record(m *ir.Machine) string {
 		return w.uuid(m.Text)
 	case ir.Int:
 		return strconv.FormatInt(w.number(m.ID), 10)
+	case ir.String:
+		return w.name(m)
+	case ir.Bool, ir.Time, ir.Duration, ir.JSON, ir.ListOf, ir.EnumOf: // identify nothing
 	}
+	panic(ir.NoForm("scenarios.record", m.ID.Type.Base))
+}
+
+func (w writer) name(m *ir.Machine) string {
 	name := m.Text
 	if most := m.ID.Max; most != nil && int64(len(name)) > *most {
 		name = name[:*most]

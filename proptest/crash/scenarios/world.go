@@ -172,6 +172,9 @@ func aRecord(m *ir.Machine) ir.Value {
 		return "00000000-0000-4000-8000-000000000001"
 	case ir.Int:
 		return int64(1)
+	case ir.String:
+		return "record"
+	case ir.Bool, ir.Time, ir.Duration, ir.JSON, ir.ListOf, ir.EnumOf: // identify nothing
 	}
-	return "record"
+	panic(ir.NoForm("scenarios.aRecord", m.ID.Type.Base))
 }
