@@ -86,7 +86,7 @@ func wordsOf(base ir.Base) []word {
 		all = append(all, effectWords(base, kind)...)
 	}
 	for _, kind := range ir.MetricTypes() {
-		all = append(all, metricWord(kind))
+		all = append(all, metricWord(base, kind))
 	}
 	for _, of := range ir.Observations() {
 		all = append(all, observationWord(of))
@@ -260,8 +260,8 @@ func rowWord(name, effect, table string) word {
 	}
 }
 
-// metricWord counts rows, with x as a label.
-func metricWord(kind ir.MetricType) word {
+// metricWord counts rows, with labels that may be absent and labels that are there.
+func metricWord(base ir.Base, kind ir.MetricType) word {
 	event, value := "count_"+string(kind), ""
 	if kind.NeedsValue() {
 		value = ", value: $weight"
@@ -272,8 +272,8 @@ func metricWord(kind ir.MetricType) word {
 	return word{
 		name: "metric " + string(kind),
 		sections: map[string]string{
-			"events":      fmt.Sprintf("  %s: {fields: {weight: int}}\n", event),
-			"metrics":     fmt.Sprintf("  m_%s: {type: %[1]s, labels: {v: $x}%s}\n", kind, value),
+			"events":      fmt.Sprintf("  %s: {fields: {weight: int, about: %s}}\n", event, values[base].written),
+			"metrics":     fmt.Sprintf("  m_%s: {type: %[1]s, labels: {v: $x, w: $about, at: $now, left: $from}%s}\n", kind, value),
 			"transitions": fmt.Sprintf("  - {name: %[1]s, from: open, on: %[1]s, do: [m_%[2]s]}\n", event, kind),
 		},
 		docs:    []string{"m_" + string(kind), "| " + string(kind) + " |"},

@@ -259,8 +259,8 @@ func (g *generator) text(v value) *jen.Statement {
 		return jen.Qual("strconv", "FormatInt").Call(jen.Int64().Call(v.code()), jen.Lit(10))
 	case ir.Bool:
 		return jen.Qual("strconv", "FormatBool").Call(v.code())
-	case ir.Time:
-		return v.code().Dot("Format").Call(jen.Qual("time", "RFC3339Nano"))
+	case ir.Time, ir.ListOf:
+		return g.fsm("Text").Call(v.code())
 	case ir.UUID:
 		return v.code().Dot("String").Call()
 	case ir.EnumOf:
@@ -272,7 +272,6 @@ func (g *generator) text(v value) *jen.Statement {
 		return jen.String().Call(v.code())
 	case ir.String:
 		return v.code()
-	case ir.ListOf: // has no text
 	}
 	panic(ir.NoForm("golang.text", v.typ.Base))
 }

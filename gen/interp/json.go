@@ -121,7 +121,7 @@ func labels(e Effect) json.RawMessage {
 	}
 	var list []label
 	for _, v := range e.Values {
-		list = append(list, label{v.Name, text(v.Value)})
+		list = append(list, label{v.Name, text(v.Type, v.Value)})
 	}
 	if list != nil {
 		members = append(members, member{"labels", mustJSON(list)})
@@ -218,21 +218,25 @@ func decodeList(elem ir.Type, raw json.RawMessage) (ir.Value, error) {
 
 // plain is v as encoding/json writes it.
 func plain(t ir.Type, v ir.Value) any {
-	switch v := v.(type) {
-	case string:
-		if t.Base == ir.JSON {
-			return json.RawMessage(v)
-		}
-	case time.Duration:
-		return int64(v)
-	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = plain(*t.Elem, v[i])
+	if v == nil {
+		return nil
+	}
+	switch t.Base {
+	case ir.JSON:
+		return json.RawMessage(v.(string))
+	case ir.Duration:
+		return int64(v.(time.Duration))
+	case ir.ListOf:
+		list := v.([]any)
+		out := make([]any, len(list))
+		for i := range list {
+			out[i] = plain(*t.Elem, list[i])
 		}
 		return out
+	case ir.String, ir.Int, ir.Bool, ir.Time, ir.UUID, ir.EnumOf:
+		return v
 	}
-	return v
+	panic(ir.NoForm("interp.plain", t.Base))
 }
 
 type member struct {

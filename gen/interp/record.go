@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +66,7 @@ func (r *Record) fill(t *ir.Template) ir.Value {
 		if v == nil {
 			return nil
 		}
-		b.WriteString(text(v))
+		b.WriteString(text(p.Field.Type, v))
 	}
 	return b.String()
 }
@@ -74,19 +75,29 @@ func (r *Record) fill(t *ir.Template) ir.Value {
 // time order.
 const TimeLayout = "2006-01-02T15:04:05.000000Z"
 
-// text writes a value as a part of a derived text or of a metric's label.
-func text(v ir.Value) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case bool:
-		return strconv.FormatBool(v)
-	case time.Duration:
-		return strconv.FormatInt(int64(v), 10)
-	case time.Time:
-		return v.UTC().Format(TimeLayout)
+// text writes a value as a part of a derived text or of a metric's label, "" where it
+// is absent. A list is its JSON.
+func text(t ir.Type, v ir.Value) string {
+	if v == nil {
+		return ""
 	}
-	return ""
+	switch t.Base {
+	case ir.String, ir.UUID, ir.EnumOf, ir.JSON:
+		return v.(string)
+	case ir.Int:
+		return strconv.FormatInt(v.(int64), 10)
+	case ir.Bool:
+		return strconv.FormatBool(v.(bool))
+	case ir.Duration:
+		return strconv.FormatInt(int64(v.(time.Duration)), 10)
+	case ir.Time:
+		return v.(time.Time).UTC().Format(TimeLayout)
+	case ir.ListOf:
+		list, err := json.Marshal(plain(t, v))
+		if err != nil {
+			return ""
+		}
+		return string(list)
+	}
+	panic(ir.NoForm("interp.text", t.Base))
 }

@@ -122,10 +122,15 @@ func (r *Row) Determined(a *Assign) bool {
 	panic(NoForm("ir.Row.Determined", e.Kind))
 }
 
-// determinesSum judges a sum or a difference; only those of ints and durations count.
+// determinesSum judges a sum or a difference: both parts are numbers to the database,
+// as ints and durations are and times are not.
 func (r *Row) determinesSum(a *Assign) bool {
-	e := &a.Value
-	return a.Target.Type.Base.Counts() && r.determines(a.Target, &e.A) && r.determines(a.Target, &e.B)
+	for _, o := range []*Operand{&a.Value.A, &a.Value.B} {
+		if !o.Type.Base.Counts() || !r.determines(a.Target, o) {
+			return false
+		}
+	}
+	return true
 }
 
 // determines reports whether o is found elsewhere than in target.
