@@ -80,16 +80,16 @@ func wordsOf(base ir.Base) []word {
 		all = append(all, expressionWords(base, kind)...)
 	}
 	for _, d := range ir.Deliveries() {
-		all = append(all, deliveryWord(d))
+		all = append(all, formed("delivery "+string(d), func() word { return deliveryWord(d) }))
 	}
 	for _, kind := range ir.EffectKinds() {
 		all = append(all, effectWords(base, kind)...)
 	}
 	for _, kind := range ir.MetricTypes() {
-		all = append(all, metricWord(base, kind))
+		all = append(all, formed("metric "+string(kind), func() word { return metricWord(base, kind) }))
 	}
 	for _, of := range ir.Observations() {
-		all = append(all, observationWord(of))
+		all = append(all, formed("observation "+string(of), func() word { return observationWord(of) }))
 	}
 	for _, s := range ir.Specials() {
 		all = append(all, specialWord(s))
@@ -101,6 +101,16 @@ func wordsOf(base ir.Base) []word {
 		all = append(all, sourceWord(s))
 	}
 	return append(all, constructs(base)...)
+}
+
+// formed is a word, or its name alone if a property of gen/ir has no form for it.
+func formed(name string, make func() word) (w word) {
+	defer func() {
+		if _, gap := recover().(*ir.NoFormError); gap {
+			w = word{name: name}
+		}
+	}()
+	return make()
 }
 
 // operatorWord stores x and y, enters a state where the operator holds, and, where
