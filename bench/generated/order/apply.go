@@ -68,10 +68,9 @@ func NewRecord(id fsm.UUID, e Create, now time.Time) (Record, Steps, error) {
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
-	}
 	switch e := e.(type) {
+	case nil:
+		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0).WithField("event", "is missing")
 	case Create:
 		steps, err := r.createCreate(e, c.Now)
 		return fsm.Created(r, steps, err)

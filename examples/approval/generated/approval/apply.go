@@ -41,10 +41,9 @@ func NewRecord(id fsm.UUID, e File, by Actor, now time.Time) (Record, Steps, err
 // FireNew creates a record by e and applies what that raises.
 func FireNew(id fsm.UUID, e Payload, c Call) (Record, Steps, error) {
 	r := blank(id)
-	if e == nil {
-		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
-	}
 	switch e := e.(type) {
+	case nil:
+		return Record{}, Steps{}, r.reject(fsm.ErrInvalidEvent, 0, c.By).WithField("event", "is missing")
 	case File:
 		steps, err := r.createFile(e, c.By, c.Now)
 		return fsm.Created(r, steps, err)

@@ -11,29 +11,23 @@ import (
 // Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
-	options := r.options(c.By, c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	options := r.options(c.By)
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0, c.By), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.ReportID, payload, c)
+			_, _, err := FireNew(r.ReportID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
 
 // options are the transitions of the state of r, in the order in which they are tried.
-func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
+func (r *Record) options(by Actor) []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "file", Row: "filed", May: by.Role == RoleEmployee, Carries: true},
-		}
+		return []fsm.Option{{Event: "file", Row: "filed", May: by.Role == RoleEmployee, Carries: true}}
 	case Filed:
 		return []fsm.Option{
 			{Event: "approve", Row: "approved", May: by.isManager(r)},
@@ -46,9 +40,7 @@ func (r *Record) options(by Actor, p Params, now time.Time) []fsm.Option {
 			{Event: "refuse", Row: "turned_down", May: by.Role == RoleDirector, Carries: true},
 		}
 	case Approved:
-		return []fsm.Option{
-			{Event: "paid_out", Row: "paid", May: by.Role == RoleSystem},
-		}
+		return []fsm.Option{{Event: "paid_out", Row: "paid", May: by.Role == RoleSystem}}
 	}
 	return nil
 }

@@ -40,10 +40,7 @@ func blank(id fsm.UUID) Record { return Record{ConcertID: id} }
 
 // reject begins the rejection of an event; r stays as it is.
 func (r *Record) reject(reason fsm.Reason, event Event) *fsm.Rejection {
-	x := &fsm.Rejection{Machine: MachineName, Reason: reason, Event: event.String()}
-	if r.State != 0 {
-		x.State = r.State.String()
-	}
+	x := &fsm.Rejection{Machine: MachineName, Reason: reason, State: fsm.WordOf(r.State), Event: event.String()}
 	r.offer(x)
 	return x
 }

@@ -11,29 +11,23 @@ import (
 // Legal judges every event for the caller of c, in the order of the spec: what it may fire at r at that
 // time, and why not the rest. A record without a state is one before its creation.
 func (r *Record) Legal(c Call) []fsm.Verdict {
-	options := r.options(c.Params, fsm.Instant(c.Now))
-	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, func(event string) error {
-		payload, err := DecodeEvent(event, []byte("{}"))
-		if err != nil {
-			return err
-		}
+	options := r.options()
+	return fsm.Verdicts(r.reject(fsm.ErrInvalidTransition, 0), eventWords.List, options, DecodeEvent, func(e Payload) error {
 		if r.State == 0 {
-			_, _, err = FireNew(r.OrderID, payload, c)
+			_, _, err := FireNew(r.OrderID, e, c)
 			return err
 		}
 		next := *r
-		_, err = Fire(&next, payload, c)
+		_, err := Fire(&next, e, c)
 		return err
 	})
 }
 
 // options are the transitions of the state of r, in the order in which they are tried.
-func (r *Record) options(p Params, now time.Time) []fsm.Option {
+func (r *Record) options() []fsm.Option {
 	switch r.State {
 	case 0:
-		return []fsm.Option{
-			{Event: "create", Row: "create", May: true, Carries: true},
-		}
+		return []fsm.Option{{Event: "create", Row: "create", May: true, Carries: true}}
 	case Open:
 		return []fsm.Option{
 			{Event: "pay", Row: "pay", May: true, Needs: []fsm.Need{{Row: "pay", Clause: "amount >= $total", Fields: []string{"amount"}}}, Carries: true},

@@ -34,10 +34,8 @@ func generated() proptest.Package[fsm.UUID, Record, Event, Payload, Call, Steps,
 
 func callOf(_ string, _ json.RawMessage, now time.Time, params json.RawMessage) (c Call, err error) {
 	c.Now = now
-	if err = json.Unmarshal(params, &c.Params); err != nil {
-		return c, err
-	}
-	return c, nil
+	err = json.Unmarshal(params, &c.Params)
+	return c, err
 }
 
 func bySystem(c Call) Call { return c }
