@@ -84,7 +84,7 @@ var rules = []rule{
 	{folder: "services/registration/collect", allowed: []string{"std", "adapters/discovery", "runtime/fsm", "runtime/engine", "generated/registration", "services/registration/database"}, forbidden: []string{"net/http", "database/sql"}},
 	{folder: "services/registration", allowed: []string{"std", "adapters/discovery", "runtime/client", "runtime/fsm", "runtime/engine", "internal/groupcommit", "generated/registration", "services/registration/collect", "services/registration/database", "go.opentelemetry.io/otel/trace"}, forbidden: []string{"net/http", "database/sql"}},
 	{folder: "internal/parts", allowed: []string{"std"}},
-	{folder: "internal/pgtest", allowed: []string{"std", "internal/parts", "internal/proxytest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
+	{folder: "internal/pgtest", allowed: []string{"std", "internal/parts", "internal/progress", "internal/proxytest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
 	{folder: "internal/consulagent", allowed: []string{"std"}},
 	{folder: "internal/progress", allowed: []string{"std"}},
 	{folder: "internal/racing", allowed: []string{"std"}},

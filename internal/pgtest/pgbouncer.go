@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/fsmgen/fsmgen/internal/parts"
@@ -60,19 +60,19 @@ logfile = %[4]s/log
 	c := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `"$0" pgbouncer.ini & cat >/dev/null; kill $!; wait`, program)
 	c.Dir, c.SysProcAttr = dir, &syscall.SysProcAttr{Credential: account}
 	startUntilEnd(t, c)
-	for range 6000 { // a minute: it takes a part of a second
+	progress.Until(t, "the first connection to pgbouncer", func() (any, bool) {
 		conn, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.6432"))
 		if err == nil {
 			must(t, conn.Close())
-			return fmt.Sprintf("host=%s port=6432 dbname=%s sslmode=disable", dir, server.Database)
+			return nil, true
 		}
-		if bytes.Contains(readLog(dir), []byte("FATAL")) {
-			break
+		log := readLog(dir)
+		if bytes.Contains(log, []byte("FATAL")) {
+			t.Fatalf("pgbouncer does not take connections: %s", log)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("pgbouncer does not take connections: %s", readLog(dir))
-	return ""
+		return string(log), false
+	})
+	return fmt.Sprintf("host=%s port=6432 dbname=%s sslmode=disable", dir, server.Database)
 }
 
 // readLog returns what a program in dir has logged; nothing before it begins to.

@@ -41,7 +41,7 @@ func unpacks() Subject {
 
 // corruptions change the facts or the event logs so that the checker must report a
 // problem. The key is part of its text.
-type corruptions map[string]func(f *evidence, diary map[string][]entry)
+type corruptions map[string]func(f *evidence, logs map[string][]entry)
 
 func uploadCorruptions() corruptions {
 	return corruptions{
@@ -59,8 +59,8 @@ func uploadCorruptions() corruptions {
 		},
 		"has 0 keys": func(f *evidence, _ map[string][]entry) { f.Keys = f.Keys[1:] },
 		"has 2 keys": func(f *evidence, _ map[string][]entry) { f.Keys = append(f.Keys, f.Keys[0]) },
-		"no caller was told": func(_ *evidence, diary map[string][]entry) {
-			remove(diary, func(e entry) bool { return e.Entry == accepted })
+		"no caller was told": func(_ *evidence, logs map[string][]entry) {
+			remove(logs, func(e entry) bool { return e.Entry == accepted })
 		},
 		"its key says":     func(f *evidence, _ map[string][]entry) { f.Keys = f.Keys[1:] },
 		"happened 2 times": func(f *evidence, _ map[string][]entry) { f.Traces = append(f.Traces, f.Traces[0]) },
@@ -75,25 +75,25 @@ func uploadCorruptions() corruptions {
 		"was cancelled":   func(f *evidence, _ map[string][]entry) { f.Messages[0].Cancelled = true },
 		"was never left":  func(f *evidence, _ map[string][]entry) { f.Messages[0].Cancelled = true },
 		"which was cance": func(f *evidence, _ map[string][]entry) { f.leases[0].cancelled = true },
-		"never happened": func(_ *evidence, diary map[string][]entry) {
-			remove(diary, func(e entry) bool { return e.Entry == done })
+		"never happened": func(_ *evidence, logs map[string][]entry) {
+			remove(logs, func(e entry) bool { return e.Entry == done })
 		},
-		"and is not in the history": func(_ *evidence, diary map[string][]entry) {
-			change(diary, accepted, func(e *entry) { e.Event = "abort_upload" })
+		"and is not in the history": func(_ *evidence, logs map[string][]entry) {
+			change(logs, accepted, func(e *entry) { e.Event = "abort_upload" })
 		},
-		"the scenario did not end": func(_ *evidence, diary map[string][]entry) {
-			remove(diary, func(e entry) bool { return e.Entry == ended })
+		"the scenario did not end": func(_ *evidence, logs map[string][]entry) {
+			remove(logs, func(e entry) bool { return e.Entry == ended })
 		},
-		"was dispatched as": func(_ *evidence, diary map[string][]entry) {
-			change(diary, called, func(e *entry) { e.Payload = []byte(`{"other":1}`) })
+		"was dispatched as": func(_ *evidence, logs map[string][]entry) {
+			change(logs, called, func(e *entry) { e.Payload = []byte(`{"other":1}`) })
 		},
-		"with the unknown id": func(_ *evidence, diary map[string][]entry) {
-			change(diary, called, func(e *entry) { e.ID = "another key" })
+		"with the unknown id": func(_ *evidence, logs map[string][]entry) {
+			change(logs, called, func(e *entry) { e.ID = "another key" })
 		},
-		"follows attempt": func(_ *evidence, diary map[string][]entry) { repeat(diary, called) },
-		"only when the scenario had ended": func(_ *evidence, diary map[string][]entry) {
-			for tag, entries := range diary {
-				diary[tag] = append(entries, entries[slices.IndexFunc(entries, func(e entry) bool { return e.Entry == called })], entry{Entry: ended})
+		"follows attempt": func(_ *evidence, logs map[string][]entry) { repeat(logs, called) },
+		"only when the scenario had ended": func(_ *evidence, logs map[string][]entry) {
+			for tag, entries := range logs {
+				logs[tag] = append(entries, entries[slices.IndexFunc(entries, func(e entry) bool { return e.Entry == called })], entry{Entry: ended})
 			}
 		},
 	}
@@ -102,26 +102,26 @@ func uploadCorruptions() corruptions {
 func unpackCorruptions() corruptions {
 	of := func(effect string) func(e entry) bool { return func(e entry) bool { return e.Effect == effect } }
 	return corruptions{
-		"was repeated without being asked for": func(_ *evidence, diary map[string][]entry) { repeatIf(diary, called, of("create_device")) },
-		"happened 2 times":                     func(_ *evidence, diary map[string][]entry) { repeatIf(diary, done, of("create_device")) },
-		"was attempted 2 times":                func(_ *evidence, diary map[string][]entry) { repeatIf(diary, called, of("extract_layers")) },
+		"was repeated without being asked for": func(_ *evidence, logs map[string][]entry) { repeatIf(logs, called, of("create_device")) },
+		"happened 2 times":                     func(_ *evidence, logs map[string][]entry) { repeatIf(logs, done, of("create_device")) },
+		"was attempted 2 times":                func(_ *evidence, logs map[string][]entry) { repeatIf(logs, called, of("extract_layers")) },
 		"is left after its state": func(f *evidence, _ map[string][]entry) {
 			i := slices.IndexFunc(f.Messages, func(o facts.Message) bool { return o.Work && o.Machine == "download" })
 			f.Messages[i].State = "pending"
 		},
-		"had left its state and not cancelled it": func(_ *evidence, diary map[string][]entry) {
-			change(diary, called, func(e *entry) { e.Seen += 10 })
+		"had left its state and not cancelled it": func(_ *evidence, logs map[string][]entry) {
+			change(logs, called, func(e *entry) { e.Seen += 10 })
 		},
-		"was called after version": func(_ *evidence, diary map[string][]entry) {
-			for _, entries := range diary {
+		"was called after version": func(_ *evidence, logs map[string][]entry) {
+			for _, entries := range logs {
 				slices.SortStableFunc(entries, func(a, b entry) int { return int(b.Version - a.Version) })
 			}
 		},
 	}
 }
 
-func change(diary map[string][]entry, kind entryKind, f func(*entry)) {
-	for _, entries := range diary {
+func change(logs map[string][]entry, kind entryKind, f func(*entry)) {
+	for _, entries := range logs {
 		for i := range entries {
 			if entries[i].Entry == kind {
 				f(&entries[i])
@@ -130,18 +130,18 @@ func change(diary map[string][]entry, kind entryKind, f func(*entry)) {
 	}
 }
 
-func remove(diary map[string][]entry, is func(entry) bool) {
-	for tag, entries := range diary {
-		diary[tag] = slices.DeleteFunc(entries, is)
+func remove(logs map[string][]entry, is func(entry) bool) {
+	for tag, entries := range logs {
+		logs[tag] = slices.DeleteFunc(entries, is)
 	}
 }
 
-func repeat(diary map[string][]entry, kind entryKind) {
-	repeatIf(diary, kind, func(entry) bool { return true })
+func repeat(logs map[string][]entry, kind entryKind) {
+	repeatIf(logs, kind, func(entry) bool { return true })
 }
 
-func repeatIf(diary map[string][]entry, kind entryKind, is func(entry) bool) {
-	for tag, entries := range diary {
+func repeatIf(logs map[string][]entry, kind entryKind, is func(entry) bool) {
+	for tag, entries := range logs {
 		var out []entry
 		for _, e := range entries {
 			out = append(out, e)
@@ -149,7 +149,7 @@ func repeatIf(diary map[string][]entry, kind entryKind, is func(entry) bool) {
 				out = append(out, e)
 			}
 		}
-		diary[tag] = out
+		logs[tag] = out
 	}
 }
 
@@ -188,13 +188,13 @@ func checkCorruptions(t *testing.T, subject Subject, keyed bool, all corruptions
 		if err != nil {
 			t.Fatal(err)
 		}
-		diary, err := readEventLogs(dir, p)
+		logs, err := readEventLogs(dir, p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f(read, diary)
+		f(read, logs)
 		var problems strings.Builder
-		c := newChecker(tablesOf(set.machines), read, diary, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
+		c := newChecker(tablesOf(set.machines), read, logs, func(_, format string, args ...any) { fmt.Fprintf(&problems, format+"\n", args...) })
 		c.check()
 		if keyed {
 			c.keyed()

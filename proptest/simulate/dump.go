@@ -101,6 +101,8 @@ func columnText(r *facts.Row, t ir.Type) string {
 		return fmt.Sprint(r.Time())
 	case ir.JSON, ir.ListOf:
 		return canonical(json.RawMessage(r.Text()))
+	case ir.String, ir.Int, ir.Duration, ir.UUID, ir.EnumOf:
+		return r.Text()
 	}
-	return r.Text()
+	panic(ir.NoForm("simulate.columnText", t.Base))
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
@@ -112,7 +113,7 @@ func (g gated) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 	return g.Store.InTx(ctx, f)
 }
 
-// TestTwoWorkersShareTheWork: two processes on one file; nobody's lease runs out,
+// TestTwoWorkersShareTheWork: two processes on one file; no lease runs out,
 // so every effect is attempted once, and every answer arrives once.
 func TestTwoWorkersShareTheWork(t *testing.T) {
 	const deals = 10
@@ -212,27 +213,29 @@ func TestStopReleasesWhatDoesNotFinish(t *testing.T) {
 
 // TestLongCallKeepsItsLease: a worker renews the lease while a handler works.
 func TestLongCallKeepsItsLease(t *testing.T) {
-	s := newStage(t)
-	s.config.Lease = 30 * time.Millisecond // of the real clock: three renewals in it
-	began, finish := make(chan struct{}), make(chan struct{})
-	s.handle(s.store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
-		if d.Effect == "notify_owner" {
-			close(began)
-			<-finish
-		}
-		return nil, nil
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.config.Lease = 30 * time.Millisecond // of the bubble's clock: seven renewals in it
+		began, finish := make(chan struct{}), make(chan struct{})
+		s.handle(s.store, func(_ context.Context, d fsm.Dispatch) (*fsm.Event, error) {
+			if d.Effect == "notify_owner" {
+				close(began)
+				<-finish
+			}
+			return nil, nil
+		})
+		s.offered("1")
+		stop := s.running()
+		progress.Receive(t, "the call", began)
+		before := s.stored("notify_owner").until
+		s.clock.tick(20 * time.Millisecond)
+		progress.Until(t, "the renewal", func() (any, bool) {
+			until := s.stored("notify_owner").until
+			return until, until != before
+		})
+		close(finish)
+		stop()
 	})
-	s.offered("1")
-	stop := s.running()
-	progress.Receive(t, "the call", began)
-	before := s.stored("notify_owner").until
-	s.clock.tick(20 * time.Millisecond)
-	progress.Until(t, "the renewal", func() (any, bool) {
-		until := s.stored("notify_owner").until
-		return until, until != before
-	})
-	close(finish)
-	stop()
 }
 
 // TestRunSurvivesItsStore: a store that is gone is reported, and the worker goes

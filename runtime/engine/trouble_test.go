@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/activate"
@@ -87,16 +88,18 @@ func TestWhatAFailureSaysAboutTheOutcome(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			s.config.HandlerTimeout = 50 * time.Millisecond
-			id := s.extracting(s.store, func(ctx context.Context) (*fsm.Event, error) { return nil, tt.f(ctx) })
-			if _, err := s.engine.Step(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			steps, err := s.engine.History(t.Context(), "unpack", id, 0, 0)
-			if err != nil || steps[len(steps)-1].Event != tt.last {
-				t.Errorf("the history is %+v, %v", steps, err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				s.config.HandlerTimeout = 50 * time.Millisecond
+				id := s.extracting(s.store, func(ctx context.Context) (*fsm.Event, error) { return nil, tt.f(ctx) })
+				if _, err := s.engine.Step(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				steps, err := s.engine.History(t.Context(), "unpack", id, 0, 0)
+				if err != nil || steps[len(steps)-1].Event != tt.last {
+					t.Errorf("the history is %+v, %v", steps, err)
+				}
+			})
 		})
 	}
 }
@@ -147,30 +150,32 @@ func TestAnOutcomeOutlivesAnOutage(t *testing.T) {
 // it may take a renewal.
 func TestTheLeaseIsKeptUntilTheOutcomeIsStored(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	s.config.Lease = 10 * time.Second // of the real clock: seven renewals in it
-	s.offered("1")
-	var handled, renewed atomic.Bool
-	s.handle(&settling{s.store, func(done store.Settlement) error {
-		switch {
-		case !done.Renew.IsZero():
-			if handled.Load() {
-				renewed.Store(true)
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.config.Lease = 10 * time.Second // of the bubble's clock: seven renewals in it
+		s.offered("1")
+		var handled, renewed atomic.Bool
+		s.handle(&settling{s.store, func(done store.Settlement) error {
+			switch {
+			case !done.Renew.IsZero():
+				if handled.Load() {
+					renewed.Store(true)
+				}
+			case done.MessageID != "" && handled.Load() && !renewed.Load():
+				return store.Failed("settle", errors.New("the disk is full"))
 			}
-		case done.MessageID != "" && handled.Load() && !renewed.Load():
-			return store.Failed("settle", errors.New("the disk is full"))
+			return nil
+		}}, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+			handled.Store(true)
+			return nil, nil
+		})
+		if _, err := s.engine.Step(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		return nil
-	}}, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
-		handled.Store(true)
-		return nil, nil
+		if l := s.stored("notify_owner"); !renewed.Load() || l.state != "delivered" {
+			t.Errorf("renewed: %v; the message is %+v", renewed.Load(), l)
+		}
 	})
-	if _, err := s.engine.Step(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if l := s.stored("notify_owner"); !renewed.Load() || l.state != "delivered" {
-		t.Errorf("renewed: %v; the message is %+v", renewed.Load(), l)
-	}
 }
 
 // settling is a store in whose way a test puts something before a settlement.
@@ -307,33 +312,35 @@ func TestAHandlerIsToldWhatBecameOfItsTask(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(t)
-			s.config.Lease = 2 * time.Second // of the real clock: seven renewals in it
-			var away atomic.Bool
-			began, told := make(chan struct{}), make(chan error, 1)
-			id := s.extracting(outage{s.store, away.Load, tt.silent}, func(ctx context.Context) (*fsm.Event, error) {
-				close(began)
-				<-ctx.Done()
-				told <- context.Cause(ctx)
-				return nil, ctx.Err()
-			})
-			var step sync.WaitGroup
-			step.Go(func() {
-				if _, err := s.engine.Step(t.Context()); err != nil {
-					t.Error(err)
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t)
+				s.config.Lease = 2 * time.Second // of the bubble's clock: seven renewals in it
+				var away atomic.Bool
+				began, told := make(chan struct{}), make(chan error, 1)
+				id := s.extracting(outage{s.store, away.Load, tt.silent}, func(ctx context.Context) (*fsm.Event, error) {
+					close(began)
+					<-ctx.Done()
+					told <- context.Cause(ctx)
+					return nil, ctx.Err()
+				})
+				var step sync.WaitGroup
+				step.Go(func() {
+					if _, err := s.engine.Step(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+				progress.Receive(t, "the call", began)
+				tt.after(s, id, &away)
+				if cause := progress.Receive(t, "the end of the handler's context", told); !errors.Is(cause, tt.cause) {
+					t.Errorf("the context ended by %v", cause)
+				}
+				step.Wait()
+				away.Store(false)
+				steps, err := s.engine.History(t.Context(), "unpack", id, 0, 0)
+				if err != nil || steps[len(steps)-1].Event != tt.event {
+					t.Errorf("the history is %+v, %v", steps, err)
 				}
 			})
-			progress.Receive(t, "the call", began)
-			tt.after(s, id, &away)
-			if cause := progress.Receive(t, "the end of the handler's context", told); !errors.Is(cause, tt.cause) {
-				t.Errorf("the context ended by %v", cause)
-			}
-			step.Wait()
-			away.Store(false)
-			steps, err := s.engine.History(t.Context(), "unpack", id, 0, 0)
-			if err != nil || steps[len(steps)-1].Event != tt.event {
-				t.Errorf("the history is %+v, %v", steps, err)
-			}
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
@@ -372,23 +373,25 @@ func TestACommitOfTheCallersWakesTheWorker(t *testing.T) {
 
 // TestASilentStoreIsGivenUp: a claim that gets no answer is tried again.
 func TestASilentStoreIsGivenUp(t *testing.T) {
-	s := newStage(t)
-	s.config.StoreTimeout, s.config.PollInterval = 20*time.Millisecond, time.Millisecond
-	done := make(chan struct{})
-	var once sync.Once
-	inner := &silent{Store: s.store}
-	inner.left.Store(3)
-	s.handle(inner, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
-		once.Do(func() { close(done) })
-		return nil, nil
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t)
+		s.config.StoreTimeout, s.config.PollInterval = 20*time.Millisecond, time.Millisecond
+		done := make(chan struct{})
+		var once sync.Once
+		inner := &silent{Store: s.store}
+		inner.left.Store(3)
+		s.handle(inner, func(context.Context, fsm.Dispatch) (*fsm.Event, error) {
+			once.Do(func() { close(done) })
+			return nil, nil
+		})
+		s.offered("1")
+		stop := s.running()
+		progress.Receive(t, "the delivery", done)
+		stop()
+		if seen := s.flush(); strings.Count(seen, "the store failed") < 3 {
+			t.Errorf("seen:\n%s", seen)
+		}
 	})
-	s.offered("1")
-	stop := s.running()
-	progress.Receive(t, "the delivery", done)
-	stop()
-	if seen := s.flush(); strings.Count(seen, "the store failed") < 3 {
-		t.Errorf("seen:\n%s", seen)
-	}
 }
 
 // silent is a store whose first claims get no answer.
