@@ -135,14 +135,27 @@ func operatorWord(base ir.Base, op ir.Op, n int) word {
 	}
 }
 
-// sums are what a type may be added to or subtracted from: the target, and the right side.
-var sums = map[ir.Base]map[ir.ExprKind][][2]string{
-	ir.Int:      {ir.Add: {{"x", "$x + $y"}, {"x", "$x + 1"}}, ir.Sub: {{"x", "$x - $y"}, {"x", "$x - 1"}}},
-	ir.Duration: {ir.Add: {{"x", "$x + $y"}, {"x", "$x + 1m"}}, ir.Sub: {{"x", "$x - $y"}, {"x", "$x - 1m"}}},
-	ir.Time: {
-		ir.Add: {{"x", "$x + $span"}, {"x", "$now + $span"}, {"x", "$x + 1m"}},
-		ir.Sub: {{"x", "$x - $span"}, {"span", "$x - $y"}, {"span", "$now - $x"}, {"x", "$x - 1m"}},
-	},
+// sum is a sum or difference of a type: the field that it is set to, and the right side.
+type sum struct{ target, right string }
+
+// sums lists what a type may be added to, with the sign "+" or subtracted from, with "-"; nil for a
+// type that has neither.
+func sums(base ir.Base, sign string) []sum {
+	switch base {
+	case ir.Int:
+		return []sum{{"x", "$x " + sign + " $y"}, {"x", "$x " + sign + " 1"}}
+	case ir.Duration:
+		return []sum{{"x", "$x " + sign + " $y"}, {"x", "$x " + sign + " 1m"}}
+	case ir.Time:
+		list := []sum{{"x", "$x " + sign + " $span"}, {"x", "$x " + sign + " 1m"}}
+		if sign == "+" {
+			return append(list, sum{"x", "$now + $span"})
+		}
+		return append(list, sum{"span", "$x - $y"}, sum{"span", "$now - $x"})
+	case ir.String, ir.Bool, ir.UUID, ir.JSON, ir.ListOf, ir.EnumOf:
+		return nil
+	}
+	panic(ir.NoForm("sums", base))
 }
 
 // expressionWords set a field by an expression, and give it to an effect.
@@ -158,18 +171,25 @@ func expressionWords(base ir.Base, kind ir.ExprKind) (all []word) {
 		delete(w.sections, "effects") // it has no type there
 		w.sections["transitions"] = strings.ReplaceAll(w.sections["transitions"], ", do: [tell_expression_null]", "")
 		return []word{w}
-	case ir.Add, ir.Sub:
-		for _, s := range sums[base][kind] {
-			all = append(all, setWord(name+" "+s[1], s[0], s[1]))
-		}
-		if all == nil {
-			w := setWord(name, "y", map[ir.ExprKind]string{ir.Add: "$x + $y", ir.Sub: "$x - $y"}[kind])
-			w.refused = ir.CodeType
-			all = []word{w}
-		}
-		return all
+	case ir.Add:
+		return sumWords(name, base, "+")
+	case ir.Sub:
+		return sumWords(name, base, "-")
 	}
 	return []word{{name: name}}
+}
+
+// sumWords are the sums or differences of a type, or one that is refused.
+func sumWords(name string, base ir.Base, sign string) (all []word) {
+	for _, s := range sums(base, sign) {
+		all = append(all, setWord(name+" "+s.right, s.target, s.right))
+	}
+	if all == nil {
+		w := setWord(name, "y", "$x "+sign+" $y")
+		w.refused = ir.CodeType
+		all = []word{w}
+	}
+	return all
 }
 
 func setWord(name, target, right string) word {

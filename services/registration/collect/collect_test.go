@@ -53,7 +53,7 @@ func (f *fakeRegistrations) Tell(_ context.Context, r *registration.Record, even
 	return nil
 }
 
-var errStuck = errors.New("Consul does not answer")
+var errStuck = errors.New("the agent does not answer")
 
 func (f *fakeRegistrations) Unadvertise(_ context.Context, r *registration.Record) error {
 	if f.stuck[r.NodeID] {
