@@ -263,10 +263,13 @@ func (c *checker) delivery(o facts.Message, entries []entry) {
 			attempt, sinceAsked = e.Attempt, false
 		}
 	}
-	// A run is killed once. Every other attempt ends.
+	// An attempt that ends without an outcome may have happened: that of a process that was killed,
+	// which is one, or of a worker that lost its lease on a slow machine. Every other attempt ends.
 	most := 1
-	if cut && info.Delivery != fsm.AtMostOnce && info.Delivery != fsm.Queryable {
-		most = 2
+	if info.Delivery != fsm.AtMostOnce && info.Delivery != fsm.Queryable {
+		if most += int(o.Cut); cut {
+			most = max(most, 2)
+		}
 	}
 	if count[done] > most {
 		c.problem(o.Correlation, "%+v happened %d times", o, count[done])

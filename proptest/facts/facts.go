@@ -51,6 +51,7 @@ type Message struct {
 	Destination, State              string
 	Payload, Correlation, LastError string
 	Attempts                        int64
+	Cut                             int64 // attempts that ended without an outcome
 	Work, Cancelled, Discarded      bool
 	Leased, Parked                  bool
 	AvailableAt, LeaseUntil         time.Time // zero: none
@@ -126,11 +127,11 @@ func Steps(ctx context.Context, db *sql.DB, m Machine) ([]Step, error) {
 
 // Messages reads the outbox, by the ids of the messages.
 func Messages(ctx context.Context, db *sql.DB) ([]Message, error) {
-	return list(ctx, db, `SELECT message_id, machine, record_id, version, effect, seq, lane, state, payload, correlation, last_error, attempts,
+	return list(ctx, db, `SELECT message_id, machine, record_id, version, effect, seq, lane, state, payload, correlation, last_error, attempts, cut,
 		work, cancelled, discarded_at, lease_token, parked, available_at, lease_until FROM fsm_outbox ORDER BY message_id`, func(r *Row) Message {
 		return Message{
 			ID: r.Text(), Effect: Effect{Machine: r.Text(), Record: r.Text(), Version: r.Int(), Name: r.Text()}, Seq: r.Int(),
-			Destination: r.Text(), State: r.Text(), Payload: r.Text(), Correlation: r.Text(), LastError: r.Text(), Attempts: r.Int(),
+			Destination: r.Text(), State: r.Text(), Payload: r.Text(), Correlation: r.Text(), LastError: r.Text(), Attempts: r.Int(), Cut: r.Int(),
 			Work: r.Bool(), Cancelled: r.Bool(), Discarded: r.Present(), Leased: r.Present(), Parked: r.Bool(),
 			AvailableAt: r.Time(), LeaseUntil: r.Time(),
 		}
