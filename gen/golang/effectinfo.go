@@ -97,6 +97,10 @@ func (g *generator) effectInfo(e *ir.Effect) []jen.Code {
 	if e.Cleanup != nil {
 		text("Cleanup", e.Cleanup.Text)
 	}
+	if e.Lock != nil {
+		cells = append(cells, jen.Id("Lock").Op(":").Add(g.fsm("Lock")).Values(
+			jen.Id("Key").Op(":").Lit(e.Lock.Key.String()), jen.Id("TTL").Op(":").Add(writtenDuration(e.Lock.TTL))))
+	}
 	if e.Kind == ir.Log {
 		text("Level", string(e.Level))
 		text("Message", e.Doc)

@@ -243,7 +243,8 @@ type Retry struct {
 	Attempts   int
 }
 
-// Lock is taken by the engine around a call; safety never depends on it.
+// Lock is taken by the engine around the attempts of an effect; safety never depends on it. That of
+// an event is for the service that fires it.
 type Lock struct {
 	Key  *Template
 	TTL  string // duration as written

@@ -209,7 +209,7 @@ func stateShape() *Shape {
 }
 
 func lockShape() *Shape {
-	return &Shape{Doc: "Lock that the service may take around the call; documentation only.", Keys: []Key{
+	return &Shape{Doc: "Lock around the attempts of an effect, which the engine takes; of an event: documentation.", Keys: []Key{
 		need("key", word(TextWord, "Text with {field} holes.")),
 		need("ttl", word(TextWord, "Duration.")),
 	}}

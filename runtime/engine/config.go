@@ -63,6 +63,13 @@ type Config struct {
 	// effect's name, in all machines. Default: see Limit.
 	Limits map[string]Limit
 
+	// Locker takes the locks that specs declare with `lock`. Default: a ProcessLocker of the engine,
+	// which only its own workers share.
+	Locker Locker
+	// WithoutLock says what a worker does with an effect while Locker fails. Default: Proceed,
+	// since no step relies on a lock.
+	WithoutLock WithoutLock
+
 	// TwoStep stores a raised event as a deadline that is due at once, instead of applying it in
 	// the same transaction.
 	TwoStep bool
@@ -108,6 +115,10 @@ func (c Config) WithDefaults() Config {
 	if c.NewToken == nil {
 		c.NewToken = randomToken
 	}
+	if c.Locker == nil {
+		c.Locker = &ProcessLocker{}
+	}
+	c.WithoutLock = cmp.Or(c.WithoutLock, Proceed)
 	c.Lease = cmp.Or(c.Lease, outbox.DefaultParams().Lease)
 	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
 	c.WatchInterval = cmp.Or(c.WatchInterval, time.Minute)

@@ -37,7 +37,7 @@ func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 	e.observe(msg.Machine, MetricOutboxLag, now.Sub(msg.AvailableAt.Or(msg.CreatedAt)).Seconds(), "effect", msg.Effect)
 	lease := e.keepLease(ctx, task, t.until)
 	defer lease.stop()
-	r := e.attempt(lease.working, m, info, task)
+	r := e.attemptLocked(lease.working, m, info, task)
 	if context.Cause(lease.working) == nil {
 		e.report(ctx, info, msg, r.err)
 	}
@@ -74,6 +74,16 @@ func (e *Engine[T]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
 		return info.Retry
 	}
 	return e.config.Retry
+}
+
+// attemptLocked carries out the effect while it holds the lock that the spec declares.
+func (e *Engine[T]) attemptLocked(ctx context.Context, m *definition[T], info fsm.EffectInfo, task effectTask) reply {
+	release, err := e.lock(ctx, info.Lock, task.dispatch())
+	if err != nil {
+		return reply{err: err}
+	}
+	defer release()
+	return e.attempt(ctx, m, info, task)
 }
 
 // attempt carries out the effect by its delivery class. A queryable effect is queried first,

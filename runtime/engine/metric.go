@@ -22,6 +22,7 @@ const (
 	MetricLateDeadlines    = "fsm_late_deadlines_total"      // event
 	MetricRefusedDeadlines = "fsm_refused_deadlines_total"   // event
 	MetricRefused          = "fsm_refused_answers_total"     // event
+	MetricLocks            = "fsm_locks_total"               // effect, outcome: taken, lost, unreachable, waited, no_key
 	MetricOutboxLag        = "fsm_outbox_lag_seconds"        // effect
 	MetricDeadlineLag      = "fsm_deadline_lag_seconds"      // event
 	MetricStateDuration    = "fsm_state_duration_seconds"    // state

@@ -22,6 +22,13 @@ type Engine struct {
 // the log is the output of the test. New stops the test if the engine can't be made.
 func New(t testing.TB, machines ...engine.Machine[*sql.Tx]) *Engine {
 	t.Helper()
+	return NewWith(t, engine.Config{}, machines...)
+}
+
+// NewWith is New for an engine with a configuration of its own. What New sets is set where the
+// configuration leaves it out; the clock is always the test's.
+func NewWith(t testing.TB, config engine.Config, machines ...engine.Machine[*sql.Tx]) *Engine {
+	t.Helper()
 	store, err := sqlite.Temporary(t.Context(), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -32,8 +39,14 @@ func New(t testing.TB, machines ...engine.Machine[*sql.Tx]) *Engine {
 		}
 	})
 	clock := NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	middle := func() float64 { return 0.5 }
-	e, err := engine.New(store, engine.Config{Clock: clock, Rand: middle, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}, machines...)
+	config.Clock = clock
+	if config.Rand == nil {
+		config.Rand = func() float64 { return 0.5 }
+	}
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	e, err := engine.New(store, config, machines...)
 	if err != nil {
 		t.Fatal(err)
 	}

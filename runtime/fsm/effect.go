@@ -80,6 +80,7 @@ type EffectInfo struct {
 	RecordIDs []string    // names of the payload that hold the record's id
 	Retry     RetryPolicy // of its failure class
 	HasRetry  bool        // a class is named; else the engine's default policy applies
+	Lock      Lock        // around each attempt
 	Cleanup   string      // effect that runs before a repeat and before it fails; "": none
 	HasFails  bool        // failure for good is an event
 	HasLost   bool        // an attempt with unknown outcome is an event

@@ -1,0 +1,2 @@
+// Package locktest is the conformance suite of engine.Locker. It is for tests only.
+package locktest
