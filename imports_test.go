@@ -60,6 +60,8 @@ var rules = []rule{
 	{folder: "adapters/devicemapper", allowed: []string{"std", "adapters/volume", "golang.org/x/sys/unix"}},
 	{folder: "adapters/directory", allowed: []string{"std", "adapters/volume", "golang.org/x/sys/unix"}},
 	{folder: "adapters/s3", allowed: []string{"std", "adapters/object", "github.com/aws/aws-sdk-go-v2", "github.com/aws/aws-sdk-go-v2/*", "github.com/aws/smithy-go", "github.com/aws/smithy-go/*"}},
+	{folder: "proptest/locktest", allowed: []string{"std", "runtime/engine"}},
+	{folder: "adapters/redis", allowed: []string{"std", "runtime/engine", "github.com/redis/go-redis/v9"}},
 	{folder: "adapters/kafka", allowed: []string{"std", "runtime/fsm", "runtime/engine", "github.com/twmb/franz-go/*"}},
 	{folder: "adapters/consul", allowed: []string{"std", "adapters/discovery", "github.com/hashicorp/consul/api"}},
 	{folder: "generated/*", allowed: []string{"std", "runtime/client", "runtime/fsm"}},
