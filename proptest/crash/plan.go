@@ -175,7 +175,7 @@ func (set scenarioSet) choose(p plan, past map[string][]entry, windows []Window,
 func (set scenarioSet) chooseShared(p plan, past map[string][]entry, every bool) (plan, []Window, error) {
 	past = maps.Clone(past)
 	for _, sc := range p.Runs {
-		if movesClock(sc.Script) {
+		if past[sc.Tag] = byWorkers(past[sc.Tag]); movesClock(sc.Script) {
 			delete(past, sc.Tag)
 		}
 	}
@@ -193,6 +193,20 @@ func (set scenarioSet) chooseShared(p plan, past map[string][]entry, every bool)
 	}
 	out, missed, err := set.choose(p, past, windows, false)
 	return out, slices.DeleteFunc(windows, func(w Window) bool { return slices.Contains(missed, w) }), err
+}
+
+// byWorkers leaves out where a caller's event starts a record: no worker passes there. In the
+// transaction of a worker an answer or a deadline passes the same points.
+func byWorkers(entries []entry) []entry {
+	work := map[Hit]bool{}
+	for _, e := range entries {
+		if e.Entry == passed && (e.Kind == Answer || e.Kind == Deadline) {
+			work[e.hit()] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+		return e.Entry == passed && e.Kind == Started && !work[e.hit()]
+	})
 }
 
 // movesClock reports whether time passes while a handler runs.
