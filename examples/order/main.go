@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsmgen/fsmgen/adapters/sqlite"
@@ -30,7 +31,8 @@ func run(ctx context.Context, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	m := mailer{sent: make(chan string, 1)}
-	shop, err := newShop(ctx, store, m)
+	c := &clock{}
+	shop, err := newShop(ctx, store, m, c)
 	if err != nil {
 		return err
 	}
@@ -47,14 +49,14 @@ func run(ctx context.Context, path string) (err error) {
 	if err := buy(ctx, orders, m.sent); err != nil {
 		return err
 	}
-	return abandon(ctx, orders)
+	return abandon(ctx, orders, c)
 }
 
-// newShop returns an engine with the machine and its handlers. Two days to pay are a second here.
-func newShop(ctx context.Context, store *sqlite.Store, m mailer) (*engine.Engine[*sql.Tx], error) {
+// newShop returns an engine with the machine and its handlers.
+func newShop(ctx context.Context, store *sqlite.Store, m mailer, c *clock) (*engine.Engine[*sql.Tx], error) {
 	// A service keeps the engine's log; here it would stand between the lines of the program.
-	config := engine.Config{Logger: slog.New(slog.DiscardHandler), PollInterval: 50 * time.Millisecond}
-	shop, err := engine.New(store, config, order.Define[*sql.Tx](m, order.Params{TimeToPay: time.Second}))
+	config := engine.Config{Clock: c, Logger: slog.New(slog.DiscardHandler), PollInterval: 50 * time.Millisecond}
+	shop, err := engine.New(store, config, order.Define[*sql.Tx](m, order.DefaultParams()))
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +94,15 @@ func buy(ctx context.Context, orders *order.Client[*sql.Tx], sent <-chan string)
 	return nil
 }
 
-// abandon makes an order and does not pay it.
-func abandon(ctx context.Context, orders *order.Client[*sql.Tx]) error {
+// abandon makes an order and does not pay it. The two days until it expires pass at once.
+func abandon(ctx context.Context, orders *order.Client[*sql.Tx], c *clock) error {
 	id := fsm.UUID{6: 0x40, 8: 0x80, 15: 2}
 	created, err := orders.Create(ctx, id, order.Create{Total: 1700}, engine.Key("checkout-2"))
 	if err != nil {
 		return err
 	}
 	fmt.Println("second order:", created.Record.State)
+	c.ahead.Store(int64(order.DefaultParams().TimeToPay))
 	for state := created.Record.State; state != order.Expired; {
 		time.Sleep(10 * time.Millisecond)
 		found, err := orders.Get(ctx, id)
@@ -131,6 +134,11 @@ func buttons(ctx context.Context, orders *order.Client[*sql.Tx], id fsm.UUID) er
 	}
 	return nil
 }
+
+// clock is that of the system, moved ahead. A service leaves Config.Clock out.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
 
 // mailer has a method for each effect of the table.
 type mailer struct{ sent chan string }
