@@ -58,7 +58,7 @@ func Situations() []string {
 		"a worker is killed", "a worker is killed at work", "a worker is replaced", "the clock jumps", "the clock jumps back", "a state is left while its work is under way",
 		"a caller fires while a handler is at work", "a lease runs out while a handler is at work", "what has happened is delivered again",
 		"log: the effects of a transaction are left to a worker", "effects of several records are carried out in one transaction",
-		"an inline effect has ended", "answers are stored together", "answers that were to be stored together are stored one by one", "an inline effect is left to a worker", "counted: fsm_late_timers_total",
+		"an inline effect has ended", "answers are stored together", "answers that were to be stored together are stored one by one", "an inline effect is left to a worker", "counted: fsm_late_deadlines_total",
 		"a worker is cut off for longer than a lease", "a worker is cut off at work", "the store is away for longer than a lease",
 		"the store is asked during an outage", "an effect is taken over from a worker that is cut off",
 		"the store does not tell the time", "log: the clock of this machine differs from that of the database, which is used: set it",
