@@ -231,11 +231,7 @@ func TestConfigurations(t *testing.T) {
 		"PublisherConfig.Topics is empty":      {Brokers: brokers, Source: "/deals"},
 		"no topic for the effect deal.events":  {Brokers: brokers, Source: "/deals", Topics: map[string]string{"deal.events": ""}},
 		"PublisherConfig has a negative limit": {Brokers: brokers, Source: "/deals", Topics: topics, MaxBytes: -1},
-		"TransactionalID":                      {Brokers: brokers, Source: "/deals", Topics: topics, Options: []kgo.Opt{kgo.TransactionalID("")}},
 	} {
-		if want == "TransactionalID" {
-			continue
-		}
 		if _, err := kafka.NewPublisher(config); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
