@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -132,6 +134,60 @@ func TestHungCommandIsEnded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHungGoTestSaysWhereItWaits: a test binary that waits for ever is ended, and says in which
+// function each of its goroutines waits.
+func TestHungGoTestSaysWhereItWaits(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("this system has no /proc")
+	}
+	binary := filepath.Join(t.TempDir(), "hangs.test")
+	if out, err := exec.Command("go", "test", "-c", "-o", binary, "./testdata/hangs").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(binary, "-test.v", "-test.timeout=0")
+	var out strings.Builder
+	waits := make(chan struct{})
+	cmd.Stdout = &watched{to: &out, text: "about to wait", seen: waits}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	look := make(chan time.Time)
+	go func() {
+		<-waits
+		for range patience {
+			look <- time.Time{}
+		}
+	}()
+	used := func() (uint64, error) { return processor("/proc", cmd.Process.Pid) }
+	err := wait(cmd, look, used, func() {}, func(string) {})
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		t.Fatalf("ended with %v:\n%s", err, out.String())
+	}
+	for _, want := range []string{"SIGQUIT", "hangs.waitForNothing("} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in what it printed:\n%s", want, out.String())
+		}
+	}
+}
+
+// watched closes seen when a text was written.
+type watched struct {
+	to   *strings.Builder
+	text string
+	seen chan struct{}
+	once sync.Once
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.to.Write(p)
+	if strings.Contains(w.to.String(), w.text) {
+		w.once.Do(func() { close(w.seen) })
+	}
+	return len(p), nil
 }
 
 func TestWaitReturnsTheExitCode(t *testing.T) {
