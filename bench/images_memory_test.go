@@ -49,7 +49,7 @@ func resident(b *testing.B, idle bool, name string, arguments ...string) (most i
 	must(b, c.Start())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Wait() }()
-	enough := time.After(time.Hour)
+	var enough <-chan time.Time
 	if idle {
 		enough = time.After(idling)
 	}

@@ -182,9 +182,6 @@ func (o *orders) complete(ctx context.Context) error {
 
 // await waits for the end of an order.
 func await(ctx context.Context, id fsm.UUID, ended <-chan struct{}) error {
-	const patience = time.Minute
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	select {
 	case <-ended:
 		return nil

@@ -129,11 +129,7 @@ func (s *server) engineOf(m engine.Machine[pgx.Tx], c engine.Config) *engine.Eng
 	s.b.Helper()
 	store, err := postgres.New(s.connect(nil), postgres.Options{Schema: s.schema})
 	must(s.b, err)
-	s.b.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		must(s.b, store.Close(ctx))
-	})
+	s.b.Cleanup(func() { must(s.b, store.Close(context.Background())) })
 	c.Logger = slog.New(slog.DiscardHandler)
 	e, err := engine.New(store, c, m)
 	must(s.b, err)

@@ -112,14 +112,10 @@ func runUntil[Tx any](b *testing.B, e *engine.Engine[Tx], all <-chan struct{}, d
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx) }()
-	select {
-	case <-all:
-	case <-time.After(30 * time.Minute):
-		b.Error("half an hour was not enough")
-	}
+	<-all
 	for tick := time.NewTicker(10 * time.Millisecond); ; <-tick.C {
 		left, err := d.count(ctx, "fsm_outbox WHERE state <> 'delivered'")
-		if err != nil || left == 0 || b.Failed() {
+		if err != nil || left == 0 {
 			stop()
 			must(b, errors.Join(err, <-ended))
 			return

@@ -122,7 +122,7 @@ func (r *registrations) byHand(ctx context.Context) error {
 }
 
 func (r *registrations) beginByHand(ctx context.Context, all []*handmade) error {
-	const patience = 30 * time.Second
+	const lease = 30 * time.Second
 	now, ids := inOrder(all)
 	nodes, payloads := fields(all, func(h *handmade) string { return h.node }), fields(all, func(h *handmade) string { return h.payload })
 	messages, tokens := effects(all)
@@ -132,7 +132,7 @@ func (r *registrations) beginByHand(ctx context.Context, all []*handmade) error 
 	b.Queue(validatedByHand, ids, now, randoms(all))
 	b.Queue(writtenByHand, ids, now, randoms(all))
 	b.Queue(continuedByHand, ids, now, fields(all, func(h *handmade) string { return h.event }))
-	b.Queue(rowsByHand, ids, now, nodes, messages, payloads, now.Add(patience), record, tokens)
+	b.Queue(rowsByHand, ids, now, nodes, messages, payloads, now.Add(lease), record, tokens)
 	return r.pool.SendBatch(ctx, &b).Close()
 }
 

@@ -137,9 +137,6 @@ func (r *registrations) register(ctx context.Context) error {
 	if _, err := r.service.Register(ctx, node, payload, registration.Call{}); err != nil {
 		return err
 	}
-	const patience = time.Minute
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	select {
 	case <-done:
 	case <-ctx.Done():
