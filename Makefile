@@ -84,7 +84,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s), from the inputs in testdata/fu
 	$(BIN)/fuzz -time $(FUZZTIME)
 
 # Benchmarks whose ways take turns: in a second there would be two or three of them.
-TURNS := Registration|PostgresFire|PostgresBatch|Relay|Lifecycle|Busy
+TURNS := Registration|PostgresFire|PostgresBatch|Relay|Kafka|Lifecycle|Busy
 
 .PHONY: bench
 bench: $(BIN)/benchstat $(BIN)/parts ## Run the benchmarks COUNT (6) times; rewrites docs/benchmarks.md

@@ -32,22 +32,28 @@ const (
 func BenchmarkRelay(b *testing.B) { withAndWithoutFsync(b, compareRelays) }
 
 func compareRelays(b *testing.B, dsn string) {
-	queues := []queue{newOutbox(b, dsn), newRiver(b, dsn)}
+	took := takeTurns(b, []queue{newNotifications(b, dsn), newRiver(b, dsn)})
+	engine, jobs := rate(backlog, median(took[0])), rate(backlog, median(took[1]))
+	b.ReportMetric(0, "ns/op") // of both: says nothing
+	b.ReportMetric(engine, "engine-messages/s")
+	b.ReportMetric(jobs, "river-jobs/s")
+	b.ReportMetric(engine/jobs, "of-river")
+}
+
+// takeTurns returns how long each queue took for each backlog.
+func takeTurns(b *testing.B, queues []queue) (took [][]time.Duration) {
+	b.Helper()
 	for _, q := range queues { // connects and prepares the statements
 		workOff(b, q, slots)
 	}
-	took := make([][]time.Duration, len(queues))
+	took = make([][]time.Duration, len(queues))
 	for round := 0; b.Loop(); round++ {
 		for i := range queues {
 			which := (round + i) % len(queues)
 			took[which] = append(took[which], workOff(b, queues[which], backlog))
 		}
 	}
-	engine, river := rate(backlog, median(took[0])), rate(backlog, median(took[1]))
-	b.ReportMetric(0, "ns/op") // of both: says nothing
-	b.ReportMetric(engine, "engine-messages/s")
-	b.ReportMetric(river, "river-jobs/s")
-	b.ReportMetric(engine/river, "of-river")
+	return took
 }
 
 // queue is what works a backlog off.
@@ -101,7 +107,11 @@ type outbox struct {
 	server *server
 	engine *engine.Engine[pgx.Tx]
 	begun  *func()
+	filled message
 }
+
+// message is what each message of a backlog has.
+type message struct{ effect, destination, payload string }
 
 // notified is told of notify_owner. The other effects do not happen here.
 type notified struct {
@@ -114,10 +124,15 @@ func (n notified) NotifyOwner(context.Context, fsm.Dispatch, deal.NotifyOwnerEff
 	return nil
 }
 
-func newOutbox(b *testing.B, dsn string) *outbox {
-	o := &outbox{server: newSchema(b, dsn), begun: new(func())}
-	o.engine = o.server.engine(notified{begun: o.begun}, engine.Config{
-		Concurrency: slots, Batch: slots, Limits: map[string]engine.Limit{"owner_notifications": {AtOnce: slots}},
+func newNotifications(b *testing.B, dsn string) *outbox {
+	filled := message{"notify_owner", "owner_notifications", `{"owner_id":8,"status":"FUNDED"}`}
+	return newOutbox(b, dsn, filled, func(begun *func()) deal.Handlers[pgx.Tx] { return notified{begun: begun} })
+}
+
+func newOutbox(b *testing.B, dsn string, filled message, handlers func(begun *func()) deal.Handlers[pgx.Tx]) *outbox {
+	o := &outbox{server: newSchema(b, dsn), begun: new(func()), filled: filled}
+	o.engine = o.server.engine(handlers(o.begun), engine.Config{
+		Concurrency: slots, Batch: slots, Limits: map[string]engine.Limit{filled.destination: {AtOnce: slots}},
 	})
 	return o
 }
@@ -128,9 +143,9 @@ func (o *outbox) fill(b *testing.B, count int) {
 	defer pool.Close()
 	_, err := pool.Exec(context.Background(), `INSERT INTO fsm_outbox
 			(message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
-		SELECT gen_random_uuid(), 'deal', gen_random_uuid()::text, 1, 0, 'notify_owner', 'owner_notifications', 'keyed', false,
-			'{"owner_id":8,"status":"FUNDED"}', gen_random_uuid()::text, now(), 'pending', 0, now()
-		FROM generate_series(1, $1::int)`, count)
+		SELECT gen_random_uuid(), 'deal', gen_random_uuid()::text, 1, 0, $2, $3, 'keyed', false,
+			$4, gen_random_uuid()::text, now(), 'pending', 0, now()
+		FROM generate_series(1, $1::int)`, count, o.filled.effect, o.filled.destination, o.filled.payload)
 	must(b, err)
 	o.server.exec("ANALYZE fsm_outbox")
 }

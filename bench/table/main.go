@@ -57,6 +57,9 @@ The turns are short stretches of one run: 25 of one event, a batch, a backlog, l
 - Relay: 10,000 messages, each of another record, beside as many jobs. The handlers do nothing. The time is from the start of
   the first until the database says that the last is done. Both may work on 1,000 at the same time. River fetches every
   2 milliseconds (FetchCooldown) instead of every 100, its default.
+- Kafka: 10,000 messages of deal.events to a cluster in the process (kfake, a fake), with 1,000 under way at most, each of which
+  waits for its acknowledgement: through the adapter alone, from a backlog in the database (fsync off) through the engine, and by
+  franz-go alone, which sends the same bytes from memory.
 - Lifecycle: an order is placed, reserved, charged and shipped; "charged" calls an HTTP server on the same computer. The server
   has fsync on. 16 or 64 clients each wait for the end of an order in the database before they start another. The engine has a
   record that the schema judges, a history row for each step, and a message; the steps before the call are one transaction, and
@@ -118,6 +121,8 @@ var figures = slices.Concat(
 	[]figure{
 		{"PostgreSQL, fsync=on, order lifecycles with an outside call, 16 clients: throughput against DBOS Transact", value("Lifecycle/clients=16", "of-dbos"), "%.2f times", 3, true},
 		{"PostgreSQL, fsync=on, order lifecycles with an outside call, 64 clients: throughput against DBOS Transact", value("Lifecycle/clients=64", "of-dbos"), "%.2f times", 3, true},
+		{"Kafka (kfake), messages through the adapter against franz-go alone", optional("Kafka", "adapter-of-franz-go"), "%.2f times", 0.7, true},
+		{"Kafka (kfake), messages from the database through the engine against franz-go alone", optional("Kafka", "engine-of-franz-go"), "%.2f times", 0.7, true},
 		{"PostgreSQL, a message beside a destination that hangs with 200,000 blocked behind it, 99 of 100", value("HungDestination/postgres/blocked=200000", "p99-ms"), "%.0f ms", 100, false},
 		{"PostgreSQL, reported as lost after an outage of 50 s with a lease of 60 s, of 10", value("Outage/postgres/lease=1m0s", "lost"), "%.0f", 0, false},
 		{"images, 1 GiB of 20,000 files to its snapshot, against cp, sha256sum and tar -x", value("ImagesPipeline/MiB=1024", "of-script"), "%.2f times", 1.15, false},
