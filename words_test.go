@@ -5,7 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -66,6 +68,55 @@ func TestWordsBite(t *testing.T) {
 	for text, want := range map[string]bool{"Nobody else writes.": true, "it sits the exam": true, "No other worker writes.": false} {
 		if got := len(personIn(text)) > 0; got != want {
 			t.Errorf("%q has a word of these: %v", text, got)
+		}
+	}
+}
+
+// lane finds the word that the column destination of fsm_outbox and the ordering key of a message
+// were called by.
+var lane = regexp.MustCompile(`(?i)(^|[^a-z])lanes?([^a-z]|$)`)
+
+// saysLane are the files that have a reason to say it.
+var saysLane = map[string]string{
+	"words_test.go":                         "it forbids the word",
+	"CHANGELOG.md":                          "it tells what was renamed",
+	"docs/operating.md":                     "it tells what the renaming means for an update",
+	"spec/FORMAT.md":                        "an enum of its examples",
+	"adapters/postgres/destination_test.go": "it renames the column",
+	"adapters/sqlite/destination_test.go":   "it renames the column",
+}
+
+// renaming are the migrations that rename the column; those before them have it.
+var renaming = map[string]string{
+	"adapters/postgres/migrations": "0012_destination.up.sql",
+	"adapters/sqlite/migrations":   "0011_destination.up.sql",
+}
+
+// TestLaneIsADestination: no other file of any kind says lane.
+func TestLaneIsADestination(t *testing.T) {
+	t.Parallel()
+	said := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules"):
+			return filepath.SkipDir
+		case d.IsDir() || !slices.Contains([]string{".go", ".sql", ".md", ".yaml", ".yml", ".json", ".txt", ".txtar"}, filepath.Ext(file)):
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if said[file] = lane.Match(text); said[file] && saysLane[file] == "" && d.Name() > renaming[filepath.Dir(file)] {
+			t.Errorf("%s says %q: write destination, or ordering key (of a record and a destination)", file, strings.TrimSpace(string(lane.Find(text))))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range saysLane {
+		if !said[file] {
+			t.Errorf("%s does not say lane: remove it from the exceptions", file)
 		}
 	}
 }

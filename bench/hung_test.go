@@ -96,7 +96,7 @@ func (h *halfHung) NotifyOwner(ctx context.Context, _ fsm.Dispatch, _ deal.Notif
 func (s *server) block(count int) {
 	s.b.Helper()
 	_, err := s.connectUntriggered().Exec(context.Background(), `INSERT INTO fsm_outbox
-			(message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
+			(message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at)
 		SELECT gen_random_uuid(), 'deal', '00000000-0000-4000-9000-' || lpad(to_hex(n / 200), 12, '0'), n % 200 + 1, 0, 'notify_owner', 'owner_notifications', 'keyed', false,
 			'{"owner_id":8,"status":"FUNDED"}', 'c', now(), 'pending', 0, now()
 		FROM generate_series(0, $1::bigint - 1) AS n`, count)

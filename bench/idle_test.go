@@ -105,7 +105,7 @@ func (s *server) end(count int) {
 		`INSERT INTO deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, actor_id, payload, correlation_id)
 			SELECT gen_random_uuid(), deal_id, s.version, s.event, s.came, s.went, s.transition, 'advertiser', 7, '{}', deal_id::text
 			FROM (SELECT deal_id FROM deals LIMIT $1) AS d, (VALUES (1, 'CREATE', NULL, 'DRAFT', 'create'), (2, 'CANCEL', 'DRAFT', 'CANCELLED', 'cancel_draft')) AS s (version, event, came, went, transition)`,
-		`INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts,
+		`INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts,
 				available_at, delivered_at)
 			SELECT gen_random_uuid(), 'deal', deal_id::text, version, 0, 'deal.events', 'kafka', 'keyed', false, json_build_object('deal_id', deal_id),
 				deal_id::text, now(), 'delivered', 1, now(), now()
@@ -128,7 +128,7 @@ func (f *file) end(count int) {
 		`INSERT INTO deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, actor_id, payload, correlation_id)
 			SELECT s.column1 || substr(deal_id, 2), deal_id, s.column1, s.column2, s.column3, s.column4, s.column5, 'advertiser', 7, '{}', deal_id
 			FROM deals, (VALUES (1, 'CREATE', NULL, 'DRAFT', 'create'), (2, 'CANCEL', 'DRAFT', 'CANCELLED', 'cancel_draft')) AS s`,
-		fmt.Sprintf(`INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts,
+		fmt.Sprintf(`INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts,
 				available_at, delivered_at)
 			SELECT s.column1 || substr(deal_id, 2), 'deal', deal_id, s.column1, 0, 'deal.events', 'kafka', 'keyed', 0, json_object('deal_id', deal_id),
 				deal_id, '%[1]s', 'delivered', 1, '%[1]s', '%[1]s'

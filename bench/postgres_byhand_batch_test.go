@@ -32,10 +32,10 @@ const (
 		INSERT INTO deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, actor_id, payload, correlation_id, created_at)
 		SELECT event, id, to_version, 'MUTUAL_CANCEL', 'FUNDED', 'FUNDED', 'consent_by_advertiser', 'advertiser', $10, '{}', correlation, $3 FROM r
 	)
-	INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
-	SELECT m.id, 'deal', CAST(r.id AS text), r.to_version, m.seq, m.effect, m.lane, 'keyed', false, m.payload, r.correlation, $3, 'pending', 0, $3
+	INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at)
+	SELECT m.id, 'deal', CAST(r.id AS text), r.to_version, m.seq, m.effect, m.destination, 'keyed', false, m.payload, r.correlation, $3, 'pending', 0, $3
 	FROM r CROSS JOIN LATERAL (VALUES (r.notify_id, 0, 'notify_owner', 'owner_notifications', r.notify), (r.event_id, 1, 'deal.events', 'kafka', r.event_payload))
-		AS m (id, seq, effect, lane, payload)`
+		AS m (id, seq, effect, destination, payload)`
 )
 
 // consentAll is MUTUAL_CANCEL by the advertiser of many deals, each once: of every hundred the

@@ -45,9 +45,9 @@ const (
 		INSERT INTO deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, actor_id, payload, correlation_id, created_at)
 		SELECT $4, $1, version, 'MUTUAL_CANCEL', 'FUNDED', 'FUNDED', 'consent_by_advertiser', 'advertiser', $5, '{}', $6, $3 FROM r
 	)
-	INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
-	SELECT m.id, 'deal', $1::text, r.version, m.seq, m.effect, m.lane, 'keyed', false, m.payload, $6, $3, 'pending', 0, $3
-	FROM r, (VALUES ($7::uuid, 0, 'notify_owner', 'owner_notifications', $8::json), ($9, 1, 'deal.events', 'kafka', $10)) AS m (id, seq, effect, lane, payload)`
+	INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at)
+	SELECT m.id, 'deal', $1::text, r.version, m.seq, m.effect, m.destination, 'keyed', false, m.payload, $6, $3, 'pending', 0, $3
+	FROM r, (VALUES ($7::uuid, 0, 'notify_owner', 'owner_notifications', $8::json), ($9, 1, 'deal.events', 'kafka', $10)) AS m (id, seq, effect, destination, payload)`
 )
 
 // consent is MUTUAL_CANCEL by the advertiser.

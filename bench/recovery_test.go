@@ -160,7 +160,7 @@ func (s *server) strand(from, count int) {
 		FROM generate_series($1::bigint, $1 + $2 - 1) AS n`, from, count)
 	must(s.b, err)
 	_, err = pool.Exec(ctx, `INSERT INTO fsm_outbox
-			(message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at,
+			(message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at,
 				lease_token, lease_until, worker)
 		SELECT gen_random_uuid(), 'deal', deal_id::text, 1, 1, 'generate_deposit_address', 'ton', 'idempotent', true, json_build_object('deal_id', deal_id),
 			gen_random_uuid()::text, now() - interval '1 hour', 'delivering', 1, now() - interval '1 hour', gen_random_uuid(), now() - interval '1 minute', 'dead'
@@ -187,7 +187,7 @@ func (f strandedFile) strand(from, count int) {
 			SELECT printf('00000000-0000-4000-8000-%%012x', n + %d), 'ACCEPTED', 1, 'ACCEPT', '%s', 7, 8, 100 FROM n`, count, from, hour),
 		fileTold,
 		fmt.Sprintf(`INSERT INTO fsm_outbox
-			(message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at,
+			(message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at,
 				lease_token, lease_until, worker)
 		SELECT '1'||substr(deal_id, 2), 'deal', deal_id, 1, 1, 'generate_deposit_address', 'ton', 'idempotent', 1, json_object('deal_id', deal_id),
 			deal_id, '%[1]s', 'delivering', 1, '%[1]s', '00000000-0000-4000-8000-00000000dead', '%[2]s', 'dead'

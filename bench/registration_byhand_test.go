@@ -59,7 +59,7 @@ const (
 	), d AS (
 		INSERT INTO registration_daemons (registration_id, daemon) SELECT id, 'bench' FROM s
 	), o AS (
-		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at,
+		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at,
 			state, attempts, available_at, lease_token, lease_until, worker)
 		SELECT message, 'registration', CAST(id AS text), 5, 1, 'consul.register', 'consul', 'idempotent', true,
 			CAST(CAST(payload AS jsonb) || jsonb_build_object('registration_id', id) AS json), CAST(id AS text), $2,

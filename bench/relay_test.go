@@ -142,7 +142,7 @@ func (o *outbox) fill(b *testing.B, count int) {
 	pool := o.server.connectUntriggered() // there are no records to ask for them
 	defer pool.Close()
 	_, err := pool.Exec(context.Background(), `INSERT INTO fsm_outbox
-			(message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
+			(message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at)
 		SELECT gen_random_uuid(), 'deal', gen_random_uuid()::text, 1, 0, $2, $3, 'keyed', false,
 			$4, gen_random_uuid()::text, now(), 'pending', 0, now()
 		FROM generate_series(1, $1::int)`, count, o.filled.effect, o.filled.destination, o.filled.payload)

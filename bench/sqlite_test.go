@@ -233,7 +233,7 @@ const (
 			(event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, actor_id, payload, correlation_id, created_at)
 		VALUES (?, ?, ?, 'MUTUAL_CANCEL', 'FUNDED', 'FUNDED', 'consent_by_advertiser', 'advertiser', ?, '{}', ?, ?)`
 	fileAnnounce = `INSERT INTO fsm_outbox
-			(message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at)
+			(message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at)
 		VALUES (?, 'deal', ?, ?, ?, ?, ?, 'keyed', 0, ?, ?, ?, 'pending', 0, ?)`
 )
 

@@ -129,7 +129,7 @@ var kinds = map[ir.EffectKind]fsm.EffectKind{
 }
 
 func describeEffect(e fsm.EffectInfo) string {
-	return fmt.Sprintf("%s: %s %s of %q, delivery %q, lane %q, work %v, cleanup %q, fails %v, lost %v, labels %q, buckets %v",
+	return fmt.Sprintf("%s: %s %s of %q, delivery %q, destination %q, work %v, cleanup %q, fails %v, lost %v, labels %q, buckets %v",
 		e.Name, e.Kind, e.Metric, e.Of, e.Delivery, e.Destination, e.Work, e.Cleanup, e.HasFails, e.HasLost, e.Labels, e.Buckets)
 }
 

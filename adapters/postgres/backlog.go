@@ -15,26 +15,26 @@ import (
 // Of an order with a dead letter and something else open, that one waits: what came
 // before the dead letter was closed when it was claimed.
 const backlog = `WITH open AS (
-		SELECT machine, record_id, lane, effect, state, cancelled
+		SELECT machine, record_id, destination, effect, state, cancelled
 		FROM fsm_outbox
 		WHERE open AND machine = ANY($1::text[])
-		ORDER BY machine, record_id, lane
+		ORDER BY machine, record_id, destination
 		LIMIT $6
 	)
-	SELECT 'blocked' AS kind, machine, lane AS name, '' AS state, count(*) AS count, NULL::timestamptz AS since
+	SELECT 'blocked' AS kind, machine, destination AS name, '' AS state, count(*) AS count, NULL::timestamptz AS since
 	FROM (
-		SELECT machine, lane FROM open WHERE NOT cancelled
-		GROUP BY machine, record_id, lane
+		SELECT machine, destination FROM open WHERE NOT cancelled
+		GROUP BY machine, record_id, destination
 		HAVING bool_or(state = 'dead_letter') AND count(*) > 1
 	) AS orders
-	GROUP BY machine, lane
+	GROUP BY machine, destination
 	UNION ALL
 	SELECT 'due', l.machine, d.effect, '', 1, min(d.due_at)
-	FROM unnest($2::text[], $3::text[], $4::text[]) AS l (machine, lane, effects)
+	FROM unnest($2::text[], $3::text[], $4::text[]) AS l (machine, destination, effects)
 	CROSS JOIN LATERAL (
 		SELECT o.effect, o.due_at
 		FROM fsm_outbox AS o
-		WHERE o.machine = l.machine AND o.lane = l.lane AND o.due_at <= $5 AND NOT o.parked
+		WHERE o.machine = l.machine AND o.destination = l.destination AND o.due_at <= $5 AND NOT o.parked
 		ORDER BY o.due_at
 		LIMIT $6
 	) AS d

@@ -133,7 +133,7 @@ const (
 	handUpdate = `UPDATE deals SET version = version + 1, last_event = 'DEPOSIT_CONFIRMED', updated_at = $3
 		WHERE deal_id = $1 AND status = 'FUNDED' AND version = $2`
 	handHistory = ` deal_events (event_id, deal_id, version, event_type, from_status, to_status, transition, actor_role, payload, correlation_id, created_at) `
-	handOutbox  = ` fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, correlation, created_at, state, attempts, available_at) `
+	handOutbox  = ` fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, correlation, created_at, state, attempts, available_at) `
 	handAll     = `WITH r AS (` + handUpdate + ` RETURNING version),
 		h AS (INSERT INTO` + handHistory + `SELECT $4::uuid, $1, version, 'DEPOSIT_CONFIRMED', 'FUNDED', 'FUNDED', 'refund_extra', 'system', $5::jsonb, 'c-1', $3 FROM r)
 		INSERT INTO` + handOutbox + `SELECT $4::uuid, 'deal', $1::uuid::text, version, 1, 'notify_owner', 'kafka', 'keyed', false, $5::json, 'c-1', $3, 'pending', 0, $3 FROM r`

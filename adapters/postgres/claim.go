@@ -10,7 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-const messageColumns = `message_id::text, machine, record_id, version, seq, effect, lane, delivery, work, payload, record_state, correlation, created_at,
+const messageColumns = `message_id::text, machine, record_id, version, seq, effect, destination, delivery, work, payload, record_state, correlation, created_at,
 	state, attempts, cut, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
 // Both statements find their rows in an index that holds nothing that is done,
@@ -37,17 +37,17 @@ const (
 	claimEffects = `WITH due AS MATERIALIZED (
 		SELECT o.*, l.place, l.most, l.suspects, NOT EXISTS (
 				SELECT FROM fsm_outbox AS b
-				WHERE b.open AND b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
+				WHERE b.open AND b.machine = o.machine AND b.record_id = o.record_id AND b.destination = o.destination
 					AND (b.version, b.seq) < (o.version, o.seq)
 					AND (NOT b.cancelled OR b.lease_until > $1)) AS head
 		FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[])
-			WITH ORDINALITY AS l (machine, lane, effects, states, suspects, most, depth, place)
+			WITH ORDINALITY AS l (machine, destination, effects, states, suspects, most, depth, place)
 		CROSS JOIN LATERAL (
 			SELECT *
 			FROM (
 				SELECT *
 				FROM fsm_outbox AS d
-				WHERE d.machine = l.machine AND d.lane = l.lane AND (d.state = 'delivering' AND d.cut > 0) = l.suspects
+				WHERE d.machine = l.machine AND d.destination = l.destination AND (d.state = 'delivering' AND d.cut > 0) = l.suspects
 					AND d.due_at <= $1 AND NOT d.parked AND d.effect = ANY(l.effects::text[])
 					AND (d.record_state IS NULL OR d.record_state = ANY(l.states::text[]))
 				ORDER BY d.due_at, d.version, d.seq
@@ -59,7 +59,7 @@ const (
 	), heads AS MATERIALIZED (
 		SELECT message_id
 		FROM (
-			SELECT *, row_number() OVER (PARTITION BY machine, lane ORDER BY due_at, version, seq) AS nth
+			SELECT *, row_number() OVER (PARTITION BY machine, destination ORDER BY due_at, version, seq) AS nth
 			FROM (SELECT *, row_number() OVER (PARTITION BY suspects ORDER BY due_at, version, seq) AS turn FROM due WHERE head) AS h
 			WHERE NOT suspects OR turn <= $9
 		) AS h
@@ -71,7 +71,7 @@ const (
 		FROM due AS o
 		CROSS JOIN LATERAL (
 			SELECT FROM fsm_outbox AS b
-			WHERE b.open AND NOT b.cancelled AND b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
+			WHERE b.open AND NOT b.cancelled AND b.machine = o.machine AND b.record_id = o.record_id AND b.destination = o.destination
 				AND (b.version, b.seq) < (o.version, o.seq)
 			ORDER BY b.version, b.seq
 			LIMIT 1

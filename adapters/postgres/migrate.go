@@ -17,10 +17,10 @@ var migrations embed.FS
 
 // Version is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const Version = 11
+const Version = 12
 
 // names of the migrations, in their order.
-var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_cut_twice", "0011_states"}
+var names = [Version]string{"0001_engine", "0002_fences", "0003_keys", "0004_rows", "0005_parked", "0006_suspects", "0007_pauses", "0008_forced", "0009_cancel", "0010_cut_twice", "0011_states", "0012_destination"}
 
 // Migrate creates the schema, brings the engine's tables to the current version, creates the
 // missing tables of the machines, and installs the rules of their rows, in one transaction under

@@ -19,7 +19,7 @@ import (
 func (d *database) deadLetters(t testing.TB, count int) {
 	t.Helper()
 	d.exec(t, fmt.Sprintf(`
-		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at)
+		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at)
 		SELECT gen_random_uuid(), 'deal', 'blocked ' || n, 1, seq, 'notify_owner', 'kafka', 'keyed', false, '{"owner_id":8}', '%[2]s',
 			(ARRAY['dead_letter', 'pending'])[seq], 2 - seq, '%[2]s'
 		FROM generate_series(1, %[1]d) AS n, generate_series(1, 2) AS seq`, count, epoch.Format(time.RFC3339Nano)))

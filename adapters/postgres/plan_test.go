@@ -128,9 +128,9 @@ func fill(t *testing.T, d *database) {
 func fillUnanalyzed(t *testing.T, d *database) {
 	t.Helper()
 	d.exec(t, fmt.Sprintf(`
-		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at, delivered_at)
+		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at, delivered_at)
 		SELECT gen_random_uuid(), 'deal', gen_random_uuid()::text, 1, 1, 'e', 'kafka', 'keyed', n %% 2 = 0, '{}', '%[2]s', 'delivered', 1, '%[2]s', '%[2]s' FROM generate_series(1, %[1]d) AS n;
-		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at)
+		INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at)
 		SELECT gen_random_uuid(), 'deal', gen_random_uuid()::text, 1, 1, 'e', 'kafka', 'keyed', true, '{}', '%[2]s', 'pending', 0, timestamptz '%[2]s' + interval '1 day' FROM generate_series(1, 100);
 		INSERT INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload)
 		SELECT 'deal', gen_random_uuid()::text, 'timeout', 1, timestamptz '%[2]s' + interval '1 day', 'EXPIRE', '{}' FROM generate_series(1, %[1]d);

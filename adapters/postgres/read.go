@@ -133,7 +133,7 @@ func readMessages(q store.Read) (s statement) {
 	s.write(" WHERE state = 'dead_letter' AND NOT cancelled AND discarded_at IS NULL")
 	f := q.Filter
 	for _, column := range []struct{ name, value string }{
-		{"machine", f.Machine}, {"record_id", f.Record}, {"effect", f.Effect}, {"lane", f.Destination},
+		{"machine", f.Machine}, {"record_id", f.Record}, {"effect", f.Effect}, {"destination", f.Destination},
 	} {
 		if column.value != "" {
 			s.write(" AND %s = %s", column.name, s.param(column.value))

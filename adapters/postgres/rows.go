@@ -177,7 +177,7 @@ var (
 		{"message_id", "uuid", func(r *store.OutboxMessage) any { return r.MessageID }},
 		{"seq", "integer", func(r *store.OutboxMessage) any { return int32(r.Seq) }},
 		{"effect", "text", func(r *store.OutboxMessage) any { return r.Effect }},
-		{"lane", "text", func(r *store.OutboxMessage) any { return r.Destination }},
+		{"destination", "text", func(r *store.OutboxMessage) any { return r.Destination }},
 		{"delivery", "text", func(r *store.OutboxMessage) any { return string(r.Delivery) }},
 		{"work", "boolean", func(r *store.OutboxMessage) any { return r.Work }},
 		{"payload", "json", func(r *store.OutboxMessage) any { return nullable(r.Payload) }},

@@ -162,7 +162,7 @@ func (b ruleBuilder) message() function {
 		}
 	}
 	isAsked := "m.seq || ' ' || step || ' ' || m.effect IN (" + oneOf(asked) + ")"
-	isSent := "m.effect || ' ' || m.lane || ' ' || m.delivery || ' ' || m.work::text IN (" + oneOf(sent) + ")"
+	isSent := "m.effect || ' ' || m.destination || ' ' || m.delivery || ' ' || m.work::text IN (" + oneOf(sent) + ")"
 	isAbout := "true"
 	for _, name := range slices.Sorted(maps.Keys(payloads)) {
 		isAbout += fmt.Sprintf("\n            AND (m.effect NOT IN (%s) OR COALESCE(m.payload ->> %s = m.record_id, false))", oneOf(payloads[name]), literal(name))
@@ -182,7 +182,7 @@ func (b ruleBuilder) message() function {
 		{"step IS NULL", "'no step led to that version at that time, and to that state'"},
 		{"m.effect NOT IN (" + oneOf(effects) + ")", "'there is no such effect'"}, // also of a machine without any
 		{"NOT (" + isAsked + ")", "'the step ' || step || ' does not ask for it at that place'"},
-		{"NOT (" + isSent + ")", "'lane, delivery or work are not those of the effect'"},
+		{"NOT (" + isSent + ")", "'destination, delivery or work are not those of the effect'"},
 		{"NOT (" + isAbout + ")", "'the id in its payload is another record''s'"},
 	} {
 		body += fmt.Sprintf("    IF %s THEN\n        RETURN %s;\n    END IF;\n", because[0], because[1])

@@ -30,9 +30,9 @@ func BenchmarkRules(b *testing.B) {
 		UPDATE sent SET message = encode(set_byte(set_byte(sum, 6, get_byte(sum, 6) & 15 | 128), 8, get_byte(sum, 8) & 63 | 128), 'hex')::uuid;
 		ANALYZE`, rows, "2026-01-02 03:04:05Z"))
 	for name, statements := range map[string]string{
-		"message": `INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at)
+		"message": `INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at)
 			VALUES (r.message, 'deal', r.id, 1, 0, 'deal.events', 'kafka', 'keyed', false, json_build_object('deal_id', r.id), '2026-01-02 03:04:05Z', 'pending', 0, '2026-01-02 03:04:05Z');`,
-		"message held, settled": `INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at, lease_token, lease_until)
+		"message held, settled": `INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at, lease_token, lease_until)
 			VALUES (r.message, 'deal', r.id, 1, 0, 'deal.events', 'kafka', 'keyed', false, json_build_object('deal_id', r.id), '2026-01-02 03:04:05Z', 'delivering', 1, '2026-01-02 03:04:05Z', r.message, '2026-01-02 03:04:05Z');
 			UPDATE fsm_outbox SET state = 'delivered', attempts = 1, delivered_at = '2026-01-02 03:04:05Z', discarded_at = NULL, last_error = NULL, resolution = NULL,
 				lease_token = NULL, lease_until = NULL, worker = NULL WHERE message_id = r.message;`,

@@ -13,33 +13,33 @@ import (
 // Of an order with a dead letter and something else open, that one waits: what came
 // before the dead letter was closed when it was claimed.
 const backlog = `WITH open AS MATERIALIZED (
-		SELECT machine, record_id, lane, effect, state, cancelled
-		FROM fsm_outbox INDEXED BY fsm_outbox_lane
+		SELECT machine, record_id, destination, effect, state, cancelled
+		FROM fsm_outbox INDEXED BY fsm_outbox_ordering_key
 		WHERE state <> 'delivered' AND (cancelled = 0 OR state = 'delivering') AND discarded_at IS NULL
 			AND machine IN (SELECT value FROM json_each(?1))
-		ORDER BY machine, record_id, lane
+		ORDER BY machine, record_id, destination
 		LIMIT ?4
 	), wanted AS (
-		SELECT l.value ->> 'Machine' AS machine, l.value ->> 'Name' AS lane, e.value AS effect
+		SELECT l.value ->> 'Machine' AS machine, l.value ->> 'Name' AS destination, e.value AS effect
 		FROM json_each(?2) AS l, json_each(l.value, '$.Effects') AS e
 	), due AS (
 		SELECT machine, effect, (
 			SELECT coalesce(o.lease_until, o.available_at)
 			FROM fsm_outbox AS o INDEXED BY fsm_outbox_due
-			WHERE o.machine = w.machine AND o.lane = w.lane AND o.effect = w.effect AND coalesce(o.lease_until, o.available_at) <= ?3
+			WHERE o.machine = w.machine AND o.destination = w.destination AND o.effect = w.effect AND coalesce(o.lease_until, o.available_at) <= ?3
 				AND o.parked = 0 AND o.cancelled = 0 AND o.state IN ('pending', 'retry_wait', 'delivering')
 			ORDER BY coalesce(o.lease_until, o.available_at)
 			LIMIT 1
 		) AS since
 		FROM wanted AS w
 	)
-	SELECT 'blocked' AS kind, machine, lane AS name, '' AS state, count(*), NULL AS since
+	SELECT 'blocked' AS kind, machine, destination AS name, '' AS state, count(*), NULL AS since
 	FROM (
-		SELECT machine, lane FROM open WHERE cancelled = 0
-		GROUP BY machine, record_id, lane
+		SELECT machine, destination FROM open WHERE cancelled = 0
+		GROUP BY machine, record_id, destination
 		HAVING max(state = 'dead_letter') AND count(*) > 1
 	)
-	GROUP BY machine, lane
+	GROUP BY machine, destination
 	UNION ALL
 	SELECT 'due', machine, effect, '', 1, since FROM due WHERE since IS NOT NULL
 	UNION ALL

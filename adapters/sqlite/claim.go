@@ -32,8 +32,8 @@ const overdueOf = `max(due_at, coalesce(lease_until, due_at)) <= +?2
 		AND event IN (SELECT value FROM json_each(%s)) AND (record_state IS NULL OR record_state IN (SELECT value FROM json_each(%s)))`
 
 // An open message before o of the same ordering key.
-const before = `SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_lane
-			WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.lane = o.lane AND (p.version, p.seq) < (o.version, o.seq)
+const before = `SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_ordering_key
+			WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.destination = o.destination AND (p.version, p.seq) < (o.version, o.seq)
 				AND p.state <> 'delivered' AND (p.cancelled = 0 OR p.state = 'delivering')`
 
 var (
@@ -44,14 +44,14 @@ var (
 		EXISTS (` + before + ` AND p.cancelled = 0 AND (p.state <> 'dead_letter' OR p.discarded_at IS NULL)),
 		EXISTS (` + before + ` AND p.cancelled = 1 AND p.lease_until > ?2)
 	FROM fsm_outbox AS o INDEXED BY fsm_outbox_due
-	WHERE machine = +?1 AND lane = +?5 AND (state = 'delivering' AND cut > 0) = +?6` + fmt.Sprintf(dueOf, "?4", "?7") + `
+	WHERE machine = +?1 AND destination = +?5 AND (state = 'delivering' AND cut > 0) = +?6` + fmt.Sprintf(dueOf, "?4", "?7") + `
 	ORDER BY coalesce(lease_until, available_at), version, seq
 	LIMIT ?3`
 
 	// The places, in the list ?1, of the destinations with a due message.
 	destinationsWithEffects = `SELECT l.key FROM json_each(?1) AS l
 	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
-		WHERE machine = l.value ->> 'Machine' AND lane = l.value ->> 'Name'
+		WHERE machine = l.value ->> 'Machine' AND destination = l.value ->> 'Name'
 			AND (state = 'delivering' AND cut > 0) = (l.value ->> 'Suspects')` + fmt.Sprintf(dueOf, "l.value, '$.Effects'", "l.value, '$.States'") + `)`
 
 	// dueDeadlines are at most ?3 deadlines of machine ?1, oldest first, of the

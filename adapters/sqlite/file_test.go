@@ -267,11 +267,11 @@ func TestBrokenJSONIsItsOwnTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	execUnchecked(t, path, "fsm_outbox", "UPDATE fsm_outbox SET payload = '{' WHERE message_id = 'a'")
-	lanes := []store.Destination{
+	destinations := []store.Destination{
 		{Machine: "m", Name: "a", Effects: []string{"e"}, Most: 9},
 		{Machine: "m", Name: "b", Effects: []string{"e"}, Most: 9},
 	}
-	tasks, err := s.Claim(t.Context(), store.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Destinations: lanes, Effects: 9})
+	tasks, err := s.Claim(t.Context(), store.Claim{Now: time.Now(), Until: time.Now().Add(time.Minute), Destinations: destinations, Effects: 9})
 	if err != nil || len(tasks) != 2 {
 		t.Fatalf("claimed %v, %v", tasks, err)
 	}

@@ -53,7 +53,7 @@ func (s *Store) load(ctx context.Context, tx *sql.Tx, q *store.Query, row *store
 
 // selectAlone asks whether anything else of a record is open, by the index that
 // knows.
-const selectAlone = `SELECT NOT EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_lane
+const selectAlone = `SELECT NOT EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_ordering_key
 	WHERE machine = ? AND record_id = ? AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')
 		AND discarded_at IS NULL AND message_id <> ?)`
 

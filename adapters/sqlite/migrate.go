@@ -18,10 +18,10 @@ var migrations embed.FS
 
 // known is the version of the engine's tables that this store works with: the
 // number of its last migration.
-const known = 10
+const known = 11
 
 // names of the migrations, in their order.
-var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked", "0005_suspects", "0006_pauses", "0007_forced", "0008_cancel", "0009_cut_twice", "0010_states"}
+var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked", "0005_suspects", "0006_pauses", "0007_forced", "0008_cancel", "0009_cut_twice", "0010_states", "0011_destination"}
 
 // Migrate brings the engine's tables to the current version and creates the missing tables of the
 // machines, in one transaction. Tables may refer to tables of another machine, in any order. A

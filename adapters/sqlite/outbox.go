@@ -6,7 +6,7 @@ import (
 )
 
 // outboxColumns are those of a row of the outbox but its lease.
-const outboxColumns = `message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, record_state, correlation, created_at,
+const outboxColumns = `message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, record_state, correlation, created_at,
 	state, attempts, cut, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
 const insertOutbox = "INSERT INTO fsm_outbox (" + outboxColumns + ", lease_token, lease_until, worker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -72,9 +72,9 @@ func plansGoByIndex(t *testing.T, s *Store, st *statements) {
 		"destinations with effects":   {destinationsWithEffects, "fsm_outbox_due"},
 		"machines with deadlines":     {machinesWithDeadlines, "fsm_deadlines_due"},
 		"effects that are due":        {dueEffects, "fsm_outbox_due"},
-		"the head of an ordering key": {dueEffects, "fsm_outbox_lane"},
+		"the head of an ordering key": {dueEffects, "fsm_outbox_ordering_key"},
 		"deadlines that are due":      {dueDeadlines, "fsm_deadlines_due"},
-		"work to cancel":              {cancelWork, "fsm_outbox_lane"},
+		"work to cancel":              {cancelWork, "fsm_outbox_ordering_key"},
 		"what waits behind a head":    {firstParked, "fsm_outbox_parked"},
 		"parking":                     {park, "fsm_outbox USING PRIMARY KEY"},
 		"dead letters":                {deadLetters, "fsm_outbox_dead"},
@@ -96,7 +96,7 @@ func plansGoByIndex(t *testing.T, s *Store, st *statements) {
 
 // firstParked is what the trigger fsm_outbox_unpark looks for.
 const firstParked = `SELECT message_id FROM fsm_outbox AS p
-	WHERE p.machine = ?1 AND p.record_id = ?2 AND p.lane = ?3 AND p.parked = 1 AND p.cancelled = 0
+	WHERE p.machine = ?1 AND p.record_id = ?2 AND p.destination = ?3 AND p.parked = 1 AND p.cancelled = 0
 	ORDER BY p.version, p.seq LIMIT 1`
 
 // scans reports whether a plan reads a table from end to end: not a list

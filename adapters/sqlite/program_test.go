@@ -116,7 +116,7 @@ func TestProgramStoresAMessageWithoutPayload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err, table)
 	}
-	const message = `INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, state, attempts, available_at, payload, created_at)
+	const message = `INSERT INTO fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, state, attempts, available_at, payload, created_at)
 		VALUES ('00000000-0000-4000-8000-000000000001', 'deal', '1', 1, 0, 'e', 'l', 'keyed', 0, 'pending', 0, '2026-01-02T03:04:05.000000Z', NULL, '2026-01-02T03:04:05.000000Z');`
 	if out, err := program(t, ":memory:", table+message); err != nil {
 		t.Errorf("%v\n%s", err, out)

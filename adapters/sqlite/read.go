@@ -15,7 +15,7 @@ const (
 	// place behind which to begin, null for the start; ?11 at most.
 	deadLetters = "SELECT " + outboxColumns + ` FROM fsm_outbox
 		WHERE state = 'dead_letter' AND cancelled = 0 AND discarded_at IS NULL
-			AND (?1 IS NULL OR machine = ?1) AND (?2 IS NULL OR record_id = ?2) AND (?3 IS NULL OR effect = ?3) AND (?4 IS NULL OR lane = ?4)
+			AND (?1 IS NULL OR machine = ?1) AND (?2 IS NULL OR record_id = ?2) AND (?3 IS NULL OR effect = ?3) AND (?4 IS NULL OR destination = ?4)
 			AND (?5 IS NULL OR instr(last_error, ?5) > 0) AND (?6 IS NULL OR created_at < ?6)
 			AND (?7 IS NULL OR (created_at, version, seq, message_id) > (?7, ?8, ?9, ?10))
 		ORDER BY created_at, version, seq, message_id

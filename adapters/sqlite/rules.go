@@ -138,7 +138,7 @@ func (r rules) message() []trigger {
 		if !info.Work {
 			work = "NOT NEW.work"
 		}
-		fmt.Fprintf(&legal, "            WHEN %s THEN NEW.lane = %s AND NEW.delivery = %s AND %s", literal(info.Name), literal(info.Destination), literal(string(info.Delivery)), work)
+		fmt.Fprintf(&legal, "            WHEN %s THEN NEW.destination = %s AND NEW.delivery = %s AND %s", literal(info.Name), literal(info.Destination), literal(string(info.Delivery)), work)
 		for _, name := range info.RecordIDs {
 			// Go reads the last of several, whatever their capitals.
 			fmt.Fprintf(&legal, " AND CAST(json_extract(NEW.payload, %s) AS text) = NEW.record_id AND (SELECT count(*) FROM json_each(NEW.payload) AS k WHERE lower(k.key) = %s) = 1",

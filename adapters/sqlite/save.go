@@ -88,7 +88,7 @@ func (w *writer) engineRows(ctx context.Context) error {
 }
 
 const (
-	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_lane SET cancelled = 1, parked = 0
+	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_ordering_key SET cancelled = 1, parked = 0
 		WHERE machine = +? AND record_id = +? AND work = 1 AND cancelled = 0
 			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it; for the plus see dueOf
 	insertForced  = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"

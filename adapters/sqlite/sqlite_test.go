@@ -65,7 +65,7 @@ func subjectOf(t *testing.T, db *sqlite.Store, path string) storetest.Subject[*s
 		ExecUnchecked: func(t *testing.T, table, statement string) { execUnchecked(t, path, table, statement) },
 		AllowAnyRows:  func(t *testing.T) { allowAnyRows(t, path) },
 		MigrateTo:     db.MigrateTo,
-		Version:       10,
+		Version:       11,
 	}
 }
 

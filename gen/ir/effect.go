@@ -60,8 +60,8 @@ type Effect struct {
 	Index    int
 	Kind     EffectKind
 	Delivery Delivery // Log: at_most_once; Upsert, Update, Delete, Start: transaction
-	// To is the lane: effects of one record with the same To run in order,
-	// one at a time. "" : the effect's own name.
+	// To is the destination. Effects of one record with the same To run in order,
+	// one at a time. "": the effect's own name.
 	To   string
 	With []Payload
 

@@ -3,7 +3,7 @@ package attacks
 import "strings"
 
 const (
-	messageColumns = `fsm_outbox (message_id, machine, record_id, version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at)`
+	messageColumns = `fsm_outbox (message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at)`
 
 	// payoutOf asks for a payout of a deal by the last step of its history.
 	payoutOf = `INSERT INTO ` + messageColumns + `
@@ -13,7 +13,7 @@ const (
 
 	// again copies a message of a funded deal.
 	again = `INSERT INTO ` + messageColumns + `
-		SELECT '00000000-0000-4000-8000-00000000ffff', machine, record_id, version, seq + 1, effect, lane, delivery, work, payload, created_at, state, attempts, available_at
+		SELECT '00000000-0000-4000-8000-00000000ffff', machine, record_id, version, seq + 1, effect, destination, delivery, work, payload, created_at, state, attempts, available_at
 		FROM fsm_outbox WHERE record_id = {funded} AND version = 1`
 
 	// claimed makes a worker of the attacker.
@@ -39,7 +39,7 @@ func messageEdits() []Attack {
 	var list []Attack
 	for _, set := range []string{
 		`message_id = '00000000-0000-4000-8000-00000000ffff'`, `machine = 'registration'`, `record_id = {draft}`, `version = version + 1`,
-		`seq = seq + 7`, `effect = 'execute_payout'`, `lane = 'elsewhere'`, `delivery = 'at_most_once'`, `work = NOT work`,
+		`seq = seq + 7`, `effect = 'execute_payout'`, `destination = 'elsewhere'`, `delivery = 'at_most_once'`, `work = NOT work`,
 		`payload = '{"owner_id":9,"status":"FUNDED"}'`, `record_state = 'DRAFT'`, `correlation = 'another'`, `created_at = available_at`,
 	} {
 		list = append(list, Attack{Name: "a message is rewritten: " + set, Refused: "fsm_outbox", SQL: []string{"UPDATE fsm_outbox SET " + set + " WHERE record_id = {funded}"}})
@@ -78,19 +78,19 @@ func plantedMessages() []Attack {
 		{Name: "a payout is planted", Refused: "fsm_outbox", SQL: []string{payoutOf}},
 		{Name: "a message is sent twice", Refused: "fsm_outbox", SQL: []string{again}},
 		{Name: "a message of no record", Refused: "fsm_outbox", SQL: []string{`INSERT INTO ` + messageColumns + `
-			SELECT '00000000-0000-4000-8000-00000000ffff', machine, '00000000-0000-4000-8000-00000000eeee', version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at
+			SELECT '00000000-0000-4000-8000-00000000ffff', machine, '00000000-0000-4000-8000-00000000eeee', version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at
 			FROM fsm_outbox WHERE record_id = {funded} AND version = 1`}},
 		{Name: "a message of no machine", Refused: "fsm_outbox", SQL: []string{`INSERT INTO ` + messageColumns + `
-			SELECT '00000000-0000-4000-8000-00000000ffff', 'none', record_id, version, seq + 1, effect, lane, delivery, work, payload, created_at, state, attempts, available_at
+			SELECT '00000000-0000-4000-8000-00000000ffff', 'none', record_id, version, seq + 1, effect, destination, delivery, work, payload, created_at, state, attempts, available_at
 			FROM fsm_outbox WHERE record_id = {funded} AND version = 1`}},
 		{Name: "a message is planted as delivered", Refused: "fsm_outbox", SQL: []string{`INSERT INTO ` + messageColumns + `
-			SELECT '00000000-0000-4000-8000-00000000ffff', machine, record_id, version, seq + 1, effect, lane, delivery, work, payload, created_at, 'dead_letter', 3, NULL
+			SELECT '00000000-0000-4000-8000-00000000ffff', machine, record_id, version, seq + 1, effect, destination, delivery, work, payload, created_at, 'dead_letter', 3, NULL
 			FROM fsm_outbox WHERE record_id = {funded} AND version = 1`}},
 		{Name: "a message is replaced", Refused: "fsm_outbox", Postgres: []string{}, SQLite: []string{`INSERT OR REPLACE INTO ` + messageColumns + `
-			SELECT message_id, machine, record_id, version, seq, effect, lane, delivery, work, '{"deal_id":"other"}', created_at, state, attempts, available_at
+			SELECT message_id, machine, record_id, version, seq, effect, destination, delivery, work, '{"deal_id":"other"}', created_at, state, attempts, available_at
 			FROM fsm_outbox WHERE record_id = {funded} AND version = 1`}},
 		{Name: "a message is replaced by its place", Refused: "fsm_outbox", Postgres: []string{}, SQLite: []string{`INSERT OR REPLACE INTO ` + messageColumns + `
-			SELECT 'other', machine, record_id, version, seq, effect, lane, delivery, work, payload, created_at, state, attempts, available_at
+			SELECT 'other', machine, record_id, version, seq, effect, destination, delivery, work, payload, created_at, state, attempts, available_at
 			FROM fsm_outbox WHERE record_id = {funded} AND version = 1`}},
 	}
 }

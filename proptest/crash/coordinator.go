@@ -207,5 +207,5 @@ func heads(tag string, now time.Time) string {
 	return `SELECT o.state, o.worker, o.lease_until, o.available_at
 		FROM fsm_outbox AS o
 		WHERE o.correlation = '` + tag + `' AND ` + open("o") + ` AND NOT EXISTS (SELECT 1 FROM fsm_outbox AS b
-			WHERE b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane AND (b.version, b.seq) < (o.version, o.seq) AND ` + open("b") + `)`
+			WHERE b.machine = o.machine AND b.record_id = o.record_id AND b.destination = o.destination AND (b.version, b.seq) < (o.version, o.seq) AND ` + open("b") + `)`
 }

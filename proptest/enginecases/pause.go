@@ -113,7 +113,7 @@ func destinationWaits[Tx any](f *fixture[Tx]) {
 	f.offered()
 	f.stepAll()
 	f.wantCalls("notify_owner", 1)
-	f.wantUnclaimed("lane = 'kafka'", 2)
+	f.wantUnclaimed("destination = 'kafka'", 2)
 	f.unpauseScope(scope)
 	f.stepAll()
 	f.wantCalls("deal.events", 2)
@@ -150,7 +150,7 @@ func pauseIsStored[Tx any](f *fixture[Tx]) {
 		f.restart()
 		f.stepAll()
 	}
-	f.wantUnclaimed("lane = 'kafka'", 2)
+	f.wantUnclaimed("destination = 'kafka'", 2)
 	list, err := f.engine.Pauses(f.Context())
 	f.Must(err)
 	if want := []store.Pause{{Scope: scope, Who: "ann", Why: "the topic moves", At: storetest.StartTime}}; storetest.Text(list) != storetest.Text(want) {
@@ -192,7 +192,7 @@ func lastPausesHold[Tx any](f *fixture[Tx]) {
 	f.stepAll()
 	f.stepAll()
 	f.wantCalls("notify_owner", 1)
-	f.wantUnclaimed("lane = 'kafka'", 2)
+	f.wantUnclaimed("destination = 'kafka'", 2)
 	if !f.log.has("the pauses can't be read") {
 		f.Error("nothing is said")
 	}

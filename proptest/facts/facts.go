@@ -127,7 +127,7 @@ func Steps(ctx context.Context, db *sql.DB, m Machine) ([]Step, error) {
 
 // Messages reads the outbox, by the ids of the messages.
 func Messages(ctx context.Context, db *sql.DB) ([]Message, error) {
-	return list(ctx, db, `SELECT message_id, machine, record_id, version, effect, seq, lane, state, payload, correlation, last_error, attempts, cut,
+	return list(ctx, db, `SELECT message_id, machine, record_id, version, effect, seq, destination, state, payload, correlation, last_error, attempts, cut,
 		work, cancelled, discarded_at, lease_token, parked, available_at, lease_until FROM fsm_outbox ORDER BY message_id`, func(r *Row) Message {
 		return Message{
 			ID: r.Text(), Effect: Effect{Machine: r.Text(), Record: r.Text(), Version: r.Int(), Name: r.Text()}, Seq: r.Int(),

@@ -112,7 +112,7 @@ func (e *evidence) readDatabase(t testing.TB, db *sql.DB) {
 		scan(&h.record, &h.version, &h.event, &h.from, &h.to, &h.transition, &h.payload)
 		e.history = append(e.history, h)
 	})
-	read(t, db, `SELECT CAST(message_id AS text), record_id, version, seq, effect, lane, delivery, state, cancelled, discarded_at IS NOT NULL, resolution IS NOT NULL, COALESCE(last_error, '')
+	read(t, db, `SELECT CAST(message_id AS text), record_id, version, seq, effect, destination, delivery, state, cancelled, discarded_at IS NOT NULL, resolution IS NOT NULL, COALESCE(last_error, '')
 		FROM fsm_outbox ORDER BY record_id, version, seq`, func(scan scanner) {
 		var m message
 		scan(&m.id, &m.record, &m.version, &m.seq, &m.effect, &m.destination, &m.delivery, &m.state, &m.cancelled, &m.discarded, &m.resolved, &m.lastError)

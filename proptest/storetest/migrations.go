@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fsmgen/fsmgen/generated/deal"
+	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
@@ -14,6 +16,7 @@ func migrations[Tx any]() []storeCase[Tx] {
 		{"TwiceIsANoOp", migrateTwice[Tx]},
 		{"SeveralProcessesAtOnce", migrateAtOnce[Tx]},
 		{"UpDownUp", upDownUp[Tx]},
+		{"MessagesOutliveEveryVersion", messagesOutliveVersions[Tx]},
 		{"ADownSchemaIsAClearError", downSchema[Tx]},
 		{"ANewerSchemaIsAClearError", newerSchema[Tx]},
 		{"ATriggerThatIsGoneIsDrift", triggerGone[Tx]},
@@ -65,6 +68,40 @@ func upDownUp[Tx any](f *Fixture[Tx]) {
 	if tasks := f.claimAll(901, StartTime); len(tasks) != 1 {
 		f.Fatalf("claimed %s", Text(tasks))
 	}
+}
+
+// messagesOutliveVersions takes a database with leased, parked and dead messages to each
+// earlier version of the engine's tables and back. No message is lost, and each still waits for
+// the messages before it.
+func messagesOutliveVersions[Tx any](f *Fixture[Tx]) {
+	_, first, second, third := f.queued(f.Message)
+	h := f.deal()
+	dead, behind := f.deadLetter(h, 1, "kafka"), f.Message(h, 2, "kafka")
+	f.send(h, behind)
+	other := f.deal()
+	pending := f.Message(other, 1, "kafka")
+	pending.AvailableAt = fsm.Some(StartTime.Add(time.Second))
+	f.send(other, pending)
+	const parked = 3
+	f.wantClaimed(f.Claim(903, StartTime))
+	f.wantParked(parked)
+	for version := f.Version - 1; version > 0; version-- {
+		f.Must(f.MigrateTo(f.Context(), version))
+		f.Must(f.Store.Migrate(f.Context(), store.Machines(f.machines())))
+		f.AllowAnyRows(f.T)
+		if version == f.Version-1 {
+			f.wantParked(parked) // earlier versions have no parked messages: the next claim parks them
+		}
+		f.wantClaimed(f.Claim(904, StartTime))
+		f.wantParked(parked)
+	}
+	f.Must(f.settle(byOperator(dead, store.MessageState{State: "dead_letter", Attempts: dead.Attempts, DiscardedAt: fsm.Some(StartTime), LastError: dead.LastError, Resolution: "ann: gone"})))
+	f.wantClaimed(f.Claim(905, StartTime), behind)
+	f.Must(f.settle(delivered(first, StartTime)))
+	next := f.wantClaimed(f.Claim(906, StartTime), second)[0]
+	f.Must(f.settle(delivered(next, StartTime)))
+	f.wantClaimed(f.Claim(907, StartTime.Add(time.Second)), third, pending)
+	f.wantParked(0)
 }
 
 func downSchema[Tx any](f *Fixture[Tx]) {

@@ -39,7 +39,7 @@ func parking[Tx any]() []storeCase[Tx] {
 // There must never be any.
 const stuck = `fsm_outbox AS o WHERE o.parked AND NOT o.cancelled AND NOT EXISTS (
 	SELECT 1 FROM fsm_outbox AS b
-	WHERE b.machine = o.machine AND b.record_id = o.record_id AND b.lane = o.lane
+	WHERE b.machine = o.machine AND b.record_id = o.record_id AND b.destination = o.destination
 		AND (b.version < o.version OR b.version = o.version AND b.seq < o.seq)
 		AND b.state <> 'delivered' AND b.discarded_at IS NULL AND NOT b.cancelled)`
 

@@ -15,8 +15,8 @@ func (s *stopped) Now() time.Time { return s.now }
 // TestRoomOfADestination follows one with four places and two attempts a second.
 func TestRoomOfADestination(t *testing.T) {
 	clock := &stopped{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	lanes := []store.Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
-	d := newDestinations(lanes, Config{Clock: clock, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 4}}})
+	destinations := []store.Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
+	d := newDestinations(destinations, Config{Clock: clock, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 4}}})
 	fails := func() {
 		for range tripsAfter {
 			d.report("ton", true)
@@ -34,8 +34,8 @@ func TestRoomOfADestination(t *testing.T) {
 		{"it has ended", func() { d.leave("ton") }, 1},
 		{"another is tried", take, 0},
 		{"it has succeeded", func() { d.report("ton", false); d.leave("ton") }, 4},
-		{"a claim asks for both lanes", func() {
-			reserved := d.reserve(lanes, 16)
+		{"a claim asks for both destinations", func() {
+			reserved := d.reserve(destinations, 16)
 			if len(reserved) != 2 || reserved[0].Most != 2 || reserved[1].Most != 2 {
 				t.Errorf("it may claim %+v", reserved)
 			}
@@ -54,11 +54,11 @@ func TestRoomOfADestination(t *testing.T) {
 
 // TestMachinesOfOneDestinationTakeTurns: with one place neither machine is left out.
 func TestMachinesOfOneDestinationTakeTurns(t *testing.T) {
-	lanes := []store.Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
-	d := newDestinations(lanes, Config{Clock: &stopped{}, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 1}}})
+	destinations := []store.Destination{{Machine: "deal", Name: "ton"}, {Machine: "wal", Name: "ton"}}
+	d := newDestinations(destinations, Config{Clock: &stopped{}, Concurrency: 16, Limits: map[string]Limit{"ton": {AtOnce: 1}}})
 	seen := map[string]int{}
 	for range 4 {
-		reserved := d.reserve(lanes, 16)
+		reserved := d.reserve(destinations, 16)
 		seen[reserved[0].Machine]++
 		d.claimed(reserved, nil)
 	}

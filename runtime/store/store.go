@@ -87,7 +87,7 @@ type Store[T any] interface {
 	//
 	// A message is due if it is not cancelled and its state is pending or retry_wait with
 	// available_at <= Now, or delivering with lease_until <= Now (its worker died). It must also
-	// be the first of its ordering key: no row with the same (machine, record, lane) and a
+	// be the first of its ordering key: no row with the same (machine, record, destination) and a
 	// smaller (version, seq) is open. Open is: pending or retry_wait, not cancelled; dead_letter,
 	// not cancelled, discarded_at null; delivering, and either not cancelled or lease_until > Now.
 	// A claimed row gets state delivering, attempts + 1, lease_token Token and lease_until Until;

@@ -150,7 +150,7 @@ func isCleaning(ctx context.Context, tx *sql.Tx, image string) (bool, error) {
 	e := &StuckError{}
 	var dead bool
 	for _, link := range chain {
-		// The condition is that of the index fsm_outbox_lane.
+		// The condition is that of the index fsm_outbox_ordering_key.
 		query := `SELECT o.record_id, o.effect, o.message_id, coalesce(o.last_error, ''), o.state = 'dead_letter'
 			FROM fsm_outbox AS o WHERE o.machine = ?1 AND o.record_id IN (SELECT run_id FROM ` + link.table + ` WHERE image_id = ?2)
 				AND o.state <> 'delivered' AND (o.cancelled = 0 OR o.state = 'delivering') AND o.discarded_at IS NULL LIMIT 1`
@@ -200,7 +200,7 @@ func (s *Service) stuck(ctx context.Context, machine, run string) error {
 	e := &StuckError{Machine: machine, RunID: run}
 	const query = `SELECT effect, message_id, coalesce(last_error, '') FROM fsm_outbox
 		WHERE machine = ? AND record_id = ? AND state = 'dead_letter' AND discarded_at IS NULL
-			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering') LIMIT 1` // as the index fsm_outbox_lane has it
+			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering') LIMIT 1` // as the index fsm_outbox_ordering_key has it
 	found, err := row(ctx, s.store, query, []any{machine, run}, &e.Effect, &e.Message, &e.LastError)
 	if err != nil || !found {
 		return err
