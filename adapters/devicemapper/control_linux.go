@@ -15,7 +15,7 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// controlNode is where the kernel takes the commands of device-mapper.
+// controlNode is the file whose ioctls are the commands of device-mapper.
 const controlNode = "/dev/mapper/control"
 
 // The fixed parts of the protocol, linux/dm-ioctl.h: a header, and for each
@@ -24,8 +24,8 @@ const (
 	headerSize    = unix.SizeofDmIoctl
 	specSize      = unix.SizeofDmTargetSpec
 	firstBuffer   = 16 << 10
-	largestBuffer = 4 << 20 // an answer that is longer is a mistake
-	protocolMajor = 4       // it has been since Linux 2.6
+	largestBuffer = 4 << 20 // no valid answer is longer
+	protocolMajor = 4       // since Linux 2.6
 )
 
 // control is the open control node.
@@ -35,7 +35,7 @@ type control struct {
 	mu   sync.Mutex               // held with the flock, which does not keep goroutines apart
 }
 
-// changes names the commands that change something.
+// changes reports whether a command changes something, and the name of that step.
 func changes(request uintptr) (point string, ok bool) {
 	switch request {
 	case unix.DM_DEV_CREATE:
@@ -52,14 +52,14 @@ func changes(request uintptr) (point string, ok bool) {
 	return "", false
 }
 
-// A target is one line of a device's table: sectors that some driver serves.
+// target is one line of a device's table: a range of sectors and the driver that serves it.
 type target struct {
 	start, length uint64 // sectors
 	kind, params  string
 }
 
-// openControl opens the control node and checks that kernel and program speak
-// the same protocol.
+// openControl opens the control node and checks that the kernel has the same major version of
+// the protocol.
 func openControl() (*control, error) { return openControlAt(controlNode) }
 
 func openControlAt(node string) (*control, error) {
@@ -73,7 +73,7 @@ func openControlAt(node string) (*control, error) {
 	c := &control{file: file, step: func(string) error { return nil }}
 	head, _, err := c.do(unix.DM_VERSION, command{})
 	if err == nil && head.Version[0] != protocolMajor {
-		err = &Error{Op: "version", Name: node, Kind: volume.ErrUnsupported, Err: fmt.Errorf("the kernel speaks version %d of the protocol, this is for %d", head.Version[0], protocolMajor)}
+		err = &Error{Op: "version", Name: node, Kind: volume.ErrUnsupported, Err: fmt.Errorf("the kernel has version %d of the protocol, this program needs version %d", head.Version[0], protocolMajor)}
 	}
 	if err != nil {
 		return nil, errors.Join(explain("version", node, err), file.Close())
@@ -81,8 +81,8 @@ func openControlAt(node string) (*control, error) {
 	return c, nil
 }
 
-// lock keeps out every other process, and every other goroutine, until the
-// returned function is called. A process that dies unlocks.
+// lock blocks until no other process or goroutine holds the lock, and returns the function
+// that releases it. The kernel releases the lock of a process that dies.
 func (c *control) lock() (func(), error) {
 	c.mu.Lock()
 	if err := c.flock(unix.LOCK_EX); err != nil {
@@ -111,8 +111,8 @@ type command struct {
 	payload []byte
 }
 
-// do sends a command and returns the answer's header and payload. The error is
-// the bare errno, or that of the step.
+// do sends a command and returns the header and the payload of the answer. The error is the
+// errno itself, or that of Config.Step.
 func (c *control) do(request uintptr, cmd command) (*unix.DmIoctl, []byte, error) {
 	if len(cmd.name) >= unix.DM_NAME_LEN {
 		return nil, nil, unix.ENAMETOOLONG
@@ -139,8 +139,8 @@ func (c *control) do(request uintptr, cmd command) (*unix.DmIoctl, []byte, error
 	return nil, nil, unix.E2BIG
 }
 
-// encode lays a command out in a buffer of the given size, which is aligned as
-// the kernel wants it. Header and buffer are the same memory.
+// encode writes a command into a new buffer of the given size, aligned as the kernel
+// requires. The header that it returns points into the buffer.
 func encode(cmd command, size int) (*unix.DmIoctl, []byte) {
 	words := make([]uint64, size/8)
 	buffer := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size)
@@ -153,8 +153,8 @@ func encode(cmd command, size int) (*unix.DmIoctl, []byte) {
 	return head, buffer
 }
 
-// payload is what an answer carries after its header. Of an empty one the
-// kernel says that it ends before it starts.
+// payload returns the bytes of an answer after its header. If there are none, the kernel
+// reports an end before the start.
 func payload(head *unix.DmIoctl, buffer []byte) []byte {
 	start, end := int(head.Data_start), min(int(head.Data_size), len(buffer))
 	if start >= end {
@@ -163,8 +163,8 @@ func payload(head *unix.DmIoctl, buffer []byte) []byte {
 	return buffer[start:end]
 }
 
-// encodeTargets lays out a table. Each specification tells how far the next one
-// is from its own beginning.
+// encodeTargets encodes a table. Each specification contains the distance from its own start
+// to the next one.
 func encodeTargets(targets []target) ([]byte, error) {
 	var out bytes.Buffer
 	for _, t := range targets {
@@ -185,13 +185,13 @@ func encodeTargets(targets []target) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// decodeTargets reads a table or a status. In answers the distance to the next
-// specification counts from the beginning of the payload.
+// decodeTargets decodes a table or a status. In answers the distance to the next specification
+// is measured from the start of the payload.
 func decodeTargets(data []byte, count uint32) ([]target, error) {
 	var targets []target
 	for at := uint32(0); count > 0; count-- {
 		if uint64(at)+specSize > uint64(len(data)) {
-			return nil, fmt.Errorf("the kernel's answer is cut short at target %d: %w", len(targets), unix.EPROTO)
+			return nil, fmt.Errorf("the kernel's answer ends within target %d: %w", len(targets), unix.EPROTO)
 		}
 		var spec unix.DmTargetSpec
 		if err := binary.Read(bytes.NewReader(data[at:]), binary.NativeEndian, &spec); err != nil {
@@ -207,14 +207,13 @@ func decodeTargets(data []byte, count uint32) ([]target, error) {
 	return targets, nil
 }
 
-// encodeMessage lays out a message to the target at sector 0.
+// encodeMessage encodes a message to the target at sector 0.
 func encodeMessage(text string) []byte {
 	return append(append(make([]byte, 8), text...), 0)
 }
 
-// hasVersion reports whether an answer to DM_LIST_VERSIONS has a driver. An
-// entry is the distance to the next one, three numbers and the name; the last
-// distance is 0.
+// hasVersion reports whether an answer to DM_LIST_VERSIONS lists a driver. An entry is the
+// distance to the next one, three numbers and the name. The distance of the last entry is 0.
 func hasVersion(data []byte, kind string) bool {
 	const nameAt = 16
 	for len(data) >= nameAt {
@@ -230,8 +229,8 @@ func hasVersion(data []byte, kind string) bool {
 	return false
 }
 
-// decodeNames reads an answer to DM_LIST_DEVICES. An entry is the dev_t, the
-// distance to the next one and the name. The dev_t of an empty list is 0.
+// decodeNames decodes an answer to DM_LIST_DEVICES. An entry is the dev_t, the distance to the
+// next one and the name. The dev_t of an empty list is 0.
 func decodeNames(data []byte) []string {
 	const nextAt, nameAt = 8, 12
 	var names []string

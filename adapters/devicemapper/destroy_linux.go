@@ -24,7 +24,7 @@ func (v *Volumes) Mount(ctx context.Context, name string) (volume.Volume, error)
 		return f.Volume, &Error{Op: "mount", Name: name, Advice: "activate it first", Err: errors.New("it is not active")}
 	}
 	if err := v.mount(name); err != nil {
-		// Another process may have been faster.
+		// Another process may have mounted it.
 		if f, again := v.find(ctx, name); again == nil && f.Mounted != "" {
 			return f.Volume, nil
 		}
@@ -40,9 +40,9 @@ func (v *Volumes) mount(name string) error {
 	return mount(nodeOf(name), v.place(name))
 }
 
-// Unmount implements volume.Volumes. A volume that lost writes, because the
-// pool was full for example, stays mounted, read-only, and is refused again:
-// it can be destroyed only.
+// Unmount implements volume.Volumes. If writes to the volume were lost, for example because the
+// pool was full, Unmount makes it read-only, leaves it mounted and returns an *Error, also when
+// it is called again. Such a volume can only be destroyed.
 func (v *Volumes) Unmount(ctx context.Context, name string) error {
 	f, err := v.find(ctx, name)
 	if err != nil {
@@ -56,9 +56,9 @@ func (v *Volumes) Unmount(ctx context.Context, name string) error {
 	return v.unmountAll(f)
 }
 
-// sound returns nil if everything that was written at a mount point is on the
-// device. The kernel tells a lost write once only, so the mount point remembers
-// it. What was lost for want of room may be told as EIO: the pool knows better.
+// sound returns nil if everything that was written at a mount point is on the device. The
+// kernel reports a lost write once, so sound makes the mount point read-only to remember it.
+// The kernel may report a full pool as EIO, so sound adds the error of the pool.
 func (v *Volumes) sound(m mountPoint) error {
 	if m.readOnly {
 		return &Error{Op: "unmount", Name: m.place, Advice: "destroy the volume", Err: fmt.Errorf("writes to it were lost: %w", unix.EROFS)}
@@ -70,7 +70,8 @@ func (v *Volumes) sound(m mountPoint) error {
 	return errors.Join(err, v.pool.writable(), freeze(m.place))
 }
 
-// unmountAll ends the mounts in our folder. A mount elsewhere belongs to an operator.
+// unmountAll unmounts a volume from Config.Mounts. It returns volume.ErrBusy if an operator has
+// mounted the volume elsewhere.
 func (v *Volumes) unmountAll(f found) error {
 	for _, m := range slices.Backward(f.mounts) {
 		if m.place != v.place(f.Name) {
@@ -79,7 +80,7 @@ func (v *Volumes) unmountAll(f found) error {
 		if err := v.config.Step("unmount"); err != nil {
 			return err
 		}
-		// EINVAL: another process was faster.
+		// EINVAL: another process has unmounted it.
 		if err := unmount(m.place); err != nil && !errors.Is(err, unix.EINVAL) {
 			return err
 		}
@@ -87,8 +88,8 @@ func (v *Volumes) unmountAll(f found) error {
 	return nil
 }
 
-// Destroy implements volume.Volumes. What finds the rest again goes last: the
-// number.
+// Destroy implements volume.Volumes. It releases the number last, because a repeated call finds
+// the rest of the volume by it.
 func (v *Volumes) Destroy(ctx context.Context, name string) error {
 	f, err := v.find(ctx, name)
 	if err == nil {
@@ -106,7 +107,7 @@ func (v *Volumes) Destroy(ctx context.Context, name string) error {
 	return err
 }
 
-// forget removes what is left of a volume when its device is gone.
+// forget removes the node, the mount point and the number of a volume whose device is deleted.
 func (v *Volumes) forget(ctx context.Context, name string) error {
 	if err := v.pool.removeNode(name); err != nil {
 		return err

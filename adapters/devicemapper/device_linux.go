@@ -9,21 +9,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nodes is where devices have their names.
+// nodes is the directory of the nodes of devices.
 const nodes = "/dev/mapper"
 
 func nodeOf(name string) string { return filepath.Join(nodes, name) }
 
-// device is what the kernel says of one.
+// device is what the kernel reports about a device.
 type device struct {
 	exists    bool
 	number    uint64 // the dev_t
-	opened    int32  // by how many, mounts included
+	opened    int32  // how often it is open, mounts included
 	live      bool   // it has a table
 	suspended bool
 }
 
-// look tells what there is under a name. Nothing is no error.
+// look returns the device with a name. If there is none, it returns the zero device and no
+// error.
 func (c *control) look(name string) (device, error) {
 	head, _, err := c.do(unix.DM_DEV_STATUS, command{name: name})
 	if errors.Is(err, unix.ENXIO) {
@@ -39,9 +40,9 @@ func (c *control) look(name string) (device, error) {
 	}, nil
 }
 
-// activate makes a device with one target, or goes on where an earlier attempt
-// ended, and makes its node. A device that already works stays as it is. One
-// that can't have this target is removed again; the error wraps the errno.
+// activate creates a device with one target and its node. It continues where an interrupted
+// attempt ended, and leaves a device that works as it is. If the kernel refuses the target,
+// activate removes the device and returns an error that wraps the errno.
 func (c *control) activate(name string, t target) error {
 	d, err := c.look(name)
 	if err != nil {
@@ -49,7 +50,7 @@ func (c *control) activate(name string, t target) error {
 	}
 	if !d.exists {
 		_, _, err := c.do(unix.DM_DEV_CREATE, command{name: name})
-		// EBUSY: another process was faster. The load decides which table it has.
+		// EBUSY: another process has created it. load decides which table it gets.
 		if err != nil && !errors.Is(err, unix.EBUSY) {
 			return explain("create device", name, err)
 		}
@@ -65,7 +66,7 @@ func (c *control) activate(name string, t target) error {
 	return c.makeNode(name)
 }
 
-// load gives a device a table, which counts from the next resume on.
+// load loads a table into a device. The next resume makes it the live one.
 func (c *control) load(name string, t target) error {
 	table, err := encodeTargets([]target{t})
 	if err == nil {
@@ -74,8 +75,8 @@ func (c *control) load(name string, t target) error {
 	return explain("load table", name, err)
 }
 
-// suspend waits for what is written and holds further writes back. A mounted
-// file system is frozen.
+// suspend waits until pending writes are on the device, and makes later ones wait for resume. A
+// mounted file system is frozen meanwhile.
 func (c *control) suspend(name string) error {
 	_, _, err := c.do(unix.DM_DEV_SUSPEND, command{name: name, flags: unix.DM_SUSPEND_FLAG})
 	return explain("suspend device", name, err)
@@ -86,14 +87,14 @@ func (c *control) resume(name string) error {
 	return explain("resume device", name, err)
 }
 
-// busyRetries times busyPause is how long remove waits for udev, which opens
-// every new device for a moment.
+// remove waits busyRetries times busyPause for udev, which opens every new device for a
+// moment.
 const (
 	busyRetries = 20
 	busyPause   = 50 * time.Millisecond
 )
 
-// remove removes a device with its node. One that is gone is no error.
+// remove removes a device and its node. A device that does not exist is no error.
 func (c *control) remove(name string) error {
 	_, _, err := c.do(unix.DM_DEV_REMOVE, command{name: name})
 	for range busyRetries {
@@ -125,8 +126,8 @@ func udevRuns() bool {
 	return err == nil
 }
 
-// makeNode makes the node of a device where udev did not. A node of another
-// device, left by one that was removed without it, is replaced.
+// makeNode creates the node of a device unless udev has. It replaces the node of another
+// device, which remains if a device is removed without its node.
 func (c *control) makeNode(name string) error {
 	d, err := c.look(name)
 	if err != nil {
@@ -157,8 +158,8 @@ func hasNode(name string, number uint64) bool {
 	return err == nil && have.Mode&unix.S_IFMT == unix.S_IFBLK && have.Rdev == number
 }
 
-// table returns the only target of a device's live table, and status what its
-// driver says of it.
+// table returns the only target of a device's live table. status returns the same with the
+// driver's status as parameters. Both return ENODATA unless there is exactly one target.
 func (c *control) table(name string) (target, error) {
 	return c.ask(name, unix.DM_STATUS_TABLE_FLAG)
 }
@@ -172,7 +173,7 @@ func (c *control) ask(name string, flags uint32) (target, error) {
 	}
 	targets, err := decodeTargets(data, head.Target_count)
 	if err == nil && len(targets) != 1 {
-		err = unix.ENODATA // it has no live table, or one that is not ours
+		err = unix.ENODATA // there is no live table, or one of another program
 	}
 	if err != nil {
 		return target{}, explain("ask for the status of", name, err)
@@ -183,7 +184,7 @@ func (c *control) ask(name string, flags uint32) (target, error) {
 // message sends a message to the target of a device.
 func (c *control) message(name, text string) error {
 	_, _, err := c.do(unix.DM_TARGET_MSG, command{name: name, payload: encodeMessage(text)})
-	return explain("tell "+text+" to", name, err)
+	return explain("send message \""+text+"\" to", name, err)
 }
 
 // devices returns the names of all devices.

@@ -10,14 +10,14 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Error is a failed operation. It wraps an error of package volume, if one applies, and its cause,
-// which is a syscall.Errno for everything that the kernel refused.
+// Error is returned when an operation fails. It wraps its cause, which is a syscall.Errno if the
+// kernel refused the operation, and the error of package volume that applies, if there is one.
 type Error struct {
-	Op     string // what was attempted, like "remove device"
-	Name   string // of the device or the place
-	Kind   error  // of volume.Err…; nil: none of them
-	Advice string // what to do, if that is known
-	Err    error
+	Op     string // the operation, such as "remove device"
+	Name   string // of the device or the path
+	Kind   error  // volume.ErrExists, ErrNotExist, ErrNoOrigin, ErrFull, ErrBusy or ErrUnsupported; nil: none applies
+	Advice string // what the operator can do; "": not known
+	Err    error  // the cause
 }
 
 func (e *Error) Error() string {
@@ -40,18 +40,19 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// Advice for the errors that a person can do something about.
+// Advice for the errors that an operator can do something about.
 const (
 	adviceFull         = "the pool is full: destroy volumes that are not needed, or enlarge the pool"
-	adviceFullMetadata = "nothing can be made or deleted until the device of the pool's metadata is larger: enlarge it, and make the pool anew"
-	adviceBusy         = "something still has it open or mounted: end that first"
+	adviceFullMetadata = "nothing can be created or deleted: enlarge the metadata device, deactivate the pool and call New again"
+	adviceBusy         = "a process still has it open or mounted: close or unmount it first"
 	advicePermission   = "device-mapper needs root (CAP_SYS_ADMIN)"
-	adviceUnsupported  = "load the kernel modules dm_mod and dm_thin_pool, or keep volumes in plain directories"
+	adviceUnsupported  = "load the kernel modules dm_mod and dm_thin_pool, or use adapters/directory"
 	adviceMkfs         = "install e2fsprogs, which has mkfs.ext4"
-	adviceDamaged      = "the pool's metadata needs thin_check and thin_repair"
+	adviceDamaged      = "run thin_check and thin_repair on the pool's metadata"
 )
 
-// explain makes an Error of a failure. What is an Error already stays as it is.
+// explain returns an *Error with the kind and the advice for err. It returns nil for nil, and
+// an *Error unchanged.
 func explain(op, name string, err error) error {
 	var known *Error
 	if err == nil || errors.As(err, &known) {

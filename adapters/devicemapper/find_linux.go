@@ -11,14 +11,14 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// found is a volume with what only this adapter knows of it.
+// found is a volume with what only this adapter knows about it.
 type found struct {
 	volume.Volume
-	number uint32 // that the name has, if numbered; unless it is Absent, of the device
+	number uint32 // of the name, if numbered; of the device, unless Absent
 	device device
 	mounts []mountPoint
 
-	numbered bool // the name has a number; not asked if the device is active
+	numbered bool // the name has a number; not looked up if the device is active
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9-]{1,100}$`)
@@ -29,11 +29,11 @@ func (v *Volumes) Look(ctx context.Context, name string) (volume.Volume, error) 
 	return f.Volume, err
 }
 
-// find tells what there is under a name.
+// find returns what exists under a name. A volume that does not exist is Absent and no error.
 func (v *Volumes) find(ctx context.Context, name string) (found, error) {
 	f := found{Volume: volume.Volume{Name: name, Condition: volume.Absent}}
 	if !validName.MatchString(name) || name == v.pool.name {
-		return f, fmt.Errorf("device-mapper: %q is no name of a volume: it holds a-z, 0-9 and - only", name)
+		return f, fmt.Errorf("device-mapper: %q is not a volume name: use 1 to 100 of the characters a-z, 0-9 and -, and not the name of the pool", name)
 	}
 	if err := ctx.Err(); err != nil {
 		return f, err
@@ -47,7 +47,7 @@ func (v *Volumes) find(ctx context.Context, name string) (found, error) {
 	}
 	numbers, err := v.numbers.Names(ctx)
 	if err != nil {
-		return f, fmt.Errorf("the number of volume %s: %w", name, err)
+		return f, fmt.Errorf("read the number of volume %s: %w", name, err)
 	}
 	if f.number, f.numbered = numbers[name]; !f.numbered && !isUnnamed(&f, numbers) {
 		return f, nil
@@ -59,7 +59,8 @@ func (v *Volumes) find(ctx context.Context, name string) (found, error) {
 	return f, err
 }
 
-// isUnnamed reports whether a name is that of a device without one.
+// isUnnamed reports whether the name is number-N of a device whose number has no name, and sets
+// the number.
 func isUnnamed(f *found, numbers map[string]uint32) (ok bool) {
 	if f.number, ok = unnamedNumber(f.Name); !ok {
 		return false
@@ -67,19 +68,19 @@ func isUnnamed(f *found, numbers map[string]uint32) (ok bool) {
 	return !slices.Contains(slices.Collect(maps.Values(numbers)), f.number)
 }
 
-// findDevice fills in what the kernel knows of a device with a table.
+// findDevice fills in what the kernel reports about a device with a live table.
 func (v *Volumes) findDevice(f *found) (err error) {
 	if f.number, err = v.pool.numberOf(f.Name); err != nil {
 		return err
 	}
-	// Of one that is suspended a mount would hang; one without its node was being
-	// activated by a process that died.
+	// A mount of a suspended device would hang. A device without a node was being activated
+	// when its process died.
 	if f.Condition = volume.Known; f.device.suspended || !hasNode(f.Name, f.device.number) {
 		return nil
 	}
 	f.Condition, f.Path = volume.Active, nodeOf(f.Name)
 	if f.mounts, err = mountsOf(f.device.number); err != nil {
-		return explain("look for mounts of", f.Name, err)
+		return explain("read the mounts of", f.Name, err)
 	}
 	for _, m := range f.mounts {
 		if f.Mounted == "" || m.place == v.place(f.Name) {
@@ -89,7 +90,7 @@ func (v *Volumes) findDevice(f *found) (err error) {
 	return nil
 }
 
-// place is where a volume is mounted.
+// place returns the path at which a volume is mounted.
 func (v *Volumes) place(name string) string { return filepath.Join(v.config.Mounts, name) }
 
 func missing(op, name string, cause error) error {

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// numbers returns the number of every device that the pool has, ascending. The
-// kernel has no command for that: it freezes a copy of the metadata's roots to
-// be read.
+// numbers returns the number of every device in the pool, in ascending order. The kernel has
+// no command that lists them. It reserves a snapshot of the metadata, which numbers reads from
+// the disk.
 func (p *pool) numbers() (numbers []uint32, err error) {
 	unlock, err := p.lock()
 	if err != nil {
@@ -28,8 +28,8 @@ func (p *pool) numbers() (numbers []uint32, err error) {
 	return numbers, errors.Join(err, p.message(p.name, "release_metadata_snap"))
 }
 
-// freezeMetadata returns the block of the frozen superblock. What a process that
-// died had frozen is released first.
+// freezeMetadata reserves a snapshot of the metadata and returns the block of its superblock. It
+// first releases the snapshot of a process that died.
 func (p *pool) freezeMetadata() (uint64, error) {
 	const freeze = "reserve_metadata_snap"
 	err := p.message(p.name, freeze)
@@ -46,7 +46,7 @@ func (p *pool) freezeMetadata() (uint64, error) {
 }
 
 func (p *pool) readNumbers(superblock uint64) ([]uint32, error) {
-	// The kernel writes past the cache of the block device.
+	// The kernel bypasses the cache of the block device, so this must, too.
 	file, err := os.OpenFile(p.metadata, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
 		return nil, explain("read the metadata of", p.name, err)
@@ -61,20 +61,20 @@ func (p *pool) readNumbers(superblock uint64) ([]uint32, error) {
 	return numbers, explain("read the metadata of", p.name, err)
 }
 
-// aligned returns memory at a multiple of its size, as direct reads want it.
+// aligned returns memory whose address is a multiple of its size, as O_DIRECT requires.
 func aligned(size int) []byte {
 	memory := make([]byte, 2*size)
 	skip := (size - int(uintptr(unsafe.Pointer(&memory[0]))%uintptr(size))) % size
 	return memory[skip : skip+size]
 }
 
-// unnamedPrefix begins what a device is called that the pool has and that no
-// name has a number for: its volume's name was lost, or it was never ours.
+// unnamedPrefix begins the name of a device in the pool whose number belongs to no name:
+// Numbers lost the name, or another program created the device.
 const unnamedPrefix = "number-"
 
 func unnamed(number uint32) string { return fmt.Sprint(unnamedPrefix, number) }
 
-// unnamedNumber reads what unnamed wrote.
+// unnamedNumber returns the number in a name that unnamed returned.
 func unnamedNumber(name string) (number uint32, ok bool) {
 	digits, ok := strings.CutPrefix(name, unnamedPrefix)
 	n, err := strconv.ParseUint(digits, 10, 24)

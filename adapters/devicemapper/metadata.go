@@ -6,14 +6,14 @@ import (
 	"hash/crc32"
 )
 
-// The parts of a pool's metadata that tell which devices there are, linux
-// drivers/md/dm-thin-metadata.c and persistent-data/dm-btree-internal.h: blocks
-// of metadataBlock bytes, little endian, each with its checksum first and its own
+// The parts of a pool's metadata that list its devices, as in
+// drivers/md/dm-thin-metadata.c and persistent-data/dm-btree-internal.h of Linux. Blocks have
+// metadataBlock bytes and are little endian. Each starts with its checksum and has its own
 // number at blockNumberAt.
 const (
 	blockNumberAt = 8
 
-	superblockXor   = 160774 // is mixed into the checksum of a superblock
+	superblockXor   = 160774 // combined with the checksum of a superblock
 	superblockMagic = 27022010
 	magicAt         = 32
 	detailsRootAt   = 328 // the tree whose keys are the numbers of the devices
@@ -22,29 +22,29 @@ const (
 	nodeFlagsAt  = 4
 	nodeLeaf     = 2
 	nodeCountAt  = 16
-	nodeRoomAt   = 20 // how many entries there could be
+	nodeRoomAt   = 20 // the largest number of entries
 	nodeSizeAt   = 24 // of a value
 	nodeKeysAt   = 32 // keys, then values
 	keySize      = 8
-	deepestNodes = 16 // a tree that is deeper is a mistake
+	deepestNodes = 16 // no valid tree is deeper
 )
 
-// metadata reads the blocks of a pool's metadata.
+// metadata returns a block of a pool's metadata.
 type metadata func(block uint64) ([]byte, error)
 
-// numbers returns the number of each device, ascending, as a superblock has it.
+// numbers returns the numbers of the devices that a superblock refers to, in ascending order.
 func (m metadata) numbers(superblock uint64) ([]uint32, error) {
 	data, err := m.read(superblock, superblockXor)
 	if err != nil {
 		return nil, err
 	}
 	if magic := binary.LittleEndian.Uint64(data[magicAt:]); magic != superblockMagic {
-		return nil, fmt.Errorf("block %d of the metadata is no superblock: its magic number is %d", superblock, magic)
+		return nil, fmt.Errorf("block %d of the metadata is not a superblock: its magic number is %d", superblock, magic)
 	}
 	return m.keys(nil, binary.LittleEndian.Uint64(data[detailsRootAt:]), deepestNodes)
 }
 
-// keys adds the keys of the leaves below a node of a tree.
+// keys appends the keys of the leaves below a node of a tree to the list to.
 func (m metadata) keys(to []uint32, node uint64, depth int) ([]uint32, error) {
 	data, err := m.read(node, nodeXor)
 	if err != nil {
@@ -55,7 +55,7 @@ func (m metadata) keys(to []uint32, node uint64, depth int) ([]uint32, error) {
 	count, room, size := word(nodeCountAt), word(nodeRoomAt), word(nodeSizeAt)
 	leaf := word(nodeFlagsAt)&nodeLeaf != 0
 	if count > room || room > metadataBlock/keySize || size < keySize || nodeKeysAt+room*(keySize+size) > len(data) || depth == 0 {
-		return nil, fmt.Errorf("block %d of the metadata is no node of a tree: %d of %d entries of %d bytes", node, count, room, size)
+		return nil, fmt.Errorf("block %d of the metadata is not a node of a tree: it has %d of %d entries of %d bytes", node, count, room, size)
 	}
 	for i := range count {
 		if !leaf {
@@ -66,21 +66,22 @@ func (m metadata) keys(to []uint32, node uint64, depth int) ([]uint32, error) {
 		}
 		key := entry(nodeKeysAt + i*keySize)
 		if key > MaxNumber {
-			return nil, fmt.Errorf("block %d of the metadata names device %d, which has more than 24 bits", node, key)
+			return nil, fmt.Errorf("block %d of the metadata has device %d, which is more than 24 bits", node, key)
 		}
 		to = append(to, uint32(key))
 	}
 	return to, nil
 }
 
-// read reads a block and checks that it is the one, and whole.
+// read returns a block. It returns an error if the checksum or the number in the block is
+// wrong.
 func (m metadata) read(block uint64, xor uint32) ([]byte, error) {
 	data, err := m(block)
 	if err != nil {
 		return nil, fmt.Errorf("block %d of the metadata: %w", block, err)
 	}
 	const checksumSize = 4
-	// The kernel does not invert what it computed.
+	// The kernel does not invert the checksum.
 	sum := ^crc32.Checksum(data[checksumSize:], crc32.MakeTable(crc32.Castagnoli)) ^ xor
 	if sum != binary.LittleEndian.Uint32(data) || binary.LittleEndian.Uint64(data[blockNumberAt:]) != block {
 		return nil, fmt.Errorf("block %d of the metadata is damaged: its checksum or its number is wrong", block)

@@ -66,10 +66,10 @@ func TestMetadata(t *testing.T) {
 		"block 5 of the metadata is damaged":     func(b blocks) { b[5][nodeKeysAt] ^= 1 },
 		"block 4 of the metadata is damaged":     func(b blocks) { b[4] = b[5] },
 		"block 7 of the metadata is damaged":     func(b blocks) { b[7] = make([]byte, metadataBlock) },
-		"block 7 of the metadata is no superblo": func(b blocks) { b.seal(7, superblockXor, make([]byte, metadataBlock)) },
+		"block 7 of the metadata is not a super": func(b blocks) { b.seal(7, superblockXor, make([]byte, metadataBlock)) },
 		"block 3 of the metadata: there is no s": func(b blocks) { delete(b, 3) },
-		"block 3 of the metadata is no node":     func(b blocks) { b.seal(3, nodeXor, slices.Repeat([]byte{255}, metadataBlock)) },
-		"is no node of a tree":                   func(b blocks) { b.node(3, 1, []uint64{1}, []uint64{3}) }, // without end
+		"block 3 of the metadata is not a node":  func(b blocks) { b.seal(3, nodeXor, slices.Repeat([]byte{255}, metadataBlock)) },
+		"is not a node of a tree":                func(b blocks) { b.node(3, 1, []uint64{1}, []uint64{3}) }, // without end
 		"more than 24 bits":                      func(b blocks) { b.node(4, nodeLeaf, []uint64{MaxNumber + 1}, []uint64{0}) },
 	} {
 		b := twoLeaves()

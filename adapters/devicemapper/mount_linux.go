@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// format makes an empty ext4. The device is new and reads as zeros, so there is
-// nothing to discard, and nothing to clear now or later. mkfs dies with this
-// process: it would keep the device open, which the next one has to remove.
+// format creates an empty ext4 file system. A new device reads as zeros, so mkfs discards and
+// clears nothing. mkfs is killed if this process dies: otherwise it would keep the device open,
+// and the next process could not remove it.
 func format(ctx context.Context, mkfs, node string) error {
-	runtime.LockOSThread() // mkfs dies with the thread that started it
+	runtime.LockOSThread() // Pdeathsig is sent when this thread ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, mkfs, "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1", node)
 	cmd.SysProcAttr = &unix.SysProcAttr{Pdeathsig: unix.SIGKILL}
@@ -30,10 +30,10 @@ func format(ctx context.Context, mkfs, node string) error {
 	return explain("format", node, err)
 }
 
-// mount makes the content of a device visible. What an image holds is not
-// trusted on the host: no devices, no setuid. noinit_itable keeps ext4 from
-// clearing, and so allocating, what reads as zeros anyway. A file system that
-// finds itself damaged becomes read-only.
+// mount mounts a device at a path. The host does not trust the content of an image, so device
+// nodes and setuid bits have no effect. With noinit_itable ext4 does not clear its inode tables:
+// they read as zeros already, and clearing would allocate blocks. A file system with errors
+// becomes read-only.
 func mount(node, place string) error {
 	err := os.MkdirAll(place, 0o700)
 	if err == nil {
@@ -42,8 +42,8 @@ func mount(node, place string) error {
 	return explain("mount", node, err)
 }
 
-// syncMount returns when everything that was written below a mount point is on the
-// device, or the error with which that failed.
+// syncMount blocks until everything that was written below a mount point is on the device. It
+// returns the error of a write that was lost.
 func syncMount(place string) error {
 	dir, err := os.Open(place)
 	if err != nil {
@@ -53,23 +53,23 @@ func syncMount(place string) error {
 	return explain("sync", place, errors.Join(err, dir.Close()))
 }
 
-// freeze makes a mount point read-only, whatever condition its device is in.
+// freeze makes a mount point read-only. It also works if the device fails.
 func freeze(place string) error {
 	return unix.Mount("", place, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "")
 }
 
-// unmount ends a mount, never lazily: what is in use stays.
+// unmount removes a mount. It is never lazy: a mount in use returns volume.ErrBusy.
 func unmount(place string) error {
 	return explain("unmount", place, unix.Unmount(place, unix.UMOUNT_NOFOLLOW))
 }
 
-// A mountPoint is where a device is mounted.
+// mountPoint is a path at which a device is mounted.
 type mountPoint struct {
 	place    string
 	readOnly bool // this mount, or the whole file system
 }
 
-// mountsOf returns where a device is mounted, the latest mount last.
+// mountsOf returns the mount points of a device, in the order in which they were mounted.
 func mountsOf(number uint64) ([]mountPoint, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -78,7 +78,7 @@ func mountsOf(number uint64) ([]mountPoint, error) {
 	defer file.Close()
 	var found []mountPoint
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20) // a line holds paths and options
+	lines.Buffer(nil, 1<<20) // a line has paths and options
 	for lines.Scan() {
 		if m, ok := parseMount(lines.Text(), number); ok {
 			found = append(found, m)
@@ -87,8 +87,8 @@ func mountsOf(number uint64) ([]mountPoint, error) {
 	return found, lines.Err()
 }
 
-// parseMount reads a line of mountinfo, "id parent major:minor root place
-// options [tags] - type source options", if it is of this device.
+// parseMount parses a line of mountinfo, "id parent major:minor root place options [tags] - type
+// source options". It returns false if the line is of another device.
 func parseMount(line string, number uint64) (mountPoint, bool) {
 	mount, super, _ := strings.Cut(line, " - ")
 	words, more := strings.Fields(mount), strings.Fields(super)
@@ -103,7 +103,7 @@ func hasOption(list, option string) bool {
 	return slices.Contains(strings.Split(list, ","), option)
 }
 
-// unescape undoes the octal escapes of mountinfo: \040 is a space.
+// unescape decodes the octal escapes of mountinfo: \040 is a space.
 func unescape(text string) string {
 	var out strings.Builder
 	for len(text) > 0 {

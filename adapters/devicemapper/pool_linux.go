@@ -11,17 +11,17 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// pool is a thin-pool device.
+// pool is an active thin-pool device.
 type pool struct {
 	*control
 	name         string
-	node         string // what tables of its devices name
-	at           string // major:minor, as the kernel's tables name it
+	node         string // its name in the tables of its devices
+	at           string // major:minor, its name in the kernel's answers
 	metadata     string // the device of its metadata
 	blockSectors uint64
 }
 
-// openPool takes the pool of a Config, and makes it first if it isn't active.
+// openPool returns the pool of a Config. It creates the pool if it is not active.
 func openPool(c *control, config Config) (*pool, error) {
 	unlock, err := c.lock()
 	if err != nil {
@@ -42,9 +42,9 @@ func openPool(c *control, config Config) (*pool, error) {
 		return nil, err
 	}
 	if table.kind != "thin-pool" {
-		return nil, &Error{Op: "open pool", Name: config.Pool, Err: fmt.Errorf("the device is a %s, not a thin-pool", table.kind)}
+		return nil, &Error{Op: "open pool", Name: config.Pool, Err: fmt.Errorf("the device is of type %s, not thin-pool: set Config.Pool to another name", table.kind)}
 	}
-	// One that is suspended was being made by a process that died.
+	// A suspended pool was being created when its process died.
 	if d.suspended {
 		if err := c.resume(config.Pool); err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func (c *control) describePool(config Config, table target) (*pool, error) {
 	p := &pool{control: c, name: config.Pool, node: nodeOf(config.Pool), metadata: config.Metadata, at: deviceNumber(d.number)}
 	var metadata, data string
 	if _, err := fmt.Sscan(table.params, &metadata, &data, &p.blockSectors); err != nil {
-		return nil, &Error{Op: "open pool", Name: p.name, Err: fmt.Errorf("its table is %q: %w", table.params, err)}
+		return nil, &Error{Op: "open pool", Name: p.name, Err: fmt.Errorf("parse its table %q: %w", table.params, err)}
 	}
 	for device, has := range map[string]string{config.Metadata: metadata, config.Data: data} {
 		if err := isDevice(device, has); err != nil {
@@ -74,26 +74,26 @@ func (c *control) describePool(config Config, table target) (*pool, error) {
 	return p, nil
 }
 
-// isDevice makes sure that a pool which was active already is the one that was
-// meant, and not another of its name.
+// isDevice returns an error unless the block device at path has this number. It keeps openPool
+// from using another pool of the same name.
 func isDevice(path, number string) error {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if have := deviceNumber(stat.Rdev); have != number {
-		return fmt.Errorf("a pool of this name is active on device %s, and %s is %s: choose another name, or stop that pool", number, path, have)
+		return fmt.Errorf("a pool of this name is active on device %s, but %s is device %s: choose another name, or remove that pool", number, path, have)
 	}
 	return nil
 }
 
-// deviceNumber is how the kernel's tables write a dev_t.
+// deviceNumber returns a dev_t as the kernel's tables have it, major:minor.
 func deviceNumber(number uint64) string {
 	return fmt.Sprintf("%d:%d", unix.Major(number), unix.Minor(number))
 }
 
-// createPool makes the pool's device. Writes that find no room fail at once:
-// a process that is held back for a minute first looks as if it hung.
+// createPool creates the pool's device. Writes without space fail at once: by default the kernel
+// makes them wait for a minute, and the process seems to hang.
 func (c *control) createPool(config Config) error {
 	sectors, err := sectorsOf(config.Data)
 	if err != nil {
@@ -104,8 +104,8 @@ func (c *control) createPool(config Config) error {
 		kind:   "thin-pool",
 		params: fmt.Sprintf("%s %s %d %d 1 error_if_no_space", config.Metadata, config.Data, config.BlockSectors, config.LowWaterBlocks),
 	})
-	// The kernel looks for the module itself, so EINVAL without the driver
-	// means that there is none.
+	// The kernel loads the module itself, so EINVAL without the driver means that there is no
+	// such module.
 	if errors.Is(err, unix.EINVAL) && !c.hasTarget("thin-pool") {
 		return &Error{Op: "create pool", Name: config.Pool, Kind: volume.ErrUnsupported, Advice: adviceUnsupported, Err: err}
 	}
@@ -126,7 +126,8 @@ func sectorsOf(device string) (uint64, error) {
 	return bytes / sectorSize, nil
 }
 
-// hasTarget reports whether the kernel has a driver. If it won't say, assume so.
+// hasTarget reports whether the kernel has a driver. If the kernel does not answer, it returns
+// true.
 func (c *control) hasTarget(kind string) bool {
 	_, data, err := c.do(unix.DM_LIST_VERSIONS, command{})
 	return err != nil || hasVersion(data, kind)
@@ -141,7 +142,7 @@ func (p *pool) usage() (poolStatus, error) {
 	return status, explain("read the status of", p.name, err)
 }
 
-// writable returns why nothing can be made in the pool, if so.
+// writable returns nil if the pool can create devices, or the reason as an *Error.
 func (p *pool) writable() error {
 	status, err := p.usage()
 	if err != nil {

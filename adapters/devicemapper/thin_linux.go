@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeSuffix names the device that asks whether the pool has a number. No
-// volume's name ends like this.
+// probeSuffix ends the name of the device with which has looks up a number. No volume has such a
+// name.
 const probeSuffix = ".probe"
 
 func (p *pool) thin(number uint32, sectors uint64) target {
 	return target{length: sectors, kind: "thin", params: fmt.Sprintf("%s %d", p.node, number)}
 }
 
-// has reports whether the pool has a device of this number. Loading a table
-// for it tells: the driver opens the device, and answers ENODATA if there is
-// none. The table never comes into use.
+// has reports whether the pool has a device with this number. It loads a table for the number:
+// the driver opens the device, and answers ENODATA if there is none. has never resumes the
+// table.
 func (p *pool) has(number uint32) (bool, error) {
 	unlock, err := p.lock()
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *pool) has(number uint32) (bool, error) {
 	}
 	defer unlock()
 	probe := p.name + probeSuffix
-	// One that was left by a process that died keeps its number open.
+	// The probe of a process that died keeps its number open.
 	if err := p.remove(probe); err != nil {
 		return false, err
 	}
@@ -40,13 +40,13 @@ func (p *pool) has(number uint32) (bool, error) {
 	return true, errors.Join(err, removed)
 }
 
-// create makes an empty device. EEXIST: the pool has the number.
+// create creates an empty device. It returns EEXIST if the pool has the number.
 func (p *pool) create(number uint32) error {
 	return p.blame(p.message(p.name, fmt.Sprintf("create_thin %d", number)))
 }
 
-// blame adds to an error what is wrong with the pool itself, if so: one that
-// takes nothing more refuses messages as unsupported.
+// blame adds the error of the pool to err, if there is one: a pool that can create nothing
+// answers EOPNOTSUPP.
 func (p *pool) blame(err error) error {
 	if !errors.Is(err, unix.EOPNOTSUPP) {
 		return err
@@ -54,9 +54,9 @@ func (p *pool) blame(err error) error {
 	return errors.Join(err, p.writable())
 }
 
-// snapshot makes a device that shares what the origin holds now. An origin that
-// is active, under its name, is suspended meanwhile. EEXIST: the pool has the
-// number; ENODATA: it does not have the origin's.
+// snapshot creates a device that shares the present content of the origin. It suspends an active
+// origin meanwhile. It returns EEXIST if the pool has the number, and ENODATA if the pool does
+// not have the origin's.
 func (p *pool) snapshot(number, origin uint32, originName string) error {
 	unlock, err := p.lock()
 	if err != nil {
@@ -80,8 +80,8 @@ func (p *pool) snapshot(number, origin uint32, originName string) error {
 	return errors.Join(err, p.resume(originName))
 }
 
-// switchOn makes a device of the pool usable. ENODATA: the pool doesn't have
-// the number.
+// switchOn activates a device of the pool. It returns ENODATA if the pool does not have the
+// number.
 func (p *pool) switchOn(name string, number uint32, sectors uint64) error {
 	unlock, err := p.lock()
 	if err != nil {
@@ -91,8 +91,8 @@ func (p *pool) switchOn(name string, number uint32, sectors uint64) error {
 	return p.activate(name, p.thin(number, sectors))
 }
 
-// delete forgets a device that isn't active. One that is gone is no error. The
-// lock keeps probes away, which hold a device open.
+// delete deletes a device that is not active. A device that does not exist is no error. The lock
+// excludes the probes of other processes, which keep a device open.
 func (p *pool) delete(number uint32) error {
 	unlock, err := p.lock()
 	if err != nil {
@@ -109,8 +109,9 @@ func (p *pool) delete(number uint32) error {
 	return p.blame(err)
 }
 
-// settled is look for a device that another process may just have suspended for
-// a snapshot: what is still suspended under the lock was left by one that died.
+// settled is like look, but waits for another process that has suspended the device for a
+// snapshot. A device that is suspended while this process has the lock was left by a process
+// that died.
 func (p *pool) settled(name string) (device, error) {
 	d, err := p.look(name)
 	if err != nil || !d.suspended {
@@ -131,7 +132,7 @@ func (p *pool) numberOf(name string) (uint32, error) {
 		return 0, err
 	}
 	if table.kind != "thin" {
-		return 0, &Error{Op: "look at", Name: name, Err: fmt.Errorf("a device of this name is a %s, not a thin device", table.kind)}
+		return 0, &Error{Op: "look at", Name: name, Err: fmt.Errorf("a device of this name is of type %s, not a thin device", table.kind)}
 	}
 	at, number, err := parseThinTable(table.params)
 	if err == nil && at != p.at {
@@ -140,7 +141,7 @@ func (p *pool) numberOf(name string) (uint32, error) {
 	return number, explain("look at", name, err)
 }
 
-// mapped is how many bytes of the pool a device refers to, shared or its own.
+// mapped returns how many bytes of the pool a device refers to, shared ones included.
 func (p *pool) mapped(name string) (int64, error) {
 	status, err := p.status(name)
 	if err != nil {
@@ -150,8 +151,8 @@ func (p *pool) mapped(name string) (int64, error) {
 	return bytes, explain("read the status of", name, err)
 }
 
-// switchOff removes the device of a volume, which the pool keeps. One that is
-// suspended goes on first: what it holds back would keep it open.
+// switchOff removes the device of a volume. The pool keeps its content. switchOff resumes a
+// suspended device first: its waiting writes would keep it open.
 func (p *pool) switchOff(name string, d device) error {
 	if d.suspended && d.live {
 		if err := p.resume(name); err != nil {

@@ -12,7 +12,9 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Volumes implements volume.Volumes. It is safe for concurrent use, also beside other processes.
+// Volumes implements volume.Volumes. It is safe for concurrent use, also by several processes.
+// Its methods return an *Error if the kernel or the pool refuses an operation, and wrap the errors
+// of Numbers and of the context.
 type Volumes struct {
 	config  Config
 	numbers Numbers
@@ -21,8 +23,10 @@ type Volumes struct {
 
 var _ volume.Volumes = (*Volumes)(nil)
 
-// New opens the pool, and creates it if it is not active. It returns volume.ErrUnsupported if this
-// kernel has no device-mapper or no thin-pool, or if the process is not root.
+// New opens the pool of a Config and creates it if it is not active. It returns an error for an
+// invalid Config, and if a pool of this name is active on other devices. The error wraps
+// volume.ErrUnsupported if the kernel has no device-mapper or no thin-pool, or if the process is
+// not root.
 func New(config Config, numbers Numbers) (*Volumes, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -36,15 +40,16 @@ func New(config Config, numbers Numbers) (*Volumes, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.file.Close())
 	}
-	c.step = config.Step // of the calls, not of this
+	c.step = config.Step // not for the steps of New
 	return &Volumes{config: config, numbers: numbers, pool: p}, nil
 }
 
-// Close ends the use of the pool, which stays active with all its volumes.
+// Close closes the control node. The pool and its volumes stay active. Volumes must not be used
+// afterwards.
 func (v *Volumes) Close() error { return v.pool.file.Close() }
 
-// Create implements volume.Volumes. It reserves a number, makes the device,
-// activates it, formats it and mounts it.
+// Create implements volume.Volumes. It reserves a number, and creates, activates, formats and
+// mounts the device.
 func (v *Volumes) Create(ctx context.Context, name string) (volume.Volume, error) {
 	number, err := v.reserve(ctx, "create", name)
 	if err == nil {
@@ -90,8 +95,9 @@ func (v *Volumes) Snapshot(ctx context.Context, origin, name string) (volume.Vol
 	return v.Look(ctx, name)
 }
 
-// isOrigin refuses a volume that is mounted for writing, and one of ours that
-// became read-only because it lost writes.
+// isOrigin returns volume.ErrNoOrigin if the volume does not exist. It returns volume.ErrBusy if
+// the volume is mounted for writing, or in Config.Mounts, where it is read-only only after writes
+// were lost.
 func (v *Volumes) isOrigin(from found) error {
 	if from.Condition == volume.Absent {
 		return noOrigin(from.Name, unix.ENODATA)
@@ -108,9 +114,9 @@ func noOrigin(name string, cause error) error {
 	return &Error{Op: "snapshot", Name: name, Kind: volume.ErrNoOrigin, Err: cause}
 }
 
-// reserve returns the number of a volume that is about to be made. A name that
-// has none yet gets none that the pool has: what is there under it may be all
-// that is left of something.
+// reserve returns the number of a volume that Create or Snapshot will make. A name without a
+// number never gets one that the pool has: that device may be the last copy of a volume. It
+// returns volume.ErrExists if the name is known, and the pool's error if it can create nothing.
 func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) {
 	f, err := v.find(ctx, name)
 	if err == nil && f.Condition != volume.Absent {
@@ -131,16 +137,16 @@ func (v *Volumes) reserve(ctx context.Context, op, name string) (uint32, error) 
 	}
 	number, err := v.numbers.Number(ctx, name, taken)
 	if err == nil && number > MaxNumber {
-		err = fmt.Errorf("%d has more than 24 bits", number)
+		err = fmt.Errorf("Numbers returned %d, which is more than 24 bits", number)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("a number for volume %s: %w", name, err)
+		return 0, fmt.Errorf("reserve a number for volume %s: %w", name, err)
 	}
 	return number, nil
 }
 
-// isNew makes volume.ErrExists of EEXIST. The pool itself answers it where
-// another process was faster.
+// isNew returns volume.ErrExists for EEXIST, and other errors unchanged. The pool answers EEXIST
+// if another process has just created the volume.
 func isNew(op, name string, err error) error {
 	if errors.Is(err, unix.EEXIST) {
 		return &Error{Op: op, Name: name, Kind: volume.ErrExists, Advice: "use it, or destroy it first", Err: err}
@@ -152,7 +158,8 @@ func (v *Volumes) switchOn(name string, number uint32) error {
 	return v.pool.switchOn(name, number, v.config.VolumeBytes/sectorSize)
 }
 
-// format tells a full pool from other failures of mkfs, whose exit code doesn't.
+// format formats a volume. If that fails it adds the error of the pool, because the exit code of
+// mkfs does not tell whether the pool is full.
 func (v *Volumes) format(ctx context.Context, name string) error {
 	if err := v.config.Step("format"); err != nil {
 		return err
@@ -183,8 +190,9 @@ func (v *Volumes) Activate(ctx context.Context, name string) (volume.Volume, err
 	return v.Look(ctx, name)
 }
 
-// Deactivate removes the device of a volume that is not mounted. The volume stays known. A volume
-// that is not active is no error. It returns volume.ErrBusy.
+// Deactivate removes the device of a volume. The volume stays known, and Activate makes it active
+// again. A volume that is not active is no error. Deactivate returns volume.ErrBusy if the volume
+// is mounted or open.
 func (v *Volumes) Deactivate(ctx context.Context, name string) error {
 	f, err := v.find(ctx, name)
 	if err != nil || !f.device.exists {
@@ -193,20 +201,20 @@ func (v *Volumes) Deactivate(ctx context.Context, name string) error {
 	return v.pool.switchOff(name, f.device)
 }
 
-// List implements volume.Volumes. A device of the pool without a name is listed by its number;
-// Destroy takes such a name, too.
+// List implements volume.Volumes. A device of the pool without a name is listed as number-N;
+// Destroy accepts that name.
 func (v *Volumes) List(ctx context.Context) ([]volume.Volume, error) {
-	// First what there is: every device had its number before.
+	// The pool before the names: every device had a name when it was created.
 	inPool, err := v.pool.numbers()
 	if errors.Is(err, unix.EOPNOTSUPP) {
-		err = nil // a pool that is damaged, or full of metadata, can be asked for names only
+		err = nil // a damaged pool, or one without space for metadata, can't list its devices
 	}
 	if err != nil {
 		return nil, err
 	}
 	numbers, err := v.numbers.Names(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("the numbers of the volumes: %w", err)
+		return nil, fmt.Errorf("read the numbers of the volumes: %w", err)
 	}
 	names := slices.Sorted(maps.Keys(numbers))
 	named := slices.Collect(maps.Values(numbers))
@@ -239,6 +247,6 @@ func (v *Volumes) Usage(context.Context) (volume.Usage, error) {
 	}, err
 }
 
-// Mapped returns how many bytes of the pool an active volume refers to, be they
-// shared or its own.
+// Mapped returns how many bytes of the pool an active volume refers to, including those that it
+// shares with other volumes. It returns an *Error if the volume is not active.
 func (v *Volumes) Mapped(_ context.Context, name string) (int64, error) { return v.pool.mapped(name) }

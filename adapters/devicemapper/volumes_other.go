@@ -8,11 +8,10 @@ import (
 	"github.com/fsmgen/fsmgen/adapters/volume"
 )
 
-// Volumes implements volume.Volumes. It is safe for concurrent use, also beside other processes.
+// Volumes implements volume.Volumes on Linux. On this system there is none: New returns an error.
 type Volumes struct{ volume.Volumes }
 
-// New opens the pool, and creates it if it is not active. It returns volume.ErrUnsupported if this
-// kernel has no device-mapper or no thin-pool, or if the process is not root.
+// New returns an error that wraps volume.ErrUnsupported: this system has no device-mapper.
 func New(config Config, _ Numbers) (*Volumes, error) {
 	return nil, &Error{Op: "open", Name: config.withDefaults().Pool, Kind: volume.ErrUnsupported, Err: errors.ErrUnsupported}
 }

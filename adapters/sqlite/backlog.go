@@ -6,12 +6,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// ?1 are the machines, ?2 the destinations, ?3 is now; each part counts at most ?4 rows, in an
-// index that holds few that are done. The parts that count do so in the order of their
-// index, so that an order is counted as a whole.
+// backlog has the machines ?1, the destinations ?2, the time ?3 and the limit ?4. Each part counts
+// at most so many rows, in an index with few rows that are done. The parts count in the order of
+// their index, so they count the messages of an ordering key together.
 //
-// Of an order with a dead letter and something else open, that one waits: what came
-// before the dead letter was closed when it was claimed.
+// An ordering key with a dead letter is blocked if it has another open message. That one is behind
+// the dead letter: those before were closed when the dead letter was claimed.
 const backlog = `WITH open AS MATERIALIZED (
 		SELECT machine, record_id, destination, effect, state, cancelled
 		FROM fsm_outbox INDEXED BY fsm_outbox_ordering_key
@@ -54,7 +54,7 @@ const backlog = `WITH open AS MATERIALIZED (
 	GROUP BY machine, event
 	ORDER BY 1, 2, 3, 4`
 
-// backlogValues are the parameters of backlog.
+// backlogValues returns the parameters of backlog.
 func backlogValues(q store.Read) ([]any, error) {
 	destinations, err := json.Marshal(q.Destinations)
 	return []any{jsonList(q.Machines()), string(destinations), instant(q.Now), q.Limit}, err

@@ -12,8 +12,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// bind returns a value of [fsm.Plain] as the tables hold it: times as text of
-// one width, lists as JSON, bools as 0 and 1.
+// bind returns a value of [fsm.Plain] as the tables store it: times as text of one width, lists as
+// JSON, bools as 0 and 1.
 func bind(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, string, int64:
@@ -30,7 +30,7 @@ func bind(v any) (any, error) {
 		text, err := json.Marshal(v)
 		return string(text), err
 	}
-	return nil, fmt.Errorf("a %T can't be stored", v)
+	return nil, fmt.Errorf("SQLite can't store a %T", v)
 }
 
 func bindAll(values []any) ([]any, error) {
@@ -53,7 +53,7 @@ func optionalInstant(t fsm.Optional[time.Time]) any {
 	return instant(t.V)
 }
 
-// null makes an empty text absent.
+// null returns nil for an empty text.
 func null[T ~string | ~[]byte](v T) any {
 	if len(v) == 0 {
 		return nil
@@ -61,8 +61,8 @@ func null[T ~string | ~[]byte](v T) any {
 	return string(v)
 }
 
-// cells reads the columns of one row in their order. A column that can't be
-// read leaves a zero value and the error; the others are still read.
+// cells reads the columns of one row in their order. For a column that can't be read it returns the
+// zero value and keeps the error in err. The columns behind it can still be read.
 type cells struct {
 	names  []string
 	values []any
@@ -70,7 +70,7 @@ type cells struct {
 	err    error
 }
 
-// readCells takes the columns of the current row of rows.
+// readCells reads the columns of the current row.
 func readCells(rows *sql.Rows) (*cells, error) {
 	names, err := rows.Columns()
 	if err != nil {
@@ -94,14 +94,14 @@ func (c *cells) fail(err error) {
 	c.err = errors.Join(c.err, fmt.Errorf("column %s: %w", c.names[c.at-1], err))
 }
 
-// into stores the next column into what dest points to.
+// into scans the next column into dest, a pointer.
 func (c *cells) into(dest any) {
 	if err := fsm.Into(dest).Scan(c.next()); err != nil {
 		c.fail(err)
 	}
 }
 
-// text reads a text; null is empty.
+// text reads a text. It returns "" for null.
 func (c *cells) text() string {
 	switch v := c.next().(type) {
 	case nil:
@@ -111,7 +111,7 @@ func (c *cells) text() string {
 	case int64: // the id of an actor
 		return fmt.Sprint(v)
 	default:
-		c.fail(fmt.Errorf("is a %T, not a text", v))
+		c.fail(fmt.Errorf("it has a %T, not a text", v))
 		return ""
 	}
 }
@@ -122,19 +122,19 @@ func (c *cells) time() (t time.Time) { c.into(&t); return t }
 
 func (c *cells) optionalTime() (t fsm.Optional[time.Time]) { c.into(&t); return t }
 
-// json reads a JSON text; null is nil.
+// json reads a JSON text. It returns nil for null.
 func (c *cells) json() json.RawMessage {
 	text := c.text()
 	if text == "" {
 		return nil
 	}
 	if !json.Valid([]byte(text)) {
-		c.fail(errors.New("is no JSON"))
+		c.fail(errors.New("it has text that is not JSON"))
 	}
 	return json.RawMessage(text)
 }
 
-// each calls f with every row that a query finds.
+// each calls f with every row that a query returns.
 func each(ctx context.Context, q querier, f func(*cells), query string, args ...any) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -151,7 +151,7 @@ func each(ctx context.Context, q querier, f func(*cells), query string, args ...
 	return cause(ctx, rows.Err())
 }
 
-// texts returns the only column of every row that a query finds.
+// texts returns the only column of every row that a query returns.
 func texts(ctx context.Context, q querier, query string, args ...any) (list []string, err error) {
 	err = each(ctx, q, func(c *cells) { list = append(list, c.text()) }, query, args...)
 	return list, err

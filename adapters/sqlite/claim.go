@@ -13,33 +13,34 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// The messages of a destination that are due and not parked. ?2 is now. Suspects and the
-// rest are found separately.
-// The conditions that look redundant are those of the indices, word for word. The
-// indices are named because statistics (ANALYZE) mislead the planner: of all rows
-// many may be due, and yet the first of them is all that is looked for.
-// The two lists are those of the effects and of the states that the worker knows.
+// dueOf finds the messages of a destination that are due at time ?2 and not parked. Its two lists
+// are the effects and the states that the worker knows. Suspects and other messages are found
+// separately.
 //
-// Here and in cancelWork parameters stand behind a plus. Where statistics are there, SQLite
-// plans a statement again whenever a parameter changes that it compares an indexed column
-// with, which took a quarter of a worker's time. An expression is not looked into.
+// The conditions that seem redundant repeat those of the index, which SQLite requires. INDEXED BY
+// names the index because statistics (ANALYZE) mislead the planner: many rows may be due, but only
+// the first ones are wanted.
+//
+// Here and in cancelWork there is a plus before each parameter. If there are statistics, SQLite
+// plans a statement again when a parameter changes that it compares with an indexed column. That
+// took a quarter of a worker's time. With the plus it compares with an expression, and does not.
 const dueOf = ` AND coalesce(lease_until, available_at) <= +?2
 		AND parked = 0 AND cancelled = 0 AND state IN ('pending', 'retry_wait', 'delivering')
 		AND effect IN (SELECT value FROM json_each(%s)) AND (record_state IS NULL OR record_state IN (SELECT value FROM json_each(%s)))`
 
-// The same of deadlines: the lists are those of events and of states.
+// overdueOf finds the deadlines that are due at time ?2. Its lists are events and states.
 const overdueOf = `max(due_at, coalesce(lease_until, due_at)) <= +?2
 		AND event IN (SELECT value FROM json_each(%s)) AND (record_state IS NULL OR record_state IN (SELECT value FROM json_each(%s)))`
 
-// An open message before o of the same ordering key.
+// before finds the open messages before o with the same ordering key.
 const before = `SELECT 1 FROM fsm_outbox AS p INDEXED BY fsm_outbox_ordering_key
 			WHERE p.machine = o.machine AND p.record_id = o.record_id AND p.destination = o.destination AND (p.version, p.seq) < (o.version, o.seq)
 				AND p.state <> 'delivered' AND (p.cancelled = 0 OR p.state = 'delivering')`
 
 var (
-	// dueEffects are at most ?3 messages of destination ?5 of machine ?1, oldest first: suspects
-	// or the rest, as ?6 says, with the effects ?4 and the states ?7; and for each whether
-	// a row before it is open and not cancelled, and whether a cancelled one is under way.
+	// dueEffects returns at most ?3 messages of destination ?5 of machine ?1 with the effects ?4
+	// and the states ?7, oldest first: suspects if ?6, else the others. For each it returns whether
+	// an open message before it is not cancelled, and whether a cancelled one is still leased.
 	dueEffects = "SELECT " + outboxColumns + `, coalesce(lease_until, available_at),
 		EXISTS (` + before + ` AND p.cancelled = 0 AND (p.state <> 'dead_letter' OR p.discarded_at IS NULL)),
 		EXISTS (` + before + ` AND p.cancelled = 1 AND p.lease_until > ?2)
@@ -48,21 +49,21 @@ var (
 	ORDER BY coalesce(lease_until, available_at), version, seq
 	LIMIT ?3`
 
-	// The places, in the list ?1, of the destinations with a due message.
+	// destinationsWithEffects returns the indices in the list ?1 of places with a due message.
 	destinationsWithEffects = `SELECT l.key FROM json_each(?1) AS l
 	WHERE EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_due
 		WHERE machine = l.value ->> 'Machine' AND destination = l.value ->> 'Name'
 			AND (state = 'delivering' AND cut > 0) = (l.value ->> 'Suspects')` + fmt.Sprintf(dueOf, "l.value, '$.Effects'", "l.value, '$.States'") + `)`
 
-	// dueDeadlines are at most ?3 deadlines of machine ?1, oldest first, of the
-	// events ?4 and the states ?5.
+	// dueDeadlines returns at most ?3 deadlines of machine ?1 with the events ?4 and the states ?5,
+	// oldest first.
 	dueDeadlines = `SELECT machine, record_id, kind, version, due_at, event, payload, record_state, correlation, max(due_at, coalesce(lease_until, due_at))
 	FROM fsm_deadlines INDEXED BY fsm_deadlines_due
 	WHERE machine = +?1 AND ` + fmt.Sprintf(overdueOf, "?4", "?5") + `
 	ORDER BY max(due_at, coalesce(lease_until, due_at))
 	LIMIT ?3`
 
-	// The places, in the list ?1, of the machines of which something is due.
+	// machinesWithDeadlines returns the indices in the list ?1 of machines with a due deadline.
 	machinesWithDeadlines = `SELECT m.key FROM json_each(?1) AS m
 	WHERE EXISTS (SELECT 1 FROM fsm_deadlines INDEXED BY fsm_deadlines_due
 		WHERE machine = m.value ->> 'Machine' AND ` + fmt.Sprintf(overdueOf, "m.value, '$.Names'", "m.value, '$.States'") + `)`
@@ -77,8 +78,8 @@ const (
 		WHERE machine = ? AND record_id = ? AND kind = ?`
 )
 
-// Claim leases due work. One transaction writes at a time, so two workers never see the same row
-// as free.
+// Claim implements store.Store. Since one transaction writes at a time, two workers never claim the
+// same row. A claim that finds nothing takes no lock.
 func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) {
 	if err := s.current(ctx, s.readers); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) 
 	if c.Again {
 		return s.claimedBefore(ctx, c)
 	}
-	// Looking takes no lock, so idle workers do not block others.
+	// These reads take no lock, so idle workers do not block others.
 	destinations, err := dueAmong(ctx, s.readers, destinationsWithEffects, c, c.Effects, places(c))
 	if err != nil {
 		return nil, wrap("claim", err)
@@ -121,14 +122,16 @@ func (s *Store) Claim(ctx context.Context, c store.Claim) ([]store.Task, error) 
 	return nil, nil
 }
 
-// What carries a token is among the rows that some worker holds.
+// The statements of a repeated claim. Rows with a token are leased, so they are in the index of
+// rows that are due or leased.
 const (
 	selectClaimed = "SELECT " + outboxColumns + ` FROM fsm_outbox INDEXED BY fsm_outbox_due
 		WHERE cancelled = 0 AND parked = 0 AND state IN ('pending', 'retry_wait', 'delivering') AND lease_token = ?`
 	prolong = "UPDATE fsm_outbox SET lease_until = ? WHERE lease_token = ? AND message_id = ?"
 )
 
-// claimedBefore returns what an earlier claim with this token was granted.
+// claimedBefore returns the messages that an earlier claim with this token leased, and renews their
+// leases.
 func (s *Store) claimedBefore(ctx context.Context, c store.Claim) (tasks []store.Task, err error) {
 	err = s.inTx(ctx, func(tx *sql.Tx) error {
 		err := each(ctx, tx, func(row *cells) {
@@ -147,8 +150,7 @@ func (s *Store) claimedBefore(ctx context.Context, c store.Claim) (tasks []store
 	return tasks, wrap("claim", err)
 }
 
-// dueAmong returns those of the list of which something is due, if any of it is asked
-// for.
+// dueAmong returns the elements of the list with due work. It returns none if the limit is 0.
 func dueAmong[T any](ctx context.Context, q querier, query string, c store.Claim, limit int, list []T) (found []T, err error) {
 	if limit <= 0 || len(list) == 0 {
 		return nil, nil
@@ -161,14 +163,15 @@ func dueAmong[T any](ctx context.Context, q querier, query string, c store.Claim
 	return found, err
 }
 
-// due is a task with when a worker could claim it, which decides what is claimed
-// first, and with what the claimed ones are ordered by.
+// due is a task that can be claimed. since is when it became claimable: earlier ones are claimed
+// first. at is its own time, by which a claim orders its tasks.
 type due struct {
 	store.Task
 	since, at time.Time
 }
 
-// oldest returns those that are due for the longest time, oldest first.
+// oldest returns the tasks that have been claimable for the longest time, at most limit, ordered
+// by their own time.
 func oldest(found []due, limit int, token fsm.UUID) []store.Task {
 	sort := func(by func(due) time.Time) {
 		slices.SortStableFunc(found, func(a, b due) int {
@@ -217,7 +220,7 @@ func readDue(row *cells) due {
 	return d
 }
 
-// jsonList is a list of names as json_each reads it.
+// jsonList returns names as a JSON array for json_each.
 func jsonList(names []string) string {
 	text, _ := json.Marshal(names) // strings never fail
 	return string(text)

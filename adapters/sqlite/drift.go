@@ -9,8 +9,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// drift compares what is there with the schema of a machine. It returns a
-// *store.DriftError for what differs.
+// drift compares the database with the schemas of machines. It returns the differences, or nil if
+// there are none.
 func drift(ctx context.Context, tx *sql.Tx, machines []store.Machine) (*store.DriftError, error) {
 	there, err := objects(ctx, tx)
 	if err != nil {
@@ -33,7 +33,8 @@ func drift(ctx context.Context, tx *sql.Tx, machines []store.Machine) (*store.Dr
 	return &store.DriftError{Machines: drifts}, nil
 }
 
-// objectsOf are those of the schema of a machine, as a file of its own has them.
+// objectsOf returns the triggers and indices that the schema of a machine creates in an empty
+// database.
 func objectsOf(ctx context.Context, m store.Machine) (found map[store.SchemaObject]string, err error) {
 	schema, err := m.Schema("sqlite")
 	if err != nil {
@@ -44,14 +45,14 @@ func objectsOf(ctx context.Context, m store.Machine) (found map[store.SchemaObje
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	db.SetMaxOpenConns(1) // each has a database of its own
+	db.SetMaxOpenConns(1) // each connection to :memory: has its own database
 	if _, err := db.ExecContext(ctx, schema); err != nil {
 		return nil, err
 	}
 	return objects(ctx, db)
 }
 
-// objects are the triggers and indices of a database, with the statements that made them.
+// objects returns the triggers and indices of a database with the statements that created them.
 func objects(ctx context.Context, q querier) (map[store.SchemaObject]string, error) {
 	found := map[store.SchemaObject]string{}
 	err := each(ctx, q, func(c *cells) { found[store.SchemaObject{Kind: c.text(), Table: c.text(), Name: c.text()}] = c.text() },

@@ -15,24 +15,31 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Why a file can't be used. Each comes wrapped, and errors.Is(err,
-// store.ErrStore) holds too.
+// The reasons why a file can't be used. Every method may return them, wrapped: errors.Is finds
+// the reason and store.ErrStore.
 var (
-	ErrFull     = errors.New("the disk or the file's size limit is full")
-	ErrReadOnly = errors.New("the file can't be written to")
-	ErrGone     = errors.New("the file is gone or can't be opened")
-	ErrBusy     = errors.New("another process keeps the file locked")
-	ErrDamaged  = errors.New("the file is no SQLite database or is damaged")
+	// ErrFull is returned when a write exceeds the disk or Options.MaxBytes.
+	ErrFull = errors.New("the disk is full, or the file has reached Options.MaxBytes")
+	// ErrReadOnly is returned when the process may not write to the file.
+	ErrReadOnly = errors.New("the process may not write to the file")
+	// ErrGone is returned when the file is missing, can't be opened, or is not the one that Open
+	// opened.
+	ErrGone = errors.New("the file is gone or can't be opened")
+	// ErrBusy is returned when other processes keep the file locked for Options.BusyTimeout.
+	ErrBusy = errors.New("another process keeps the file locked")
+	// ErrDamaged is returned when the content of the file is damaged or not that of SQLite.
+	ErrDamaged = errors.New("the file is damaged or not an SQLite database")
 )
 
-// wrap names the attempt and makes err an store.ErrStore, unless it already
-// says something better. It keeps nil.
+// wrap returns err as a store.ErrStore that names the attempt, with the reason above that
+// applies. An error that is store.ErrStore already stays as it is. A snapshot that is too old
+// is store.ErrConflict. It returns nil for nil.
 func wrap(attempt string, err error) error {
 	if err == nil || errors.Is(err, store.ErrStore) {
 		return err
 	}
 	if code(err)&0xff == codes.SQLITE_BUSY && code(err) != codes.SQLITE_BUSY {
-		return fmt.Errorf("%s: %w: %w", attempt, store.ErrConflict, err) // what was read is not what is there now
+		return fmt.Errorf("%s: %w: %w", attempt, store.ErrConflict, err) // another transaction has changed what this one read
 	}
 	if cause := causeOf(err); cause != nil {
 		err = fmt.Errorf("%w: %w", cause, err)
@@ -58,8 +65,8 @@ func causeOf(err error) error {
 	return nil
 }
 
-// broke reports whether an error of a transaction is that of the file, and not
-// of what was done in it: SQLite may have rolled it back by itself.
+// broke reports whether err is a failure of the file or the connection. After one SQLite may
+// have rolled back the transaction itself.
 func broke(err error) bool {
 	switch code(err) & 0xff {
 	case codes.SQLITE_FULL, codes.SQLITE_IOERR, codes.SQLITE_NOMEM, codes.SQLITE_READONLY, codes.SQLITE_CANTOPEN, codes.SQLITE_CORRUPT, codes.SQLITE_NOTADB:
@@ -68,7 +75,7 @@ func broke(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone)
 }
 
-// code returns the extended result code, 0 for an error of another kind.
+// code returns SQLite's extended result code, or 0 for an error that is not SQLite's.
 func code(err error) int {
 	var e *sqlite3.Error
 	if errors.As(err, &e) {
@@ -77,12 +84,11 @@ func code(err error) int {
 	return 0
 }
 
-// refused reports whether a constraint, a trigger or a column type stood in the
-// way.
+// refused reports whether a constraint, a trigger or a column type refused a write.
 func refused(err error) bool { return code(err)&0xff == codes.SQLITE_CONSTRAINT }
 
-// duplicate reports whether a unique index stood in the way, or the trigger that
-// speaks for it, and over which columns of which table.
+// duplicate reports whether a unique index, or the trigger that stands for one, refused a write,
+// and returns its table and columns.
 func duplicate(err error) (table string, columns []string, ok bool) {
 	if c := code(err); c != codes.SQLITE_CONSTRAINT_UNIQUE && c != codes.SQLITE_CONSTRAINT_PRIMARYKEY && c != codes.SQLITE_CONSTRAINT_TRIGGER {
 		return "", nil, false
@@ -101,10 +107,10 @@ func duplicate(err error) (table string, columns []string, ok bool) {
 	return table, columns, true
 }
 
-// here returns ErrGone if the file that was opened is no longer at its path:
-// SQLite would go on writing to what can't be opened again, and a new connection
-// would apply the write-ahead log to another file, or remove it. While Open makes
-// the first connection there is nothing to compare with.
+// here returns ErrGone if the file that Open opened is not at its path any more. Without this
+// check SQLite would write to a file that can't be opened again, and a new connection would
+// apply the write-ahead log to another file, or remove it. It returns nil until Open has made
+// the first connection.
 func (s *Store) here() error {
 	if s.file == nil {
 		return nil
@@ -114,13 +120,13 @@ func (s *Store) here() error {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	if !os.SameFile(s.file, now) {
-		return fmt.Errorf("%w: another one is at %s", ErrGone, s.path)
+		return fmt.Errorf("%w: another file is at %s", ErrGone, s.path)
 	}
 	return nil
 }
 
-// columnsOf returns the columns of a table, none if there is no such table.
-// Generated ones are among them.
+// columnsOf returns the columns of a table, generated ones included. It returns none if there
+// is no such table.
 func columnsOf(ctx context.Context, q querier, table string) ([]string, error) {
 	return texts(ctx, q, "SELECT name FROM pragma_table_xinfo(?)", table)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Load reads records, keys and the state of tasks.
+// Load implements store.Store. It ignores Query.Lock: a transaction of InTx has the write lock
+// already.
 func (s *Store) Load(ctx context.Context, tx *sql.Tx, queries []store.Query) ([]store.Row, error) {
 	if err := s.current(ctx, tx); err != nil {
 		return nil, err
@@ -51,13 +52,13 @@ func (s *Store) load(ctx context.Context, tx *sql.Tx, q *store.Query, row *store
 	return nil
 }
 
-// selectAlone asks whether anything else of a record is open, by the index that
-// knows.
+// selectAlone reports whether no message of a record but one is open. Its conditions are those of
+// the index.
 const selectAlone = `SELECT NOT EXISTS (SELECT 1 FROM fsm_outbox INDEXED BY fsm_outbox_ordering_key
 	WHERE machine = ? AND record_id = ? AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')
 		AND discarded_at IS NULL AND message_id <> ?)`
 
-// ownMessage is that of the task of a query, "" for none.
+// ownMessage returns the message of the task of a query, or "".
 func ownMessage(q *store.Query) string {
 	if q.Task == nil {
 		return ""
@@ -65,7 +66,8 @@ func ownMessage(q *store.Query) string {
 	return q.Task.MessageID
 }
 
-// readRecord reads a row of a record table into a record.
+// readRecord reads a row of a record table into a record. Row.Err is a *store.CorruptError if it
+// can't.
 func readRecord(c *cells, machine string, into fsm.Record) store.Row {
 	var row store.Row
 	id := fsm.Text(c.values[0])
@@ -74,7 +76,7 @@ func readRecord(c *cells, machine string, into fsm.Record) store.Row {
 	}
 	row.Version, row.EnteredAt = c.int(), c.time()
 	if c.err == nil && into.StateName() == "" {
-		c.err = errors.New("it is in no state")
+		c.err = errors.New("its state is empty")
 	}
 	if c.err != nil {
 		return store.Row{Version: row.Version, Err: &store.CorruptError{Machine: machine, ID: id, Err: c.err}}
@@ -83,7 +85,7 @@ func readRecord(c *cells, machine string, into fsm.Record) store.Row {
 	return row
 }
 
-// keysOf returns those of the keys that were consumed.
+// keysOf returns those of the keys that exist.
 func keysOf(ctx context.Context, q querier, machine string, keys []string) (found []store.IdempotencyKey, err error) {
 	list, err := json.Marshal(keys)
 	if err != nil {
@@ -101,8 +103,8 @@ func keysOf(ctx context.Context, q querier, machine string, keys []string) (foun
 	return found, errors.Join(err, broken)
 }
 
-// consumer reads which event consumed a key, and with which payload. Of a chain an earlier
-// row than that of the key's version has the event.
+// consumer reads the caller and the payload of the event that consumed a key. In a chain of steps
+// the history row of that event is earlier than the key's version.
 func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *store.IdempotencyKey) error {
 	var broken error
 	err := each(ctx, tx, func(c *cells) {
@@ -112,7 +114,7 @@ func (s *Store) consumer(ctx context.Context, tx *sql.Tx, t fsm.Tables, k *store
 	return errors.Join(err, broken)
 }
 
-// taskState reads whether a task is still held, and whether it was cancelled.
+// taskState reads whether a task still has its lease, and whether it was cancelled.
 func taskState(ctx context.Context, tx *sql.Tx, q *store.Query, row *store.Row) error {
 	token := q.Task.Token.String()
 	read := func(c *cells) { row.Held, row.Cancelled = c.bool(), c.bool() }

@@ -16,18 +16,18 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// known is the version of the engine's tables that this store works with: the
-// number of its last migration.
+// known is the version of the engine's tables that this store needs: the number of its last
+// migration.
 const known = 11
 
 // names of the migrations, in their order.
 var names = [known]string{"0001_engine", "0002_keys", "0003_rows", "0004_parked", "0005_suspects", "0006_pauses", "0007_forced", "0008_cancel", "0009_cut_twice", "0010_states", "0011_destination"}
 
-// Migrate brings the engine's tables to the current version and creates the missing tables of the
-// machines, in one transaction. Tables may refer to tables of another machine, in any order. A
-// table that refers to a missing one, or that lacks columns of the machine, is a
-// *store.TableError. If triggers or indices differ from the schema of a machine, Migrate commits
-// everything else and returns a *store.DriftError.
+// Migrate implements store.Store, in one transaction. Tables may refer to tables of other machines,
+// whatever the order of the list. It returns a *store.TableError, and changes nothing, if a table
+// lacks columns of its machine or refers to a table that does not exist. If triggers or indices
+// differ from the schema of a machine, Migrate commits everything else and returns a
+// *store.DriftError. It returns a *store.SchemaError if a later program has migrated the file.
 func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	var differs *store.DriftError
 	err := s.inTx(ctx, func(tx *sql.Tx) error {
@@ -57,18 +57,20 @@ func (s *Store) Migrate(ctx context.Context, machines []store.Machine) error {
 	return wrapTable("migrate", err)
 }
 
-// MigrateTo brings the engine's tables, and only those, to another version. Version 0 removes them
-// with their content.
+// MigrateTo brings the engine's tables, and only those, to another version, in one transaction.
+// Version 0 removes them with their content. It returns an error if this program does not know the
+// version, and a *store.SchemaError if a later program has migrated the file.
 func (s *Store) MigrateTo(ctx context.Context, version int) error {
 	if version < 0 || version > known {
-		return fmt.Errorf("migrate: there is no version %d, the last is %d", version, known)
+		return fmt.Errorf("migrate: there is no version %d: use 0 to %d", version, known)
 	}
 	s.migrated.Store(false)
 	err := s.inTx(ctx, func(tx *sql.Tx) error { return migrate(ctx, tx, version) })
 	return wrapTable("migrate", err)
 }
 
-// wrapTable keeps the errors that say more than that the store failed.
+// wrapTable is wrap, but leaves a *store.SchemaError and a *store.TableError without
+// store.ErrStore.
 func wrapTable(attempt string, err error) error {
 	var schema *store.SchemaError
 	var table *store.TableError
@@ -78,7 +80,7 @@ func wrapTable(attempt string, err error) error {
 	return wrap(attempt, err)
 }
 
-// migrate takes the steps from the version that is there to the one wanted.
+// migrate runs the migrations from the version of the file to the one wanted.
 func migrate(ctx context.Context, tx *sql.Tx, want int) error {
 	found, err := version(ctx, tx)
 	if err != nil {
@@ -121,7 +123,7 @@ func step(ctx context.Context, tx *sql.Tx, file, record string, version int) err
 	return err
 }
 
-// version returns the version of the engine's tables, 0 without them.
+// version returns the version of the engine's tables, or 0 if there are none.
 func version(ctx context.Context, q querier) (v int, err error) {
 	there := false
 	err = each(ctx, q, func(*cells) { there = true }, "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'fsm_schema'")
@@ -132,8 +134,8 @@ func version(ctx context.Context, q querier) (v int, err error) {
 	return v, err
 }
 
-// current returns a *store.SchemaError unless the engine's tables have the
-// version that the statements of this store are written for.
+// current returns a *store.SchemaError unless the engine's tables have the version that this store
+// needs. It does not check again after it has seen that version.
 func (s *Store) current(ctx context.Context, q querier) error {
 	if s.migrated.Load() {
 		return nil
@@ -149,7 +151,7 @@ func (s *Store) current(ctx context.Context, q querier) error {
 	return nil
 }
 
-// create runs the schema of a machine whose record table is not there.
+// create runs the schema of a machine if its record table does not exist.
 func create(ctx context.Context, tx *sql.Tx, m store.Machine) error {
 	there, err := columnsOf(ctx, tx, m.Tables().Record)
 	if err != nil || len(there) > 0 {
@@ -163,8 +165,8 @@ func create(ctx context.Context, tx *sql.Tx, m store.Machine) error {
 	return err
 }
 
-// complete checks that the tables of a machine have its columns, and that what
-// they refer to exists: SQLite would say so at the first write only.
+// complete returns a *store.TableError if a table of a machine lacks a column, or refers to a table
+// that does not exist: SQLite would report that at the first write.
 func complete(ctx context.Context, tx *sql.Tx, m store.Machine) error {
 	t := m.Tables()
 	if err := fits(ctx, tx, m.Name(), t); err != nil {
@@ -183,8 +185,7 @@ func complete(ctx context.Context, tx *sql.Tx, m store.Machine) error {
 	return nil
 }
 
-// fits returns an *store.TableError if the record table of a machine lacks a
-// column.
+// fits returns a *store.TableError if the record table of a machine lacks a column.
 func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
 	there, err := columnsOf(ctx, q, t.Record)
 	if err != nil {
@@ -197,8 +198,8 @@ func fits(ctx context.Context, q querier, machine string, t fsm.Tables) error {
 	return nil
 }
 
-// unfit is wrap for a failure to read or write a record, or what fits says where a
-// column is not there.
+// unfit is wrap for a failure to read or write a record. If a column does not exist, it returns the
+// *store.TableError of fits.
 func unfit(ctx context.Context, q querier, machine string, t fsm.Tables, attempt string, err error) error {
 	var misfit *store.TableError
 	if noColumn(err) && errors.As(fits(ctx, q, machine, t), &misfit) {
@@ -207,8 +208,8 @@ func unfit(ctx context.Context, q querier, machine string, t fsm.Tables, attempt
 	return wrap(attempt, err)
 }
 
-// noColumn reports whether a statement names a column that is not there. SQLite
-// has words for it alone.
+// noColumn reports whether a statement names a column that does not exist. SQLite has no code for
+// that, only a message.
 func noColumn(err error) bool {
 	return strings.Contains(err.Error(), "no such column") || strings.Contains(err.Error(), "has no column named")
 }

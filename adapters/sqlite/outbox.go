@@ -5,7 +5,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// outboxColumns are those of a row of the outbox but its lease.
+// outboxColumns are the columns of a message without its lease.
 const outboxColumns = `message_id, machine, record_id, version, seq, effect, destination, delivery, work, payload, record_state, correlation, created_at,
 	state, attempts, cut, available_at, delivered_at, discarded_at, last_error, resolution, cancelled`
 
@@ -25,8 +25,8 @@ func outboxValues(r *store.OutboxMessage) []any {
 	}
 }
 
-// readOutbox reads outboxColumns. The error is a *store.CorruptError; what
-// could be read is in the row.
+// readOutbox reads outboxColumns. If a column can't be read, it returns a *store.CorruptError and the
+// message with the other columns.
 func readOutbox(c *cells) (store.OutboxMessage, error) {
 	r := store.OutboxMessage{
 		MessageID: c.text(), Machine: c.text(), RecordID: c.text(), Version: c.int(), Seq: int(c.int()), Effect: c.text(), Destination: c.text(),

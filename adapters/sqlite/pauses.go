@@ -14,14 +14,14 @@ const (
 	selectPauses = "SELECT machine, effect, destination, who, why, paused_at FROM fsm_pauses ORDER BY machine, effect, destination"
 )
 
-// Pause stores a pause.
+// Pause implements store.Store.
 func (s *Store) Pause(ctx context.Context, tx *sql.Tx, p store.Pause) error {
 	s.work.Store(true)
 	_, err := tx.ExecContext(ctx, setPause, p.Machine, p.Effect, p.Destination, p.Who, p.Why, instant(p.At))
 	return wrap("pause "+p.String(), cause(ctx, err))
 }
 
-// Unpause removes a pause.
+// Unpause implements store.Store.
 func (s *Store) Unpause(ctx context.Context, tx *sql.Tx, scope store.Scope) (bool, error) {
 	s.work.Store(true)
 	result, err := tx.ExecContext(ctx, endPause, scope.Machine, scope.Effect, scope.Destination)

@@ -7,20 +7,21 @@ import (
 	"fmt"
 )
 
-// mostPrepared bounds how many statements a connection keeps prepared: about what
-// a dozen machines can have, and a bound for callers that put values in the text.
+// mostPrepared is how many statements a connection keeps prepared: about as many as a dozen
+// machines need. Callers that put values into the text of statements could need any number.
 const mostPrepared = 500
 
-// connector opens connections that prepare a statement once. SQLite parses the
-// triggers of a table along with each statement that writes to it, which takes
-// several times as long as the write.
+// connector opens connections that keep their statements prepared. When SQLite prepares a
+// statement that writes, it parses the triggers of the table, which takes several times as long
+// as the write.
 type connector struct {
 	driver.Connector
-	here  func() error // the error of a file that is not the one that was opened
-	setup []string     // statements that each connection begins with
+	here  func() error // returns ErrGone if the file is not the one that was opened
+	setup []string     // statements that a new connection runs
 }
 
-// Connect opens a connection.
+// Connect implements driver.Connector. It returns ErrGone if the file is not the one that was
+// opened.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := c.here(); err != nil {
 		return nil, err
@@ -60,20 +61,20 @@ type driverStmt interface {
 	driver.StmtQueryContext
 }
 
-// conn is a connection that keeps statements with parameters: those without run
-// once, as a rule. database/sql sees to it that one goroutine uses it at a time.
+// conn is a connection that keeps statements with parameters prepared. Statements without
+// parameters usually run once. database/sql lets only one goroutine use it at a time.
 type conn struct {
 	driverConn
 	prepared map[string]*prepared
 }
 
-// prepared is a statement that is kept.
+// prepared is a statement that conn keeps.
 type prepared struct {
 	driverStmt
-	reading bool // rows of it are open: it can't begin anew
+	reading bool // its rows are open, so it can't be run again
 }
 
-// ExecContext runs a statement.
+// ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	p, err := c.prepare(ctx, query, args)
 	if err != nil {
@@ -85,7 +86,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	return p.ExecContext(ctx, args)
 }
 
-// QueryContext asks a question.
+// QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	p, err := c.prepare(ctx, query, args)
 	if err != nil {
@@ -106,13 +107,13 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return &rows{driverRows: r, of: p}, nil
 }
 
-// Close closes the connection and what it keeps.
+// Close closes the connection and its prepared statements.
 func (c *conn) Close() error {
 	return errors.Join(c.forget(), c.driverConn.Close())
 }
 
-// prepare returns a statement that is ready to begin; nil: it is not for
-// keeping, or at work already.
+// prepare returns a prepared statement that can run now. It returns nil if conn does not keep the
+// statement, or if its rows are open.
 func (c *conn) prepare(ctx context.Context, query string, args []driver.NamedValue) (*prepared, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -141,7 +142,7 @@ func (c *conn) prepare(ctx context.Context, query string, args []driver.NamedVal
 	return p, nil
 }
 
-// forget closes the statements whose rows are not being read.
+// forget closes the prepared statements without open rows.
 func (c *conn) forget() error {
 	var errs []error
 	for query, p := range c.prepared {
@@ -163,13 +164,13 @@ type driverRows interface {
 	driver.RowsColumnTypeScanType
 }
 
-// rows are those of a statement that is kept.
+// rows are the rows of a prepared statement.
 type rows struct {
 	driverRows
 	of *prepared
 }
 
-// Close ends the reading: the statement can begin anew.
+// Close implements driver.Rows. The statement can be run again afterwards.
 func (r *rows) Close() error {
 	r.of.reading = false
 	return r.driverRows.Close()

@@ -11,8 +11,8 @@ import (
 
 const (
 	selectMessage = "SELECT " + outboxColumns + " FROM fsm_outbox WHERE message_id = ?"
-	// ?1 to ?6 a filter, each null where it lets everything through; ?7 to ?10 the
-	// place behind which to begin, null for the start; ?11 at most.
+	// deadLetters has the filter ?1 to ?6, each null for all rows, the position ?7 to ?10 after
+	// which to begin, null for the start, and the limit ?11.
 	deadLetters = "SELECT " + outboxColumns + ` FROM fsm_outbox
 		WHERE state = 'dead_letter' AND cancelled = 0 AND discarded_at IS NULL
 			AND (?1 IS NULL OR machine = ?1) AND (?2 IS NULL OR record_id = ?2) AND (?3 IS NULL OR effect = ?3) AND (?4 IS NULL OR destination = ?4)
@@ -22,8 +22,8 @@ const (
 		LIMIT ?11`
 )
 
-// Read answers a question, beside the transaction that writes. Each question is one statement, and
-// so one snapshot.
+// Read implements store.Store. It does not wait for the transaction that writes. It runs one
+// statement, so it reads one snapshot.
 func (s *Store) Read(ctx context.Context, q store.Read) (store.Page, error) {
 	if err := s.current(ctx, s.readers); err != nil {
 		return store.Page{}, err
@@ -38,9 +38,9 @@ func (s *Store) Read(ctx context.Context, q store.Read) (store.Page, error) {
 func (s *Store) read(ctx context.Context, q store.Read) (store.Page, error) {
 	var p store.Page
 	record := func(c *cells) { p.Records = append(p.Records, readRecord(c, q.Machine, q.Blank())) }
-	story := func(c *cells) { p.History = append(p.History, readHistory(c)) }
+	history := func(c *cells) { p.History = append(p.History, readHistory(c)) }
 	outbox := func(c *cells) {
-		r, _ := readOutbox(c) // as much as could be read
+		r, _ := readOutbox(c) // with the columns that could be read
 		p.Messages = append(p.Messages, r)
 	}
 	ask := func(f func(*cells), query string, args ...any) (store.Page, error) {
@@ -54,7 +54,7 @@ func (s *Store) read(ctx context.Context, q store.Read) (store.Page, error) {
 		query, args := s.statementsOf(q.Tables).page(q)
 		return ask(record, query, args...)
 	case store.ReadHistory:
-		return ask(story, s.statementsOf(q.Tables).history, q.Machine, q.ID, q.IDValue, q.AfterVersion, q.Limit)
+		return ask(history, s.statementsOf(q.Tables).history, q.Machine, q.ID, q.IDValue, q.AfterVersion, q.Limit)
 	case store.ReadDeadLetters:
 		return ask(outbox, deadLetters, deadLetterValues(q)...)
 	case store.ReadMessage:
@@ -78,10 +78,10 @@ func (s *Store) read(ctx context.Context, q store.Read) (store.Page, error) {
 			})
 		}, unknownWork, string(known), instant(q.Now), q.Limit)
 	}
-	return p, fmt.Errorf("there is no kind %q", q.Kind)
+	return p, fmt.Errorf("store.Read.Kind is %q, which this store does not know", q.Kind)
 }
 
-// deadLetterValues are the parameters of deadLetters.
+// deadLetterValues returns the parameters of deadLetters.
 func deadLetterValues(q store.Read) []any {
 	f := q.Filter
 	values := []any{null(f.Machine), null(f.Record), null(f.Effect), null(f.Destination), null(f.Error), nil, nil, nil, nil, nil, q.Limit}
@@ -107,8 +107,8 @@ func readHistory(c *cells) store.HistoryRow {
 	return h
 }
 
-// unknownWork counts what is due of the machines in the list ?1 and is not in it, by
-// time ?2, at most ?3 kinds.
+// unknownWork counts the due work at time ?2 of the machines in the list ?1 that the list does not
+// contain, in at most ?3 groups.
 const unknownWork = `WITH known AS (SELECT value ->> 'kind' AS kind, value ->> 'machine' AS machine, value ->> 'name' AS name FROM json_each(?1)),
 	due AS (
 		SELECT 'effect' AS kind, machine, effect AS name, record_state, record_id FROM fsm_outbox
@@ -118,25 +118,25 @@ const unknownWork = `WITH known AS (SELECT value ->> 'kind' AS kind, value ->> '
 		SELECT 'deadline', machine, event, record_state, record_id FROM fsm_deadlines
 			WHERE max(due_at, coalesce(lease_until, due_at)) <= ?2
 				AND machine IN (SELECT machine FROM known WHERE kind = 'deadline')
-	), judged AS (
+	), checked AS (
 		SELECT kind, machine, name, record_id, CASE
 			WHEN record_state IS NULL OR (machine, record_state) IN (SELECT machine, name FROM known WHERE kind = 'state') THEN ''
 			ELSE record_state END AS state
 		FROM due
 	)
-	SELECT kind, machine, name, state, min(record_id), count(*) FROM judged
+	SELECT kind, machine, name, state, min(record_id), count(*) FROM checked
 	WHERE state <> '' OR (kind, machine, name) NOT IN (SELECT kind, machine, name FROM known)
 	GROUP BY kind, machine, name, state
 	ORDER BY 1, 2, 3, 4 LIMIT ?3`
 
-// work names an effect, a deadline's event or a state of a machine.
+// work is an effect, the event of a deadline or a state of a machine.
 type work struct {
 	Kind    store.TaskKind `json:"kind"`
 	Machine string         `json:"machine"`
 	Name    string         `json:"name"`
 }
 
-// knownTo lists the work that a question names.
+// knownTo returns the effects, events and states of a Read.
 func knownTo(q store.Read) (known []work) {
 	add := func(kind store.TaskKind, machine string, names []string) {
 		for _, name := range names {

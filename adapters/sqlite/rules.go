@@ -10,7 +10,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Triggers of a machine are named by these and the machine.
+// The prefixes of the names of a machine's triggers. The name of the machine follows.
 const (
 	messageRule  = "fsm_message_"
 	deadlineRule = "fsm_deadline_"
@@ -19,9 +19,9 @@ const (
 	keyRule      = "fsm_key_"
 )
 
-// writeRules writes the triggers that judge the rows of the engine's tables: for
-// each of these machines what its steps ask for, and for all of the file that there
-// are no rows of others.
+// writeRules creates the triggers that check rows of the engine's tables. Those of each machine
+// accept only rows that its steps ask for. Those of the file refuse rows of machines that no
+// program has migrated.
 func writeRules(ctx context.Context, tx *sql.Tx, machines []store.Machine) error {
 	for _, m := range machines {
 		r, err := newRules(ctx, tx, store.RowRulesOf(m))
@@ -47,15 +47,15 @@ func writeRules(ctx context.Context, tx *sql.Tx, machines []store.Machine) error
 	return nil
 }
 
-// trigger is one that refuses rows.
+// trigger is a trigger that refuses rows.
 type trigger struct{ name, text string }
 
-// newTrigger refuses rows for which when holds.
+// newTrigger returns a trigger that refuses rows for which the condition when holds.
 func newTrigger(name, on, when, refusal string) trigger {
 	return trigger{name, fmt.Sprintf("CREATE TRIGGER %s %s\n    WHEN %s\nBEGIN\n    SELECT RAISE(ABORT, %s);\nEND", quoted(name), on, when, literal(refusal))}
 }
 
-// write makes the trigger, or replaces the one that is there where replace says so.
+// write creates the trigger. If one with its name exists, it replaces that if replace returns true.
 func (t trigger) write(ctx context.Context, tx *sql.Tx, replace func(there, with string) bool) error {
 	there, err := texts(ctx, tx, "SELECT sql FROM sqlite_schema WHERE type = 'trigger' AND name = ?", t.name)
 	if err != nil || len(there) > 0 && !replace(there[0], t.text) {
@@ -72,7 +72,8 @@ func (t trigger) write(ctx context.Context, tx *sql.Tx, replace func(there, with
 	return nil
 }
 
-// dropRules drops what writeRules wrote, which a migration down can't name.
+// dropRules drops the triggers of writeRules. A migration can't drop them by their names, which
+// contain those of machines.
 func dropRules(ctx context.Context, tx *sql.Tx) error {
 	names, err := texts(ctx, tx, `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name IN ('fsm_outbox', 'fsm_deadlines', 'fsm_keys')
 		AND (name GLOB 'fsm_*_cause' OR EXISTS (SELECT 1 FROM json_each(?) AS p WHERE substr(name, 1, length(p.value)) = p.value))`,
@@ -85,8 +86,8 @@ func dropRules(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// causes lets in rows of these machines, and a message as a step leaves it: due or
-// claimed for the first time.
+// causes returns triggers that accept only rows of these machines, and only messages as a step
+// inserts them: pending, or claimed for the first time.
 func causes(machines []string) []trigger {
 	unknown := "NEW.machine NOT IN (" + literals(append(machines, "")) + ")"
 	return []trigger{
@@ -99,7 +100,7 @@ func causes(machines []string) []trigger {
 	}
 }
 
-// rules writes the triggers of a machine.
+// rules are the row rules of a machine with the type of its ids.
 type rules struct {
 	store.RowRules
 	numbers bool // ids are integers
@@ -110,8 +111,8 @@ func newRules(ctx context.Context, tx *sql.Tx, r store.RowRules) (rules, error) 
 	return rules{RowRules: r, numbers: len(types) == 1 && strings.HasPrefix(types[0], "int")}, err
 }
 
-// of finds the record of a row, in a table with this alias. The id has to be
-// spelled as the engine does, or it would be another record to it.
+// of returns the condition that a table with this alias has the record of a row. The id must have
+// the engine's spelling: another spelling would be another record to the engine.
 func (r rules) of(alias, row string) string {
 	id := alias + "." + quoted(r.Tables.ID)
 	if !r.numbers {
@@ -124,13 +125,13 @@ func (r rules) trigger(prefix, on, row, when, refusal string) trigger {
 	return newTrigger(prefix+r.Machine, on, fmt.Sprintf("%s.machine = %s %s        AND %s", row, literal(r.Machine), r.Heading(), when), refusal)
 }
 
-// message judges a row of the outbox by the history row of its step.
+// message returns the trigger that checks a message by the history row of its step.
 func (r rules) message() []trigger {
 	t := r.Tables
 	var legal strings.Builder
 	for _, rule := range r.Messages {
 		info := rule.Effect
-		sources := []string{""} // of an effect that no step asks for
+		sources := []string{""} // an IN list must not be empty
 		for _, at := range rule.Sources {
 			sources = append(sources, fmt.Sprintf("%d %s %s %s", at.Seq, at.Transition, at.From, at.Event))
 		}
@@ -140,7 +141,7 @@ func (r rules) message() []trigger {
 		}
 		fmt.Fprintf(&legal, "            WHEN %s THEN NEW.destination = %s AND NEW.delivery = %s AND %s", literal(info.Name), literal(info.Destination), literal(string(info.Delivery)), work)
 		for _, name := range info.RecordIDs {
-			// Go reads the last of several, whatever their capitals.
+			// Go reads the last of several keys that differ by case only.
 			fmt.Fprintf(&legal, " AND CAST(json_extract(NEW.payload, %s) AS text) = NEW.record_id AND (SELECT count(*) FROM json_each(NEW.payload) AS k WHERE lower(k.key) = %s) = 1",
 				literal(`$."`+name+`"`), literal(strings.ToLower(name)))
 		}
@@ -155,7 +156,7 @@ func (r rules) message() []trigger {
 		legal.String(), quoted(t.From), quoted(t.History), r.of("h", "NEW"), quoted(t.To)), "fsmgen: fsm_outbox: no step of its record asks for this message")}
 }
 
-// deadlines judges a deadline by the record as it is.
+// deadlines returns the triggers that check a deadline by its record.
 func (r rules) deadlines() []trigger {
 	t := r.Tables
 	legal := []string{"0"}
@@ -178,8 +179,9 @@ func (r rules) deadlines() []trigger {
 	}
 }
 
-// key judges an idempotency key by the history row of its event. The version is
-// that after the last step of the call, so of a chain an earlier row has the event.
+// key returns the trigger that checks an idempotency key by the history row of its event. The key
+// has the version after the last step of its call. In a chain of steps the history row of the event
+// is earlier.
 func (r rules) key() []trigger {
 	from := fmt.Sprintf("SELECT 1 FROM %s AS h WHERE %s AND h.created_at = NEW.created_at AND ", quoted(r.Tables.History), r.of("h", "NEW"))
 	when := "NOT EXISTS (" + from + "h.version = NEW.version AND h.event_type = NEW.event)"
@@ -192,7 +194,7 @@ func (r rules) key() []trigger {
 // literal returns an SQL string.
 func literal(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// literals is a list of SQL strings.
+// literals returns a list of SQL strings.
 func literals(list []string) string {
 	quoted := make([]string, len(list))
 	for i, s := range list {

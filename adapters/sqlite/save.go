@@ -9,7 +9,7 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// Save writes accepted events. After an error the caller must roll back.
+// Save implements store.Store.
 func (s *Store) Save(ctx context.Context, tx *sql.Tx, commits []store.Commit) error {
 	for i := range commits {
 		if !commits[i].NoWakeup {
@@ -30,7 +30,7 @@ type writer struct {
 	commit *store.Commit
 }
 
-// sql returns the statements of the machine.
+// sql returns the statements of the commit's machine.
 func (w *writer) sql() *statements { return w.store.statementsOf(w.commit.Tables) }
 
 func (w *writer) write(ctx context.Context) error {
@@ -55,7 +55,7 @@ func (w *writer) write(ctx context.Context) error {
 	return w.engineRows(ctx)
 }
 
-// engineRows writes what the engine keeps about the record.
+// engineRows writes the rows of the engine's tables.
 func (w *writer) engineRows(ctx context.Context) error {
 	c := w.commit
 	if c.CancelWork {
@@ -90,7 +90,7 @@ func (w *writer) engineRows(ctx context.Context) error {
 const (
 	cancelWork = `UPDATE fsm_outbox INDEXED BY fsm_outbox_ordering_key SET cancelled = 1, parked = 0
 		WHERE machine = +? AND record_id = +? AND work = 1 AND cancelled = 0
-			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // as the index says it; for the plus see dueOf
+			AND state <> 'delivered' AND (cancelled = 0 OR state = 'delivering')` // the condition of the index; for the plus see dueOf
 	insertForced  = "INSERT INTO fsm_forced (machine, record_id, version, who, why, forced_at) VALUES (?, ?, ?, ?, ?, ?)"
 	clearDeadline = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ?"
 	arm           = `INSERT OR REPLACE INTO fsm_deadlines (machine, record_id, kind, version, due_at, event, payload, record_state, correlation)
@@ -99,7 +99,7 @@ const (
 		ON CONFLICT (machine, key) DO NOTHING`
 )
 
-// payload is the JSON of an event, which carries at least {}.
+// payload returns the JSON of an event, at least {}.
 func payload(text []byte) string {
 	if len(text) == 0 {
 		return "{}"
@@ -107,7 +107,7 @@ func payload(text []byte) string {
 	return string(text)
 }
 
-// expect checks the version of a record that has no step here.
+// expect checks the version of a record for a commit without steps.
 func (w *writer) expect(ctx context.Context) error {
 	if len(w.commit.Steps) > 0 || w.commit.Expect == 0 {
 		return nil
@@ -119,7 +119,7 @@ func (w *writer) expect(ctx context.Context) error {
 	return there.error()
 }
 
-// step writes the record's row and its row of the history.
+// step writes a row of the record table, its history row and the row of a forced step.
 func (w *writer) step(ctx context.Context, st *store.StepWrite) error {
 	write := w.move
 	if st.Version == 1 {
@@ -184,9 +184,9 @@ func (w *writer) bind(values []any) ([]any, error) {
 	return bound, nil
 }
 
-// table writes a row of one of the machines' further tables. What the row of an
-// upsert is to be, it is if there is one. ON CONFLICT is of no use: the triggers that
-// refuse OR REPLACE refuse every INSERT of a key that is there.
+// table writes a row of another table of the machine. An upsert first tries to update the row, and
+// inserts it if there is none. It can't use ON CONFLICT: the triggers that refuse OR REPLACE refuse
+// every INSERT of a key that exists.
 func (w *writer) table(ctx context.Context, tw fsm.TableWrite) error {
 	if tw.Op == fsm.EffectUpsert {
 		change := tw
@@ -202,8 +202,7 @@ func (w *writer) table(ctx context.Context, tw fsm.TableWrite) error {
 	return err
 }
 
-// row runs one statement of an effect on a table and returns how many rows it
-// changed.
+// row runs one statement of a table effect and returns the number of changed rows.
 func (w *writer) row(ctx context.Context, tw fsm.TableWrite) (int64, error) {
 	query, args, err := tableWrite(tw)
 	if err != nil {
@@ -215,7 +214,7 @@ func (w *writer) row(ctx context.Context, tw fsm.TableWrite) (int64, error) {
 	return w.exec(ctx, query, args...)
 }
 
-// key consumes an idempotency key.
+// key inserts an idempotency key. It returns a *store.KeyError if the key exists.
 func (w *writer) key(ctx context.Context, k store.IdempotencyKey) error {
 	n, err := w.exec(ctx, insertKey, k.Machine, k.Key, k.RecordID, k.Event, k.Version, instant(k.CreatedAt))
 	if err != nil || n == 1 {
@@ -228,7 +227,7 @@ func (w *writer) key(ctx context.Context, k store.IdempotencyKey) error {
 	return &store.KeyError{Machine: k.Machine, Key: k.Key, RecordID: there[0].RecordID, Event: there[0].Event}
 }
 
-// exec runs a statement and returns how many rows it changed.
+// exec runs a statement and returns the number of changed rows.
 func (w *writer) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	result, err := w.tx.ExecContext(ctx, query, args...)
 	if err != nil {
@@ -238,7 +237,7 @@ func (w *writer) exec(ctx context.Context, query string, args ...any) (int64, er
 	return n, w.failed(ctx, err)
 }
 
-// failed says what an error of the database means for the commit.
+// failed returns the error of store.Store for an error of the database, or nil for nil.
 func (w *writer) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -253,7 +252,8 @@ func (w *writer) failed(ctx context.Context, err error) error {
 	return unfit(ctx, w.tx, c.Machine, c.Tables, "save "+c.Machine+" "+c.ID, cause(ctx, err))
 }
 
-// conflict tells what is at the record's place now. err: it can't say.
+// conflict is the error for a record at another version than expected. err is set if the current
+// version can't be read.
 type conflict struct {
 	store.ConflictError
 	err error

@@ -10,23 +10,24 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// deep is how many rows of a destination a transaction looks at after one that has found
-// none to claim among the oldest. It parks those that wait behind others.
+// deep is how many rows of a destination a transaction reads if the one before has found none to
+// claim among the oldest rows.
 const deep = 500
 
-// search is a claim on its way through the messages that are due.
+// search looks for the messages of a claim. It takes several transactions if the oldest due
+// messages wait behind others.
 type search struct {
 	store.Claim
-	destinations []destinationSearch // that may have rows which no transaction has looked at
+	destinations []destinationSearch // those that may have rows which no transaction has read
 }
 
-// place is a destination, and whether its suspects are searched or the rest.
+// place is a destination with its suspects, or with its other messages.
 type place struct {
 	store.Destination
 	Suspects bool
 }
 
-// places lists where a claim looks.
+// places returns the places of a claim.
 func places(c store.Claim) (list []place) {
 	for _, l := range c.Destinations {
 		list = append(list, place{Destination: l})
@@ -37,13 +38,13 @@ func places(c store.Claim) (list []place) {
 	return list
 }
 
-// destinationSearch is how far a search of a place is.
+// destinationSearch is the progress of a search in a place.
 type destinationSearch struct {
 	place
-	depth   int // how many rows the transaction looks at
-	seen    int // how many it found
+	depth   int // how many rows the transaction reads at most
+	seen    int // how many it read
 	claimed int
-	left    int // rows that are neither claimed nor parked: the next one finds them again
+	left    int // rows that it neither claimed nor parked: the next transaction reads them again
 }
 
 func newSearch(c store.Claim, places []place) *search {
@@ -59,8 +60,8 @@ func newSearch(c store.Claim, places []place) *search {
 	return s
 }
 
-// claim claims heads of ordering keys, parks what waits behind others, and decides where to
-// look next.
+// claim claims due messages that are the first of their ordering key, and parks those behind
+// others. It keeps the destinations that the next transaction must search.
 func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]store.Task, error) {
 	var heads []due
 	for i := range s.destinations {
@@ -80,7 +81,7 @@ func (s *search) claim(ctx context.Context, tx *sql.Tx) ([]store.Task, error) {
 	return tasks, nil
 }
 
-// within returns the heads that the limits of suspects and of destinations allow.
+// within returns the messages that the limits of suspects and of destinations allow, oldest first.
 func (s *search) within(heads []due) (allowed []due) {
 	slices.SortStableFunc(heads, func(a, b due) int {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.Effect.Version, b.Effect.Version), cmp.Compare(a.Effect.Seq, b.Effect.Seq))
@@ -103,7 +104,8 @@ func (s *search) within(heads []due) (allowed []due) {
 	return allowed
 }
 
-// look returns the heads among the oldest rows of a destination, at most Most.
+// look returns the messages among the oldest rows of a destination that are the first of their
+// ordering key, at most Most. It parks those behind others.
 func (s *search) look(ctx context.Context, tx *sql.Tx, l *destinationSearch) (heads []due, err error) {
 	var waiting []string
 	err = each(ctx, tx, func(row *cells) {
@@ -131,7 +133,7 @@ func (s *search) look(ctx context.Context, tx *sql.Tx, l *destinationSearch) (he
 	return heads, nil
 }
 
-// next keeps the destinations in which there may be more to claim.
+// next keeps the destinations that may have more messages to claim.
 func (s *search) next(claimed int) {
 	s.destinations = slices.DeleteFunc(s.destinations, func(l destinationSearch) bool {
 		return claimed == s.Effects || l.seen < l.depth || l.claimed == l.Most

@@ -21,7 +21,9 @@ const (
 	settleDeadline = "DELETE FROM fsm_deadlines WHERE machine = ? AND record_id = ? AND kind = ? AND lease_token = ?"
 )
 
-// Settle stores the outcome of a task, if its row still carries the token.
+// Settle implements store.Store. It returns an error that wraps store.ErrLeaseLost if the row does
+// not have the token of the settlement, and store.ErrConflict if an operator settles a message
+// that has changed. It returns a *store.RefusedError if the database refuses the outcome.
 func (s *Store) Settle(ctx context.Context, tx *sql.Tx, t store.Settlement) error {
 	if t.Renew.IsZero() {
 		s.work.Store(true) // the next message of its ordering key may be due
@@ -45,8 +47,7 @@ func settle(ctx context.Context, tx *sql.Tx, t store.Settlement) error {
 	return nil
 }
 
-// settlement returns the statement of a settlement, and what it means when it
-// finds no row.
+// settlement returns the statement of a settlement, and the error if it changes no row.
 func settlement(t store.Settlement) (query string, args []any, lost error) {
 	token := t.Token.String()
 	if t.Kind == store.TaskDeadline {

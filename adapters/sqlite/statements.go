@@ -8,19 +8,19 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
 
-// statements are the SQL of one machine's tables.
+// statements are the statements for the tables of one machine.
 type statements struct {
-	// A record: its columns, then version and entered_at.
+	// load selects a record: its columns, then version and entered_at.
 	load             string
-	list             [2][2]string // of all states or of one; from the start or above an id: the state, the id, at most
+	list             [2][2]string // of all states or of one; from the start or after an id. Parameters: state, id, limit
 	insert           string       // columns, version, last_event, entered_at, updated_at, created_at
 	updates          *updates
-	now              string // version and state
-	history, narrate string // read from, append to the history
-	consumer         string // of a key: the record, its version, the event, when
+	now              string // selects version and state
+	history, narrate string // select rows of the history; insert one
+	consumer         string // selects the event that consumed a key. Parameters: record, version, event, time
 }
 
-// statementsOf returns the statements of a machine, made once.
+// statementsOf returns the statements for the tables of a machine.
 func (s *Store) statementsOf(t fsm.Tables) *statements {
 	if known, ok := s.tables.Load(t.Record); ok {
 		return known.(*statements)
@@ -55,13 +55,13 @@ func newStatements(t fsm.Tables) *statements {
 	}
 }
 
-// forced is what a row of a history, h, says about the operator that forced it.
+// forced returns an expression for a column of fsm_forced of the history row h.
 func forced(column string) string {
 	return "(SELECT " + column + " FROM fsm_forced AS f WHERE f.machine = ?1 AND f.record_id = ?2 AND f.version = h.version)"
 }
 
-// page returns the statement that lists records, and its parameters. One that
-// served with and without an id would read each page from the first record on.
+// page returns the statement that lists records, and its parameters. There are statements with and
+// without an id: a single one would read every page from the first record.
 func (s *statements) page(q store.Read) (query string, args []any) {
 	ofState, above := 0, 0
 	if q.State != "" {
@@ -73,11 +73,11 @@ func (s *statements) page(q store.Read) (query string, args []any) {
 	return s.list[ofState][above], append(args, q.Limit)
 }
 
-// marks returns n parameters.
+// marks returns a list of n parameter marks.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?, ", n), ", ") }
 
-// tableWrite returns the statement of an effect on a table and its parameters. Of an
-// upsert it is the insertion.
+// tableWrite returns the statement of a table effect and its parameters. For an upsert it returns
+// the INSERT. It returns an error for an update without columns.
 func tableWrite(w fsm.TableWrite) (string, []any, error) {
 	var keys, values []any
 	var where, set, names []string
@@ -100,5 +100,5 @@ func tableWrite(w fsm.TableWrite) (string, []any, error) {
 	case w.Op == fsm.EffectUpsert:
 		return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, quotedAll(names), marks(len(names))), append(keys, values...), nil
 	}
-	return "", nil, fmt.Errorf("table %s: %s of no columns", w.Table, w.Op)
+	return "", nil, fmt.Errorf("table %s: %s has no columns to write", w.Table, w.Op)
 }

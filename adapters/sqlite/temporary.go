@@ -8,16 +8,17 @@ import (
 	"path/filepath"
 )
 
-// never is the level of a store that does not outlive its process.
+// never is the Synchronous of a file that is not used after its process.
 const never Synchronous = "OFF"
 
-// Temporary opens a store for a test: a new, empty file that no other call gets, in
-// the folder for temporary files, which Close removes. Nothing waits for the disk:
-// Options.Synchronous is ignored, and an event takes about a third of the time that it
-// takes with Full (BenchmarkFire). The file is left behind if the process is killed.
+// Temporary opens a Store for a test, with a new, empty file in the folder for temporary files.
+// Close removes the file. If the process is killed, the file remains. Temporary ignores
+// Options.Synchronous and never waits for the disk, so an event takes about a third of the time
+// that it takes with Full (BenchmarkFire). It returns an error for invalid options, and if the
+// file can't be created.
 //
-// It is a file because databases that SQLite keeps in memory have no write-ahead log,
-// so that reads would wait for the transaction that writes.
+// It does not use a database in memory, because that has no write-ahead log: reads would wait
+// for the transaction that writes.
 func Temporary(ctx context.Context, o Options) (*Store, error) {
 	o = o.WithDefaults()
 	if err := o.validate(); err != nil {
@@ -36,5 +37,5 @@ func Temporary(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Path returns the path of the file.
+// Path returns the absolute path of the file.
 func (s *Store) Path() string { return s.path }

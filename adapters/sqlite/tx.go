@@ -9,15 +9,15 @@ import (
 	codes "modernc.org/sqlite/lib"
 )
 
-// querier is a transaction or a pool.
+// querier is an *sql.Tx or an *sql.DB.
 type querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// InTx runs f in one transaction. It holds the write lock from its beginning, so nothing that f
-// reads changes before the commit. A transaction begun inside f would wait for that lock until
-// BusyTimeout.
+// InTx implements store.Store. The transaction takes the write lock when it begins, so nothing that
+// f reads changes before the commit. f must not begin another transaction: that would wait for
+// the lock.
 func (s *Store) InTx(ctx context.Context, f func(*sql.Tx) error) error {
 	if err := s.current(ctx, s.readers); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
 	if err != nil {
 		return wrap("begin", cause(ctx, err))
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	defer func() { _ = tx.Rollback() }() // does nothing after a commit
 	if err := f(tx); err != nil {
 		if broke(err) {
 			return wrap("transaction", err)
@@ -49,13 +49,13 @@ func (s *Store) inTx(ctx context.Context, f func(*sql.Tx) error) error {
 	return nil
 }
 
-// pause is how often the write lock of another process is tried. SQLite's own
-// waiting asks the less often the longer it has waited, and so loses for ever to
-// a process that writes without a break; it does not heed contexts either.
+// pause is the time between attempts to get the write lock from another process. SQLite's own
+// busy handler waits longer after each attempt, so it never gets the lock from a process that
+// writes continuously, and it ignores contexts.
 const pause = time.Millisecond
 
-// begin takes the write lock. Within the process the transactions that want it queue up at
-// the one connection that writes.
+// begin begins a transaction with the write lock. Transactions of this process wait for the one
+// connection that writes.
 func (s *Store) begin(ctx context.Context) (tx *sql.Tx, err error) {
 	err = s.insist(ctx, func() error {
 		tx, err = s.writer.BeginTx(ctx, nil)
@@ -64,8 +64,8 @@ func (s *Store) begin(ctx context.Context) (tx *sql.Tx, err error) {
 	return tx, err
 }
 
-// insist calls f until no other process keeps the file locked, for as long as the
-// store is patient.
+// insist calls f again while it returns SQLITE_BUSY, until Options.BusyTimeout has passed or ctx
+// ends.
 func (s *Store) insist(ctx context.Context, f func() error) error {
 	var end time.Time
 	for {
@@ -87,7 +87,8 @@ func (s *Store) insist(ctx context.Context, f func() error) error {
 	}
 }
 
-// cause returns why a context ended where err is only how SQLite noticed it.
+// cause adds the error of the context to err if the context has ended: SQLite reports that as an
+// interrupt.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		return errors.Join(ctx.Err(), err)
@@ -95,7 +96,7 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// tell wakes the workers that wait.
+// tell wakes the workers in Wait.
 func (s *Store) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,9 +105,10 @@ func (s *Store) tell() {
 	s.alarm = make(chan struct{})
 }
 
-// Wait returns when this process has committed possible work since the last Wait, and after d at
-// the latest. Work of other processes is found by polling. So is work that a caller saves in its
-// own transaction, unless a commit of InTx follows.
+// Wait implements store.Store. It returns when InTx of this Store has committed possible work since
+// the last Wait, and after d at the latest. It does not notice commits of other processes, nor
+// those of a transaction that the caller began itself; workers find that work by polling. It
+// returns the error of ctx if that ends.
 func (s *Store) Wait(ctx context.Context, d time.Duration) error {
 	s.mu.Lock()
 	alarm, news := s.alarm, s.news

@@ -10,8 +10,8 @@ import (
 // uniqueIn finds the unique constraints in the text of a CREATE TABLE.
 var uniqueIn = regexp.MustCompile(`(?i)CONSTRAINT\s+"?(\w+)"?\s+(?:UNIQUE|PRIMARY\s+KEY)\s*\(([^)]*)\)`)
 
-// constraintOf returns the name of the unique constraint or index over these
-// columns, or the columns where it has none: SQLite's message tells only those.
+// constraintOf returns the name of the unique constraint or index over these columns. If it has
+// none, it returns the columns, which are all that SQLite's message contains.
 func constraintOf(ctx context.Context, q querier, table string, columns []string) string {
 	indices, err := texts(ctx, q, `SELECT i.name FROM pragma_index_list(?1) AS i
 		WHERE i."unique" AND i.origin = 'c'

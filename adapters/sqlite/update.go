@@ -7,13 +7,12 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// mostUpdates bounds how many UPDATEs a record table gets, and so how many a
-// connection keeps prepared for it. A machine has about as many sets of columns
-// that change together as rows, but events with optional fields could change any
-// subset.
+// mostUpdates is how many UPDATE statements a record table has at most. A connection keeps each
+// prepared. A machine has about as many sets of columns that change together as transitions, but
+// events with optional fields could change any subset.
 const mostUpdates = 24
 
-// updates are the statements that move a record on, by the columns that change.
+// updates are the UPDATE statements of a record table, one for each set of columns that change.
 type updates struct {
 	head, tail string // around the columns
 	columns    []string
@@ -30,10 +29,10 @@ func newUpdates(t fsm.Tables) *updates {
 	}
 }
 
-// of returns the statement that writes these columns, by their places, and then
-// version, last_event, entered_at or null and updated_at; id, state and version
-// before are its condition. The columns that it really writes are every one but
-// the id where there are statements enough.
+// of returns a statement that writes the columns with these indices, and the indices that it writes.
+// Its parameters are those columns, then version, last_event, entered_at or null, updated_at, and
+// the id, the state and the version before. If there are mostUpdates statements already, it returns
+// the one that writes every column but the id.
 func (u *updates) of(changed []int) (query string, written []int) {
 	var name strings.Builder
 	for _, i := range changed {
