@@ -41,7 +41,7 @@ var rules = []rule{
 	{folder: "runtime/client", allowed: []string{"std", "runtime/fsm"}},
 	{folder: "runtime/store", allowed: []string{"std", "runtime/client", "runtime/fsm", "generated/outbox"}},
 	{folder: "runtime/engine", allowed: []string{"std", "runtime/client", "runtime/fsm", "runtime/store", "internal/groupcommit", "generated/outbox"}},
-	{folder: "proptest/crash", allowed: []string{"std", "gen", "gen/ir", "proptest/crash/scenarios", "proptest/facts", "runtime/fsm", "runtime/engine", "runtime/store", "generated/publish", "adapters/sqlite", "adapters/postgres", "internal/pgtest", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
+	{folder: "proptest/crash", allowed: []string{"std", "gen", "gen/ir", "proptest/crash/scenarios", "proptest/facts", "runtime/fsm", "runtime/engine", "runtime/store", "generated/publish", "adapters/sqlite", "adapters/postgres", "internal/pgtest", "internal/progress", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/*"}},
 	{folder: "proptest/crash/scenarios", allowed: []string{"std", "gen/ddl", "gen/domain", "gen/interp", "gen/ir", "proptest", "runtime/fsm"}},
 	{folder: "proptest/facts", allowed: []string{"std", "runtime/fsm"}},
 	{folder: "proptest/simulate", allowed: []string{"std", "gen/*", "proptest/facts", "runtime/fsm", "runtime/engine", "runtime/store", "generated/*"}},

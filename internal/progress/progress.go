@@ -55,20 +55,35 @@ func (w *Watch) stuck(state any, pause time.Duration) bool {
 	return w.looks > int(patience/pause)
 }
 
-// Until calls look until it reports that it is done. It fails the test when the
-// state that look returns stays the same for a long time. It must be called by the
+// Await calls look until it reports that it is done. It returns the error of look,
+// ErrStuck when the state that look returns stays the same for a long time, and the
+// error of ctx when that is done.
+func Await(ctx context.Context, what string, look func() (state any, done bool, err error)) error {
+	var w Watch
+	for {
+		state, done, err := look()
+		if err == nil && !done {
+			err = w.Pause(ctx, state)
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for %s: %w", what, err)
+		}
+		if done {
+			return nil
+		}
+	}
+}
+
+// Until is Await for a test, which fails when Await does. It must be called by the
 // goroutine of the test.
 func Until(t testing.TB, what string, look func() (state any, done bool)) {
 	t.Helper()
-	var w Watch
-	for {
+	err := Await(t.Context(), what, func() (any, bool, error) {
 		state, done := look()
-		if done {
-			return
-		}
-		if err := w.Pause(t.Context(), state); err != nil {
-			t.Fatalf("waiting for %s: %v", what, err)
-		}
+		return state, done, nil
+	})
+	if err != nil {
+		t.Fatalf("%v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/proptest/facts"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -22,8 +23,6 @@ type coordinator[Tx any] struct {
 	workers   *workerSet
 	failpoint *sharedFailpoint
 	clockFile *sharedClock
-	// patience is how long nothing at all may change.
-	patience time.Duration
 }
 
 // runWorkers runs the scenarios from number first on, each with several workers, one of
@@ -43,7 +42,7 @@ func runWorkers[Tx any](t *testing.T, p proof[Tx], subject Subject, what plan, f
 	must(err)
 	workers := newWorkerSet(t, func(ctx context.Context, name string) *exec.Cmd { return p.worker(ctx, dir, name) })
 	defer workers.stop()
-	c := coordinator[Tx]{w, workers, &sharedFailpoint{dir: dir}, clockFile, p.patience}
+	c := coordinator[Tx]{w, workers, &sharedFailpoint{dir: dir}, clockFile}
 	for i, sc := range what.Runs[first:] {
 		workers.fill()
 		must(c.failpoint.set(target{sc.Tag, windows[i], *sc.Kill}))
@@ -91,13 +90,9 @@ func (c coordinator[Tx]) awaitKill(ctx context.Context, before int) error {
 			return err
 		}
 	}
-	w := watch{patience: c.patience}
-	for c.failpoint.taken() && c.workers.killed() == before {
-		if err := w.pause(ctx, "a worker that was caught does not die", "caught"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return progress.Await(ctx, "the death of a worker that was caught", func() (state any, done bool, err error) {
+		return nil, !c.failpoint.taken() || c.workers.killed() != before, nil
+	})
 }
 
 // setWorkerClocks sets the clock and waits until every worker has seen it. Otherwise a
@@ -106,30 +101,24 @@ func (c coordinator[Tx]) setWorkerClocks(ctx context.Context, now time.Time) err
 	if err := c.clockFile.set(now); err != nil {
 		return err
 	}
-	w := watch{patience: c.patience}
-	for {
-		waiting := slices.DeleteFunc(c.workers.names(), c.clockFile.seenBy)
-		if len(waiting) == 0 {
-			return nil
-		}
-		if err := w.pause(ctx, "a worker does not look at the clock", len(waiting)); err != nil {
-			return err
-		}
-	}
+	return progress.Await(ctx, "every worker to look at the clock", func() (state any, done bool, err error) {
+		waiting := len(slices.DeleteFunc(c.workers.names(), c.clockFile.seenBy))
+		return waiting, waiting == 0, nil
+	})
 }
 
 // rest waits until the workers have nothing to do. Time passes only if they wait for the
 // time of a repeat. rest ends the leases of dead workers.
 func (c coordinator[Tx]) rest(ctx context.Context, p *run) error {
-	w := watch{patience: c.patience}
+	var watch progress.Watch
 	for {
 		busy, orphans, err := c.look(ctx, p.tag)
 		if err != nil {
 			return err
 		}
 		if busy {
-			if err := w.pause(ctx, "the workers do nothing, and something is due", c.progress(ctx, p.tag)); err != nil {
-				return err
+			if err := watch.Pause(ctx, c.progress(ctx, p.tag)); err != nil {
+				return fmt.Errorf("waiting for workers to do what is due: %w", err)
 			}
 			continue
 		}

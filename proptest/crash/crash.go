@@ -102,5 +102,5 @@ func proofOn[Tx any](db Database[Tx], c command, variable, place string) proof[T
 		cmd.Env = append(cmd.Env, childName+"="+name)
 		return cmd
 	}
-	return proof[Tx]{database: db, child: child, worker: worker, every: everyFromEnv(), patience: lastResort}
+	return proof[Tx]{database: db, child: child, worker: worker, every: everyFromEnv()}
 }

@@ -3,9 +3,14 @@ package crash
 import (
 	"context"
 	"database/sql"
+	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/store"
 )
+
+// lastResort is how long one call may take that can block for ever. No computer is busy
+// for so long.
+const lastResort = 5 * time.Minute
 
 // Database is a database as one process sees it.
 type Database[Tx any] struct {

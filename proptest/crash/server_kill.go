@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/generated/publish"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/runtime/store"
@@ -133,7 +134,7 @@ func (l *clientLoad[Tx]) create(ctx context.Context) error {
 
 // comeTo waits until the clients have come to a point.
 func (l *clientLoad[Tx]) comeTo(ctx context.Context, point <-chan struct{}) error {
-	return await(ctx, "the clients get no further", func() (state any, done bool, err error) {
+	return progress.Await(ctx, "the clients to get further", func() (state any, done bool, err error) {
 		select {
 		case <-point:
 			return nil, true, nil
@@ -194,7 +195,7 @@ func (l *clientLoad[Tx]) retry(
 
 // delivered waits until every message is delivered.
 func (l *clientLoad[Tx]) delivered(ctx context.Context) error {
-	return await(ctx, "messages are not delivered", func() (state any, done bool, err error) {
+	return progress.Await(ctx, "the delivery of every message", func() (state any, done bool, err error) {
 		var n int
 		err = l.sql.QueryRowContext(ctx, "SELECT count(*) FROM fsm_outbox WHERE state <> 'delivered'").Scan(&n)
 		return n, n == 0, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/internal/pgtest"
+	"github.com/fsmgen/fsmgen/internal/progress"
 	"github.com/fsmgen/fsmgen/proptest/crash"
 	"github.com/fsmgen/fsmgen/runtime/engine"
 	"github.com/fsmgen/fsmgen/runtime/fsm"
@@ -158,7 +159,7 @@ func (w *world[Tx]) runUntil(e *engine.Engine[Tx], holds func() bool) {
 	ctx, stop := context.WithCancel(w.Context())
 	var running sync.WaitGroup
 	running.Go(func() { must(w.T, e.Run(ctx)) })
-	err := crash.Await(ctx, "what a worker was to bring about does not come", func() (any, bool, error) {
+	err := progress.Await(ctx, "what a worker was to bring about", func() (any, bool, error) {
 		return len(w.seen()), holds(), nil
 	})
 	stop()
@@ -171,7 +172,7 @@ func (w *world[Tx]) runUntil(e *engine.Engine[Tx], holds func() bool) {
 // awaitEmptyOutbox waits until every message is delivered. In between it calls meanwhile.
 func (w *world[Tx]) awaitEmptyOutbox(meanwhile func()) {
 	w.Helper()
-	must(w.T, crash.Await(w.Context(), "the outbox does not become empty", func() (any, bool, error) {
+	must(w.T, progress.Await(w.Context(), "an empty outbox", func() (any, bool, error) {
 		left := w.count("fsm_outbox WHERE state <> 'delivered'")
 		if left > 0 {
 			meanwhile()
