@@ -11,19 +11,16 @@ import (
 	"testing"
 )
 
-// vocabulary maps the constants of the closed vocabularies, as a package names them
-// ("ir.Keyed", or "Keyed" in gen/ir itself), to their types.
-type vocabulary map[string]string
-
-// TestNoPlausibleDefaults: where the compiler or a proof looks at a word of a closed
+// TestNoPlausibleDefaults: where the compiler, the runtime or a proof looks at a word of a closed
 // vocabulary, a new word gets no meaning by itself. A switch over one names every value
 // (the linter exhaustive), and its default, if it has one, ends in an error. A chain of
-// comparisons with several words has no default either: it is a switch in disguise. What differs between the databases is a switch or one of their traits.
+// comparisons with several words has no default either: it is a switch in disguise. What differs
+// between the databases, or between the delivery classes, is a switch, a trait or a property.
 func TestNoPlausibleDefaults(t *testing.T) {
 	t.Parallel()
 	words := vocabularies(t)
 	checked := 0
-	for _, root := range []string{"gen", "cmd", "proptest"} {
+	for _, root := range []string{"gen", "cmd", "proptest", "runtime", "services", "adapters"} {
 		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
@@ -55,24 +52,28 @@ func TestPlausibleDefaultsBite(t *testing.T) {
 	words := vocabularies(t)
 	var each []string
 	for word, of := range words {
-		if of == "Delivery" && strings.HasPrefix(word, "ir.") {
+		if of == compiledClass {
 			each = append(each, word)
 		}
 	}
 	for body, want := range map[string]string{
-		`switch d { case EACH: return 1; default: return 2 }`:                                          "the default",
-		`switch d { case EACH: return 1; default: panic(ir.NoForm("f", d)) }`:                          "",
-		`switch d { case EACH: return 1; default: return fmt.Errorf("no %s", d) }`:                     "",
-		`switch d { case ir.Keyed: return 1 }`:                                                         "does not name AtMostOnce",
-		`switch d { case EACH: return 1 }; return 2`:                                                   "follows",
-		`switch d { case EACH: return 1 }; panic(ir.NoForm("f", d))`:                                   "",
-		`switch { case d == ir.Keyed: return 1; case d == ir.Queryable: return 2; default: return 3 }`: "chain",
-		`switch { case d == ir.Keyed: return 1; case found: return 2; default: return 3 }`:             "",
-		`if d == ir.Keyed { return 1 } else if d == ir.Queryable { return 2 } else { return 3 }`:       "chain",
-		`if d == ir.Keyed { return 1 } else { return 3 }`:                                              "",
-		`if d == postgres { return 1 }`:                                                                "database",
-		`return d != sqlite`:                                                                           "database",
-		`switch n { case 1: return 1; default: return 2 }`:                                             "",
+		`switch d { case EACH: return 1; default: return 2 }`:                                  "the default",
+		`switch d { case EACH: return 1; default: panic(ir.NoForm("f", d)) }`:                  "",
+		`switch d { case EACH: return 1; default: return fmt.Errorf("no %s", d) }`:             "",
+		`switch d { case ir.Keyed: return 1 }`:                                                 "does not name AtMostOnce",
+		`switch d { case EACH: return 1 }; return 2`:                                           "follows",
+		`switch d { case EACH: return 1 }; panic(ir.NoForm("f", d))`:                           "",
+		`switch { case op == ir.Eq: return 1; case op == ir.Ne: return 2; default: return 3 }`: "chain",
+		`switch { case op == ir.Eq: return 1; case found: return 2; default: return 3 }`:       "",
+		`if op == ir.Eq { return 1 } else if op == ir.Ne { return 2 } else { return 3 }`:       "chain",
+		`if op == ir.Eq { return 1 } else { return 3 }`:                                        "",
+		`if d == ir.Keyed { return 1 }`:                                                        "delivery class",
+		`return d != fsm.AtMostOnce`:                                                           "delivery class",
+		`switch d { case fsm.Keyed: return 1 }`:                                                "does not name AtMostOnce",
+		`switch k { case store.ReadRecord: return 1; default: return 2 }`:                      "the default",
+		`if d == postgres { return 1 }`:                                                        "database",
+		`return d != sqlite`:                                                                   "database",
+		`switch n { case 1: return 1; default: return 2 }`:                                     "",
 	} {
 		body = strings.ReplaceAll(body, "EACH", strings.Join(each, ", "))
 		fset := token.NewFileSet()
@@ -85,78 +86,6 @@ func TestPlausibleDefaultsBite(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", body, got, want)
 		}
 	}
-}
-
-// vocabularies reads the constants of the types that gen/ir/vocabulary.go lists, and of
-// the dialects.
-func vocabularies(t *testing.T) vocabulary {
-	t.Helper()
-	listed := map[string]bool{}
-	for _, d := range parse(t, "gen/ir/vocabulary.go").Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Type.Results != nil {
-			if list, ok := f.Type.Results.List[0].Type.(*ast.ArrayType); ok {
-				listed[list.Elt.(*ast.Ident).Name] = true
-			}
-		}
-	}
-	words := vocabulary{}
-	paths, err := filepath.Glob("gen/ir/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range paths {
-		for name, of := range typedConstants(parse(t, path)) {
-			if listed[of] {
-				words[name], words["ir."+name] = of, of
-			}
-		}
-	}
-	for name, of := range typedConstants(parse(t, "gen/ddl/dialect.go")) {
-		if of == dialectType {
-			words[name] = of
-		}
-	}
-	if len(listed) < 12 || words["ir.Keyed"] != "Delivery" || words["sqlite"] != dialectType {
-		t.Fatalf("the vocabularies were not found: %v", words)
-	}
-	return words
-}
-
-// dialectType is the type of the databases' names in gen/ddl.
-const dialectType = "dialect"
-
-func parse(t *testing.T, path string) *ast.File {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// typedConstants lists the constants of a file with their types. One without a type has
-// that of the constant before it.
-func typedConstants(file *ast.File) map[string]string {
-	out := map[string]string{}
-	for _, d := range file.Decls {
-		block, ok := d.(*ast.GenDecl)
-		if !ok || block.Tok != token.CONST {
-			continue
-		}
-		of := ""
-		for _, spec := range block.Specs {
-			value := spec.(*ast.ValueSpec)
-			if id, ok := value.Type.(*ast.Ident); ok {
-				of = id.Name
-			} else if len(value.Values) > 0 {
-				of = ""
-			}
-			for _, name := range value.Names {
-				out[name.Name] = of
-			}
-		}
-	}
-	return out
 }
 
 // plausible returns how many places of a file look at a word, and those that give a
@@ -196,24 +125,16 @@ func (v vocabulary) plausible(fset *token.FileSet, file *ast.File) (seen int, fa
 				fault(n, "what follows a switch over "+of+" gives new words a meaning: end in ir.NoForm")
 			}
 		case *ast.BinaryExpr:
-			if of, ok := v.compared(n); ok && of == dialectType {
+			switch of, _ := v.compared(n); of {
+			case dialectType:
 				fault(n, "a comparison with one database decides for every other: write a switch over both, or a trait")
+			case compiledClass, deliveredClass:
+				fault(n, "a comparison with one delivery class decides for every other: ask a property of the class")
 			}
 		}
 		return true
 	})
 	return seen, faults
-}
-
-// in is v as a package sees it: what it calls by the bare name is its own.
-func (v vocabulary) in(name string) vocabulary {
-	out := vocabulary{}
-	for word, of := range v {
-		if qualified := strings.Contains(word, "."); qualified || name == "ir" && of != dialectType || name == "ddl" && of == dialectType {
-			out[word] = of
-		}
-	}
-	return out
 }
 
 // switched returns the vocabulary whose words the cases of s name: of one switch with a
@@ -251,12 +172,10 @@ func (v vocabulary) unnamed(s *ast.SwitchStmt, of string) (missing []string) {
 	return slices.Compact(missing)
 }
 
-func bare(name string) string { return strings.TrimPrefix(name, "ir.") }
-
 // fallsOut returns the vocabulary of a switch in which every case returns, if the
-// function returns something else for what no case names. A String method may.
+// function returns something else for what no case names. The methods String and Error may.
 func (v vocabulary) fallsOut(f *ast.FuncDecl) string {
-	if f.Body == nil || len(f.Body.List) < 2 || f.Name.Name == "String" {
+	if f.Body == nil || len(f.Body.List) < 2 || f.Name.Name == "String" || f.Name.Name == "Error" {
 		return ""
 	}
 	last := len(f.Body.List) - 1
@@ -353,17 +272,19 @@ func defaultOf(s *ast.SwitchStmt) *ast.CaseClause {
 }
 
 // refuses reports whether statements end in an error: of [ir.NoForm], of fmt or errors,
-// or of a test.
+// of a test, or of a server that says that it is at fault.
 func refuses(body []ast.Stmt) bool {
 	found := false
 	for _, stmt := range body {
 		ast.Inspect(stmt, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
+				answer, _ := n.(*ast.SelectorExpr)
+				found = found || answer != nil && nameOf(answer) == "http.StatusInternalServerError"
 				return true
 			}
 			switch name := nameOf(call.Fun); {
-			case name == "ir.NoForm", name == "NoForm", name == "fmt.Errorf", name == "errors.New", strings.HasSuffix(name, ".Fatalf"):
+			case bare(name) == "NoForm", name == "noForm", name == "fmt.Errorf", name == "errors.New", strings.HasSuffix(name, ".Fatalf"):
 				found = true
 			}
 			return true

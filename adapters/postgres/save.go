@@ -45,6 +45,9 @@ func (s *Store) Save(ctx context.Context, tx pgx.Tx, commits []store.Commit) err
 }
 
 func (s *Store) save(ctx context.Context, tx pgx.Tx, commits []store.Commit) error {
+	if err := checkWrites(commits); err != nil {
+		return err
+	}
 	if err := s.learn(ctx, tx, commits); err != nil {
 		return err
 	}

@@ -106,6 +106,22 @@ func written(w fsm.TableWrite) []fsm.Column {
 	return append(w.Key[:len(w.Key):len(w.Key)], w.Columns...)
 }
 
+// checkWrites refuses a write that is none of the three that a table can have.
+func checkWrites(commits []store.Commit) error {
+	for _, c := range commits {
+		for _, w := range c.Writes {
+			switch w.Op {
+			case fsm.EffectUpsert, fsm.EffectUpdate, fsm.EffectDelete:
+				continue
+			case fsm.EffectCall, fsm.EffectLog, fsm.EffectMetric, fsm.EffectStart:
+			}
+			return &store.RefusedError{Machine: c.Machine, ID: c.ID, Err: fmt.Errorf("table %s: %q is no write of a table", w.Table, w.Op)}
+		}
+	}
+	return nil
+}
+
+// tableWrite returns the statement of a write that [checkWrites] lets pass.
 func tableWrite(w fsm.TableWrite) (q statement) {
 	table := quoted(w.Table)
 	switch w.Op {
@@ -113,9 +129,10 @@ func tableWrite(w fsm.TableWrite) (q statement) {
 		q.write("DELETE FROM %s WHERE %s", table, q.pairs(w.Key, " AND "))
 	case fsm.EffectUpdate:
 		q.write("UPDATE %s SET %s WHERE %s", table, q.pairs(w.Columns, ", "), q.pairs(w.Key, " AND "))
-	default:
+	case fsm.EffectUpsert:
 		all := written(w)
 		q.write("INSERT INTO %s (%s) VALUES (%s)%s", table, quotedAll(namesOf(all)), q.params(valuesOf(all)), replacing(w))
+	case fsm.EffectCall, fsm.EffectLog, fsm.EffectMetric, fsm.EffectStart:
 	}
 	return q
 }

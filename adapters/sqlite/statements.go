@@ -92,13 +92,17 @@ func tableWrite(w fsm.TableWrite) (string, []any, error) {
 		set = append(set, quoted(c.Name)+" = ?")
 	}
 	table, this := quoted(w.Table), strings.Join(where, " AND ")
-	switch {
-	case w.Op == fsm.EffectDelete:
+	switch w.Op {
+	case fsm.EffectDelete:
 		return fmt.Sprintf("DELETE FROM %s WHERE %s", table, this), keys, nil
-	case w.Op == fsm.EffectUpdate && len(set) > 0:
+	case fsm.EffectUpdate:
+		if len(set) == 0 {
+			return "", nil, fmt.Errorf("table %s: %s has no columns to write", w.Table, w.Op)
+		}
 		return fmt.Sprintf("UPDATE %s SET %s WHERE %s", table, strings.Join(set, ", "), this), append(values, keys...), nil
-	case w.Op == fsm.EffectUpsert:
+	case fsm.EffectUpsert:
 		return fmt.Sprintf("INSERT INTO %s (%s) VALUES (%s)", table, quotedAll(names), marks(len(names))), append(keys, values...), nil
+	case fsm.EffectCall, fsm.EffectLog, fsm.EffectMetric, fsm.EffectStart:
 	}
-	return "", nil, fmt.Errorf("table %s: %s has no columns to write", w.Table, w.Op)
+	return "", nil, fmt.Errorf("table %s: %q is no write of a table", w.Table, w.Op)
 }

@@ -181,7 +181,7 @@ func (c *checker) requested() {
 			at := facts.Effect{Machine: h.Machine, Record: h.Record, Version: h.Version, Name: name}
 			switch {
 			case info.Kind != fsm.EffectCall:
-			case info.Delivery == fsm.InTransaction:
+			case info.Delivery.InStep():
 				if traces[at] != 1 {
 					c.problem(h.Correlation, "transaction effect %+v happened %d times", at, traces[at])
 				}
@@ -240,7 +240,11 @@ func (c *checker) cleansUp(machine, effect string) bool {
 }
 
 func (c *checker) delivery(o facts.Message, entries []entry) {
-	info := c.tables[o.Machine].effects[o.Name]
+	info, known := c.tables[o.Machine].effects[o.Name]
+	if !known || !info.InOutbox() {
+		c.problem(o.Correlation, "message %+v is of no effect that a worker carries out", o)
+		return
+	}
 	count := map[entryKind]int{}
 	attempt, sinceAsked := 0, true
 	cut := c.logged(o.Correlation, killedHere)
@@ -257,7 +261,7 @@ func (c *checker) delivery(o facts.Message, entries []entry) {
 			if e.Attempt <= attempt && !anew {
 				c.problem(o.Correlation, "attempt %d of %+v follows attempt %d", e.Attempt, o, attempt)
 			}
-			if info.Delivery == fsm.Queryable && !sinceAsked {
+			if info.Delivery.Asked() && !sinceAsked {
 				c.problem(o.Correlation, "%+v was repeated without being asked for", o)
 			}
 			attempt, sinceAsked = e.Attempt, false
@@ -266,7 +270,7 @@ func (c *checker) delivery(o facts.Message, entries []entry) {
 	// An attempt that ends without an outcome may have happened: that of a process that was killed,
 	// which is one, or of a worker that lost its lease on a slow machine. Every other attempt ends.
 	most := 1
-	if info.Delivery != fsm.AtMostOnce && info.Delivery != fsm.Queryable {
+	if info.Delivery.RepeatsUnasked() {
 		if most += int(o.Cut); cut {
 			most = max(most, 2)
 		}
@@ -274,7 +278,7 @@ func (c *checker) delivery(o facts.Message, entries []entry) {
 	if count[done] > most {
 		c.problem(o.Correlation, "%+v happened %d times", o, count[done])
 	}
-	if info.Delivery == fsm.AtMostOnce && count[called] > 1 && !c.logged(o.Correlation, repaired) { // an operator may repeat it
+	if !info.Delivery.Repeats() && count[called] > 1 && !c.logged(o.Correlation, repaired) { // an operator may repeat it
 		c.problem(o.Correlation, "%+v was attempted %d times", o, count[called])
 	}
 	switch {

@@ -20,7 +20,7 @@ func kindsOf(c *scenarios.Group) []Kind {
 		}),
 	}
 	for _, e := range callsOf(m) {
-		if e.Delivery == ir.InTransaction {
+		if e.Delivery.InStep() {
 			has[InTx] = true
 			continue
 		}

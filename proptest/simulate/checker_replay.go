@@ -175,7 +175,7 @@ func (ck checker[Tx]) checkEffects(s storedRecord[Tx], steps []taken) {
 			case e.Effect.Kind == ir.Start:
 				ck.checkStart(s, step, e)
 			case e.Effect.Kind != ir.Call:
-			case e.Effect.Delivery == ir.InTransaction:
+			case e.Effect.Delivery.InStep():
 				traces[facts.Effect{Machine: s.machine.Name(), Record: s.id, Version: at.version, Name: e.Effect.Text}]--
 			default:
 				l, ok := rows[at]

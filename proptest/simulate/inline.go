@@ -10,7 +10,7 @@ import (
 
 // mayInline reports whether an effect can be carried out inline.
 func mayInline(e *ir.Effect) bool {
-	repeats := e.Delivery == ir.Idempotent || e.Delivery == ir.Keyed
+	repeats := e.Delivery.Repeats() && !e.Delivery.Asked()
 	return e.Kind == ir.Call && repeats && e.Cleanup == nil && len(e.Returns) > 0
 }
 

@@ -122,11 +122,11 @@ func (o *outside) begin(worker string, d fsm.Dispatch, effect *ir.Effect) *messa
 	if m.happened {
 		o.log.count("what has happened is delivered again")
 	}
-	if m.attempts > 1 && effect.Delivery == ir.AtMostOnce {
-		o.log.problem("%s is at_most_once and attempted %d times", describe(r), m.attempts)
+	if m.attempts > 1 && !effect.Delivery.Repeats() {
+		o.log.problem("%s is %s and attempted %d times", describe(r), effect.Delivery, m.attempts)
 	}
 	// A worker whose lease has ended may have queried too early.
-	if m.happened && effect.Delivery == ir.Queryable && o.leases.holder(d.ID, o.clock.peek()) == worker {
+	if m.happened && effect.Delivery.Asked() && o.leases.holder(d.ID, o.clock.peek()) == worker {
 		o.log.problem("%s has happened and is repeated without being asked for", describe(r))
 	}
 	if !o.clock.peek().Before(m.granted[worker]) {

@@ -25,7 +25,7 @@ func (run *run[Tx]) drawLack() lack {
 	r := oneOf(run.rng, run.machines)
 	var lacks []lack
 	for _, e := range r.Effects() {
-		if e.Kind == fsm.EffectCall && e.Delivery != fsm.InTransaction {
+		if e.InOutbox() {
 			lacks = append(lacks, lack{machine: r.Name(), effect: e.Name})
 		}
 	}

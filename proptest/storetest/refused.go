@@ -24,6 +24,7 @@ func refusing[Tx any]() []storeCase[Tx] {
 		{"WhatIsReferredToStays", referredStays[Tx]},
 		{"AnUnknownOutboxStateIsRefused", unknownOutboxState[Tx]},
 		{"ATypeThatDoesNotFitIsRefused", wrongType[Tx]},
+		{"AWriteThatNoTableHasIsRefused", noTableWrite[Tx]},
 		{"TheFirstCommitThatFailsIsReported", firstIsReported[Tx]},
 		{"ARefusedSaveLeavesNothing", refusedLeavesNothing[Tx]},
 	}
@@ -184,6 +185,20 @@ func wrongType[Tx any](f *Fixture[Tx]) {
 		Columns: []fsm.Column{{Name: "bucket", Value: "b"}, {Name: "s3_key", Value: "k"}, {Name: "download_status", Value: "completed"}, {Name: "size_bytes", Value: "seven"}},
 	}}
 	f.wantRefused(h, c, "")
+	f.WantImages("img", "completed", 0)
+}
+
+// noTableWrite asks for a write of a table that is none.
+func noTableWrite[Tx any](f *Fixture[Tx]) {
+	h := f.deal()
+	for _, op := range []fsm.EffectKind{fsm.EffectCall, fsm.EffectLog, fsm.EffectMetric, fsm.EffectStart, "merge"} {
+		c := f.EmptyCommit(h)
+		c.Writes = []fsm.TableWrite{{
+			Table: "images", Op: op, Key: []fsm.Column{{Name: "image_id", Value: "img"}},
+			Columns: []fsm.Column{{Name: "bucket", Value: "b"}, {Name: "s3_key", Value: "k"}, {Name: "download_status", Value: "completed"}},
+		}}
+		f.wantRefused(h, c, string(op))
+	}
 	f.WantImages("img", "completed", 0)
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -30,7 +31,11 @@ func (e *Engine[T]) measureBacklog(ctx context.Context, b *backlog) {
 	before := b.shown
 	b.shown = map[string]Metric{}
 	for _, line := range page.Backlog {
-		m := gaugeOf(line, now)
+		m, err := gaugeOf(line, now)
+		if err != nil {
+			e.config.Logger.WarnContext(ctx, "a line of the backlog can't be measured", "error", err)
+			continue
+		}
 		b.shown[m.key()] = m
 		delete(before, m.key())
 		e.config.Metrics(m)
@@ -74,19 +79,22 @@ func (e *Engine[T]) Watch(ctx context.Context) error {
 }
 
 // gaugeOf returns the gauge of a line of the backlog.
-func gaugeOf(b store.Backlog, now time.Time) Metric {
+func gaugeOf(b store.Backlog, now time.Time) (Metric, error) {
 	m := Metric{Machine: b.Machine, Type: "gauge", Value: float64(b.Count)}
-	switch {
-	case b.Kind == store.BacklogBlocked:
+	switch b.Kind {
+	case store.BacklogBlocked:
 		m.Name, m.Labels = MetricBlocked, labels([]string{"destination", b.Name})
-	case b.Kind == store.BacklogDue:
+	case store.BacklogDue:
 		m.Name, m.Labels, m.Value = MetricOldestDue, labels([]string{"effect", b.Name}), now.Sub(b.Since).Seconds()
-	case b.Kind == store.BacklogOverdue:
+	case store.BacklogOverdue:
 		m.Name, m.Labels = MetricOverdue, labels([]string{"event", b.Name})
-	case b.State == "dead_letter":
-		m.Name, m.Labels = MetricDeadLetters, labels([]string{"effect", b.Name})
-	default:
+	case store.BacklogOpen:
 		m.Name, m.Labels = MetricOpen, labels([]string{"effect", b.Name, "state", b.State})
+		if b.State == "dead_letter" {
+			m.Name, m.Labels = MetricDeadLetters, labels([]string{"effect", b.Name})
+		}
+	default:
+		return m, fmt.Errorf("%d %s of machine %s: the engine knows no backlog of kind %q", b.Count, b.Name, b.Machine, b.Kind)
 	}
-	return m
+	return m, nil
 }

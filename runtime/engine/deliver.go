@@ -31,7 +31,7 @@ func (e *Engine[T]) deliver(ctx context.Context, t task, handled func()) error {
 		return errors.Join(t.Err, err)
 	case t.Err != nil:
 		return e.giveUp(ctx, task, t.Err)
-	case !known || info.Kind != fsm.EffectCall || info.Delivery == fsm.InTransaction:
+	case !known || !info.InOutbox():
 		return e.giveUp(ctx, task, fsm.UnknownEffect(msg.Machine, msg.Effect))
 	}
 	e.observe(msg.Machine, MetricOutboxLag, now.Sub(msg.AvailableAt.Or(msg.CreatedAt)).Seconds(), "effect", msg.Effect)
@@ -70,7 +70,7 @@ func (e *Engine[T]) report(ctx context.Context, info fsm.EffectInfo, msg OutboxM
 
 // policy returns the retry policy of an effect.
 func (e *Engine[T]) policy(info fsm.EffectInfo) fsm.RetryPolicy {
-	if info.HasRetry || info.Delivery == fsm.AtMostOnce {
+	if info.HasRetry || info.InOutbox() && !info.Delivery.Repeats() {
 		return info.Retry
 	}
 	return e.config.Retry
@@ -91,10 +91,10 @@ func (e *Engine[T]) attemptLocked(ctx context.Context, m *definition[T], info fs
 // An at_most_once effect that was cut short is not repeated.
 func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.EffectInfo, task effectTask) reply {
 	dispatch := task.dispatch()
-	if task.cutShort() && info.Delivery == fsm.AtMostOnce {
+	if task.cutShort() && !info.Delivery.Repeats() {
 		return reply{err: task.failure(errCutShort, true)}
 	}
-	asks := info.Delivery == fsm.Queryable && !task.reserved()
+	asks := info.Delivery.Asked() && !task.reserved()
 	if asks {
 		switch r := e.query(ctx, m, dispatch); {
 		case r.err != nil:
@@ -118,7 +118,7 @@ func (e *Engine[T]) attempt(ctx context.Context, m *definition[T], info fsm.Effe
 			return reply{err: err}
 		}
 	}
-	return e.handle(ctx, m, dispatch)
+	return e.handle(ctx, m, dispatch, !info.Delivery.Repeats())
 }
 
 // stillHeld renews the lease of a task. The query and the cleanup may have taken longer than the
@@ -151,7 +151,7 @@ func (e *Engine[T]) cleanUp(ctx context.Context, m *definition[T], info fsm.Effe
 		return reply{err: fmt.Errorf("payload of effect %s: %w", effect.Name, err)}
 	}
 	d.ID, d.Effect = identity("cleanup", d.ID).String(), effect.Name
-	return e.handle(ctx, m, d)
+	return e.handle(ctx, m, d, false) // a cleanup is idempotent: check reports any other
 }
 
 // succeed stores that the effect has happened, and fires its answer.
@@ -188,13 +188,13 @@ func (e *Engine[T]) fail(ctx context.Context, m *definition[T], info fsm.EffectI
 	switch {
 	case foreign(cause):
 		return e.leave(ctx, info, task, cause)
-	case info.Delivery == fsm.AtMostOnce && unknownOutcome(cause):
+	case !info.Delivery.Repeats() && unknownOutcome(cause):
 		return e.finish(ctx, m, task, m.LostEvent(info.Name), cause)
 	case errors.As(cause, &unasked):
 		return e.unknown(ctx, m, info, task, cause)
 	case !task.spent() && repeatable(info, cause):
 		return e.retryLater(ctx, task, task.policy, int(task.used()), cause)
-	case info.Delivery == fsm.Queryable && !errors.Is(cause, errSpent):
+	case info.Delivery.Asked() && !errors.Is(cause, errSpent):
 		switch r := e.query(ctx, m, task.dispatch()); {
 		case r.err != nil:
 			return e.unknown(ctx, m, info, task, errors.Join(cause, &queryError{r.err}))
@@ -241,7 +241,7 @@ func (e *Engine[T]) unknown(ctx context.Context, m *definition[T], info fsm.Effe
 // failure is reported. When its attempts are used up the message is a dead letter; an at_most_once
 // message is one at once.
 func (e *Engine[T]) leave(ctx context.Context, info fsm.EffectInfo, task effectTask, cause error) error {
-	if task.spent() || info.Delivery == fsm.AtMostOnce {
+	if task.spent() || !info.Delivery.Repeats() {
 		return e.giveUp(ctx, task, cause)
 	}
 	return e.retryLater(ctx, task, task.policy, int(task.used()), cause)
@@ -264,7 +264,7 @@ func (e *Engine[T]) retryLater(ctx context.Context, task effectTask, policy fsm.
 func repeatable(info fsm.EffectInfo, cause error) bool {
 	var permanent *PermanentError
 	switch {
-	case info.Delivery == fsm.AtMostOnce, errors.As(cause, &permanent):
+	case !info.Delivery.Repeats(), errors.As(cause, &permanent):
 		return false
 	case info.HasRetry || !info.HasFails:
 		return true
@@ -313,7 +313,7 @@ func (e *Engine[T]) giveUp(ctx context.Context, task effectTask, cause error) er
 // another worker may start it at once. Else the lease must end first: by then the handler has
 // returned or has ended with its process.
 func (e *Engine[T]) interrupt(ctx context.Context, info fsm.EffectInfo, task effectTask, cause error) error {
-	if info.Delivery != fsm.Idempotent && info.Delivery != fsm.Keyed || errors.Is(cause, errNoReturn) {
+	if !info.Delivery.RepeatsUnasked() || errors.Is(cause, errNoReturn) {
 		return nil
 	}
 	s, err := task.released(e.now())

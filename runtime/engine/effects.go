@@ -82,7 +82,7 @@ func addCall[T any](p *plan[T], c *store.Commit, at asking[T], effect fsm.Effect
 	if m.Destination == "" {
 		m.Destination = effect.Name
 	}
-	if info.Delivery == fsm.InTransaction {
+	if info.Delivery.InStep() {
 		p.calls = append(p.calls, txCall[T]{r.machine, dispatchOf(m, 1)})
 		return nil
 	}

@@ -327,6 +327,19 @@ func (m loud) Effects() []fsm.EffectInfo {
 	return list
 }
 
+// broadcasting is a machine with a delivery class that this engine does not know.
+type broadcasting struct{ engine.Machine[*sql.Tx] }
+
+func (m broadcasting) Effects() []fsm.EffectInfo {
+	list := slices.Clone(m.Machine.Effects())
+	for i := range list {
+		if list[i].Kind == fsm.EffectCall {
+			list[i].Delivery = "broadcast"
+		}
+	}
+	return list
+}
+
 func TestNewExplainsWhatIsWrong(t *testing.T) {
 	s := newStage(t)
 	m := s.machines()
@@ -336,6 +349,10 @@ func TestNewExplainsWhatIsWrong(t *testing.T) {
 		"store is needed": func() error { _, err := engine.New[*sql.Tx](nil, engine.Config{}, m[0]); return err },
 		`level "LOUD"`: func() error {
 			_, err := engine.New[*sql.Tx](s.store, engine.Config{}, loud{registration.Define[*sql.Tx](nil, registration.DefaultParams())})
+			return err
+		},
+		`delivery class "broadcast"`: func() error {
+			_, err := engine.New[*sql.Tx](s.store, engine.Config{}, broadcasting{registration.Define[*sql.Tx](nil, registration.DefaultParams())})
 			return err
 		},
 		"Batch must not be": func() error { _, err := engine.New[*sql.Tx](s.store, engine.Config{Batch: -1}, m[0]); return err },

@@ -137,8 +137,8 @@ func (e *Engine[T]) call(ctx context.Context, d fsm.Dispatch, once bool, f func(
 	return r
 }
 
-func (e *Engine[T]) handle(ctx context.Context, m *definition[T], d fsm.Dispatch) reply {
-	once := m.effects[d.Effect].Delivery == fsm.AtMostOnce
+// handle calls the handler of an effect. once says that the effect is not repeated.
+func (e *Engine[T]) handle(ctx context.Context, m *definition[T], d fsm.Dispatch, once bool) reply {
 	return e.call(ctx, d, once, func(ctx context.Context) reply {
 		answer, err := m.Handle(ctx, d)
 		return reply{answer: answer, err: err}

@@ -35,8 +35,7 @@ func (e *Engine[T]) Inline(machine, effect string, f InlineFunc[T]) error {
 		return err
 	}
 	info, known := m.effects[effect]
-	repeats := info.Delivery == fsm.Idempotent || info.Delivery == fsm.Keyed
-	if !known || info.Kind != fsm.EffectCall || !info.Work || !repeats || info.Cleanup != "" {
+	if !known || !info.InOutbox() || !info.Work || !info.Delivery.RepeatsUnasked() || info.Cleanup != "" {
 		return fmt.Errorf("engine: %s of machine %s is no effect with an answer, idempotent or keyed, and without a cleanup", effect, machine)
 	}
 	m.inline[effect] = f

@@ -54,7 +54,7 @@ func destinationOf(info fsm.EffectInfo) string { return cmp.Or(info.Destination,
 func destinationsOf(machine string, effects []fsm.EffectInfo, states []string) (list []store.Destination) {
 	known := map[string][]string{}
 	for _, info := range effects {
-		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
+		if info.InOutbox() {
 			name := destinationOf(info)
 			known[name] = append(known[name], info.Name)
 		}

@@ -14,19 +14,6 @@ const (
 	EffectStart  EffectKind = "start" // creates a record of another machine
 )
 
-// Delivery says how often an effect may happen, and so what a repeat after a
-// failure or a crash must heed.
-type Delivery string
-
-// The delivery classes.
-const (
-	InTransaction Delivery = "transaction"  // runs inside the step's transaction
-	Idempotent    Delivery = "idempotent"   // may repeat
-	Keyed         Delivery = "keyed"        // repeats carry the same key
-	Queryable     Delivery = "queryable"    // the handler is asked before it is carried out
-	AtMostOnce    Delivery = "at_most_once" // never repeated
-)
-
 // Effect is what one step asks for, as data. Payload is the generated payload
 // struct of the effect, copied from the record that the step made; its JSON
 // names are those of the spec. For a metric it is a [Measurement].
@@ -85,3 +72,7 @@ type EffectInfo struct {
 	HasFails  bool        // failure for good is an event
 	HasLost   bool        // an attempt with unknown outcome is an event
 }
+
+// InOutbox reports whether the effect becomes a message, which a worker carries out by a
+// handler of the service.
+func (i EffectInfo) InOutbox() bool { return i.Kind == EffectCall && !i.Delivery.InStep() }

@@ -58,7 +58,7 @@ func RowRulesOf(m Machine) RowRules {
 		}
 	}
 	for _, info := range m.Effects() {
-		if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
+		if info.InOutbox() {
 			info.Destination = cmp.Or(info.Destination, info.Name)
 			rules.Messages = append(rules.Messages, MessageRule{info, sources[info.Name]})
 		}

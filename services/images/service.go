@@ -19,7 +19,6 @@ import (
 	"github.com/fsmgen/fsmgen/generated/download"
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/runtime/engine"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
 	"github.com/fsmgen/fsmgen/services/images/extract"
 )
 
@@ -172,7 +171,7 @@ func limits(machines []engine.Machine[*sql.Tx], parallel int) map[string]engine.
 	all := map[string]engine.Limit{}
 	for _, m := range machines {
 		for _, info := range m.Effects() {
-			if info.Kind == fsm.EffectCall && info.Delivery != fsm.InTransaction {
+			if info.InOutbox() {
 				all[cmp.Or(info.Destination, info.Name)] = engine.Limit{AtOnce: parallel}
 			}
 		}

@@ -111,7 +111,7 @@ func (s Scenario) repaired() Scenario {
 // Without a failure class the table decides, if it has an event for that.
 func Repeats(e *ir.Effect) bool {
 	allowed := e.Retry == nil && e.Fails == nil || e.Retry != nil && e.Retry.Retry != nil && e.Retry.Retry.Attempts > 0
-	return e.Delivery != ir.AtMostOnce && allowed
+	return e.Delivery.Repeats() && allowed
 }
 
 // buried: an effect without an event for its failure becomes a dead letter.

@@ -108,7 +108,7 @@ func (c *Group) effect(w *world, i int, s interp.Step, e interp.Effect, step int
 		c.start(w, e, step)
 	case e.Effect.Table != nil:
 		w.refused = w.refused || !w.write(e)
-	case e.Effect.Kind == ir.Call && e.Effect.Delivery != ir.InTransaction:
+	case e.Effect.Kind == ir.Call && !e.Effect.Delivery.InStep():
 		j := job{i, e.Effect, s.After.Version}
 		if e.Effect.IsWork() {
 			if !last { // the raised event may leave the state at once
