@@ -79,6 +79,7 @@ var rules = []rule{
 	{folder: "services/images/extract", allowed: []string{"std", "github.com/klauspost/compress/*", "golang.org/x/sys/unix"}},
 	{folder: "services/images/cmd/images", allowed: []string{"std", "services/images", "services/images/extract", "adapters/devicemapper", "adapters/directory", "adapters/s3", "github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "github.com/mattn/go-isatty"}},
 	{folder: "services/images", allowed: []string{"std", "adapters/object", "adapters/volume", "runtime/client", "runtime/fsm", "runtime/engine", "generated/download", "generated/unpack", "generated/activate", "adapters/sqlite", "services/images/extract", "github.com/gofrs/flock"}},
+	{folder: "services/deal/ledger", allowed: []string{"std", "runtime/fsm", "github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn"}, forbidden: []string{"net/http"}},
 	{folder: "services/internal/daemon", allowed: []string{"std"}},
 	{folder: "services/registration/cmd/registrationd", allowed: []string{"std", "services/registration", "services/registration/httpapi", "services/internal/daemon", "generated/registration", "runtime/engine", "adapters/consul", "adapters/prometheus", "adapters/otel", "github.com/spf13/cobra", "github.com/prometheus/client_golang/*", "go.opentelemetry.io/otel/*"}},
 	{folder: "services/registration/httpapi", allowed: []string{"std", "services/registration", "runtime/fsm", "runtime/engine", "generated/registration"}, forbidden: []string{"database/sql"}},
