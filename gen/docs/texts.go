@@ -117,23 +117,33 @@ func operandDuration(o *ir.Operand) (length, param string) {
 	return "$" + o.Text, ""
 }
 
+// bound returns a bound of a field's value, or of its length.
+func bound(f *ir.Field, n int64) string {
+	text := strconv.FormatInt(n, 10)
+	switch {
+	case !f.Type.Base.ByLength():
+		return text
+	case n == 1:
+		return text + " character"
+	}
+	return text + " characters"
+}
+
 // fieldRules returns what restricts a field.
 func fieldRules(f *ir.Field) []string {
 	var rules []string
 	if f.Immutable {
 		rules = append(rules, "write-once")
 	}
-	what := ""
-	if f.Type.Base.ByLength() {
-		what = " characters"
-	}
 	switch {
+	case f.Min != nil && f.Max != nil && *f.Min == *f.Max:
+		rules = append(rules, bound(f, *f.Min))
 	case f.Min != nil && f.Max != nil:
-		rules = append(rules, strconv.FormatInt(*f.Min, 10)+" to "+strconv.FormatInt(*f.Max, 10)+what)
+		rules = append(rules, strconv.FormatInt(*f.Min, 10)+" to "+bound(f, *f.Max))
 	case f.Min != nil:
-		rules = append(rules, "at least "+strconv.FormatInt(*f.Min, 10)+what)
+		rules = append(rules, "at least "+bound(f, *f.Min))
 	case f.Max != nil:
-		rules = append(rules, "at most "+strconv.FormatInt(*f.Max, 10)+what)
+		rules = append(rules, "at most "+bound(f, *f.Max))
 	}
 	if f.Derive != nil {
 		rules = append(rules, "derived: "+code(f.Derive.String()))

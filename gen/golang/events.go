@@ -3,7 +3,6 @@ package golang
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -183,45 +182,6 @@ func (g *generator) invalid(t ir.Type, v value) (test, bool) {
 		return test{}, false
 	}
 	panic(ir.NoForm("golang.invalid", t.Base))
-}
-
-func invalidity(t ir.Type) string {
-	switch t.Base {
-	case ir.Time:
-		return "is not in the years 1 to 9999"
-	case ir.EnumOf:
-		return isNot(t.Enum.Text)
-	case ir.JSON:
-		return "is required"
-	case ir.ListOf:
-		return "has an invalid element"
-	case ir.String, ir.Int, ir.Bool, ir.Duration, ir.UUID: // their Go type excludes what is invalid
-	}
-	panic(ir.NoForm("golang.invalidity", t.Base))
-}
-
-// isNot says that a value is not one of an enum: is not an abort_reason.
-func isNot(noun string) string {
-	if strings.ContainsAny(noun[:1], "aeiouAEIOU") {
-		return "is not an " + noun
-	}
-	return "is not a " + noun
-}
-
-func bounds(f *ir.Field) string {
-	noun := ""
-	if f.Type.Base == ir.String {
-		noun = " characters"
-	}
-	switch {
-	case f.Type.Base == ir.String && f.Max == nil && *f.Min == 1:
-		return "is empty"
-	case f.Max == nil:
-		return fmt.Sprintf("is less than %d%s", *f.Min, noun)
-	case f.Min == nil:
-		return fmt.Sprintf("is more than %d%s", *f.Max, noun)
-	}
-	return fmt.Sprintf("is not from %d to %d%s", *f.Min, *f.Max, noun)
 }
 
 // decode emits:

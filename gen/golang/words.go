@@ -63,7 +63,7 @@ func (g *generator) wordConstants(f *jen.File, w *wordType) {
 
 // wordTable emits:
 //
-//	var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+//	var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 //		"initiated",
 //	}}
 func (g *generator) wordTable(f *jen.File, w *wordType) {
@@ -75,6 +75,7 @@ func (g *generator) wordTable(f *jen.File, w *wordType) {
 		jen.Id("Machine").Op(":").Id("MachineName"),
 		jen.Id("Type").Op(":").Lit(w.name),
 		jen.Id("Noun").Op(":").Lit(w.noun),
+		jen.Id("Not").Op(":").Lit(isNot(w.noun)),
 		jen.Id("List").Op(":").Index().String().Values(filled(list)))
 	f.Line()
 }

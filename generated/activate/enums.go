@@ -22,7 +22,7 @@ const (
 	AbortReasonSnapshotFailed
 )
 
-var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", Not: "is not an abort_reason", List: []string{
 	"check_failed", "pool_full", "origin_missing", "snapshot_failed",
 }}
 

@@ -22,7 +22,7 @@ const (
 	EventStore
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"START", "CHECKED", "CHECK_FAILED", "SNAPSHOT_READY", "SNAPSHOT_FAILED", "STORE",
 }}
 

@@ -25,7 +25,7 @@ const (
 	RoleSystem
 )
 
-var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role", List: []string{
+var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role", Not: "is not a role", List: []string{
 	"advertiser", "owner", "admin", "operator", "system",
 }}
 

@@ -23,7 +23,7 @@ const (
 	EscrowReturned
 )
 
-var escrowWords = fsm.Words[Escrow]{Machine: MachineName, Type: "Escrow", Noun: "escrow", List: []string{
+var escrowWords = fsm.Words[Escrow]{Machine: MachineName, Type: "Escrow", Noun: "escrow", Not: "is not an escrow", List: []string{
 	"none", "held", "frozen", "released", "returned",
 }}
 

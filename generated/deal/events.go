@@ -43,7 +43,7 @@ const (
 	EventResolveForAdvertiser
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"CREATE", "SUBMIT_OFFER", "COUNTER_OFFER", "ACCEPT", "REJECT", "WITHDRAW", "AGREE", "CANCEL",
 	"MUTUAL_CANCEL", "EXPIRE", "ADDRESS_READY", "DEPOSIT_CONFIRMED", "SUBMIT_DRAFT", "APPROVE",
 	"REQUEST_REVISION", "DISPUTE", "SET_PUBLISH_TIME", "PUBLISH_NOW", "AUTO_PUBLISHED",

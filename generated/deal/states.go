@@ -36,7 +36,7 @@ const (
 	Expired
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"DRAFT", "OFFER_PENDING", "NEGOTIATING", "ACCEPTED", "AWAITING_PAYMENT", "FUNDED",
 	"CREATIVE_SUBMITTED", "CREATIVE_APPROVED", "SCHEDULED", "PUBLISHED", "DELIVERY_VERIFYING",
 	"COMPLETED_RELEASED", "DISPUTED", "CANCELLED", "REFUNDED", "EXPIRED",

@@ -24,7 +24,7 @@ const (
 	DownloadStatusFailed
 )
 
-var downloadStatusWords = fsm.Words[DownloadStatus]{Machine: MachineName, Type: "DownloadStatus", Noun: "download_status", List: []string{
+var downloadStatusWords = fsm.Words[DownloadStatus]{Machine: MachineName, Type: "DownloadStatus", Noun: "download_status", Not: "is not a download_status", List: []string{
 	"pending", "downloading", "completed", "failed",
 }}
 
@@ -53,7 +53,7 @@ const (
 	ActivationStatusFailed
 )
 
-var activationStatusWords = fsm.Words[ActivationStatus]{Machine: MachineName, Type: "ActivationStatus", Noun: "activation_status", List: []string{
+var activationStatusWords = fsm.Words[ActivationStatus]{Machine: MachineName, Type: "ActivationStatus", Noun: "activation_status", Not: "is not an activation_status", List: []string{
 	"inactive", "active", "failed",
 }}
 
@@ -85,7 +85,7 @@ const (
 	AbortReasonValidationFailed
 )
 
-var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", Not: "is not an abort_reason", List: []string{
 	"check_failed", "image_id_taken", "download_failed", "file_invalid", "validation_failed",
 }}
 

@@ -27,7 +27,7 @@ const (
 	Aborted
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"check-exists", "download", "validate", "store-metadata", "COMPLETE", "aborted",
 }}
 

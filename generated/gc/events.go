@@ -24,7 +24,7 @@ const (
 	EventCreate
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"delete_request", "restore_request", "retention_elapsed", "gc_mark_started", "gc_mark",
 	"gc_mark_completed", "gc_sweep", "create",
 }}

@@ -26,7 +26,7 @@ const (
 	EventCreate
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"worker_claim", "handler_success", "handler_failure", "time_reached", "lease_expired", "requeue",
 	"discard", "cancel", "create",
 }}

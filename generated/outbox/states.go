@@ -23,7 +23,7 @@ const (
 	DeadLetter
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"pending", "delivering", "delivered", "retry_wait", "dead_letter",
 }}
 

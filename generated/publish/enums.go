@@ -23,7 +23,7 @@ const (
 	PolicyUnavailable
 )
 
-var policyWords = fsm.Words[Policy]{Machine: MachineName, Type: "Policy", Noun: "policy", List: []string{
+var policyWords = fsm.Words[Policy]{Machine: MachineName, Type: "Policy", Noun: "policy", Not: "is not a policy", List: []string{
 	"allow", "quarantine", "deny", "unavailable",
 }}
 

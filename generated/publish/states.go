@@ -19,7 +19,7 @@ const (
 	Tombstoned
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"draft", "published", "tombstoned",
 }}
 

@@ -18,7 +18,7 @@ const (
 	ValidationOutcomeFailed
 )
 
-var validationOutcomeWords = fsm.Words[ValidationOutcome]{Machine: MachineName, Type: "ValidationOutcome", Noun: "validation_outcome", List: []string{
+var validationOutcomeWords = fsm.Words[ValidationOutcome]{Machine: MachineName, Type: "ValidationOutcome", Noun: "validation_outcome", Not: "is not a validation_outcome", List: []string{
 	"passed", "failed",
 }}
 
@@ -51,7 +51,7 @@ const (
 	ValidationErrorTypeInvalid
 )
 
-var validationErrorTypeWords = fsm.Words[ValidationErrorType]{Machine: MachineName, Type: "ValidationErrorType", Noun: "validation_error_type", List: []string{
+var validationErrorTypeWords = fsm.Words[ValidationErrorType]{Machine: MachineName, Type: "ValidationErrorType", Noun: "validation_error_type", Not: "is not a validation_error_type", List: []string{
 	"missing", "invalid",
 }}
 
@@ -85,7 +85,7 @@ const (
 	FailureTypeTimeout
 )
 
-var failureTypeWords = fsm.Words[FailureType]{Machine: MachineName, Type: "FailureType", Noun: "failure_type", List: []string{
+var failureTypeWords = fsm.Words[FailureType]{Machine: MachineName, Type: "FailureType", Noun: "failure_type", Not: "is not a failure_type", List: []string{
 	"constraint_violation", "unavailable", "timeout",
 }}
 
@@ -118,7 +118,7 @@ const (
 	FatalTypeTimeout
 )
 
-var fatalTypeWords = fsm.Words[FatalType]{Machine: MachineName, Type: "FatalType", Noun: "fatal_type", List: []string{
+var fatalTypeWords = fsm.Words[FatalType]{Machine: MachineName, Type: "FatalType", Noun: "fatal_type", Not: "is not a fatal_type", List: []string{
 	"continue_processing", "intent_construction", "intent_serialization", "corrupted_context",
 	"infrastructure", "timeout",
 }}
@@ -142,7 +142,7 @@ const (
 	ComponentPostgres
 )
 
-var componentWords = fsm.Words[Component]{Machine: MachineName, Type: "Component", Noun: "component", List: []string{
+var componentWords = fsm.Words[Component]{Machine: MachineName, Type: "Component", Noun: "component", Not: "is not a component", List: []string{
 	"consul", "postgres",
 }}
 
@@ -166,7 +166,7 @@ const (
 	CleanupFailed
 )
 
-var cleanupWords = fsm.Words[Cleanup]{Machine: MachineName, Type: "Cleanup", Noun: "cleanup", List: []string{
+var cleanupWords = fsm.Words[Cleanup]{Machine: MachineName, Type: "Cleanup", Noun: "cleanup", Not: "is not a cleanup", List: []string{
 	"pending", "removed", "failed",
 }}
 

@@ -36,7 +36,7 @@ const (
 	EventCreate
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"REGISTER", "VALIDATION_PASSED", "VALIDATION_FAILED", "POSTGRES_SUCCEEDED", "POSTGRES_FAILED",
 	"CONSUL_SUCCEEDED", "CONSUL_FAILED", "CONTINUE", "RECOVERY_COMPLETE", "DEREGISTER",
 	"DEREGISTRATION_COMPLETE", "RETRY", "RETRY_POSTGRES", "ABANDON", "FATAL_ERROR", "RETRY_EXHAUSTED",

@@ -26,7 +26,7 @@ const (
 	Failed
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"unregistered", "validating", "registering_postgres", "postgres_registered", "registering_consul",
 	"registered", "partial_registered", "deregistering", "deregistered", "failed",
 }}

@@ -23,7 +23,7 @@ const (
 	AbortReasonUnmountFailed
 )
 
-var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", Not: "is not an abort_reason", List: []string{
 	"check_failed", "device_id_taken", "device_failed", "extract_failed", "layout_invalid",
 	"layout_check_failed", "unmount_failed",
 }}

@@ -28,7 +28,7 @@ const (
 	EventUnmountFailed
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"START", "CHECKED", "CHECK_FAILED", "DEVICE_READY", "DEVICE_FAILED", "EXTRACTED", "EXTRACT_LOST",
 	"EXTRACT_FAILED", "LAYOUT_CHECKED", "LAYOUT_CHECK_FAILED", "UNMOUNTED", "UNMOUNT_FAILED",
 }}

@@ -45,10 +45,10 @@ func (r *Record) fireStart(e Start, now time.Time) (Steps, error) {
 // device.
 func (r *Record) Checked(e Checked, now time.Time) (Steps, error) {
 	if utf8.RuneCountInString(e.DeviceID) < 8 {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "is not from 8 to 8 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "does not have 8 characters")
 	}
 	if utf8.RuneCountInString(e.DeviceID) > 8 {
-		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "is not from 8 to 8 characters")
+		return Steps{}, r.reject(fsm.ErrInvalidEvent, EventChecked).WithField("device_id", "does not have 8 characters")
 	}
 	if r.State != CheckUnpacked {
 		return Steps{}, r.misplaced(EventChecked)

@@ -29,7 +29,7 @@ const (
 	Aborted
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"check-unpacked", "create-device", "extract-layers", "verify-layout", "update-db", "COMPLETE",
 	"aborted",
 }}

@@ -20,7 +20,7 @@ const (
 	AbortReasonExpired
 )
 
-var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", List: []string{
+var abortReasonWords = fsm.Words[AbortReason]{Machine: MachineName, Type: "AbortReason", Noun: "abort_reason", Not: "is not an abort_reason", List: []string{
 	"client", "expired",
 }}
 

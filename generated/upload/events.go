@@ -23,7 +23,7 @@ const (
 	EventCreate
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"start_parts_upload", "fast_path_dedupe", "complete_parts", "commit_upload", "abort_upload",
 	"create",
 }}

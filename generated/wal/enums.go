@@ -22,7 +22,7 @@ const (
 	QualityFailed
 )
 
-var qualityWords = fsm.Words[Quality]{Machine: MachineName, Type: "Quality", Noun: "quality", List: []string{
+var qualityWords = fsm.Words[Quality]{Machine: MachineName, Type: "Quality", Noun: "quality", Not: "is not a quality", List: []string{
 	"ok", "suspect", "failed",
 }}
 
@@ -47,7 +47,7 @@ const (
 	StacFailed
 )
 
-var stacWords = fsm.Words[Stac]{Machine: MachineName, Type: "Stac", Noun: "stac", List: []string{
+var stacWords = fsm.Words[Stac]{Machine: MachineName, Type: "Stac", Noun: "stac", Not: "is not a stac", List: []string{
 	"created", "updated", "no-op", "failed",
 }}
 
@@ -71,7 +71,7 @@ const (
 	ProvenanceFailed
 )
 
-var provenanceWords = fsm.Words[Provenance]{Machine: MachineName, Type: "Provenance", Noun: "provenance", List: []string{
+var provenanceWords = fsm.Words[Provenance]{Machine: MachineName, Type: "Provenance", Noun: "provenance", Not: "is not a provenance", List: []string{
 	"ok", "partial", "failed",
 }}
 
@@ -100,7 +100,7 @@ const (
 	ReplayCodeRedelivery
 )
 
-var replayCodeWords = fsm.Words[ReplayCode]{Machine: MachineName, Type: "ReplayCode", Noun: "replay_code", List: []string{
+var replayCodeWords = fsm.Words[ReplayCode]{Machine: MachineName, Type: "ReplayCode", Noun: "replay_code", Not: "is not a replay_code", List: []string{
 	"dlq-drain", "incident", "backfill", "test", "redelivery",
 }}
 

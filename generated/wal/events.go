@@ -25,7 +25,7 @@ const (
 	EventRelease
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"discover", "claim", "succeed", "fail", "replay", "quarantine", "recover_stale_claim", "release",
 }}
 

@@ -24,7 +24,7 @@ const (
 	Quarantined
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"pending", "in_progress", "succeeded", "failed", "quarantined",
 }}
 

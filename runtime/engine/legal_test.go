@@ -53,7 +53,7 @@ func TestLegalIsForAnActor(t *testing.T) {
 	if err != nil || seen.Version != 2 || seen.ID != id {
 		t.Errorf("it is about %+v, %v", seen, err)
 	}
-	if _, _, err := s.engine.Legal(t.Context(), "deal", id, fsm.Caller{Role: "janitor"}); err == nil || !strings.Contains(err.Error(), `there is no role named "janitor"`) {
+	if _, _, err := s.engine.Legal(t.Context(), "deal", id, fsm.Caller{Role: "janitor"}); err == nil || !strings.Contains(err.Error(), `"janitor" is not a role`) {
 		t.Errorf("an unknown role: %v", err)
 	}
 	if _, _, err := s.engine.Legal(t.Context(), "deal", fullID("404"), owner.By); !errors.Is(err, engine.ErrNotFound) {

@@ -81,7 +81,8 @@ func decode[P any](data []byte, required []string) (p P, wrong *flaw) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&p); err != nil {
-		return *new(P), &flaw{fieldOf(err, present), "is not valid: " + err.Error(), strings.HasPrefix(err.Error(), unknownField)}
+		field, problem := misread(err, present)
+		return *new(P), &flaw{field, problem, strings.HasPrefix(err.Error(), unknownField)}
 	}
 	return p, nil
 }
@@ -125,21 +126,32 @@ func otherCase[P any](present map[string]json.RawMessage) (name, declared string
 // unknownField begins the error of encoding/json about a name that is not declared.
 const unknownField = "json: unknown field "
 
-// fieldOf names the field that a decoding error speaks of.
-func fieldOf(err error, present map[string]json.RawMessage) string {
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) && wrongType.Field != "" {
-		return wrongType.Field
-	}
+// misread returns the field that an error of encoding/json is about, and what is wrong with it,
+// without the types of Go that encoding/json names.
+func misread(err error, present map[string]json.RawMessage) (field, problem string) {
 	if name, ok := strings.CutPrefix(err.Error(), unknownField); ok {
-		return strings.Trim(name, `"`)
+		return strings.Trim(name, `"`), "is not declared"
 	}
+	field = "payload"
 	if len(present) == 1 {
 		for name := range present {
-			return name
+			field = name
 		}
 	}
-	return "payload"
+	var wrongType *json.UnmarshalTypeError
+	if !errors.As(err, &wrongType) {
+		return field, "is not valid: " + err.Error()
+	}
+	if wrongType.Field != "" {
+		field = wrongType.Field
+	}
+	kind, value, _ := strings.Cut(wrongType.Value, " ") // number 1.5
+	if value != "" {
+		return field, "can't be the number " + value
+	}
+	return field, "can't be " + map[string]string{
+		"string": "a text", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object",
+	}[kind]
 }
 
 // checkText refuses what the databases can't store: text that is not UTF-8,

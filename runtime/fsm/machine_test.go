@@ -79,11 +79,11 @@ func TestPayloadOf(t *testing.T) {
 		{"", []string{"N"}, 0, "N is required"},
 		{`{"Other":3}`, []string{"N"}, 0, "N is required"},
 		{`{"N":null}`, []string{"N"}, 0, "N is required"},
-		{`{"N":3,"more":1}`, nil, 0, "more is not valid"},
+		{`{"N":3,"more":1}`, nil, 0, "more is not declared"},
 		{`{"N":3} {}`, nil, 0, "payload is not a JSON object"},
 		{"[]", nil, 0, "payload is not a JSON object"},
 		{`{"N":`, nil, 0, "payload is not a JSON object"},
-		{`{"N":"3"}`, nil, 0, "N is not valid"},
+		{`{"N":"3"}`, nil, 0, "N can't be a text"},
 	} {
 		p, err := fsm.PayloadOf[payload](fsm.Dispatch{Machine: "m", Record: "r", Effect: "e", Payload: json.RawMessage(tt.text)}, tt.required...)
 		var foreign *fsm.PayloadError

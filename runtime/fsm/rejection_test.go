@@ -50,3 +50,24 @@ func TestExplainKeepsTheFirstFailingClause(t *testing.T) {
 		t.Errorf("got  %s, %v\nwant %s", data, err, encoded)
 	}
 }
+
+// TestMayListsWhatIsOpen: an event is possible if the actor may take one of its transitions.
+func TestMayListsWhatIsOpen(t *testing.T) {
+	x := &fsm.Rejection{Machine: "m", Event: "go", State: "s", Reason: fsm.ErrInvalidTransition}
+	x.May("none")
+	x.May("closed", false)
+	x.May("both closed", false, false)
+	x.May("open", true)
+	x.May("first", true, false)
+	x.May("last", false, false, true)
+	if got, want := strings.Join(x.Legal, ", "), "open, first, last"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if want := "m: go in s: no transition; possible: open, first, last"; x.Error() != want {
+		t.Errorf("got  %s\nwant %s", x, want)
+	}
+	x.Reason = fsm.ErrNotAllowed
+	if want := "m: go in s: not allowed"; x.Error() != want {
+		t.Errorf("got  %s\nwant %s", x, want)
+	}
+}

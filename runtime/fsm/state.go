@@ -6,5 +6,5 @@ import "fmt"
 type StateError struct{ Machine, State string }
 
 func (e *StateError) Error() string {
-	return fmt.Sprintf("%s: there is no state named %q", e.Machine, e.State)
+	return fmt.Sprintf("%s: %q is not a state", e.Machine, e.State)
 }

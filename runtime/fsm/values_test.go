@@ -187,3 +187,16 @@ func TestBackoffIsBounded(t *testing.T) {
 		t.Errorf("without a maximum the delay overflows: %v", d)
 	}
 }
+
+// TestDiffers: only a value that is there can differ from another.
+func TestDiffers(t *testing.T) {
+	if !fsm.Differs(fsm.Some("a"), "b") || !fsm.Differs(fsm.Some(0), 1) || !fsm.Differs(fsm.Some(1), 0) || !fsm.Differs(fsm.Some(true), false) {
+		t.Error("another value does not differ")
+	}
+	if fsm.Differs(fsm.Some("a"), "a") || fsm.Differs(fsm.Some(0), 0) {
+		t.Error("the same value differs")
+	}
+	if fsm.Differs(fsm.None[string](), "b") || fsm.Differs(fsm.None[int](), 0) {
+		t.Error("an absent value differs")
+	}
+}

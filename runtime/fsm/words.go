@@ -12,6 +12,7 @@ type Words[T ~uint8 | ~uint16] struct {
 	Machine string
 	Type    string // in Go: AbortReason
 	Noun    string // in the spec: abort_reason
+	Not     string // what another word is: is not an abort_reason
 	List    []string
 }
 
@@ -34,7 +35,7 @@ func (w *Words[T]) Parse(name string) (T, error) {
 	if w.Noun == "state" {
 		return 0, &StateError{Machine: w.Machine, State: name}
 	}
-	return 0, fmt.Errorf("%s: there is no %s named %q", w.Machine, w.Noun, name)
+	return 0, fmt.Errorf("%s: %q %s", w.Machine, name, w.Not)
 }
 
 // Values lists the values that have a word.
@@ -80,13 +81,5 @@ func (w *Words[T]) Scan(src any, v *T) error {
 }
 
 func (w *Words[T]) invalid(v T) error {
-	return fmt.Errorf("%s: %s %s", w.Machine, w.String(v), isNot(w.Noun))
-}
-
-// isNot says that a value is not one of a type: is not an abort_reason.
-func isNot(noun string) string {
-	if slices.Contains([]byte("aeiouAEIOU"), (noun + " ")[0]) {
-		return "is not an " + noun
-	}
-	return "is not a " + noun
+	return fmt.Errorf("%s: %d %s", w.Machine, uint16(v), w.Not)
 }

@@ -22,7 +22,7 @@ const (
 	RoleSystem
 )
 
-var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role", List: []string{
+var roleWords = fsm.Words[Role]{Machine: MachineName, Type: "Role", Noun: "role", Not: "is not a role", List: []string{
 	"employee", "manager", "director", "system",
 }}
 

@@ -21,7 +21,7 @@ const (
 	EventPaidOut
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"file", "approve", "refuse", "escalate", "paid_out",
 }}
 

@@ -21,7 +21,7 @@ const (
 	Refused
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"filed", "escalated", "approved", "paid", "refused",
 }}
 

@@ -21,7 +21,7 @@ const (
 	EventCreate
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"reserve", "give_back", "sell_out", "finish", "create",
 }}
 

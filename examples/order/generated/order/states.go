@@ -20,7 +20,7 @@ const (
 	Expired
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"open", "paid", "cancelled", "expired",
 }}
 

@@ -28,7 +28,7 @@ const (
 	EventSealLost
 )
 
-var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", List: []string{
+var eventWords = fsm.Words[Event]{Machine: MachineName, Type: "Event", Noun: "event", Not: "is not an event", List: []string{
 	"open", "confirm", "cancel", "annotate", "approve", "decline", "pay_done", "pay_fail", "go_on",
 	"seal_done", "seal_fail", "seal_lost",
 }}

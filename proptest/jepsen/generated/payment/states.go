@@ -25,7 +25,7 @@ const (
 	Declined
 )
 
-var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", List: []string{
+var stateWords = fsm.Words[State]{Machine: MachineName, Type: "State", Noun: "state", Not: "is not a state", List: []string{
 	"opened", "reserved", "paying", "paid", "sealing", "settled", "unsealed", "unpaid", "declined",
 }}
 
