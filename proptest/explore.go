@@ -307,7 +307,7 @@ func Counters(m *ir.Machine) map[*ir.Field]bool {
 	counters := map[*ir.Field]bool{}
 	for _, row := range m.Rows {
 		for _, a := range row.Set {
-			if (a.Value.Kind == ir.Add || a.Value.Kind == ir.Sub) && a.Target.Type.Base == ir.Int {
+			if a.Value.Kind.Sum() && a.Target.Type.Base == ir.Int {
 				counters[a.Target] = true
 			}
 		}

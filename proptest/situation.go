@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsmgen/fsmgen/gen/domain"
@@ -47,6 +48,7 @@ func newSituation(m *ir.Machine, state *ir.State, ev *ir.Event, now time.Time) *
 	for _, v := range slices.Clone(s.space.Vars) {
 		s.settle(v)
 	}
+	s.nearMisses(views)
 	s.fill = domain.Join(m, now, domain.View{Clauses: reads(m.Fields)}, domain.View{Event: ev, Clauses: reads(payloadFields(ev))})
 	for _, v := range s.fill.Vars {
 		s.fill.Extend(v, awkward(v.Field.Type)...)
@@ -132,6 +134,19 @@ func (s *situation) settle(v domain.Var) {
 	}
 }
 
+// nearMisses gives each text that a clause looks into values that have the text of the
+// clause elsewhere, or written otherwise. Operators that differ tell them apart.
+func (s *situation) nearMisses(views []domain.View) {
+	for _, view := range views {
+		for _, c := range view.Clauses {
+			text, isText := c.Right.Literal.(string)
+			if v := domain.VarOf(&c.Left, view.Event); isText && c.Op.LooksInside() && v.Field != nil && v.Field.Type.Base == ir.String && v.Field.Derive == nil {
+				s.space.Extend(v, within(v.Field, []ir.Value{"z" + text, text + "z", strings.ToUpper(text)})...)
+			}
+		}
+	}
+}
+
 func derivedParts(f *ir.Field) []ir.Value {
 	var part []ir.Value
 	switch f.Type.Base {
@@ -158,8 +173,7 @@ func derivedParts(f *ir.Field) []ir.Value {
 func (s *situation) summed(v domain.Var) bool {
 	return slices.ContainsFunc(s.rows, func(row *ir.Row) bool {
 		return slices.ContainsFunc(row.Set, func(a ir.Assign) bool {
-			sum := a.Value.Kind == ir.Add || a.Value.Kind == ir.Sub
-			return sum && (domain.VarOf(&a.Value.A, s.event) == v || domain.VarOf(&a.Value.B, s.event) == v)
+			return a.Value.Kind.Sum() && (domain.VarOf(&a.Value.A, s.event) == v || domain.VarOf(&a.Value.B, s.event) == v)
 		})
 	})
 }

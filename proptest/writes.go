@@ -71,7 +71,7 @@ func closed(r *ir.Row, rec *interp.Record) bool {
 		return side == ir.Before || side == ir.Constant
 	}
 	return slices.ContainsFunc(r.When, func(c *ir.Clause) bool {
-		return r.Decided(c) && old(&c.Left) && (c.Op == ir.Exists || c.Op == ir.NotExists || old(&c.Right)) && !domain.Eval(c, reader(rec, rec.State))
+		return r.Decided(c) && old(&c.Left) && (c.Op.Presence() || old(&c.Right)) && !domain.Eval(c, reader(rec, rec.State))
 	})
 }
 

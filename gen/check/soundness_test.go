@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fsmgen/fsmgen/gen/diag"
+	"github.com/fsmgen/fsmgen/gen/ir"
 )
 
 // TestSoundness compiles random tables and compares what the checker says of
@@ -35,6 +36,11 @@ func TestSoundness(t *testing.T) {
 	if tables < 300 || t.Failed() {
 		return
 	}
+	for _, op := range ir.Ops() {
+		if !count.ops[string(op)] {
+			t.Errorf("no table has a guard with %s: clauseOf writes none, or decide does not know it", op)
+		}
+	}
 	for _, kind := range []string{"overlap", "never", "uncovered", "dead", "raise", "holds"} {
 		if count.yes[kind] == 0 || count.no[kind] == 0 {
 			t.Errorf("%s: no table asks for one of the two answers", kind)
@@ -56,6 +62,7 @@ func agrees(t *testing.T, seed int, count *tally) bool {
 	tb := newTable(rand.New(rand.NewPCG(uint64(seed), 0)))
 	source := tb.yaml()
 	list, sources := one(t, source)
+	count.notice(tb)
 	wrong := tb.compare(hear(t, list, source), count)
 	if len(wrong) > 0 {
 		t.Errorf("FSMGEN_SEED=%d FSMGEN_TABLES=1 disagrees:\n%s\n%s\n%s", seed, strings.Join(wrong, "\n"), source, diag.Text(list, sources, false))
@@ -82,7 +89,20 @@ func number(t *testing.T, name string, def int) int {
 // tally counts the questions by their answer.
 type tally struct {
 	yes, no        map[string]int
+	ops            map[string]bool
 	undecided, all int
+}
+
+// notice notes the operators of the guards of a table.
+func (c *tally) notice(tb *table) {
+	if c.ops == nil {
+		c.ops = map[string]bool{}
+	}
+	for _, r := range tb.rows {
+		for _, k := range r.when {
+			c.ops[k.op] = true
+		}
+	}
 }
 
 func (c *tally) note(kind string, yes, undecided bool) {

@@ -202,7 +202,10 @@ func (c clause) decide(tb *table, left int, right []int) bool {
 	case "contains": // left is a set of words
 		return left&(1<<right[0]) != 0
 	}
-	return tb.matching[c.pattern][left] // matches
+	if c.op != "matches" {
+		panic("the brute force does not know the operator " + c.op)
+	}
+	return tb.matching[c.pattern][left]
 }
 
 func (e expr) eval(tb *table, values []int, stored bool) int {

@@ -2,6 +2,7 @@ package ddl_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,13 +37,15 @@ func firstClause(fields row) string {
 
 const lastClause = "UPDATE clause_records SET state = 'last', version = 2, last_event = 'go'"
 
+// clauseCase is a clause with fields of records that satisfy it, and of records that do not.
+type clauseCase struct {
+	clause  string
+	yes, no []row
+}
+
 // clauseCases list for each clause records that satisfy it and records that do
 // not; the record without any field stands for absent operands.
-var clauseCases = []struct {
-	clause string
-	yes    []row
-	no     []row
-}{
+var clauseCases = []clauseCase{
 	{"i == 3", []row{{"i": "3"}}, []row{{}, {"i": "4"}}},
 	{"i != 3", []row{{"i": "4"}}, []row{{}, {"i": "3"}}},
 	{"i < 3", []row{{"i": "2"}}, []row{{}, {"i": "3"}}},
@@ -80,6 +83,18 @@ var clauseCases = []struct {
 	{"state != last", nil, []row{{}}},
 	{"state in [first, last]", []row{{}}, nil},
 	{"s == $state", []row{{"s": "'last'"}}, []row{{}, {"s": "'first'"}}},
+}
+
+// TestClausesHaveEveryOperator: each operator that a state invariant may use has a case.
+func TestClausesHaveEveryOperator(t *testing.T) {
+	for _, op := range ir.Ops() {
+		if op.InChecks() && !slices.ContainsFunc(clauseCases, func(c clauseCase) bool {
+			refused := slices.ContainsFunc(c.no, func(r row) bool { return len(r) > 0 || op.Presence() })
+			return strings.Fields(c.clause)[1] == string(op) && len(c.yes) > 0 && refused
+		}) {
+			t.Errorf("no case shows both databases records with which %s holds, and others with which it does not", op)
+		}
+	}
 }
 
 // TestClauses asks both databases what each clause says of records.

@@ -113,7 +113,7 @@ func (g *generator) needs(a ir.Action) needs {
 		if x.Kind != ir.Null {
 			read(&x.A)
 		}
-		if x.Kind == ir.Add || x.Kind == ir.Sub {
+		if x.Kind.Sum() {
 			read(&x.B)
 		}
 	}

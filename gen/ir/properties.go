@@ -28,6 +28,19 @@ func (op Op) InChecks() bool {
 	panic(NoForm("ir.Op.InChecks", op))
 }
 
+// LooksInside reports whether op asks for a part of its left side: an element of a list or
+// a piece of a text. Its right side is no value of the left one, and a text that is made
+// longer may answer it otherwise.
+func (op Op) LooksInside() bool {
+	switch op {
+	case Contains, Matches:
+		return true
+	case Eq, Ne, Lt, Gt, Le, Ge, Exists, NotExists, In, NotIn:
+		return false
+	}
+	panic(NoForm("ir.Op.LooksInside", op))
+}
+
 // Identifies reports whether values of b can be ids of records and callers.
 func (b Base) Identifies() bool {
 	switch b {

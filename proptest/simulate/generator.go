@@ -140,7 +140,7 @@ func constants(table *ir.Machine, f *ir.Field) []ir.Value {
 	var out []ir.Value
 	clauses := func(list []*ir.Clause) {
 		for _, c := range list {
-			if c.Left.Field != nil && c.Left.Field.Text == f.Text && c.Right.IsLit && c.Op != ir.Exists && c.Op != ir.NotExists && c.Op != ir.Matches {
+			if c.Left.Field != nil && c.Left.Field.Text == f.Text && c.Right.IsLit && !c.Op.Presence() && !c.Op.LooksInside() {
 				if list, ok := c.Right.Literal.([]any); ok {
 					out = append(out, list...)
 				} else {

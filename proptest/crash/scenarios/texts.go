@@ -45,7 +45,7 @@ func (c *Group) readClause(k *ir.Clause) {
 			}
 		}
 	}
-	if k.Op != ir.Matches && k.Op != ir.Contains {
+	if !k.Op.LooksInside() {
 		return
 	}
 	for _, o := range []ir.Operand{k.Left, k.Right} {
