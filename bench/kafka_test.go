@@ -42,7 +42,9 @@ func BenchmarkKafka(b *testing.B) {
 	took := takeTurns(b, []queue{
 		&senders{send: publisher.Publish},
 		relay,
-		&senders{send: func(ctx context.Context, d fsm.Dispatch) error { return client.ProduceSync(ctx, sameBytes(d)).FirstErr() }},
+		&senders{send: func(ctx context.Context, d fsm.Dispatch) error {
+			return client.ProduceSync(ctx, sameBytes(d)).FirstErr()
+		}},
 	})
 	adapter, engine, alone := rate(backlog, median(took[0])), rate(backlog, median(took[1])), rate(backlog, median(took[2]))
 	b.ReportMetric(0, "ns/op") // of all: says nothing
