@@ -49,19 +49,20 @@ func TestEveryOperator(t *testing.T) {
 		{"", ir.Exists, true, true}, {"", ir.Exists, false, false},
 		{"", ir.NotExists, true, false}, {"", ir.NotExists, false, true},
 	}
-	tried := map[ir.Op]map[bool]bool{}
-	for _, op := range ir.Ops() {
-		tried[op] = map[bool]bool{}
+	type outcome struct {
+		op   ir.Op
+		want bool
 	}
+	tried := map[outcome]bool{}
 	for _, tt := range tests {
-		tried[tt.op][tt.want] = true
+		tried[outcome{tt.op, tt.want}] = true
 		c := &ir.Clause{Left: name("x"), Op: tt.op, Right: literal(tt.right)}
 		if got := domain.Eval(c, from(map[string]ir.Value{"x": tt.left})); got != tt.want {
 			t.Errorf("%v %s %v = %v, want %v", tt.left, tt.op, tt.right, got, tt.want)
 		}
 	}
-	for op, outcomes := range tried {
-		if !outcomes[true] || !outcomes[false] {
+	for _, op := range ir.Ops() {
+		if !tried[outcome{op, true}] || !tried[outcome{op, false}] {
 			t.Errorf("no case says when %s holds, or none when it does not", op)
 		}
 	}

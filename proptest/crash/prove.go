@@ -199,7 +199,7 @@ func (p proof[Tx]) runChild(ctx context.Context, what plan, dir string) (out []b
 	})
 	if stuck != nil {
 		cancel()
-		<-end // not joined: this kill is not one of the plan
+		_ = <-end // not joined: this kill is not one of the plan
 		return text.Bytes(), stuck
 	}
 	return text.Bytes(), err
