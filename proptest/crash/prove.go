@@ -187,11 +187,14 @@ func (p proof[Tx]) runChild(ctx context.Context, what plan, dir string) (out []b
 	if err := child.Start(); err != nil {
 		return nil, fmt.Errorf("start a process: %w", err)
 	}
-	end := make(chan error, 1)
-	go func() { end <- child.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		err = child.Wait()
+		close(ended)
+	}()
 	stuck := progress.Await(ctx, "a process to end", func() (state any, done bool, failed error) {
 		select {
-		case err = <-end:
+		case <-ended:
 			return nil, true, nil
 		default:
 			return what.progress(dir), false, nil
@@ -199,7 +202,7 @@ func (p proof[Tx]) runChild(ctx context.Context, what plan, dir string) (out []b
 	})
 	if stuck != nil {
 		cancel()
-		_ = <-end // not joined: this kill is not one of the plan
+		<-ended // its error is not joined: this kill is not one of the plan
 		return text.Bytes(), stuck
 	}
 	return text.Bytes(), err
