@@ -44,7 +44,7 @@ type app struct {
 	setting
 	store    *sqlite.Store
 	engine   *engine.Engine[*sql.Tx]
-	machines []service.Machine
+	machines []engine.Machine[*sql.Tx]
 	out      service.Outside
 	log      *os.File
 }
@@ -62,10 +62,6 @@ func open(ctx context.Context, s setting) (*app, error) {
 		return nil, errors.Join(err, a.close())
 	}
 	a.machines = service.Machines(a.out)
-	var machines []engine.Machine[*sql.Tx]
-	for _, m := range a.machines {
-		machines = append(machines, m.Machine)
-	}
 	a.engine, err = engine.New(a.store, engine.Config{
 		Clock:          s.clock,
 		Logger:         slog.New(slog.NewJSONHandler(a.log, nil)),
@@ -73,7 +69,7 @@ func open(ctx context.Context, s setting) (*app, error) {
 		PollInterval:   50 * time.Millisecond,
 		HandlerTimeout: 1500 * time.Millisecond,
 		StopTimeout:    time.Second,
-	}, machines...)
+	}, a.machines...)
 	if err != nil {
 		return nil, errors.Join(err, a.close())
 	}

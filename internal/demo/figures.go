@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fsmgen/fsmgen/internal/demo/service"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 // unfinished selects rows o of the outbox that a worker may still carry out.
@@ -31,7 +31,7 @@ type tally struct {
 }
 
 // measure counts what the database holds of a machine.
-func measure(ctx context.Context, a *app, m service.Machine) (figures, error) {
+func measure(ctx context.Context, a *app, m engine.Machine[*sql.Tx]) (figures, error) {
 	t := m.Tables()
 	f := figures{machine: m.Name()}
 	counts := map[string]int{}

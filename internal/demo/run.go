@@ -40,14 +40,9 @@ func durable(t *transcript, o options) (err error) {
 	t.line("%d records a machine; unpack and activate are started by the machine before them", o.records)
 	t.line("the clock runs %d times as fast; the systems outside are folders", speed)
 	t.line("")
-	r := &demoRun{t: t, app: a, began: time.Now()}
-	for _, m := range a.machines {
-		r.callers = append(r.callers, m.Callers(service.In{Engine: a.engine, Clock: s.clock, Records: o.records}))
-		if !m.Started {
-			r.wanted += o.records
-		}
-	}
-	if err := r.start(ctx); err != nil {
+	in := service.In{Engine: a.engine, Machines: a.machines, Clock: s.clock, Records: o.records}
+	r := &demoRun{t: t, app: a, began: time.Now(), callers: service.CallersOf(in, a.out)}
+	if err := r.steps(ctx); err != nil {
 		return err
 	}
 	return report(ctx, t, a, r)
@@ -58,46 +53,22 @@ type demoRun struct {
 	t       *transcript
 	app     *app
 	began   time.Time
-	last    time.Time         // of the last line of progress
+	said    time.Time         // when the last line of progress was
+	next    time.Time         // when the next round is due
 	callers []service.Callers // of each machine
-	wanted  int               // records that they open
 	worker  *child
-	failed  chan error  // of callers
 	cut     []cutEffect // what the killed worker was carrying out
 }
 
 // cutEffect is an effect whose worker was killed.
 type cutEffect struct{ id, machine, effect, delivery string }
 
-// start starts the worker and the callers, and stops them when the steps are done.
-func (r *demoRun) start(ctx context.Context) (err error) {
+// steps are what happens in order while the callers fire.
+func (r *demoRun) steps(ctx context.Context) (err error) {
 	if r.worker, err = spawn(r.app.setting); err != nil {
 		return err
 	}
-	defer func() {
-		if r.worker != nil {
-			err = errors.Join(err, r.worker.kill())
-		}
-	}()
-	serving, leave := context.WithCancel(ctx)
-	var open sync.WaitGroup
-	defer func() {
-		leave()
-		open.Wait()
-	}()
-	r.failed = make(chan error, len(r.callers))
-	for i, c := range r.callers {
-		open.Go(func() {
-			if err := c.Serve(serving); err != nil {
-				r.failed <- fmt.Errorf("callers of %s: %w", r.app.machines[i].Name(), err)
-			}
-		})
-	}
-	return r.steps(ctx)
-}
-
-// steps are what happens in order while the callers fire.
-func (r *demoRun) steps(ctx context.Context) error {
+	defer func() { r.worker.release() }() // another one, after the kill
 	for _, step := range []func(context.Context) error{
 		r.until(r.inTheMiddle), r.killAndRestart, r.until(r.allDone), r.requeue, r.until(r.allDone),
 	} {
@@ -105,30 +76,27 @@ func (r *demoRun) steps(ctx context.Context) error {
 			return err
 		}
 	}
-	worker := r.worker
-	r.worker = nil
-	if err := worker.stop(); err != nil {
+	if err := r.worker.stop(); err != nil {
 		return err
 	}
-	r.say("worker %d was told to stop (SIGTERM) and has", worker.pid())
+	r.say("worker %d was told to stop (SIGTERM) and has", r.worker.pid())
 	return nil
 }
 
-// until returns a step that waits until condition holds, and shows the progress meanwhile.
+// until returns a step in which the callers fire until condition holds. It shows the progress.
 func (r *demoRun) until(condition func(context.Context) (bool, error)) func(context.Context) error {
-	const pause = 40 * time.Millisecond
+	const pause = 20 * time.Millisecond
 	return func(ctx context.Context) error {
 		for {
+			if err := r.round(ctx); err != nil {
+				return err
+			}
 			if ok, err := condition(ctx); ok || err != nil {
 				return err
 			}
-			r.progress()
 			select {
-			case err := <-r.failed:
-				return err
-			case err := <-r.worker.ended:
-				r.worker = nil
-				return fmt.Errorf("the worker ended by itself, see %s: %w", r.app.logFile(), errors.Join(errors.New("ended"), err))
+			case <-r.worker.ended:
+				return fmt.Errorf("the worker ended by itself, see %s: %v", r.app.logFile(), r.worker.how)
 			case <-ctx.Done():
 				return fmt.Errorf("after %s there is still something to do, see %s: %s", patience, r.app.database(), strings.Join(r.seen().Moving, ", "))
 			case <-time.After(pause):
@@ -137,25 +105,38 @@ func (r *demoRun) until(condition func(context.Context) (bool, error)) func(cont
 	}
 }
 
+// round has the callers of all machines fire at the same time, if it is due. On a busy machine
+// rounds are rarer, so that the worker gets its share. Once a second it says how far the records are.
+func (r *demoRun) round(ctx context.Context) error {
+	const pause = 80 * time.Millisecond
+	began := time.Now()
+	if began.Before(r.next) {
+		return nil
+	}
+	failures := make([]error, len(r.callers))
+	var firing sync.WaitGroup
+	for i, c := range r.callers {
+		firing.Go(func() {
+			if err := c.Round(ctx); err != nil {
+				failures[i] = fmt.Errorf("callers of %s: %w", r.app.machines[i].Name(), err)
+			}
+		})
+	}
+	firing.Wait()
+	r.next = time.Now().Add(max(pause, 2*time.Since(began)))
+	if s := r.seen(); time.Since(r.said) >= time.Second {
+		r.said = time.Now()
+		r.say("%d of %d records at rest, %d transitions", s.Resting, s.Records, s.Transitions)
+	}
+	return errors.Join(failures...)
+}
+
 // seen adds up what the callers of all machines have seen.
 func (r *demoRun) seen() (all service.Seen) {
 	for _, c := range r.callers {
-		s := c.Seen()
-		all.Opened += s.Opened
-		all.Records, all.Resting, all.Transitions = all.Records+s.Records, all.Resting+s.Resting, all.Transitions+s.Transitions
-		all.Moving = append(all.Moving, s.Moving...)
+		all.Add(c.Seen())
 	}
 	return all
-}
-
-// progress says how far the records are, once a second.
-func (r *demoRun) progress() {
-	if time.Since(r.last) < time.Second {
-		return
-	}
-	r.last = time.Now()
-	s := r.seen()
-	r.say("%d of %d records at rest, %d transitions", s.Resting, s.Records, s.Transitions)
 }
 
 func (r *demoRun) say(format string, args ...any) {
@@ -166,11 +147,11 @@ func (r *demoRun) say(format string, args ...any) {
 // which must not be attempted twice; later, with any effect.
 func (r *demoRun) inTheMiddle(ctx context.Context) (bool, error) {
 	seen := r.seen()
-	if seen.Opened < r.wanted/2 {
+	if seen.Opened < seen.Wanted/2 {
 		return false, nil
 	}
 	what := "delivery = 'at_most_once' AND "
-	if seen.Resting > r.wanted*2/3 {
+	if seen.Resting > seen.Wanted*2/3 {
 		what = ""
 	}
 	n, err := r.app.number(ctx, "SELECT count(*) FROM fsm_outbox WHERE "+what+"state = 'delivering'")
@@ -182,9 +163,7 @@ func (r *demoRun) inTheMiddle(ctx context.Context) (bool, error) {
 
 // killAndRestart kills the worker in the middle of what it is doing, without notice.
 func (r *demoRun) killAndRestart(ctx context.Context) error {
-	worker := r.worker
-	r.worker = nil
-	if err := worker.kill(); err != nil {
+	if err := r.worker.kill(); err != nil {
 		return err
 	}
 	err := r.app.rows(ctx, func(found *sql.Rows) error {
@@ -196,11 +175,12 @@ func (r *demoRun) killAndRestart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.say("%s", r.t.paint(red, fmt.Sprintf("worker %d killed (SIGKILL) while it carried out %d effects: %s", worker.pid(), len(r.cut), classes(r.cut))))
+	r.say("%s", r.t.paint(red, fmt.Sprintf("worker %d killed (SIGKILL) while it carried out %d effects: %s", r.worker.pid(), len(r.cut), classes(r.cut))))
 	const outage = 400 * time.Millisecond
-	select {
-	case <-ctx.Done():
-	case <-time.After(outage):
+	for killed := time.Now(); time.Since(killed) < outage; time.Sleep(time.Until(r.next)) {
+		if err := r.round(ctx); err != nil {
+			return err
+		}
 	}
 	if r.worker, err = spawn(r.app.setting); err != nil {
 		return err
@@ -212,10 +192,8 @@ func (r *demoRun) killAndRestart(ctx context.Context) error {
 // allDone holds when no caller wants more, and the worker has nothing left that it may do: what
 // waits behind a dead letter waits for a person.
 func (r *demoRun) allDone(ctx context.Context) (bool, error) {
-	for _, c := range r.callers { // in the order of the chain: what one starts, the next one has
-		if !c.Seen().Done {
-			return false, nil
-		}
+	if !r.seen().Done() {
+		return false, nil
 	}
 	n, err := r.app.number(ctx, "SELECT count(*) FROM fsm_outbox o WHERE "+unfinished)
 	return n == 0, err

@@ -46,7 +46,8 @@ func work(ctx context.Context, args []string, input io.Reader) (err error) {
 type child struct {
 	command *exec.Cmd
 	input   io.Closer
-	ended   chan error // how the process ended; read once
+	ended   chan struct{} // closed when the process has ended
+	how     error         // how it ended, from then on
 }
 
 // spawn starts this very program as a worker.
@@ -64,8 +65,11 @@ func spawn(s setting) (*child, error) {
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start a worker: %w", err)
 	}
-	c := &child{command, input, make(chan error, 1)}
-	go func() { c.ended <- command.Wait() }()
+	c := &child{command: command, input: input, ended: make(chan struct{})}
+	go func() {
+		c.how = command.Wait()
+		close(c.ended)
+	}()
 	return c, nil
 }
 
@@ -76,7 +80,7 @@ func (c *child) kill() error {
 	if err := c.command.Process.Kill(); err != nil {
 		return fmt.Errorf("kill worker %d: %w", c.pid(), err)
 	}
-	if err := <-c.ended; err == nil {
+	if <-c.ended; c.how == nil {
 		return fmt.Errorf("worker %d ended by itself before it was killed", c.pid())
 	}
 	return nil
@@ -88,8 +92,15 @@ func (c *child) stop() error {
 	if asked != nil {
 		asked = c.input.Close()
 	}
-	if err := errors.Join(asked, <-c.ended); err != nil {
+	<-c.ended
+	if err := errors.Join(asked, c.how); err != nil {
 		return fmt.Errorf("stop worker %d: %w", c.pid(), err)
 	}
 	return nil
+}
+
+// release ends the process if it has not ended.
+func (c *child) release() {
+	_ = c.command.Process.Kill() // fails if it has ended
+	<-c.ended
 }

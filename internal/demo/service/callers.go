@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"sync"
+	"slices"
 	"time"
 
 	"github.com/fsmgen/fsmgen/runtime/client"
@@ -13,186 +13,158 @@ import (
 	"github.com/fsmgen/fsmgen/runtime/fsm"
 )
 
-// Machine is one machine with its handlers and the callers of its records.
-type Machine struct {
-	engine.Machine[tx]
-	// Started: another machine starts the records; no caller opens one.
-	Started bool
-	// Callers returns the callers of the records in an engine.
-	Callers func(In) Callers
-}
-
-// In is where callers fire: an engine, its clock, and how many records they open.
-type In struct {
-	Engine  *engine.Engine[tx]
-	Clock   engine.Clock
-	Records int
-}
-
-// Callers fire the events of one machine's records.
+// Callers fire the events of one machine's records. They are not safe for concurrent use.
 type Callers interface {
-	// Serve opens records and fires until ctx ends, or until every record is at rest and no other
-	// machine can start more.
-	Serve(ctx context.Context) error
-	// Seen returns what the callers have found so far. It is safe during Serve.
+	// Round opens a record, if one is left to open, and fires once at each record.
+	Round(ctx context.Context) error
+	// Seen returns what the callers found.
 	Seen() Seen
 }
 
-// Seen is what the callers of a machine found: Refused in all rounds, the rest in the last one.
+// Seen is what callers found: Opened and Refused in all rounds, the rest in the last one.
 type Seen struct {
-	Opened, Records, Resting, Refused int
-
-	Transitions int64
-	Moving      []string // the records that are not at rest, with their states
-	Done        bool     // every record is open, and its callers want nothing more
+	Wanted, Opened, Refused int // records to open, those that are, events that were refused
+	Records, Resting        int // records that are there, those whose callers want nothing more
+	Transitions             int64
+	Moving                  []string // the records that are not at rest, with their states
 }
 
-// opening is a creation event and who fires it.
-type opening[P fsm.Payload] struct {
-	event P
-	by    engine.Option
+// Done reports whether every record is open and at rest.
+func (s Seen) Done() bool { return s.Opened == s.Wanted && s.Resting == s.Records }
+
+// Add adds what other callers found.
+func (s *Seen) Add(o Seen) {
+	s.Wanted, s.Opened, s.Refused = s.Wanted+o.Wanted, s.Opened+o.Opened, s.Refused+o.Refused
+	s.Records, s.Resting, s.Transitions = s.Records+o.Records, s.Resting+o.Resting, s.Transitions+o.Transitions
+	s.Moving = append(s.Moving, o.Moving...)
 }
 
-// point is where the scenario of a record has come to.
+// script says what the callers of a machine do: P is its payloads and R its record.
+type script[P fsm.Payload, R fsm.Record] struct {
+	// open returns the creation of record n and its caller. nil: another machine starts the records.
+	open func(n int, now time.Time) (P, engine.Option)
+	// moves lists what the callers do with a record. The first move that applies counts. Without
+	// one they wait for the worker or the clock.
+	moves func(r R, at point) []move[P]
+	// rest lists the states, besides the terminal ones, where a record without a move is at rest.
+	rest []fmt.Stringer
+}
+
+// point is where the script of a record has come to.
 type point struct {
-	n       int // which record, from 0; the scenario depends on it
+	n       int // which record, from 0; the script depends on it
 	version int64
 	now     time.Time
 }
 
-// move is what a caller does. The zero move waits for the worker or the clock.
+// always is the condition of a move without one.
+const always = true
+
+// move is what callers do with a record in a state, on a condition.
 type move[P fsm.Payload] struct {
-	wrong P // fired first, to be refused; nil: nothing
-	event P
+	in    fmt.Stringer
+	when  bool
 	by    engine.Option // nil: the system
-	rest  bool          // the caller wants nothing more of this record
+	event P             // nil: they wait
+	wrong P             // fired first, to be refused; nil: nothing
 }
 
-// scenario says what the callers of a machine do: P is its payloads and R its record.
-type scenario[P fsm.Payload, R fsm.Record] struct {
-	open func(n int, now time.Time) (opening[P], error) // nil: another machine starts the records
-	next func(r R, at point) move[P]
-}
-
-// callers plays a scenario with the typed client of a machine.
+// callers plays a script with the typed client of a machine.
 type callers[P fsm.Payload, R fsm.Record] struct {
-	scenario[P, R]
-	In
-	place int // of the machine, in the ids of its records
-	calls client.Calls[fsm.UUID, P, R]
-	all   func(context.Context) iter.Seq2[client.Snapshot[R], error]
-	tried map[string]int64 // id to the version at which the wrong event was fired
-
-	mu   sync.Mutex
-	seen Seen
+	script[P, R]
+	machine engine.Machine[tx]
+	clock   engine.Clock
+	calls   client.Calls[fsm.UUID, P, R]
+	all     func(context.Context) iter.Seq2[client.Snapshot[R], error]
+	tried   map[string]int64 // id to the version at which the wrong event was fired
+	seen    Seen
 }
 
-// play returns the callers of the machine in a place of Machines, by the two halves of its client.
-func play[S fmt.Stringer, E any, P fsm.Payload, R fsm.Record](in In, place int, s scenario[P, R], calls client.Calls[fsm.UUID, P, R], records client.Records[tx, fsm.UUID, S, E, P, R]) Callers {
+// play returns the callers of a machine, by the two halves of its client.
+func play[S fmt.Stringer, E any, P fsm.Payload, R fsm.Record](in In, m engine.Machine[tx], s script[P, R], calls client.Calls[fsm.UUID, P, R], records client.Records[tx, fsm.UUID, S, E, P, R]) Callers {
 	var anyState S
 	all := func(ctx context.Context) iter.Seq2[client.Snapshot[R], error] { return records.All(ctx, anyState) }
-	return &callers[P, R]{scenario: s, In: in, place: place, calls: calls, all: all, tried: map[string]int64{}}
+	c := &callers[P, R]{script: s, machine: m, clock: in.Clock, calls: calls, all: all, tried: map[string]int64{}}
+	if s.open != nil {
+		c.seen.Wanted = in.Records
+	}
+	return c
 }
 
 // Seen implements Callers.
-func (c *callers[P, R]) Seen() Seen {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.seen
-}
+func (c *callers[P, R]) Seen() Seen { return c.seen }
 
-// Serve implements Callers. A new record is opened every round. On a busy machine rounds are rarer,
-// so that the worker gets its share.
-func (c *callers[P, R]) Serve(ctx context.Context) error {
-	const pause = 80 * time.Millisecond
-	for ctx.Err() == nil && (c.open == nil || !c.Seen().Done) {
-		began := time.Now()
-		seen, err := c.round(ctx, c.Seen())
-		if err != nil && ctx.Err() == nil {
-			return err
-		}
-		c.mu.Lock()
-		c.seen = seen
-		c.mu.Unlock()
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(pause, 2*time.Since(began))):
-		}
-	}
-	return nil
-}
-
-// idOf is the id of record n of the machine in a place; numberOf is its inverse.
-func idOf(place, n int) fsm.UUID   { return fsm.UUID{6: 0x40, 8: 0x80, 9: byte(place), 15: byte(n)} }
-func numberOf(id fsm.UUID) (n int) { return int(id[15]) }
-
-// create opens record n. The key makes it safe to try again.
-func (c *callers[P, R]) create(ctx context.Context, n int) error {
-	o, err := c.open(n, c.Clock.Now())
-	if err != nil {
-		return err
-	}
-	id := idOf(c.place, n)
-	_, err = c.calls.Create(ctx, id, o.event, actor(o.by), engine.Key("open "+id.String()))
-	return err
-}
-
-// round opens a record, if one is left to open, and fires at all records at once.
-func (c *callers[P, R]) round(ctx context.Context, before Seen) (seen Seen, err error) {
-	seen = Seen{Opened: before.Opened, Refused: before.Refused}
-	if c.open != nil && seen.Opened < c.Records {
+// Round implements Callers.
+func (c *callers[P, R]) Round(ctx context.Context) error {
+	seen := Seen{Wanted: c.seen.Wanted, Opened: c.seen.Opened, Refused: c.seen.Refused}
+	if seen.Opened < seen.Wanted {
 		if err := c.create(ctx, seen.Opened); err != nil {
-			return seen, err
+			return err
 		}
 		seen.Opened++
 	}
-	var firing sync.WaitGroup
-	var mu sync.Mutex // guards seen.Refused and err
-	done := func(refused int, failure error) {
-		mu.Lock()
-		defer mu.Unlock()
-		seen.Refused += refused
-		err = errors.Join(err, failure)
-	}
-	for s, failure := range c.all(ctx) {
-		m, id, failed := c.decide(s, failure)
-		if failed != nil {
-			done(0, failed)
-			break
+	for s, err := range c.all(ctx) {
+		if err = errors.Join(err, s.Err); err != nil {
+			return err
 		}
 		seen.Records++
 		seen.Transitions += s.Version
-		if m.rest {
+		m, found, err := c.next(s)
+		if err != nil {
+			return err
+		}
+		if !found && c.rests(s.Record.StateName()) {
 			seen.Resting++
 			continue
 		}
 		seen.Moving = append(seen.Moving, fmt.Sprintf("%s in %s", s.ID, s.Record.StateName()))
-		again := c.tried[s.ID] == s.Version
-		c.tried[s.ID] = s.Version
-		firing.Go(func() { done(c.fire(ctx, id, s, m, again)) })
+		refused, err := c.fire(ctx, s, m)
+		if err != nil {
+			return err
+		}
+		seen.Refused += refused
 	}
-	firing.Wait()
-	seen.Done = (c.open == nil || seen.Opened == c.Records) && seen.Resting == seen.Records
-	return seen, err
+	c.seen = seen
+	return nil
 }
 
-// decide returns the move of a record that was read.
-func (c *callers[P, R]) decide(s client.Snapshot[R], failure error) (move[P], fsm.UUID, error) {
-	if err := errors.Join(failure, s.Err); err != nil {
-		return move[P]{}, fsm.UUID{}, err
-	}
+// create opens record n. Its number is the last byte of its id. The key makes it safe to try again.
+func (c *callers[P, R]) create(ctx context.Context, n int) error {
+	event, by := c.open(n, c.clock.Now())
+	id := fsm.UUID{6: 0x40, 8: 0x80, 15: byte(n)}
+	_, err := c.calls.Create(ctx, id, event, caller(by), engine.Key(fmt.Sprintf("open %s %d", c.machine.Name(), n)))
+	return err
+}
+
+// next returns the move of a record; found is false where none applies.
+func (c *callers[P, R]) next(s client.Snapshot[R]) (m move[P], found bool, err error) {
 	id, err := fsm.ParseUUID(s.ID)
-	if err != nil {
-		return move[P]{}, id, err
+	if err != nil || c.moves == nil {
+		return m, false, err
 	}
-	return c.next(s.Record, point{numberOf(id), s.Version, c.Clock.Now()}), id, nil
+	for _, m := range c.moves(s.Record, point{int(id[15]), s.Version, c.clock.Now()}) {
+		if m.when && m.in.String() == s.Record.StateName() {
+			return m, true, nil
+		}
+	}
+	return m, false, nil
+}
+
+func (c *callers[P, R]) rests(state string) bool {
+	return slices.Contains(c.machine.TerminalStates(), state) ||
+		slices.ContainsFunc(c.rest, func(s fmt.Stringer) bool { return s.String() == state })
 }
 
 // fire makes a move and counts what was refused. The key names the version that the caller saw: the
 // same move counts once, however often it is made.
-func (c *callers[P, R]) fire(ctx context.Context, id fsm.UUID, s client.Snapshot[R], m move[P], again bool) (refused int, err error) {
-	if any(m.wrong) != nil && !again {
-		_, err := c.calls.Fire(ctx, id, m.wrong, actor(m.by))
+func (c *callers[P, R]) fire(ctx context.Context, s client.Snapshot[R], m move[P]) (refused int, err error) {
+	id, err := fsm.ParseUUID(s.ID)
+	if err != nil {
+		return 0, err
+	}
+	if any(m.wrong) != nil && c.tried[s.ID] != s.Version {
+		c.tried[s.ID] = s.Version
+		_, err := c.calls.Fire(ctx, id, m.wrong, caller(m.by))
 		if err == nil {
 			return 0, fmt.Errorf("%s: %s in %s should be refused and was accepted", id, m.wrong.EventName(), s.Record.StateName())
 		}
@@ -203,13 +175,13 @@ func (c *callers[P, R]) fire(ctx context.Context, id fsm.UUID, s client.Snapshot
 	if any(m.event) == nil {
 		return refused, nil
 	}
-	_, err = c.calls.Fire(ctx, id, m.event, actor(m.by), engine.Key(fmt.Sprintf("%s at %d", id, s.Version)))
+	_, err = c.calls.Fire(ctx, id, m.event, caller(m.by), engine.Key(fmt.Sprintf("%s %s at %d", c.machine.Name(), id, s.Version)))
 	n, err := refusal(err)
 	return refused + n, err
 }
 
-// actor is who fires: the system, if nothing else is said.
-func actor(by engine.Option) engine.Option {
+// caller is the one who fires: the system, if the script names none.
+func caller(by engine.Option) engine.Option {
 	if by == nil {
 		return engine.By(fsm.System())
 	}

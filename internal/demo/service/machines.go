@@ -1,3 +1,5 @@
+// Package service runs all ten machines: a stand-in for the systems outside carries out their
+// effects, and callers fire the events that move the records on.
 package service
 
 import (
@@ -14,58 +16,56 @@ import (
 	"github.com/fsmgen/fsmgen/generated/unpack"
 	"github.com/fsmgen/fsmgen/generated/upload"
 	"github.com/fsmgen/fsmgen/generated/wal"
-	"github.com/fsmgen/fsmgen/runtime/fsm"
+	"github.com/fsmgen/fsmgen/runtime/engine"
 )
 
 type tx = *sql.Tx
 
 // Machines returns all ten machines in the order in which they are shown.
-func Machines(o Outside) []Machine {
-	return []Machine{
-		{deal.Define[tx](dealHandlers{o}, dealParams()), false, func(in In) Callers {
-			c := deal.In(in.Engine)
-			return play(in, 0, dealScenario(), c.Calls.Calls, c.Records)
-		}},
-		{registration.Define[tx](registrationHandlers{o}, registrationParams()), false, func(in In) Callers {
-			c := registration.In(in.Engine)
-			return play(in, 1, registrationScenario(), c.Calls.Calls, c.Records)
-		}},
-		{download.Define[tx](downloader{o}, download.DefaultParams()), false, func(in In) Callers {
-			c := download.In(in.Engine)
-			return play(in, 2, downloadScenario(o), c.Calls.Calls, c.Records)
-		}},
-		{unpack.Define[tx](unpacker{o}, unpack.DefaultParams()), true, func(in In) Callers {
-			c := unpack.In(in.Engine)
-			return play(in, 3, started[unpack.Payload](func(r *unpack.Record) bool { return r.State.Terminal() }), c.Calls.Calls, c.Records)
-		}},
-		{activate.Define[tx](activator{o}), true, func(in In) Callers {
-			c := activate.In(in.Engine)
-			return play(in, 4, started[activate.Payload](func(r *activate.Record) bool { return r.State.Terminal() }), c.Calls.Calls, c.Records)
-		}},
-		{upload.Define[tx](uploadHandlers{o}), false, func(in In) Callers {
-			c := upload.In(in.Engine)
-			return play(in, 5, uploadScenario(o), c.Calls.Calls, c.Records)
-		}},
-		{publish.Define[tx](publishHandlers{o}), false, func(in In) Callers {
-			c := publish.In(in.Engine)
-			return play(in, 6, publishScenario(), c.Calls.Calls, c.Records)
-		}},
-		{gc.Define[tx](collector{o}, gc.Params{Retention: time.Minute}), false, func(in In) Callers {
-			c := gc.In(in.Engine)
-			return play(in, 7, gcScenario(o), c.Calls.Calls, c.Records)
-		}},
-		{outbox.Define[tx](outboxHandlers{}, outbox.Params{MaxAttempts: 3, Lease: time.Minute}), false, func(in In) Callers {
-			c := outbox.In(in.Engine)
-			return play(in, 8, outboxScenario(), c.Calls.Calls, c.Records)
-		}},
-		{wal.Define[tx](walHandlers{o}, wal.Params{MaxAttempts: maxClaims, ClaimTimeout: 4 * time.Minute}), false, func(in In) Callers {
-			c := wal.In(in.Engine)
-			return play(in, 9, walScenario(o), c.Calls.Calls, c.Records)
-		}},
+func Machines(o Outside) []engine.Machine[tx] {
+	d, r := deal.DefaultParams(), registration.DefaultParams()
+	d.OfferTimeout, d.VerificationTimeout = 2*time.Minute, 2*time.Minute
+	r.ValidatingTimeout, r.RegisteringPostgresTimeout = time.Minute, time.Minute
+	r.RegisteringConsulTimeout, r.DeregisteringTimeout = time.Minute, time.Minute
+	w := wal.Params{MaxAttempts: maxClaims, ClaimTimeout: 4 * time.Minute}
+	return []engine.Machine[tx]{
+		standIn{deal.Define[tx](nil, d), o, dealAnswer},
+		standIn{registration.Define[tx](nil, r), o, registrationAnswer},
+		standIn{download.Define[tx](nil, download.DefaultParams()), o, downloadAnswer},
+		standIn{unpack.Define[tx](nil, unpack.DefaultParams()), o, unpackAnswer},
+		standIn{activate.Define[tx](nil), o, activateAnswer},
+		standIn{upload.Define[tx](nil), o, noAnswer},
+		standIn{publish.Define[tx](nil), o, noAnswer},
+		standIn{gc.Define[tx](nil, gc.Params{Retention: time.Minute}), o, gcAnswer},
+		standIn{outbox.Define[tx](nil, outbox.Params{MaxAttempts: 3, Lease: time.Minute}), o, noAnswer},
+		standIn{wal.Define[tx](nil, w), o, walAnswer},
 	}
 }
 
-// started is the scenario of records that another machine starts and the worker moves.
-func started[P fsm.Payload, R fsm.Record](terminal func(R) bool) scenario[P, R] {
-	return scenario[P, R]{next: func(r R, _ point) move[P] { return move[P]{rest: terminal(r)} }}
+// In is where callers fire: an engine with the machines, its clock, and how many records of each
+// machine they open.
+type In struct {
+	Engine   *engine.Engine[tx]
+	Machines []engine.Machine[tx]
+	Clock    engine.Clock
+	Records  int
+}
+
+// CallersOf returns the callers of each machine, in the order of the machines.
+func CallersOf(in In, o Outside) []Callers {
+	m, e := in.Machines, in.Engine
+	deals, registrations, downloads, unpacks, activates := deal.In(e), registration.In(e), download.In(e), unpack.In(e), activate.In(e)
+	uploads, versions, blobs, messages, units := upload.In(e), publish.In(e), gc.In(e), outbox.In(e), wal.In(e)
+	return []Callers{
+		play(in, m[0], dealScript(), deals.Calls.Calls, deals.Records),
+		play(in, m[1], registrationScript(), registrations.Calls.Calls, registrations.Records),
+		play(in, m[2], downloadScript(), downloads.Calls.Calls, downloads.Records),
+		play(in, m[3], script[unpack.Payload, *unpack.Record]{}, unpacks.Calls.Calls, unpacks.Records),
+		play(in, m[4], script[activate.Payload, *activate.Record]{}, activates.Calls.Calls, activates.Records),
+		play(in, m[5], uploadScript(o), uploads.Calls.Calls, uploads.Records),
+		play(in, m[6], publishScript(), versions.Calls.Calls, versions.Records),
+		play(in, m[7], gcScript(), blobs.Calls.Calls, blobs.Records),
+		play(in, m[8], outboxScript(), messages.Calls.Calls, messages.Records),
+		play(in, m[9], walScript(), units.Calls.Calls, units.Records),
+	}
 }
