@@ -91,3 +91,26 @@ func (a *app) close() error {
 	}
 	return errors.Join(err, a.log.Close())
 }
+
+// number reads one number.
+func (a *app) number(ctx context.Context, query string) (n int, err error) {
+	err = a.rows(ctx, func(r *sql.Rows) error { return r.Scan(&n) }, query)
+	return n, err
+}
+
+// rows calls read for each row.
+func (a *app) rows(ctx context.Context, read func(*sql.Rows) error, query string, args ...any) error {
+	return a.store.InTx(ctx, func(tx *sql.Tx) error {
+		found, err := tx.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = found.Close() }() // what Err returns is what counts
+		for found.Next() {
+			if err := read(found); err != nil {
+				return err
+			}
+		}
+		return found.Err()
+	})
+}

@@ -92,28 +92,27 @@ func comeToRest(t *testing.T, a *app, records int) {
 	counts := map[string]map[string]int{}
 	retries := 0
 	for i, want := range expected {
-		f, err := measure(t.Context(), a, a.machines[i])
+		f, err := a.measure(t.Context(), a.machines[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f.machine != want.machine {
-			t.Fatalf("machine %d is %s, want %s", i, f.machine, want.machine)
+		if name := a.machines[i].Name(); name != want.machine {
+			t.Fatalf("machine %d is %s, want %s", i, name, want.machine)
 		}
-		counts[f.machine] = map[string]int{}
-		for _, s := range f.states {
-			counts[f.machine][s.state] = s.n
-			if !slices.Contains(want.rest, s.state) {
-				t.Errorf("%s: %d records in %s, where none comes to rest", f.machine, s.n, s.state)
+		counts[want.machine] = f.states
+		for state, n := range f.states {
+			if !slices.Contains(want.rest, state) {
+				t.Errorf("%s: %d records in %s, where none comes to rest", want.machine, n, state)
 			}
 		}
 		if f.dead != want.dead {
-			t.Errorf("%s: %d dead letters, want %d", f.machine, f.dead, want.dead)
+			t.Errorf("%s: %d dead letters, want %d", want.machine, f.dead, want.dead)
 		}
-		if started := f.machine == "unpack" || f.machine == "activate"; !started && f.records != records {
-			t.Errorf("%s: %d records, want %d", f.machine, f.records, records)
+		if started := want.machine == "unpack" || want.machine == "activate"; !started && f.records != records {
+			t.Errorf("%s: %d records, want %d", want.machine, f.records, records)
 		}
 		if f.transitions < 2*f.records {
-			t.Errorf("%s: %d transitions of %d records", f.machine, f.transitions, f.records)
+			t.Errorf("%s: %d transitions of %d records", want.machine, f.transitions, f.records)
 		}
 		retries += f.retries
 	}
@@ -138,17 +137,18 @@ func findWhatIsBroken(t *testing.T, a *app) {
 	drop(t, a)
 	for _, tt := range []struct {
 		name, damage string
-		check        func(context.Context) (finding, error)
+		check        check
 	}{
-		{"gap", "UPDATE publish_history SET version = version + 100 WHERE version > 2", a.gapless},
-		{"astray", "UPDATE publish_records SET version = version + 1", a.atTheEnd},
-		{"booked twice", "INSERT INTO service_ledger SELECT message_id || '-2', deal_id, account, nano FROM service_ledger WHERE account = 'EXTERNAL_TON'", a.ledger},
-		{"not audited", "DELETE FROM service_notes WHERE machine = 'publish'", a.onceEach},
-		{"left undone", "UPDATE fsm_outbox SET state = 'pending', available_at = created_at WHERE machine = 'publish'", a.settled},
+		{"gap", "UPDATE publish_history SET version = version + 100 WHERE version > 2", a.gapless()},
+		{"astray", "UPDATE publish_records SET version = version + 1", a.atTheEnd()},
+		{"booked twice", "INSERT INTO service_ledger SELECT message_id || '-2', deal_id, account, nano FROM service_ledger WHERE account = 'EXTERNAL_TON'", ledger()},
+		{"not audited", "DELETE FROM service_notes WHERE machine = 'publish'", onceEach()},
+		{"forgotten", "DELETE FROM fsm_outbox WHERE message_id = 'cut'", recovered([]cutEffect{{id: "cut"}})},
+		{"left undone", "UPDATE fsm_outbox SET state = 'pending', available_at = created_at WHERE machine = 'publish'", settled()},
 	} {
 		alter(t, a, tt.damage)
-		if f, err := tt.check(t.Context()); err != nil || f.problems == 0 {
-			t.Errorf("%s went unnoticed: %+v, %v", tt.name, f, err)
+		if problems, says, err := a.made(t.Context(), tt.check); err != nil || problems == 0 {
+			t.Errorf("%s went unnoticed: %s, %v", tt.name, says, err)
 		}
 	}
 }
